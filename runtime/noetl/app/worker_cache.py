@@ -76,12 +76,12 @@ class WorkerCache:
             connection.close()
 
     def _plan(self, digest: str) -> tuple[bytes, bool]:
-        """The bytes of a plan, and whether the server has verified it as this worker would. A server that does not have
-        it is not one of those that order it."""
+        """The bytes of a plan, and whether the server has verified it as this worker would: the word of one that was
+        named. A server that does not have it is not one of those that order it."""
 
         def bring(connection: Connection) -> tuple[bytes | None, bool]:
             store = RemoteStore(connection)
-            return store.plan_bytes(digest), store.vouches(digest, verifier())
+            return store.plan_bytes(digest), bool(self._named) and store.vouches(digest, verifier())
 
         data, verified = self.ask(bring)
         if data is None:

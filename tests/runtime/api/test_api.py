@@ -13,6 +13,8 @@ from harness.running import HEAD, compiled
 from harness.serving import Served, served, until
 from noetl.api.lasting import Lasting
 from noetl.api.streams import Streams
+from noetl.app.programs import WORTH
+from noetl.app.verifier import verifier
 from noetl.ports import Busy, StoreFailure
 
 GREET = """
@@ -366,5 +368,9 @@ def test_a_plan_is_given_back_byte_for_byte(server: Served) -> None:
     answer = server.client.post("/playbooks", content=plan)
     digest = answer.json()["playbook_id"]
     assert server.client.get(f"/plans/{digest}").content == plan
+    assert "x-verified" not in server.client.get(f"/plans/{digest}").headers, "small ones are verified by all"
     at = server.client.get("/playbooks/t/t")
     assert (at.content, at.headers["x-digest"]) == (plan, digest)
+    large = compiled("workflow:\n- {step: start, tool: {kind: noop, result: " + "x" * WORTH + "}}\n")
+    digest_of_large = server.client.post("/playbooks", content=large).json()["playbook_id"]
+    assert server.client.get(f"/plans/{digest_of_large}").headers["x-verified"] == verifier()

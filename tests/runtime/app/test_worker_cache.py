@@ -7,10 +7,15 @@ from threading import Thread
 
 import pytest
 
+from harness.running import compiled
+from noetl.app.verifier import verifier
 from noetl.app.worker_cache import WorkerCache
 from noetl.needs import HERE
 from noetl.ports import StoreFailure
+from noetl.server.children import NotFound
+from noetl_ir import plan_format
 from noetl_ir.commands import Serving
+from noetl_ir.plan_format import digest_of
 
 HOSTILE = [
     "http://noetl.example:8080",
@@ -23,14 +28,23 @@ HOSTILE = [
 
 
 @contextmanager
-def listening() -> Iterator[tuple[str, list[str]]]:
-    """A server that knows nothing: its URL, and the paths that it was asked for, each with the token that came."""
+def listening(plan: bytes = b"", verified: str = "") -> Iterator[tuple[str, list[str]]]:
+    """A server that knows nothing but a plan, of which it says `verified`: its URL, and the paths that it was asked,
+    each with the token that came.
+    """
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             asked.append(f"{self.path} {self.headers.get('authorization')}")
-            self.send_error(404)
+            if not plan:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(plan)))
+            self.send_header("X-Verified", verified)
+            self.end_headers()
+            self.wfile.write(plan)
 
         def log_message(self, *words: object) -> None:
             """Nothing."""
@@ -79,3 +93,32 @@ def test_the_next_of_those_named_is_asked_where_the_first_is_away() -> None:
     ):
         assert there in answer_of(cache)
     assert len(asked) == 1
+
+
+PLAN = compiled("workflow: [{step: start, tool: {kind: noop}}]")
+
+
+@pytest.mark.parametrize(
+    ("said", "named", "times"), [("own", True, 0), ("own", False, 1), ("other", True, 1), ("", True, 1)]
+)
+def test_the_word_of_a_server_that_was_named_is_taken_for_the_same_checks(
+    said: str, named: bool, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr(plan_format, "verify", lambda plan: seen.append(plan) or ())  # type: ignore[func-returns-value]
+    with (
+        listening(PLAN, verifier() if said == "own" else said) as (url, _),
+        closing(WorkerCache((url,) if named else ())) as cache,
+    ):
+        cache.hear(Serving(url))
+        assert cache.program(digest_of(PLAN), HERE).plan.steps[0].name == "start"
+    assert len(seen) == times
+
+
+def test_whatever_a_server_says_the_plan_is_the_one_that_was_ordered() -> None:
+    altered = PLAN[:-1] + bytes([PLAN[-1] ^ 1])
+    with listening(altered, verifier()) as (url, _), closing(WorkerCache((url,))) as cache:
+        with pytest.raises(NotFound, match="altered"):
+            cache.program(digest_of(PLAN), HERE)
+        with pytest.raises(StoreFailure, match="another plan"):
+            cache.program("d" * 64, HERE)
