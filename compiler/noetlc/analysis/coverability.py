@@ -16,6 +16,9 @@ from noetlc.analysis.reachability import Pump
 BITS = 15
 """Value bits of a field; a place that holds more without being unbounded ends the search."""
 
+COMPARED = 250
+"""Comparisons of markings that a tree may cost for each of its nodes."""
+
 
 class Coverability(NamedTuple):
     """`nodes` are the largest markings, None for ω; every reachable marking lies below one when `complete`.
@@ -44,10 +47,12 @@ class _Tree:
         self.via = [-1]
         self.largest = [code.initial]
         self.pump: Pump | None = None
+        self.compared = 0
 
     def covers(self, marking: int) -> bool:
         """Whether a marking of the tree covers this one: whatever follows from it then follows from that."""
         guard = self.code.guard
+        self.compared += len(self.largest)
         return any(((old | guard) - marking) & guard == guard for old in self.largest)
 
     def add(self, here: int, transition: int, marking: int) -> None:
@@ -111,7 +116,7 @@ def coverability_of(net: Petri, limit: int) -> Coverability:
             if not tree.covers(after):
                 waiting.append(len(tree.markings))
                 tree.add(here, transition, tree.accelerated(here, transition, after))
-        complete = complete and len(tree.markings) <= limit
+        complete = complete and len(tree.markings) <= limit and tree.compared <= COMPARED * limit
     nodes = tuple(_named(code, marking) for marking in tree.largest)
     return Coverability(nodes, frozenset(fired), tree.pump, complete)
 

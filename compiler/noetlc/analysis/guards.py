@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import TypeAlias
 
-from noetl_ir.expr import Compare, Conditional, Const, Expr, ListOf, Logic, Name, Not, TupleOf, walk
+from noetl_ir.evaluate import Fault, compile_guard
+from noetl_ir.expr import Call, Compare, Conditional, Const, Expr, Json, ListOf, Logic, Name, Not, TupleOf, walk
 from noetl_ir.records import NamedTuple
+from noetl_ir.scopes import PlayScope
 from noetlc.expr.shorthand import static_path
 
 MAX_CASES = 64
@@ -54,6 +56,27 @@ class Variables:
     def values(self, number: int) -> list[Value]:
         """The values of a variable."""
         return [*self._constants[number], "true", "false"]
+
+    def value_of(self, number: int, value: Json) -> Value:
+        """The value of a variable where its path has some JSON."""
+        if value is None or isinstance(value, str | int | float | bool):
+            found = _value(Const(value))
+            if found in self._constants[number]:
+                return found
+        return "true" if value and not (isinstance(value, str) and value.lower() == "false") else "false"
+
+    def value_without_ctx(self, number: int) -> Value | None:
+        """The value of a variable over `ctx` while nothing has been set; None where that raises, or is not certain."""
+        expr = self.known[number].expr
+        if any(isinstance(each, Call) for each in walk(expr)):
+            return None
+        scope = PlayScope({"ctx": {}})
+        try:
+            if static_path(expr) and compile_guard(Compare(expr, (("==", Const(None)),)))(scope):
+                return self.value_of(number, None)
+            return "true" if compile_guard(expr)(scope) else "false"
+        except Fault:
+            return None
 
     def of(self, expr: Expr) -> list[int]:
         """The variables that a guard depends on."""

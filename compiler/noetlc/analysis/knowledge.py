@@ -6,16 +6,16 @@ value that is not known yet becomes known by that. A later choice can then only 
 
     (done a) + (x unknown) → (in b a) + (x true)        (done a) + (x true) → (in b a) + (x true)
 
-How long it is known (NET.md): `workload` for the whole run; a key of `ctx` until a rule that writes it fires; what
-`event`, `outcome`, `args` and `iter` show, only inside one router: it is forgotten when the step ends, and never
-remembered of a step of which two runs can be in flight. Every run of the playbook is one of this net, so what it proves
-is proved.
+How long it is known (NET.md): `workload` for the whole run; a key of `ctx` from the start, when it is not set, until a
+rule that writes it fires, and on where that writes a constant; what `event`, `outcome`, `args` and `iter` show, only
+inside one router: it is forgotten when the step ends, and never remembered of a step of which two runs can be in
+flight. Every run of the playbook is one of this net, so what it proves is proved.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from noetl_ir.expr import Expr, Native
+from noetl_ir.expr import Expr, Literal, Native
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
@@ -24,6 +24,7 @@ from noetlc.analysis.guards import Case, Variables
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import Skeleton
+from noetlc.expr.shorthand import static_path
 
 MAX_VARIANTS = 256
 """Variants of one transition; one that would have more stays free."""
@@ -75,7 +76,7 @@ class _Informing:
                 inputs.append(arcs_of((*old.inputs[number], *((place, 1) for place in before))))
                 outputs.append(arcs_of((*old.outputs[number], *((place, 1) for place in after))))
                 origin.append(self._old.origin[number])
-        first = {self._places[kept, UNKNOWN] for kept in self._kept}
+        first = {self._places[kept, self._first(kept)] for kept in self._kept}
         count = len(old.places)
         tokens = tuple(int(count + index in first) for index in range(len(self._names)))
         net = Petri(
@@ -97,7 +98,7 @@ class _Informing:
         """The places of knowledge that each variant of a transition takes from and puts into."""
         forgotten = self._forgotten(t)
         if forgotten:
-            yield from self._forgetting(forgotten)
+            yield from self._forgetting(forgotten, t)
             return
         asked = self._asked(t)
         if asked is None:
@@ -140,16 +141,51 @@ class _Informing:
     def _forgotten(self, t: Transition) -> list[_Kept]:
         """The keys no longer known after a transition: keys that it may write, and what its step's last router knew."""
         found = [kept for kept in self._kept if kept.step == t.step and t.role in ENDING and t.level <= 0]
-        if t.task >= 0:
-            written = {key for rule in self._plan.tasks[t.task].rules for key, _ in rule.set_ctx}
+        # One iteration stands for all of a loop, so that whatever any of them may write is open from its start on.
+        tasks = self._plan.steps[t.step].tasks if t.role == "expand" else (t.task,) if t.task >= 0 else ()
+        if tasks:
+            written = {key for task in tasks for rule in self._plan.tasks[task].rules for key, _ in rule.set_ctx}
             for kept in self._kept:
                 variable = self._variables.known[kept.variable]
-                if variable.root == "ctx" and t.outcome and (variable.key in written or (written and not variable.key)):
+                if (
+                    variable.root == "ctx"
+                    and (t.outcome or t.role == "expand")
+                    and (variable.key in written or (written and not variable.key))
+                ):
                     found.append(kept)
         return found
 
-    def _forgetting(self, kept: Sequence[_Kept]) -> Iterator[tuple[list[int], list[int]]]:
-        after = [self._places[each, UNKNOWN] for each in kept]
+    def _first(self, kept: _Kept) -> str:
+        """The value that a variable has before anything runs: `ctx` is empty then."""
+        if self._variables.known[kept.variable].root != "ctx":
+            return UNKNOWN
+        found = self._variables.value_without_ctx(kept.variable)
+        return UNKNOWN if found is None else found
+
+    def _written(self, kept: _Kept, t: Transition) -> str:
+        """The value that a variable has after a transition: one that is known where each rule writes the same."""
+        variable = self._variables.known[kept.variable]
+        if variable.root != "ctx" or static_path(variable.expr) != ("ctx", variable.key):
+            return UNKNOWN
+        if t.task < 0 or self._plan.steps[t.step].loops:
+            return UNKNOWN
+        rules = self._plan.tasks[t.task].rules
+        if t.role == "continue" and rules[-1].when >= 0:
+            return UNKNOWN  # none may match
+        found = set()
+        for rule in rules:
+            if rule.directive == t.role.removesuffix("_later"):
+                row = dict(rule.set_ctx).get(variable.key, -1)
+                template = self._plan.templates[row] if row >= 0 else None
+                match template:
+                    case Literal(value=value):
+                        found.add(self._variables.value_of(kept.variable, value))
+                    case _:
+                        found.add(UNKNOWN)
+        return found.pop() if len(found) == 1 else UNKNOWN
+
+    def _forgetting(self, kept: Sequence[_Kept], t: Transition) -> Iterator[tuple[list[int], list[int]]]:
+        after = [self._places[each, self._written(each, t)] for each in kept]
         values = [(UNKNOWN, *self._variables.values(each.variable)) for each in kept]
         for combination in product(*values):
             yield [self._places[each, value] for each, value in zip(kept, combination, strict=True)], after

@@ -9,6 +9,9 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.packing import Packing, least_bits, packing_of
 from noetlc.analysis.petri import Petri
 
+ROOMY = 12
+"""Bits of each field once a net is known to grow."""
+
 
 class Pump(NamedTuple):
     """Why a net is unbounded: after `path`, `cycle` can fire for ever, and each time puts more into `places`."""
@@ -71,6 +74,7 @@ def explored(net: Petri, limit: int) -> Graph:
         if outgrown is None:
             return graph
         _widen(bits, graph, outgrown)
+        bits = [max(each, ROOMY) for each in bits]  # more of them will grow
 
 
 def _widen(bits: list[int], graph: Graph, outgrown: _Outgrown) -> None:

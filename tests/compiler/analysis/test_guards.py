@@ -133,6 +133,52 @@ def test_every_arc_not_taken_is_no_end_where_one_guard_is_the_complement_of_the_
     assert found.status is Status.PROVED
 
 
+def behind(writes: str, guard: str, loop: str = "") -> Status:
+    """A step that may write, then a fork of which one arc has a guard, into a join: does that starve?"""
+    return stuck(
+        f"step: start, {loop}tool: {{name: t, kind: noop{writes}}}, next: {{arcs: [{{step: f}}]}}",
+        f'step: f, next: {{spec: {{mode: inclusive}}, arcs: [{{step: a}}, {{step: b, when: "{{{{ {guard} }}}}"}}]}}',
+        "step: a, next: {arcs: [{step: j}]}",
+        "step: b, next: {arcs: [{step: j}]}",
+        JOIN,
+    ).status
+
+
+CONSTANT = ", spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {x: %s}}}}]}}"
+EITHER = (
+    ", spec: {policy: {rules: [{when: '{{ outcome.result.ok }}', then: {do: continue, set_ctx: {x: 1}}}, "
+    "{else: {then: {do: continue, set_ctx: {x: 2}}}}]}}"
+)
+SEVERAL = (
+    ", spec: {policy: {rules: [{when: '{{ iter.item }}', then: {do: continue, set_ctx: {x: 1}}}, "
+    "{else: {then: {do: continue, set_ctx: {y: 1}}}}]}}"
+)
+LOOP = 'loop: {in: "{{ workload.items }}", iterator: item, spec: {mode: sequential}}, '
+
+
+@pytest.mark.parametrize(
+    ("writes", "guard", "loop", "status"),
+    [
+        ("", "not ctx.x", "", Status.PROVED),  # nothing has set it
+        ("", "not ctx.x == 3", "", Status.PROVED),
+        ("", "ctx.x is not defined", "", Status.PROVED),
+        ("", "ctx.x | default(0) < 3", "", Status.PROVED),
+        ("", "ctx.x", "", Status.REFUTED),
+        (CONSTANT % "3", "ctx.x == 3", "", Status.PROVED),
+        (CONSTANT % "true", "ctx.x", "", Status.PROVED),
+        (CONSTANT % "'false'", "not ctx.x", "", Status.PROVED),
+        (CONSTANT % "3", "ctx.x == 4", "", Status.REFUTED),
+        (CONSTANT % "'{{ workload.n }}'", "not ctx.x", "", Status.REFUTED),
+        (EITHER, "ctx.x in [1, 2]", "", Status.UNKNOWN),  # which of both is not known
+        (EITHER, "ctx.x == 1", "", Status.REFUTED),
+        (CONSTANT % "3", "ctx.x == 3", LOOP, Status.REFUTED),  # there may be no items
+        (SEVERAL, "not (ctx.x and ctx.y)", LOOP, Status.UNKNOWN),  # one iteration writes x, another one y
+    ],
+)
+def test_what_is_known_of_ctx_from_the_start(writes: str, guard: str, loop: str, status: Status) -> None:
+    assert behind(writes, guard, loop) is status
+
+
 GUARDS = st.sampled_from(
     [
         "workload.x",

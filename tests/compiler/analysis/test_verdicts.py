@@ -26,7 +26,7 @@ from petri_nets import Space, space_of
 STUCK, CYCLES, BOUNDED = "nothing can get stuck", "every cycle has an exit", "tokens are bounded"
 GUARDS = ("", "", "workload.x", "not workload.x", "workload.y == 1", "workload.x and workload.y != 1", "ctx.never")
 VALUES = (True, False, 1)
-MOST = 1_500
+MOST = 600
 
 
 @st.composite
@@ -79,38 +79,57 @@ def spaces(plan: Plan) -> Iterator[tuple[Skeleton, Space]]:
             yield free, space
 
 
+def without_end(plan: Plan) -> set[tuple[int, ...]]:
+    """The markings from which no choice leads to an end; none of those that have too many."""
+    space = space_of(success_skeleton(plan).net, MOST)
+    if space is None:
+        return set()
+    before: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for here, row in space.edges.items():
+        for _, after in row:
+            before.setdefault(after, []).append(here)
+    ending, waiting = set(space.dead()), list(space.dead())
+    while waiting:
+        for here in before.get(waiting.pop(), ()):
+            if here not in ending:
+                ending.add(here)
+                waiting.append(here)
+    return set(space.edges) - ending
+
+
 def check(body: str, budget: Budget) -> None:
     plan = plan_of(body)
     found = list(spaces(plan))
     complete = len(found) == len(VALUES) ** 2
     stuck = any(not free.is_final(marking) for free, space in found for marking in space.dead())
-    free_space = space_of(success_skeleton(plan).net, MOST)
-    circles = free_space is not None and any(not each <= free_space.dead() for each in free_space.terminal())
+    endless = without_end(plan)
+    circles = any(not endless.isdisjoint(space.edges) for _, space in found)
+    circles_of_some = any(not each <= space.dead() for _, space in found for each in space.terminal())
     statuses: dict[str, set[Status]] = {}
     for verdict in report_of(plan, (), budget).verdicts:
         assert verdict.bug is None, verdict.bug
         statuses.setdefault(verdict.question, set()).add(verdict.status)
     assert not (stuck and Status.PROVED in statuses[STUCK])
     assert not (circles and Status.PROVED in statuses[CYCLES])
-    assert circles or free_space is None or Status.REFUTED not in statuses[CYCLES]
     if complete:
+        assert circles or circles_of_some or Status.REFUTED not in statuses[CYCLES]
         assert stuck or Status.REFUTED not in statuses[STUCK]
         assert Status.REFUTED not in statuses[BOUNDED]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(playbooks(back=False))
 def test_verdicts_on_playbooks_without_a_way_back(body: str) -> None:
     check(body, STANDARD)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(playbooks(back=True))
 def test_verdicts_on_playbooks_that_go_round_with_several_tokens(body: str) -> None:
     check(body, STANDARD)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(playbooks(back=True), st.sampled_from((Budget(3, 5, 1), Budget(60, 20, 3), STANDARD._replace(work=3_000))))
 def test_a_limit_makes_no_verdict_wrong(body: str, budget: Budget) -> None:
     check(body, budget)
