@@ -20,7 +20,7 @@ WORK = 1_000_000
 FEWEST = 60
 """States of any search, however little is left."""
 
-PLAIN, STUBBORN, COVERED = (3.0, 0.06), (10.0, 0.3), (5.0, 0.6)
+PLAIN, STUBBORN, COVERED = (8.0, 0.1), (10.0, 0.4), (10.0, 0.8)
 """Units of one state: a part of its own, and one for each transition of the net. Of an explicit graph, of one of
 stubborn sets, and of a node of a coverability tree."""
 
@@ -47,10 +47,10 @@ class Effort:
         self._left: float | None = budget.work
         self._of = of
 
-    def part(self, share: float) -> "Effort":
-        """An account with a share of what is left."""
+    def part(self, share: float, states: int = LIMIT) -> "Effort":
+        """An account with a share of what is left, for searches of so many states."""
         work = None if self._left is None else int(share * self._left)
-        return Effort(self.budget._replace(work=work), self)
+        return Effort(self.budget._replace(work=work, states=min(states, self.budget.states)), self)
 
     def states(self, net: Petri, cost: tuple[float, float] = PLAIN, most: int = LIMIT) -> int:
         """How many states a search on a net may see."""

@@ -23,7 +23,7 @@ from noetlc.analysis.queries import Query, QueryError, query_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
-from noetlc.analysis.soundness import assumptions_of, verdicts_on
+from noetlc.analysis.soundness import QUICK, assumptions_of, verdicts_on
 from noetlc.analysis.verdict import Line, Status, Story, Verdict, attempted, failed
 from noetlc.analysis.waves import folded
 
@@ -68,7 +68,9 @@ def _report(plan: Plan, queries: Sequence[tuple[Query, str]], effort: Effort) ->
     for query, text in queries:
         verdicts.append(answered(plan, query, text, effort))
     report = AnalysisReport(plan.name, tuple(verdicts), assumptions_of(plan), (), None, None)
-    report = _and(report, "how often steps run", lambda: _with_extents(report, plan, effort))
+    proved = all(verdict.status is Status.PROVED for verdict in verdicts)
+    counting = effort.part(0.5) if proved else effort.part(0.5, QUICK)
+    report = _and(report, "how often steps run", lambda: _with_extents(report, plan, counting))
     return _and(report, "the children", lambda: _with_children(report, plan, effort)) if plan.children else report
 
 
@@ -81,7 +83,7 @@ def _and(report: AnalysisReport, question: str, more: Callable[[], AnalysisRepor
 
 
 def _with_extents(report: AnalysisReport, plan: Plan, effort: Effort) -> AnalysisReport:
-    extents = extents_of(plan, effort.part(0.6))
+    extents = extents_of(plan, effort)
     return report._replace(extents=extents, bounds=bounds_of(plan, extents))
 
 
