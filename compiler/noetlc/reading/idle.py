@@ -2,9 +2,9 @@
 
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
-SO_ANYWAY = frozenset({"inline_max_bytes", "output_select", "return_result", "scope", "select", "task"})
+SO_ANYWAY = frozenset({"chunk_size", "inline_max_bytes", "output_select", "return_result", "scope", "select", "task"})
 """What these ask for is so without them: every key of a result stays readable, whatever its size, as long as its run
-lasts, and a call waits for its child, and is known by its task.
+lasts, all rows of a transfer go over, and a call waits for its child, and is known by its task.
 """
 
 LEAVE_OUT = "leave it out: nothing reads it"
@@ -14,7 +14,6 @@ INSTEAD = {
     "async": "the step runs as any other: leave it out",
     "backoff_limit": "write a rule with `do: retry`",
     "cache": "each run asks anew: leave it out, or keep the value in `ctx`",
-    "chunk_size": "all rows go over in one transaction: leave it out",
     "compensation": "write an arc for `event.name == 'step.failed'` to the step that undoes it",
     "deadline_s": "write `timeout_s`",
     "defaults": "write it at the tasks that need it, in their `spec`",
