@@ -24,13 +24,15 @@ def nearest(word: str, known: Iterable[str], likeness: float = LIKENESS) -> str:
     Two neighbouring letters that changed places are one slip, the nearest of all; of equals the first known one. Where
     nothing looks like the word as it is written, its case is passed over.
     """
-    from difflib import SequenceMatcher, get_close_matches  # only a finding needs it, and importing it takes 1 ms
-
     names = _comparable(word, known)
     for name in names:
         # difflib counts matching blocks: a swap costs it two letters, and another name often looks nearer.
         if is_swapped(word, name):
             return name
+    if not names:
+        return ""
+    from difflib import SequenceMatcher, get_close_matches  # importing it takes 1 ms
+
     # As written first: names that differ in case alone are told apart, and one that has the right case is the nearer.
     for written in dict.fromkeys((word, word.lower())):
         found = get_close_matches(written, names, 3, likeness)
