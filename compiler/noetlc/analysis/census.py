@@ -12,7 +12,7 @@ from noetlc.analysis.coverability import Coverability, coverability_of
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.properties import Properties, properties_of
 from noetlc.analysis.reachability import Graph, Pump, explored, graph_of
-from noetlc.analysis.symbolic import Stopped, counted
+from noetlc.analysis.symbolic import Counted, Stopped, counted
 
 QUICK_TREE = 300
 """Nodes of the tree that are tried before any state is enumerated: most unbounded nets show it within a few."""
@@ -72,6 +72,12 @@ def _may_grow(net: Petri) -> bool:
 
 
 def _counted(net: Petri, graph: Graph, found: Properties, limit: int) -> Census:
+    return _census(net, found, graph.path_to(found.deadlock) if found.deadlock >= 0 else None, frozenset(), limit)
+
+
+def _census(
+    net: Petri, found: Properties | Counted, deadlock: tuple[int, ...] | None, unknown: frozenset[str], limit: int
+) -> Census:
     return Census(
         net=net,
         states=found.states,
@@ -81,9 +87,9 @@ def _counted(net: Petri, graph: Graph, found: Properties, limit: int) -> Census:
         dead=found.dead,
         live=found.live,
         stable=found.stable,
-        deadlock=graph.path_to(found.deadlock) if found.deadlock >= 0 else None,
+        deadlock=deadlock,
         pump=None,
-        open=frozenset(),
+        open=unknown,
         limit=limit,
     )
 
@@ -93,20 +99,7 @@ def _large(net: Petri, graph: Graph, limit: int) -> Census:
     found = counted(net)
     if isinstance(found, Stopped):
         return _cut(net, graph, limit)._replace(why=f"{limit} states were seen; {found.why}")
-    return Census(
-        net=net,
-        states=found.states,
-        edges=found.edges,
-        bounds=found.bounds,
-        max_token_per_marking=found.max_token_per_marking,
-        dead=found.dead,
-        live=found.live,
-        stable=found.stable,
-        deadlock=found.deadlock,
-        pump=None,
-        open=frozenset({"live"} if found.live is None else ()),
-        limit=limit,
-    )
+    return _census(net, found, found.deadlock, frozenset({"live"} if found.live is None else ()), limit)
 
 
 def _cut(net: Petri, graph: Graph, limit: int) -> Census:

@@ -2,7 +2,7 @@
 
 from noetlc.ast.playbook import Admit, AdmitRule
 from noetlc.reading.drafts import AdmitDraft
-from noetlc.reading.policy import CONTROL, read_branch
+from noetlc.reading.policy import CONTROL, read_branch, read_rules
 from noetlc.reading.reader import Reader, Table, stray_key, take_all
 from noetlc.reading.shapes import boolean_of, choice_of, is_misspelt, mapping_of, missing, sequence_of
 from noetlc.source.nodes import Mapping, Node, Scalar
@@ -32,14 +32,7 @@ def _rules(r: Reader, draft: AdmitDraft, key: Scalar, node: Node) -> None:
             help="leave `admit` out to admit every token",
         )
         return
-    draft.rules = []
-    for position, item in enumerate(listed.items):
-        rule = _rule(r, item)
-        if rule is None:
-            continue
-        if rule.when is None and position < len(listed.items) - 1:
-            r.report("NL502", "`else` must be the last rule: what follows is never asked", rule.span)
-        draft.rules.append(rule)
+    draft.rules = read_rules(r, listed, _rule)
 
 
 def _rule(r: Reader, node: Node) -> AdmitRule | None:

@@ -1,10 +1,11 @@
 """A task's policy: rules that map an outcome to a directive (v10 §5.4, LANGUAGE §4), and the specs around it."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container
+from typing import TypeVar
 
 from noetl_ir.expr import Const
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Guard, Rule
+from noetlc.ast.playbook import AdmitRule, Guard, Rule
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import Pairs, TaskDraft, ThenDraft
 from noetlc.reading.field import read_field
@@ -29,6 +30,8 @@ from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
 DIRECTIVES = ("continue", "retry", "jump", "break", "fail")
 CONTROL = frozenset({"do", "attempts", "backoff", "delay", "to", "set_iter", "set_ctx", *DIRECTIVES})
 """What only a task's policy may hold."""
+
+OneRule = TypeVar("OneRule", Rule, AdmitRule)
 
 _BRANCH = ("when", "then", "else")
 _STARTS_STEPS = frozenset({"step", "next", "arcs", "goto", "steps"})
@@ -143,16 +146,23 @@ def _rules(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
             key.span,
             help="leave the policy out for the default: ok goes on, an error fails",
         )
+    draft.rules += read_rules(r, listed, _rule)
+    last = draft.rules[-1] if draft.rules else None
+    if last is not None and last.when is not None and last.when.expr == Const(True):
+        draft.rules[-1] = last._replace(when=None)  # always, as the last one: that is what `else` says
+
+
+def read_rules(r: Reader, listed: Sequence, read: Callable[[Reader, Node], OneRule | None]) -> list[OneRule]:
+    """The rules of a list, those that could be read; `else` before the last one is told."""
+    rules = []
     for position, item in enumerate(listed.items):
-        rule = _rule(r, item)
+        rule = read(r, item)
         if rule is None:
             continue
         if rule.when is None and position < len(listed.items) - 1:
             r.report("NL502", "`else` must be the last rule: what follows is never asked", rule.span)
-        draft.rules.append(rule)
-    last = draft.rules[-1] if draft.rules else None
-    if last is not None and last.when is not None and last.when.expr == Const(True):
-        draft.rules[-1] = last._replace(when=None)  # always, as the last one: that is what `else` says
+        rules.append(rule)
+    return rules
 
 
 def _rule(r: Reader, node: Node) -> Rule | None:
