@@ -98,7 +98,7 @@ def _nodes(roots: tuple[object, ...]) -> Iterator[object]:
             )
         if binds:
             yield here
-        waiting += [part for part in here if isinstance(part, tuple) and type(part) not in _GROUND]
+        waiting += [part for part in here if isinstance(part, tuple) and part and type(part) not in _GROUND]
 
 
 _GROUND: frozenset[type] = frozenset({Span, Value, Guard})
