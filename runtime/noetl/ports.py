@@ -381,7 +381,7 @@ class Delivery(Protocol[_T_co]):
 
 
 class ReportDelivery(Delivery[_T_co], Protocol[_T_co, _A_contra]):
-    """A report, at the server. Answered once what it led to is on disk, if it crossed a process or lets go of an effect."""
+    """A report, at the server. What lets go of an effect, or crossed to another process, is answered after the disk."""
 
     def answer(self, answer: _A_contra) -> None:
         """Acknowledge it and tell the reporter."""

@@ -1,5 +1,5 @@
-"""effects: the orders that follow from the last turn, and after a restart from what is on disk. They may be ahead of the
-disk within their process; what has an effect is not (`noetl.server.journal`).
+"""effects: the orders that follow from the last turn, and after a restart from what is on disk. They may be ahead of
+the disk within their process; what has an effect is not (`noetl.server.journal`).
 
 Orders follow from the state, so a repeat is harmless: a worker's report is accepted once, the ids of a child are fixed.
 """
