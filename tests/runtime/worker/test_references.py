@@ -196,7 +196,8 @@ def test_a_lost_object_is_a_fault_where_it_is_read(tmp_path: Path, harm: str, re
     """Its projected paths stay readable on the server, and its reference everywhere."""
     url = f"sqlite:///{tmp_path / 'x.db'}"
     blobs = tmp_path / "x.db.blobs"
-    with open_runtime(url, Settings(script=read_script(outcomes(BIG))), lambda path: b"") as runtime:
+    settings = Settings(script=read_script(outcomes(BIG)), every_event=True)  # the harm is done between two turns
+    with open_runtime(url, settings, lambda path: b"") as runtime:
         program = runtime.programs.add(compiled(LIMIT % 2000 + TWO % reads))
 
         def observe(execution: object, plan: object, event: Any) -> None:
