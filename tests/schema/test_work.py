@@ -22,7 +22,7 @@ from noetl_ir.scopes import PlayScope
 from noetlc.expr.parser import parse_expression, parse_template
 
 SECONDS = 6.0
-"""The bound is about one second of processor time on the machine whose prices the table holds (`prices.py`).
+"""The bound is about one second of processor time on the machine whose prices the table holds (`selecting.py`).
 
 A machine of tests shares its cores and caches and took 2.6 of its own seconds for the same work; without a budget the
 calls that it stops take minutes, so the wider bound loses nothing.
