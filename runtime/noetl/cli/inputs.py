@@ -35,8 +35,8 @@ class Given(NamedTuple):
 def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str) -> Given:
     """The bytes of a plan: a plan file as it is, a plan in JSON form written as bytes, a playbook compiled.
 
-    What the compiler says goes to standard error, warnings not when `quiet`. `undone` says what did not happen where
-    it does not compile.
+    The compiler's errors go to standard error, its warnings and the number of its notes unless `quiet`.
+    `undone` says what did not happen where it does not compile.
     """
     data = read_input(name)
     if data.startswith(MAGIC):
@@ -53,11 +53,25 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
         else:
             plan, said = compile_playbook(Path(name), folders)
     except CompileError as problem:
-        click.echo(_told(str(problem)), err=True)
+        click.echo(_told(_without_notes(str(problem), name)), err=True)
         raise Problem(f"{name} does not compile; {undone}") from None
     if said and not quiet:
-        click.echo(_told(said), err=True)
+        click.echo(_told(_without_notes(said, name)), err=True)
     return Given(plan, compiled=True)
+
+
+def _without_notes(text: str, name: str) -> str:
+    """The errors and warnings among the findings that the compiler printed, and how many notes there are beside them:
+    those on older forms would hide what the run does.
+    """
+    found = text.split("\n\n")
+    kept = [one for one in found if ": note[" not in one.partition("\n")[0]]
+    notes = len(found) - len(kept)
+    if not notes:
+        return text
+    where = f"`noetlc lint {name}` shows" if name != STANDARD_INPUT else "`noetlc lint` shows"
+    kept.append(f"{notes} note{'s' if notes > 1 else ''} beside: {where} {'them' if notes > 1 else 'it'}")
+    return "\n\n".join(kept)
 
 
 def _told(text: str) -> str:
