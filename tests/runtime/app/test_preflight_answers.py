@@ -53,7 +53,7 @@ class Broadcasts:
             raise MessageTooLarge("too large")
         for answer in self.answers:
             assert self.preflight is not None
-            threading.Thread(target=self.preflight.hear, args=(answer,)).start()
+            threading.Thread(target=self.preflight.hear_answer, args=(answer,)).start()
 
     def received(self) -> Sequence[Broadcast]:
         """`Broadcasts.received`."""
