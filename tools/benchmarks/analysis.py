@@ -4,12 +4,16 @@ import json
 from pathlib import Path
 from statistics import median
 
-from benchmarks.measure import interleave, peer, peer_python, probe
+from benchmarks.measure import interleave, peer, peer_python, probe, process
 from benchmarks.nets import NETS
+from benchmarks.random_playbooks import FAMILIES, random_playbook
 from benchmarks.row import ROOT, Bench, NotMeasured, Reading, limit, missing
 
 _TIMES = {"pm4py": 50, "snakes": 100}
 _FORK = 256
+_WIDE = 1_024
+_SEEDS = 12
+"""Random playbooks of each family."""
 _MCC = ROOT / "tests" / "compiler" / "analysis" / "mcc"
 
 
@@ -47,16 +51,20 @@ def _one_net(bench: Bench, name: str) -> list[Reading]:
     return readings
 
 
-def wide_fork(bench: Bench) -> list[Reading]:
-    """All verdicts about a fork of 256 branches that join: 2^256 markings."""
-    arcs = ", ".join(f"{{step: b{n}}}" for n in range(_FORK))
-    rows = "".join(f"  - {{step: b{n}, tool: {{kind: noop}}, next: {{arcs: [{{step: j}}]}}}}\n" for n in range(_FORK))
-    text = (
+def _fork(wide: int) -> str:
+    """A fork of so many branches that join."""
+    arcs = ", ".join(f"{{step: b{n}}}" for n in range(wide))
+    rows = "".join(f"  - {{step: b{n}, tool: {{kind: noop}}, next: {{arcs: [{{step: j}}]}}}}\n" for n in range(wide))
+    return (
         "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: fork, path: bench/fork}\nworkflow:\n"
         f"  - {{step: start, next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}}}\n{rows}"
         "  - {step: j, spec: {policy: {join: all}}, tool: {kind: noop}}\n"
     )
-    file = bench.file("fork.yaml", text)
+
+
+def wide_fork(bench: Bench) -> list[Reading]:
+    """All verdicts about a fork of 256 branches that join: 2^256 markings."""
+    file = bench.file("fork.yaml", _fork(_FORK))
     found = [probe(bench, "proving", "sound", str(file))[f"{file}#0"] for _ in range(bench.runs)]
     if not all(proved for _, proved in found):
         raise NotMeasured("not every verdict was `proved`")
@@ -73,6 +81,34 @@ def soundness(bench: Bench) -> list[Reading]:
     return [
         limit("soundness, the median playbook", 1e3 * median(seconds.values()), 20, unit="ms", note=note),
         limit("soundness, the worst playbook", 1e3 * seconds[worst], 500, unit="ms", note=Path(worst).name),
+    ]
+
+
+def wider_fork(bench: Bench) -> list[Reading]:
+    """`noetlc analyze` of a fork of 1,024 branches, the whole process."""
+    file = bench.file("wider_fork.yaml", _fork(_WIDE))
+    found = [process([bench.noetlc, "analyze", file]).seconds for _ in range(bench.runs)]
+    return [limit(f"analyze a fork of {_WIDE:,}", median(found), 2, unit="s")]
+
+
+def random_playbooks(bench: Bench) -> list[Reading]:
+    """Random playbooks of up to 100 steps, most of them wrong: the slowest, and how many acyclic ones stay unknown."""
+    files = {
+        str(bench.file(f"random_{family}_{seed}.yaml", random_playbook(family, seed))): family
+        for family in FAMILIES
+        for seed in range(_SEEDS)
+    }
+    found = probe(bench, "proving", "worst", *files)
+    slow = {work: max(files, key=lambda name, at=at: found[name][at]) for at, work in enumerate(("analyze", "lint"))}
+    acyclic = [found[name][2] for name, family in files.items() if family == "acyclic"]
+    return [
+        *(
+            limit(
+                f"{work} the slowest of {len(files)} random playbooks", found[name][at], bar, unit="s", note=files[name]
+            )
+            for (work, name), at, bar in zip(slow.items(), (0, 1), (2, 1), strict=True)
+        ),
+        limit("random acyclic playbooks with an unknown", 100 * sum(acyclic) / len(acyclic), 5, unit="%"),
     ]
 
 

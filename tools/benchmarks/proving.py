@@ -2,6 +2,7 @@
 
 python -m benchmarks.proving graph FILE…     the reachability graph of each net: {FILE: [seconds, states]}
 python -m benchmarks.proving sound FILE…     the verdicts about each plan: {FILE: [seconds, proved or not]}
+python -m benchmarks.proving worst FILE…     {FILE: [seconds to analyze, seconds to lint, an unknown question or not]}
 python -m benchmarks.proving mcc FOLDER      the published answers: {"nets": [n], "differ": [n], "seconds": [s]}
 """
 
@@ -59,6 +60,26 @@ def verdicts(paths: list[Path]) -> dict[str, list[float]]:
     return found
 
 
+def worst(paths: list[Path]) -> dict[str, list[float]]:
+    """The whole report and all rules, in processor time; a question with a refutation is not unknown."""
+    from noetlc.analysis.report import report_of
+    from noetlc.analysis.verdict import Status
+    from noetlc.pipeline import check_source, compile_source
+
+    found: dict[str, list[float]] = {}
+    for path in [*paths[:1], *paths]:
+        data = path.read_bytes()
+        [plan] = compile_source(str(path), data).plans
+        begun = time.process_time()
+        verdicts = report_of(plan).verdicts
+        analysed = time.process_time()
+        check_source(str(path), data)
+        refuted = {each.question for each in verdicts if each.status is Status.REFUTED}
+        unknown = any(each.status is Status.UNKNOWN and each.question not in refuted for each in verdicts)
+        found[str(path)] = [analysed - begun, time.process_time() - analysed, float(unknown)]
+    return found
+
+
 def published(folder: Path) -> dict[str, list[float]]:
     """Each published answer about each net."""
     from noetlc.analysis.census import census_of
@@ -89,4 +110,8 @@ def published(folder: Path) -> dict[str, list[float]]:
 
 if __name__ == "__main__":
     work, paths = sys.argv[1], [Path(argument) for argument in sys.argv[2:]]
-    print(json.dumps(published(paths[0]) if work == "mcc" else {"graph": graphs, "sound": verdicts}[work](paths)))
+    print(
+        json.dumps(
+            published(paths[0]) if work == "mcc" else {"graph": graphs, "sound": verdicts, "worst": worst}[work](paths)
+        )
+    )
