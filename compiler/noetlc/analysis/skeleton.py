@@ -112,7 +112,9 @@ def unhandled(net: Net) -> frozenset[int]:
 
 
 def impossible(plan: Plan) -> frozenset[int]:
-    """Transitions that take an arc whose guard is false whenever it is asked, or pass one whose guard is true."""
+    """Transitions that take an arc whose guard is false whenever it is asked, or pass one whose guard is true; and
+    those that end a task as none of its rules can.
+    """
     guards: dict[tuple[int, str], Expr] = {}
     for t in plan.net.transitions:
         template = plan.templates[t.guard] if t.role == "take" and t.guard >= 0 else None
@@ -122,9 +124,30 @@ def impossible(plan: Plan) -> frozenset[int]:
     for number, t in enumerate(plan.net.transitions):
         expr = guards.get((t.arc, _chain(t))) if t.role in ("take", "pass") else None
         certain = None if expr is None else truth(expr, _facts(plan, t))
-        if certain is not None and certain is (t.role == "pass"):
+        decided = certain is not None and certain is (t.role == "pass")
+        if decided or (t.task >= 0 and t.outcome and _never_chosen(plan, t)):
             found.add(number)
     return frozenset(found)
+
+
+DIRECTIVES = frozenset({"continue", "break", "fail", "retry", "jump"})
+
+
+def _never_chosen(plan: Plan, t: Transition) -> bool:
+    """Whether no rule of a task can give a directive to an outcome of that status."""
+    rules, directive = plan.tasks[t.task].rules, t.role.removesuffix("_later")
+    if not rules or directive not in DIRECTIVES:
+        return False
+    facts: Known = {("outcome", "status"): t.outcome}
+    for rule in rules:
+        template = plan.templates[rule.when] if rule.when >= 0 else None
+        asked = truth(template.expr, facts) if isinstance(template, Native) else None
+        certain = True if rule.when < 0 else asked
+        if rule.directive == directive and certain is not False:
+            return False
+        if certain is True and rule.directive != "retry":  # one that is used up leaves it to those behind
+            return True
+    return directive != "continue"  # where none matches the task goes on
 
 
 def _facts(plan: Plan, t: Transition) -> Known:

@@ -390,6 +390,8 @@ class _Walk:
             "result": ended.get("result"),
             "outcome": {"status": "ok" if done else "error", **ended},
         }
+        if not done:
+            event["error"] = {"code": "task.failed", "message": "a rule failed the task"}  # of an outcome without one
         outcome = {
             "status": status,
             "result": None,

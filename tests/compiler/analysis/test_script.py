@@ -41,6 +41,15 @@ WRITTEN_BETWEEN = "workload: {k: 1}\n" + steps(
     "step: j, spec: {policy: {join: all}}",
 )
 
+ERROR_READ = steps(
+    "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}",
+    'step: a, tool: {kind: shell, command: "exit 3"}, next: {arcs: [{step: j}, '
+    "{step: c, when: \"{{ event.name == 'step.failed' }}\", args: {why: '{{ event.error.message }}'}}]}",
+    "step: b, next: {arcs: [{step: j}]}",
+    "step: j, spec: {policy: {join: all}}",
+    "step: c",
+)
+
 
 def stories(body: str, *queries: str) -> list[Verdict]:
     return [each for each in report_of(plan_of(body), queries).verdicts if each.script is not None]
@@ -69,7 +78,9 @@ def replayed(body: str, verdict: Verdict, folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("body", [STARVED, POLICY, WRITTEN_BETWEEN], ids=["arcs", "policy", "written"])
+@pytest.mark.parametrize(
+    "body", [STARVED, POLICY, WRITTEN_BETWEEN, ERROR_READ], ids=["arcs", "policy", "written", "error"]
+)
 def test_each_way_to_get_stuck_is_replayed_and_blocks(body: str, tmp_path: Path) -> None:
     found = [each for each in stories(body) if each.question == "nothing can get stuck"]
     assert found and all(each.status is Status.REFUTED for each in found)

@@ -259,3 +259,23 @@ def test_waiting_gates_waits_and_children_are_assumed_to_end() -> None:
     assert found.status is Status.PROVED
     assert "the gate of `gated` opens in the end" in found.assumptions
     assert "what `start` waits for in `w` comes" in found.assumptions
+
+
+def test_a_failure_that_a_rule_makes_of_an_error_alone_starves_a_join_by_an_error() -> None:
+    fails = "rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: fail}}]"
+    plan = plan_of(
+        steps(
+            "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}",
+            f"step: a, tool: {{name: t, kind: shell, command: 'exit 3', spec: {{policy: {{{fails}}}}}}}, next: {{arcs: ["
+            "{step: load}, {step: cleanup, when: \"{{ event.name == 'step.failed' }}\"}]}",
+            "step: b, next: {arcs: [{step: load}]}",
+            "step: load, spec: {policy: {join: all}}",
+            "step: cleanup",
+        )
+    )
+    found = only(plan, STUCK)
+    assert found.status is Status.REFUTED and found.script is not None
+    outcomes = found.script.document["outcomes"]
+    assert isinstance(outcomes, list)
+    assert "'step': 'a', 'task': 't', 'run': 1, 'visit': 1, 'attempt': 1" in str(outcomes)
+    assert "'status': 'error'" in str(outcomes)
