@@ -262,11 +262,11 @@ def test_waiting_gates_waits_and_children_are_assumed_to_end() -> None:
 
 
 def test_a_failure_that_a_rule_makes_of_an_error_alone_starves_a_join_by_an_error() -> None:
-    fails = "rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: fail}}]"
+    fails = "policy: {rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: fail}}]}"
     plan = plan_of(
         steps(
             "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}",
-            f"step: a, tool: {{name: t, kind: shell, command: 'exit 3', spec: {{policy: {{{fails}}}}}}}, next: {{arcs: ["
+            f"step: a, tool: {{name: t, kind: shell, command: 'exit 3', spec: {{{fails}}}}}, next: {{arcs: ["
             "{step: load}, {step: cleanup, when: \"{{ event.name == 'step.failed' }}\"}]}",
             "step: b, next: {arcs: [{step: load}]}",
             "step: load, spec: {policy: {join: all}}",
