@@ -3,14 +3,17 @@
 lower_args: `args` and `input` of a step are defaults under those of the token (LANGUAGE §6).
 
 args: {n: 1}, tool: {kind: python, code: …}, and `{{ args.n }}` anywhere in the step
-    →  args: {n: "{{ args.n | default(1) }}"} of the task, and the same where `args.n` is read
+    →  args: {n: "{{ args.n | default(1) }}"} of the task, and the same where `args.n` is read; where no arc brings `n`,
+       args: {n: 1}
 
 A default that is a block template is rendered by a first task.
 """
 
 from re import compile as pattern
+from typing import TypeAlias
 
-from noetl_ir.expr import Block, Const, Expr, MapOf, Name
+from noetl_ir.expr import Block, Const, Expr, MapOf, Name, Template
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import ChangeList, HasBodies, Tasks, map_lists, taken_of, with_lists
 from noetlc.ast.playbook import Playbook, Step, Task, Value
@@ -26,6 +29,7 @@ from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import all_with, fields_with
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 from noetlc.older.legacy_names import RESERVED
+from noetlc.older.nearer import arcs_within
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.values import read_pairs
@@ -62,7 +66,19 @@ def lower_args(playbook: Playbook, note: Note) -> Playbook:
                     note(Change("lower_args", value.span, f"`{key}` of {args.word}", "exact", said))
     playbook = replace_steps(playbook, _joined)
     playbook = replace_steps(playbook, _rendered)
-    return replace_steps(playbook, _step)
+    brought = _brought(playbook)
+    return replace_steps(playbook, lambda step: _step(step, brought.get(step.name, frozenset()) | brought[""]))
+
+
+def _brought(playbook: Playbook) -> dict[str, frozenset[str]]:
+    """The keys that arcs bring to each step; under "" those that may come to any, and `*` where only the run knows."""
+    found: dict[str, frozenset[str]] = {"": frozenset()}
+    names = {step.name for step in playbook.steps}
+    for arc in arcs_within(playbook.steps):
+        pairs = {} if arc.args is None else pairs_of(arc.args.template)
+        target = arc.target if arc.target in names else ""
+        found[target] = found.get(target, frozenset()).union(["*"] if pairs is None else pairs)
+    return found
 
 
 def _with_noop(step: Step) -> Step:
@@ -122,27 +138,37 @@ def _rendered(step: Step) -> Step:
     return rest._replace(tasks=(first, *rest.tasks), extras=(args._replace(pairs=tuple(pairs)), *rest.extras))
 
 
-def _unreserved(defaults: dict[str, Value]) -> dict[str, Value]:
+class _Default(NamedTuple):
+    """A default: what is read for it, and what a task is given."""
+
+    read: Expr
+    given: Template
+
+
+_Defaults: TypeAlias = dict[str, _Default]
+
+
+def _unreserved(defaults: _Defaults) -> _Defaults:
     """The defaults that are read by their names where the tool has run: `result` is what it gave there."""
     return {key: value for key, value in defaults.items() if key not in RESERVED}
 
 
-def _task(task: Task, defaults: dict[str, Value], before: dict[str, Value]) -> Task:
+def _task(task: Task, defaults: _Defaults, before: _Defaults) -> Task:
     """The task; `before` are the defaults that its fields read by their names, which are rendered before it runs."""
     after = _reading(defaults, _unreserved(defaults))
     task = task._replace(rules=all_with(task.rules, after), extras=all_with(task.extras, after))
     task = _bound(fields_with(task, _reading(defaults, before)), defaults)
     if task.kind not in CALLED or task.generated:
         return task
-    given = {key: computed(_read(key, value), value.span).template for key, value in defaults.items()}
     own = {} if task.args is None else pairs_of(task.args.template)
     if own is None:
         return task
+    given = {key: default.given for key, default in defaults.items() if key not in own}
     span = task.span if task.args is None else task.args.span
     return task._replace(args=Value(template_of_pairs({**given, **own}), span, None))
 
 
-def _bound(task: Task, defaults: dict[str, Value]) -> Task:
+def _bound(task: Task, defaults: _Defaults) -> Task:
     """The task whose block templates read the defaults too: they are set before the text."""
 
     def each(value: Value) -> Value:
@@ -155,24 +181,24 @@ def _bound(task: Task, defaults: dict[str, Value]) -> Task:
     return task._replace(fields=fields, args=None if task.args is None else each(task.args))
 
 
-def _meanings(block: Block, defaults: dict[str, Value]) -> dict[str, Expr]:
+def _meanings(block: Block, defaults: _Defaults) -> dict[str, Expr]:
     """The meanings of `args` and the names of the defaults are in a block template; `args` is the token's and every
     default.
     """
-    given = {key: _read(key, value) for key, value in defaults.items()}
+    given = {key: default.read for key, default in defaults.items()}
     others = {key: path("args", key) for key in _ARGS.findall(block.text) if key not in given}
     whole = MapOf(tuple((Const(key), expr) for key, expr in {**given, **others}.items()))
     return {**given, "args": whole}
 
 
-def _step(step: Step) -> Step:
+def _step(step: Step, brought: frozenset[str]) -> Step:
     args, step = taken_of(step, StepArgs)
     if args is None:
         return step
-    defaults = dict(args.pairs)
+    defaults = {key: _default(key, value, brought) for key, value in args.pairs}
     own = _unreserved(defaults)
 
-    def with_defaults(before: dict[str, Value]) -> ChangeList:
+    def with_defaults(before: _Defaults) -> ChangeList:
         return lambda tasks: tuple(_task(task, defaults, before) for task in tasks)
 
     extras = all_with(step.extras, _reading(defaults, own))
@@ -184,19 +210,24 @@ def _step(step: Step) -> Step:
     )
 
 
-def _reading(defaults: dict[str, Value], alone: dict[str, Value]) -> Replace:
+def _reading(defaults: _Defaults, alone: _Defaults) -> Replace:
     """Reads `args.x` with its default, and `x` where it stands `alone`."""
 
     def replace(expr: Expr) -> Expr | None:
         here = static_path(expr)
         if len(here) == 2 and here[0] == "args" and here[1] in defaults:
-            return _read(here[1], defaults[here[1]])
+            return defaults[here[1]].read
         if isinstance(expr, Name) and expr.name in alone:
-            return _read(expr.name, defaults[expr.name])
+            return defaults[expr.name].read
         return None
 
     return replace
 
 
-def _read(key: str, value: Value) -> Expr:
-    return otherwise(path("args", key), expression_of(value.template))
+def _default(key: str, value: Value, brought: frozenset[str]) -> _Default:
+    """The default under the token's arg, and alone where no token brings one."""
+    expr = expression_of(value.template)
+    if key not in brought and "*" not in brought:
+        return _Default(expr, value.template)
+    read = otherwise(path("args", key), expr)
+    return _Default(read, computed(read, value.span).template)

@@ -107,6 +107,11 @@ _BINDS: dict[type, bool] = {}
 """Of each class of nodes that was met, whether its nodes bind names."""
 
 
+def arcs_within(steps: tuple[Step, ...]) -> Iterator[Arc]:
+    """The arcs of steps, those of older constructs too."""
+    return (node for node in _nodes(steps) if isinstance(node, Arc))
+
+
 def _set_by(here: object, step: str) -> Iterator[str]:
     """The keys of `ctx` that a node sets to something else than what they mean anyway."""
     pairs: _Pairs = getattr(here, "set_ctx", ())

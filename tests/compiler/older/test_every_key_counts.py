@@ -42,7 +42,7 @@ AS_WITHOUT = {
     "on_error": ("fail",),
     "exec": ("distributed",),
     "backoff": ("none", "fixed"),
-    "type": ("none", "fixed"),
+    "type": ("none", "fixed", "noop"),
     "process": ("row",),
     "pass": (False,),
 }
