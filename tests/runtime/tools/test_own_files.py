@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from noetl.files import FileRefused, inside, script_text
-from noetl.own import keep, make_folder, narrow
+from noetl.own import keep_from_tools, make_folder, narrow
 from noetl.tools import duckdb, script, shell, sqlite, transfer
 from noetl_ir.outcome import Outcome
 from tool_doubles import FakeEnv, call_of
@@ -53,7 +53,7 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEnv:
     (data / "link").symlink_to("../.noetl/noetl.db.credentials.key")
     (data / "folder").symlink_to("../.noetl")
     monkeypatch.chdir(tmp_path)
-    keep(str(home / "noetl.db"))
+    keep_from_tools(str(home / "noetl.db"))
     return FakeEnv(tmp_path)
 
 
@@ -143,7 +143,7 @@ def test_a_store_in_the_root_opens_nothing_outside_of_it(tmp_path: Path, query: 
     (root / "data").mkdir(parents=True)
     (root / ".noetl").mkdir()
     (root / ".noetl" / "noetl.db").write_text("")
-    keep(str(root / ".noetl" / "noetl.db"))
+    keep_from_tools(str(root / ".noetl" / "noetl.db"))
     (root / "up").symlink_to("..")
     for place in (tmp_path, tmp_path / "a"):
         (place / "out.txt").write_text(SECRET)
@@ -167,7 +167,7 @@ def test_duckdb_uses_all_that_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "data" / "deep" / "low.csv").write_text("n\n2\n")
     (tmp_path / store).write_text(SECRET)
     monkeypatch.chdir(tmp_path)
-    keep(str(tmp_path / store))
+    keep_from_tools(str(tmp_path / store))
     env = FakeEnv(tmp_path)
     for query, rows in [
         ("select n from 'top.csv'", [{"n": 1}]),
@@ -216,7 +216,7 @@ def test_a_store_in_the_root_itself_is_as_closed(tmp_path: Path, monkeypatch: py
     for name in names:
         (tmp_path / name).write_text(SECRET)
     (tmp_path / "mine.txt").write_text("mine")
-    keep(str(tmp_path / "shop.db"))
+    keep_from_tools(str(tmp_path / "shop.db"))
     for name in names:
         with pytest.raises(FileRefused):
             inside(str(tmp_path), name)
