@@ -229,6 +229,8 @@ class Case:
         is_gathered = "loop" not in self.run.step and chosen.here.get("is_gathered", False)
         is_its_own = is_gathered or self.has_given
         words = dict.fromkeys(("result", "response", "data"), result) if is_its_own else {}
+        if self.has_given:  # the name of the step means what it gives, too
+            words[self.run.step["step"]] = result
         return arrivals(self.run, chosen.targets, self.run.names({**chosen.here, **words}))
 
 
