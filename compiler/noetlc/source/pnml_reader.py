@@ -170,6 +170,9 @@ class _Reading:
             raise PnmlError(f"the net is of the type {attributes['type']}; only place/transition nets are read")
 
     def _label(self, node: _Open, what: str, text: str) -> None:
+        if what == "capacity" and any(digit in "123456789" for digit in text):
+            id = node.attributes.get("id", "")
+            raise PnmlError(f"the place {id!r} has a capacity of {text[:40]}: only places without one are supported")
         if what == "name":
             node.name = node.name or text
         elif what in TYPES and node.kind == "arc":

@@ -143,3 +143,16 @@ def test_what_neither_markings_nor_arcs_decide_is_unknown() -> None:
     )
     statuses = [verdict.status for verdict in net_report(net, Budget(1_000)).verdicts]
     assert statuses == [Status.PROVED, Status.UNKNOWN, Status.UNKNOWN, Status.UNKNOWN]
+
+
+@pytest.mark.parametrize(("capacity", "refused"), [("0", False), ("2", True), ("Default,2", True)])
+def test_a_place_with_a_capacity_is_refused(capacity: str, refused: bool) -> None:
+    text = (
+        f'<pnml><net id="n" type="P/T net"><place id="p"><capacity><value>{capacity}</value></capacity></place>'
+        '<transition id="t"/><arc id="a" source="t" target="p"/></net></pnml>'
+    )
+    if refused:
+        with pytest.raises(PnmlError, match="the place 'p' has a capacity"):
+            read_pnml(text.encode())
+    else:
+        assert [place.id for place in read_pnml(text.encode()).places] == ["p"]
