@@ -26,6 +26,8 @@ class Agenda:
         elif self._due.get(execution_id) != due:
             self._due[execution_id] = due
             heappush(self._heap, (due, execution_id))
+            # A heap cannot drop an entry in its middle, so a timer that was moved or called off stays in it. Without
+            # this a loop of retries would grow it for as long as the server runs.
             if len(self._heap) > 64 and len(self._heap) > 4 * len(self._due):
                 self._heap = [(due, name) for name, due in self._due.items()]
                 heapify(self._heap)
@@ -37,6 +39,8 @@ class Agenda:
     def next(self) -> int | None:
         """When the next timer is due."""
         heap = self._heap
+        # The dictionary has the truth: an entry whose time is another one was scheduled anew since, and is thrown
+        # away here.
         while heap and self._due.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
         return heap[0][0] if heap else None
@@ -47,6 +51,8 @@ class Agenda:
         while (due := self.next()) is not None and due <= now:
             # Scheduled for one time, for another one, and for the first again, it lies in the heap twice.
             found[heappop(self._heap)[1]] = None
+        # The caller schedules them anew after their turn. If that turn fails, they are still here, and no timer is
+        # lost.
         for name in found:
             heappush(self._heap, (self._due[name], name))
         return [*found]

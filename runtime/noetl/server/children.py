@@ -58,6 +58,8 @@ class Family:
 def child_of(store: Store, blobs: Blobs, order: StartChild) -> tuple[str, ExecutionRow | None]:
     """The id of the child that an order is about, and its row where it was started already."""
     for child_id in child_ids(order.execution_id, order.name, order.since):
+        # The ids follow from the call, so a server that goes on after a crash finds the child that was started, and
+        # starts none twice. Numeric ids are short enough to be drawn by two calls; then the next one is tried.
         there = store.execution(child_id)
         if there is None or not is_numeric(child_id) or _is_of(order, there, store, blobs):
             return child_id, there
@@ -68,6 +70,7 @@ def _is_of(order: StartChild, there: ExecutionRow, store: Store, blobs: Blobs) -
     """Whether an execution is the child of this call, and not another one that drew the same id."""
     if there.parent_execution_id != order.execution_id:
         return False
+    # The row names only the parent, which may have many children: which call this one answers is in its first event.
     first = next(iter(store.read(there.execution_id)), None)
     return first is not None and hydrate(first, blobs).data.get("call") == order.name
 
@@ -80,6 +83,8 @@ def missed(child: Execution, caller: ExecutionRow | None) -> str | None:
         return None
     if caller.ended is not None:
         return "cancel"
+    # A child that was paused by itself stays so when its caller goes on: only the pause that came from there ends
+    # with it.
     if caller.status == "paused":
         return None if child.paused else "pause"
     return "resume" if child.paused_by_caller else None
@@ -90,6 +95,8 @@ def too_deep(owned: OwnedExecution, path: str) -> Outcome | None:
     depth, limit = owned.execution.children_depth + 1, owned.program.plan.limits.max_children_depth
     if depth <= limit:
         return None
+    # A playbook that calls itself makes one execution after the other, each with a log of its own. No limit inside of
+    # one execution sees that.
     message = f"playbook `{path}` would be {depth} calls deep; `limits.max_children_depth` is {limit}"
     return error("playbook.depth", message)
 
@@ -127,6 +134,7 @@ def outcome_of(owned: OwnedExecution) -> dict[str, Json]:
     if failure.get("message"):
         message = f"{message}: {failure['message']}"
     outcome = error(f"playbook.{execution.status}", message)
+    # A rule of the caller can then tell which child failed, and a reader of its log finds the log of the child.
     problem = {**(outcome.error or {}), "execution_id": execution.execution_id}
     if failure:
         problem["cause"] = failure

@@ -37,6 +37,8 @@ class Dues:
         known, self._of = self._of, {}
         for name, timer in timers.items():
             there = known.get(name)
+            # A timer under a known name may be another one, of the next attempt, say. Identity tells, as the fold
+            # makes a new record for each timer that is set.
             new = there is None or there[0] is not timer
             self._of[name] = (timer, at + timer.due - timer.since) if there is None or new else there
 
@@ -57,6 +59,8 @@ class Dues:
         ahead: int | None = None
         for name, (timer, due) in self._of.items():
             if timer.by_wall:
+                # The two clocks are read once a pass and not once a timer: two timers of one moment are then due at
+                # one moment too.
                 if ahead is None:
                     ahead = self._steady.now() - self._clock.now()
                 due = timer.due + ahead
@@ -72,6 +76,8 @@ class ClockSetting:
 
     def was_changed(self, now: int) -> bool:
         """Whether that happened since the last look; `now` is the time of the steady clock."""
+        # The clocks drift apart a little by themselves. The drift since the last setting counts, so slow adjustment
+        # by the machine's time service does add up to one, and is then taken over.
         ahead = self._clock.now() - now
         if abs(ahead - self._ahead) <= CLOCK_SET:
             return False

@@ -83,6 +83,8 @@ class OwnedExecution:
         start(turn, request)
         decide(turn)
         execution = self.execution
+        # The first turn may end the execution already. The row says so in the transaction that creates it, else a
+        # crash after that would leave an execution that is over among those that are open.
         row = row._replace(status=status_of(execution), ended=self._shown_end(execution.ended))
         records = self._records(turn.events)
         self._keep(lambda: self._store.create(row, records, key=key))
@@ -122,6 +124,8 @@ class OwnedExecution:
             event = evolve_record(self.program, self.execution, record, self._blobs)
             if event.event_type == "task.started":
                 begun[event.run] = (event.event_id, event.ts)
+        # An attempt that runs may be one whose worker still waits for the answer to its start, as the crash came
+        # between the commit and the answer. Its report comes again, and `_was_recorded` has to know it.
         self._begun = {run: begun[run] for run in self.running()}
         self.dues.read(self.execution.timers)
 
@@ -134,6 +138,7 @@ class OwnedExecution:
         if self.execution.is_over or self.execution.cancelled:
             return False
         region = self.execution.regions.get(run)
+        # A worker that has only taken the order has its claim too: the start is not in the log yet (`at`).
         return region is not None and region.claim == claim and region.phase in ("at", "run", "parked")
 
     def runs_under(self, run: str, claim: int) -> bool:
@@ -173,6 +178,8 @@ class OwnedExecution:
         After much work of guards and templates others have a turn: reports without an answer are for the next one.
         """
         turn = self._turn()
+        # The limit is one of counted work and not of time, so that a run on a virtual clock is cut at the same report
+        # each time.
         by = spent() + SLICE
         for name in due:  # before what is asked: it was due when that came, or in the same moment
             timer = self.execution.timers.get(name)
@@ -182,11 +189,15 @@ class OwnedExecution:
                 )  # no log says that one fired before its time, wherever clocks are set
                 reports.fire_timer(turn, name)
                 decide(turn)
+        # A cancel goes before what workers said in the same round: what they say then is refused, and their tools are
+        # stopped.
         for ask in asked:
             if _apply(turn, ask):
                 decide(turn)
         answers: list[Answer] = []
         for report in said:
+            # At least one report has its answer in each turn, however much work that takes, else one long guard would
+            # put off the same reports for ever.
             if spent() > by and turn.events:
                 break
             answers.append(self._answer(turn, report))
@@ -222,6 +233,8 @@ class OwnedExecution:
     def _answer(self, turn: Turn, report: Report) -> Answer:
         """Record what may be recorded. A bus may deliver a report twice: it has the same answer twice."""
         name = (report.sender, report.events[-1].event_id)
+        # The engine would refuse the second copy, as the pipeline has moved on since. To the worker that means that
+        # its claim is lost, and it would stop a task that is its own.
         given = self._answers.get(name)
         if given is not None:
             return given
@@ -231,6 +244,8 @@ class OwnedExecution:
             accepted = reports.accept(turn, event)
             if len(turn.events) > before:
                 decide(turn)
+            # The rest of a report rests on the event before it. The worker learns from the count how far it was
+            # recorded, and stops.
             if not accepted:
                 break
             recorded += 1
@@ -247,6 +262,8 @@ class OwnedExecution:
     def _commit(self, turn: Turn) -> tuple[list[Event], list[Command]]:
         execution = self.execution
         if turn.events:
+            # The position that is expected in the log is the fence against a second server: if somebody else has
+            # appended since, the store raises Conflict and nothing of this turn is kept.
             expected, records = execution.position - len(turn.events), self._records(turn.events)
             name, status, ended = execution.execution_id, status_of(execution), self._shown_end(execution.ended)
             self._journal.hold(Append(name, expected, records, status, ended))
@@ -263,6 +280,8 @@ class OwnedExecution:
         records = []
         for event in events:
             body = write_event(event)
+            # Only the data goes outside, so that what an event is about (type, run, task, claim) can be read from the
+            # log alone.
             if len(body) > limit:
                 body = write_event(event._replace(data={WHOLE_OUTSIDE: self._outside(codec.pack_unsorted(event.data))}))
             records.append((event.event_id, body))
@@ -296,6 +315,8 @@ def hydrate(record: Record, blobs: Blobs) -> Event:
     try:
         event = read_event(record.body)
         outside: Json = event.data.get(WHOLE_OUTSIDE)
+        # A signal or a result may have a key of that name too. Only a sole key with a whole reference is ours; limits
+        # hold, as the file may have been altered on disk.
         if outside is not None and len(event.data) == 1 and is_reference(outside) and isinstance(outside, dict):
             data = codec.unpack(blobs.get(outside), max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
             event = event._replace(data=data if isinstance(data, dict) else {})

@@ -34,15 +34,20 @@ class Inbox:
         """The requests that came since the last look, and those that waited for whom was taken up."""
         asked, self._asked = self._asked, {}
         now = self._clock.now()
+        # What was read for an execution that was taken up goes out at once; only the question to the store waits.
         if now - self._looked < LOOK_EVERY:
             return asked
         self._looked = now
+        # The number of the last post is one small query; rows are asked for only where it moved.
         posted = self._store.posted()
         if posted != self._posted:
             for row in self._store.posts(self._posted or 0):
                 owned = executions.get(row.execution_id)
+                # The log says which row was applied last. A row at or below it was answered before a crash, and a
+                # cancel or signal must not count twice.
                 if owned is not None and row.row > owned.execution.inbox_row:
                     known = asked.setdefault(row.execution_id, [])
+                    # `read_for` may have read it already, when its execution was taken up between two looks.
                     if row.row not in {ask.row for ask in known}:
                         known.append(Ask(row.verb, row.row, row.body))
             self._posted = posted

@@ -84,6 +84,7 @@ class Journal:
 
     def hold(self, append: Append) -> None:
         """Keep the events of a turn for the next transaction."""
+        # The time counts from the oldest turn, so a stream of small turns does not put off the disk again and again.
         if not self._held:
             self._since = self._clock.now()
         self._held.append(append)
@@ -109,6 +110,7 @@ class Journal:
         """Whether a round is not to end with what is held."""
         if not (self._held or self._then or self._ready):
             return False
+        # Where nothing is held and something waits for the disk nonetheless, there is nothing to save by waiting.
         if self._is_wanted or not self.ahead or not self._held or self.is_full:
             return True
         return self._clock.now() - self._since >= self._batching.time
@@ -117,21 +119,29 @@ class Journal:
         """Store what is held, and do what waits for it; within that only store, and while storing nothing. Raises
         StoreFailure.
         """
+        # An execution whose turn is refused is ended from within `_write`, and that holds a turn and asks to have it
+        # stored: the loop there stores it too.
         if self._is_storing:
             return
         self._write()
+        # What follows from a turn may hold another one and flush it. That one is on disk then; what rests on it is
+        # done by the outer loop, in order, and not in the middle of its cause.
         if self._is_telling:
             return
         self._is_telling = True
         try:
             while self._then or self._ready:
                 self._write()
+                # Only what was waiting when all was written may follow: `work` adds to `_then` what rests on turns
+                # that are not on disk yet.
                 self._ready += self._then
                 self._then.clear()
                 while self._ready:
                     execution_id, work = self._ready.popleft()
                     try:
                         work()
+                    # A loss concerns one execution. The others that wait here have theirs on disk and must not miss
+                    # what follows from it.
                     except (Conflict, Owned) as problem:
                         self._lose(execution_id, problem)
         finally:
@@ -169,6 +179,8 @@ class Journal:
         try:
             self._store_all(together(turns))
         except (Conflict, StoreRefused) as problem:
+            # Where several executions went together, nobody knows whose fault it was. So they are tried one by one,
+            # and only the one that fails is given up.
             if len({turn.execution_id for turn in turns}) == 1:
                 self._fail(turns[0].execution_id, problem)
                 return
@@ -210,6 +222,8 @@ class Journal:
         for append in self._held:
             events += len(append.records)
             size += sum(len(body) for _, body in append.records)
+            # A turn that is too large alone goes alone: it was decided, and cannot be cut, since it is on disk
+            # together or not at all.
             if found and (events > _MOST_EVENTS or size > _MOST_BYTES):
                 break
             found.append(append)
@@ -222,6 +236,8 @@ def together(turns: Iterable[Append]) -> list[Append]:
     for turn in turns:
         first = found.get(turn.execution_id)
         if first is not None:
+            # The store checks the position of each append against what is on disk, where the first of these turns is
+            # not yet.
             turn = turn._replace(expected=first.expected, records=[*first.records, *turn.records])
         found[turn.execution_id] = turn
     return [*found.values()]

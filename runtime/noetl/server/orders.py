@@ -41,6 +41,7 @@ class Orders:
     def send(self, is_wanted: Callable[[RunPipeline], bool]) -> bool:
         """Hand over what there is room for, but for what nobody wants any more; whether anything went."""
         did = False
+        # Stops go first: they free slots, and a tool that was called off has effects for as long as it runs.
         while self._stops and self._bus.room(STOPS) > 0:
             stop = self._stops.popleft()
             self._bus.send(STOPS, key_of(stop), stop)
@@ -72,9 +73,13 @@ class Orders:
         did, waiting = False, self._waiting[pool]
         while waiting and self._bus.room(pool) > 0:
             order = waiting.first()
+            # An order may have waited long for room. One whose run was cancelled or timed out meanwhile would cost a
+            # worker a slot, only to be refused.
             if is_wanted(order):
                 try:
                     self._hand_over(pool, order)
+                # The room may be gone since it was asked for. The order stays at the head, and is tried again in the
+                # next round.
                 except Full:
                     break
                 did = True
@@ -86,6 +91,8 @@ class Orders:
     def _hand_over(self, pool: str, order: RunPipeline) -> None:
         try:
             self._bus.send(pool, key_of(order), order)
+        # The size is found out by trying. Packing each order once more beforehand would cost every small one what
+        # only a few large ones need.
         except MessageTooLarge:
             reference = self._keep(lambda: self._blobs.put(order.execution_id, write_command(order)))
             self._bus.send(pool, key_of(order), ClaimCheck(order.execution_id, reference))
@@ -95,5 +102,7 @@ def key_of(order: RunPipeline | StopPipeline) -> str:
     """The key that names an order on the bus: the same order has the same key."""
     if isinstance(order, StopPipeline):
         return f"{order.execution_id}:{order.run}:{order.claim}:stop"
+    # A bus drops a second message with a known key. The order to run a parked task and that to judge its outcome
+    # differ in nothing else.
     kind = "run" if order.outcome is None else "outcome"
     return f"{order.execution_id}:{order.run}:{order.task}:{order.visit}:{order.attempt}:{order.claim}:{kind}"

@@ -35,6 +35,7 @@ class OwnedExecutions:
 
     def own(self, execution_id: str, *, is_new: bool = False) -> None:
         """Raises Owned when it is another process's."""
+        # An ownership ends in another method than it begins in, so a `with` statement cannot hold it.
         owning = ExitStack()
         owning.enter_context(self._store.own_new(execution_id) if is_new else self._store.own(execution_id))
         self._owned[execution_id] = owning
@@ -51,6 +52,7 @@ class OwnedExecutions:
         """The outermost caller that is driven here."""
         while (owned := self.executions.get(execution_id)) is not None:
             parent = owned.execution.parent
+            # The caller may be driven by another server, or be over; then this one is the root of what is here.
             if parent is None or parent[0] not in self.executions:
                 break
             execution_id = parent[0]
@@ -71,5 +73,7 @@ class OwnedExecutions:
 
     def clear(self) -> None:
         """Let go of everything."""
+        # One may be owned and have no state yet (its log could not be read); one that was handed to `start` or
+        # `resume` is owned by whoever called.
         for execution_id in {**self.executions, **self._owned}:
             self.let_go(execution_id)

@@ -36,9 +36,13 @@ class Redelivery:
 
     def orders_again(self) -> Iterator[Command]:
         """The orders that are due again."""
+        # Built anew at each look, so that executions which are over leave nothing here and nobody has to call for
+        # that.
         self._waiting = {name: self._waiting.get(name) or WaitingOrders() for name in self._executions}
         for name, owned in self._executions.items():
             yield from owned.order_again(self._waiting[name])
+        # A child's end is in the child's log, the caller's wait in its own. A crash between them loses the order, not
+        # the fact: it is given until the caller's log shows that it was taken.
         self._handed = {child: order for child, order in self._handed.items() if self._is_parked(order)}
         yield from self._handed.values()
 

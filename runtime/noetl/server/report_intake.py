@@ -49,11 +49,14 @@ class ReportIntake:
     def reports(self) -> dict[str, list[Heard]]:
         """The reports that wait, by execution. A heartbeat changes nothing in the log, so it is answered here."""
         found, self._late = self._late, {}
+        # This comes before anything is taken from the bus: a lease may only end by what was not said until now.
         self._tracker.listen()
         for delivery in self._bus.reports():
             said = self._inside(delivery.body)
             if said is None:
                 delivery.dead_letter("what lies outside for it cannot be read")
+            # The code is checked before anything is looked up, so that a forger learns nothing of which executions
+            # there are.
             elif not self._tracker.is_fit(said):
                 self._refuse(delivery, said)
             elif isinstance(said, Report):
@@ -74,6 +77,7 @@ class ReportIntake:
     def hand_on(self, delivery: ReportDelivery[Said, Answer], execution_id: str) -> None:
         """A report about an execution that is not driven here: it is over, or another server's."""
         row = self._store.execution(execution_id)
+        # A worker whose execution is over has to be told, else it sends its report again until its process ends.
         if row is None or row.ended is not None:
             delivery.answer(Answer(0))
         else:
@@ -109,4 +113,6 @@ class ReportIntake:
             found = read_report(self._blobs.get(said.reference))
         except (KeyError, UnreadableMessage):
             return None
+        # A blob that holds a claim check again could lead around in a circle, and one about another execution is none
+        # that the worker of this one put there.
         return None if isinstance(found, ClaimCheck) or found.execution_id != said.execution_id else found

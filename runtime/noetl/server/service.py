@@ -100,10 +100,12 @@ class _Piece:
         self._work = work
 
     def do(self) -> None:
+        # The request may have gone away meanwhile (a client that hung up); its work is not begun then.
         if not self._future.set_running_or_notify_cancel():
             return
         try:
             self._future.set_result(self._work())
+        # Whoever waits on the future would wait for ever if anything got past it, be it the end of the process.
         except BaseException as problem:
             self._future.set_exception(problem)
 
@@ -163,6 +165,8 @@ class Service:
         It fails with NoRoom where nothing can be stored now.
         """
         future: Future[_T] = Future()
+        # After the last round nobody would take it from the queue. A piece that slips in between is done in `run`'s
+        # `finally`.
         if self._stopping:
             raise Busy("the server is stopping")
         try:
@@ -174,6 +178,7 @@ class Service:
 
     def stop(self, within: int) -> None:
         """Begin nothing new, let what is in flight finish for `within` microseconds, then end; from any thread."""
+        # A second signal may only shorten the wait: who presses Ctrl-C twice does not want to wait longer.
         by = self._clock.now() + within
         self._stop_by = by if self._stop_by is None else min(by, self._stop_by)
         self._stopping = True
@@ -218,6 +223,7 @@ class Service:
 
     def _round(self) -> None:
         try:
+            # Requests come before the turns, so that a cancel is decided ahead of the reports that came with it.
             did = self._work_off()
             self._look_for_room()
             if swept := self._clock.now() >= self._sweep_due:
@@ -234,6 +240,7 @@ class Service:
         except StoreFailure as problem:
             self._give_up(problem, f"the store failed, trying again: {problem}")
             did = False
+        # Only one execution is another server's; the control plane has let go of it, and all others go on.
         except Conflict as problem:
             self._say(f"another server goes on with an execution: {problem}")
             did = True
@@ -273,6 +280,8 @@ class Service:
         problem = self._patience.problem
         while problem is not None and (piece := self._next()) is not None:
             piece.refuse(problem)
+        # The thread is within a store's call and cannot come back to `run` by itself. The wait for room must not
+        # outlast the end that was asked for.
         if self._is_over():
             self._patience.interrupt()
 
@@ -288,6 +297,7 @@ class Service:
 
     def _give_up(self, problem: Exception, what: str) -> None:
         """Forget what is in memory, and take it up again from the log after a pause."""
+        # Said once per failure and not once per try: a store that is away for an hour would fill the log.
         if self._trouble is None:
             self._say(what)
         self._trouble = str(problem)
@@ -295,6 +305,8 @@ class Service:
         self._control.drop()
         self._found.clear()
         self._sweep_due = self._clock.now() + self._pause
+        # Each try reads the logs of all that is open anew, which is the last thing that a store in trouble needs
+        # often.
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
     def _cannot_go_on(self, execution_id: str, why: str) -> None:
@@ -308,10 +320,14 @@ class Service:
         rows = self._store.executions(Wanted(open=True))
         names = {row.execution_id for row in rows}
         mine = self._control.executions
+        # A child is taken up by whoever takes up its caller, since both have to be in one process for the outcome to
+        # be handed up.
         others = [row for row in rows if row.execution_id not in mine and row.parent_execution_id not in names]
         owned = self._store.owned([row.execution_id for row in others]) if others else frozenset()
         self._found = deque(row for row in others if row.execution_id not in owned)
         now = self._clock.now()
+        # The look lists all that is open. Where that takes a second, one every two seconds would be half of the
+        # server's time.
         self._sweep_due = now + max(SWEEP_EVERY, SWEEP_SHARE * (now - began))
 
     def _take_up(self) -> bool:
@@ -330,8 +346,12 @@ class Service:
                 self._patience.failed(problem)
             except (Owned, Conflict):  # whoever was quicker goes on with it
                 continue
+            # One log that cannot be read must not keep the others from being driven; it is told once, and tried at
+            # every sweep, as somebody may mend it.
             except (NotFound, IllegalFiring, Missing, Damaged) as problem:
                 self._cannot_go_on(name, str(problem))
+            # These are faults of the store or the process, not of this execution, and `_round` knows what to do with
+            # them.
             except FOREIGN:
                 raise
             except Exception as problem:

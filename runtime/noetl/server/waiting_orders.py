@@ -32,6 +32,8 @@ class WaitingOrders:
         return [
             place[0]
             for place, count in counts.items()
+            # `count & (count - 1)` is zero for the powers of two. At first the pause doubles, as most orders only
+            # wait for a slot; from 8 on it stays, so that a pool which had no worker for a day starts within minutes.
             if count and not (count & (count - 1) and count % AT_LEAST_EVERY)
         ]
 
@@ -45,6 +47,7 @@ def waiting(execution: Execution) -> dict[str, Region]:
 
 def is_waiting(execution: Execution) -> bool:
     """Whether there are any."""
+    # The youngest regions are the likeliest to wait: in a loop of ten thousand this mostly ends at the first one.
     return not (execution.is_over or execution.paused) and any(map(_waits, reversed(execution.regions.values())))
 
 

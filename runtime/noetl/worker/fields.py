@@ -70,20 +70,25 @@ class Renderer:
         kind = kind_of(task.kind)
         fields = self._mapping(task.fields, scope)
         args = self._mapping(task.args, scope)
+        # A kind that is not available says so itself when it runs; which fields it would take is not known for sure.
         wrong = misfits(kind, fields) if kind.available else ()
         if "timers" in fields and kind.available:
             wrong = (*wrong, *_bad_timers(fields))
         if wrong:
             raise Fault("task.fields", f"task `{task.name}`: {'; '.join(wrong)}")
+        # A noop without anything to say hands on what came before, so that it can stand between two tasks unseen.
         if task.kind == "noop" and not args and "result" not in fields:
             fields["result"] = position.prev
         order = self._order
         if kind.binds_args and order.args:
+            # The args that the arc brought are the step's; those that the task itself names win over them.
             args = {**order.args, **args}
         holds_secret = False
         if not kind.parks:
             shown = fields
             fields, args = self._whole(fields), self._whole(args)
+            # `restore` gives the very object back where there is no marker in it, so identity tells without a second
+            # search.
             holds_secret = fields is not shown
         knobs = self._mapping(task.knobs, scope)
         timeout = None if task.timeout < 0 else self._program.value(task.timeout)(scope)
@@ -92,6 +97,8 @@ class Renderer:
         step = self._program.plan.steps[task.step]
         call = Call(
             order.execution_id, step.name, task.name, task.kind, fields, args, knobs, timeout,
+            # Only an effect needs the id (a database or a service tells a repeated call by it); for a noop it would
+            # be text made for nobody.
             "" if kind.pure else position.action_id, position.attempt_number, Named(scope, args, self._restore),
             order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
             self._program.iterators(task.step, len(step.loops)) if step.loops else (), holds_secret,

@@ -32,10 +32,15 @@ class Heartbeats:
     def step(self, at_work: Iterable[LeaseHeartbeat]) -> list[LeaseHeartbeat]:
         """LeaseHeartbeat for those whose time it is; those of the pipelines at work whose claim is lost."""
         now, before, lost = self._clock.now(), self._sent, []
+        # Built anew from those at work, so that a pipeline that ended leaves nothing behind.
         self._sent = {}
         for heartbeat in at_work:
+            # The first heartbeat comes a third of a lease after the start, as the report of the start has begun the
+            # lease.
             sent = before.get(heartbeat.sender) or _Sent(now + HEARTBEAT_EVERY, None)
             answer = sent.ticket.answer if sent.ticket is not None else None
+            # No answer is no loss: the server may be away, and may take the claim up again. Only its word ends what
+            # runs here.
             if answer is not None and not answer.recorded:
                 lost.append(heartbeat)
             self._sent[heartbeat.sender] = self._send(heartbeat, now) if now >= sent.due else sent
@@ -44,6 +49,8 @@ class Heartbeats:
     def say(self, heartbeat: WorkerHeartbeat) -> None:
         """Say that the worker is there, if it is time, or if its state is another one."""
         now = self._clock.now()
+        # A change goes out at once: a server that thinks a leaving worker ready sends it orders, which then come
+        # back.
         if now - self._said >= SAY_EVERY or heartbeat.state != self._state:
             self._said, self._state = now, heartbeat.state
             self._broadcasts.say(heartbeat)
@@ -57,7 +64,10 @@ class Heartbeats:
     def _send(self, heartbeat: LeaseHeartbeat, now: int) -> "_Sent":
         self._numbers += 1
         try:
+            # The number makes the key a new one: under the old key the bus would take it for a copy, and the lease
+            # would not be renewed.
             ticket = self._bus.report(f"{heartbeat.sender}:heartbeat:{self._numbers}", heartbeat)
+        # A full bus is tried again soon, since two heartbeats that are missed cost the lease.
         except Full:
             return _Sent(now + SAY_EVERY, None)
         return _Sent(now + HEARTBEAT_EVERY, ticket)

@@ -75,6 +75,7 @@ class Intake:
     def open_orders(self, has_room: Callable[[], bool]) -> Iterator[Begun]:
         """The orders that can be begun now, of what waited and, as long as there is room, of what is on the bus."""
         if self._arrivals or self._missing is not None:
+            # What waits here came before what is on the bus.
             yield from self._arrived()
         if self._missing is not None:
             return
@@ -88,6 +89,8 @@ class Intake:
 
     def miss(self, fetch: Awaited) -> None:
         """A fetch does not come to its end: take nothing until it does."""
+        # The first one that is missing is watched. Most often the server is away, and then all fetches miss for the
+        # same reason.
         if fetch.problem and not fetch.is_over and self._missing is None:
             self._missing = fetch
             self._tell(f"nothing is begun for now: {fetch.problem}")
@@ -96,6 +99,7 @@ class Intake:
         """Leave to others what has not begun."""
         arrivals, self._arrivals = self._arrivals, []
         for arrival in arrivals:
+            # A refusal is quicker than silence: the bus would wait until the time for an acknowledgement is over.
             arrival.delivery.nak("its worker leaves")
 
     def _arrived(self) -> Iterator[Begun]:
@@ -127,6 +131,8 @@ class Intake:
         try:
             order = await needs.met(lambda: self._inside(delivery.body, needs))
             if not isinstance(order, RunPipeline):
+                # Another worker of this version would fail in the same way, and one after the other would take it for
+                # ever.
                 delivery.dead_letter("not an order that this worker knows")
                 self._tell("an order came that this worker does not know")
                 return None
@@ -143,6 +149,8 @@ class Intake:
             text = str(problem.args[0])
             if isinstance(order, RunPipeline):
                 text = f"{text} (execution {order.execution_id})"
+            # A plan that is not here may be at another worker, or the file of it is mended meanwhile: it comes again,
+            # but not at once, so that nobody spins on it.
             delivery.nak(text, ASK_AGAIN)
             self._tell(f"an order cannot be begun here: {text}")
         return None
@@ -161,6 +169,7 @@ class Intake:
             return None
 
     def _tell(self, text: str) -> None:
+        # A pool of orders that cannot be begun would say the same for each of them, each second.
         if text != self._said:
             self._said = text
             self._say(text)

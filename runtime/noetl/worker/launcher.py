@@ -60,6 +60,7 @@ class AsyncLauncher:
         if not kind.pure:
             return None
         env = self._env_of(call)
+        # The schema is looked up before the tool runs: an effect whose result cannot be checked is better not begun.
         check = checked_by(call, env.root()) if call.knobs else None
         if isinstance(check, Outcome):
             return check
@@ -70,11 +71,15 @@ class AsyncLauncher:
             return _checked(call, done.value, check)
         except Exception as problem:  # a tool must not take the worker down
             return _crashed(call, problem)
+        # The tool gave up control, so it waits for something. Nothing will ever step it again, and its `finally`
+        # blocks are to run now.
         coroutine.close()
         return error("tool.broken", f"the tool `{call.kind}` says that it has no effects and waited for something")
 
     def launch(self, ticket: object, call: Call) -> None:
         task = self._ensure().create_task(self._run(ticket, call))
+        # The ticket is a slot, which the worker keeps for as long as the task runs. So its id is not given to another
+        # object meanwhile.
         self._tasks[id(ticket)] = task
 
     def finished(self) -> list[tuple[object, Outcome]]:
@@ -85,6 +90,8 @@ class AsyncLauncher:
         task = self._tasks.pop(id(ticket), None)
         if task is not None:
             task.cancel()
+            # A cancelled task still has to end its process or connection. `close` waits for that, so that none
+            # outlives the worker.
             self._stopped.append(task)
 
     def pass_time(self, due: int | None) -> bool:
@@ -92,6 +99,7 @@ class AsyncLauncher:
         left = LONGEST_SLEEP if due is None else (due - self._clock.now()) / 1_000_000
         limit = min(max(left, 0.0), LONGEST_SLEEP)
         if self._loop is None:
+            # Without a loop no tool runs, and whoever could wake it has called `open` first: sleeping blocks nobody.
             time.sleep(limit)
         else:
             self._loop.run_until_complete(self._pause(limit))
@@ -124,6 +132,7 @@ class AsyncLauncher:
         for task in left:
             task.cancel()
         if left:
+            # Each is awaited after the cancel: a tool kills its child process in that time.
             self._loop.run_until_complete(_all_done(left))
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
@@ -147,6 +156,7 @@ class AsyncLauncher:
                 await woken.wait()
         except TimeoutError:
             pass
+        # Cleared after the wait and not before it: a wake that came while nobody waited ends the next wait at once.
         woken.clear()
 
     async def _run(self, ticket: object, call: Call) -> None:
@@ -154,6 +164,7 @@ class AsyncLauncher:
 
         limit = seconds_of(call.timeout) if not isinstance(call.timeout, dict) else None
         try:
+            # The limit holds for the schema and the environment too, as both may read files.
             async with asyncio.timeout(limit):
                 env = self._env_of(call)
                 check = checked_by(call, env.root())
@@ -191,6 +202,8 @@ def _tool(kind: str) -> Run:
     return tool
 
 
+# A module is imported once a process, when its first task runs: most playbooks use two or three of the kinds, and
+# some kinds import large packages.
 _TOOLS: dict[str, Run] = {}
 
 

@@ -32,6 +32,8 @@ class Named(Mapping[str, Json]):
         if name == "job":
             execution_id = self._names.lookup("execution_id")
             return dict.fromkeys(("uuid", "id", "execution_id"), execution_id)  # type: ignore[arg-type]
+        # `keychain` would show secrets to code that did not ask for them by name; `now` and `ref` are functions of
+        # expressions.
         value = Undefined(name) if name in _HIDDEN else plain(self._names.lookup(name))
         if isinstance(value, Undefined):
             raise KeyError(name)

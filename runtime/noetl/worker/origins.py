@@ -22,5 +22,7 @@ def origin_of(call: Call) -> str | None:
         found = urlsplit(str(url))
     except ValueError:
         return None
+    # The part before the last `@` is a user's name, whatever it looks like: `https://good.example@evil.example/` goes
+    # to the second.
     host = found.netloc.rpartition("@")[2].lower()
     return f"{found.scheme}://{host}" if found.scheme and host else None

@@ -43,6 +43,7 @@ class Redactor:
 
     def opened_by(self, open: Open) -> "Redactor":
         """A redactor of the same secrets, whose markers are opened by somebody else."""
+        # A shallow copy shares the known secrets: what one of the two learns, the other hides too.
         made = copy.copy(self)
         made._open = open
         return made
@@ -55,6 +56,8 @@ class Redactor:
                 entry, field, value = secret
                 self._hidden.add((entry, field))
                 for form, text in forms_of(value).items():
+                    # Two entries may hold one secret. The first one's marker stays, so that a value is recorded alike
+                    # before and after the second is learnt.
                     self._markers.setdefault(text, self.marker(entry, field, form))
 
     def redact(self, value: Json) -> Json:
@@ -64,7 +67,10 @@ class Redactor:
         """
         texts: list[str] = []
         sealed = _collect(value, texts)
+        # The zero byte keeps the end of one text and the start of the next from making a secret together.
         whole = "\0".join(texts)
+        # One search of the joined text for each form is far quicker than one for each text. The longest goes first,
+        # else a secret that is part of another one would be hidden in its middle and leave the rest to be read.
         found = sorted((text for text in self._markers if text in whole), key=len, reverse=True)
         if not found and not sealed:
             return value
@@ -104,11 +110,15 @@ class Redactor:
 
     def _shown(self, text: str) -> Json:
         alone = _MARKER.fullmatch(text)
+        # A marker that is the whole text may stand for a value of any type, such as a handle's number; inside of
+        # other text it can only be text.
         if alone is not None and alone[3] == "value" and self._is_ours(alone):
             return self._opened(alone)
         return _MARKER.sub(lambda hit: self._text(hit) if self._is_ours(hit) else hit[0], text)
 
     def _is_ours(self, hit: re.Match[str]) -> bool:
+        # Text from outside may hold a marker. Without the code, an answer that says `[[secret:db:password:…]]` would
+        # have the password put into the next request.
         return hmac.compare_digest(self._code(f"{hit[1]}:{hit[2]}:{hit[3]}"), hit[4])
 
     def _opened(self, hit: re.Match[str]) -> Json:
@@ -155,8 +165,11 @@ def forms_of(value: str) -> dict[str, str]:
     from json import dumps
     from urllib.parse import quote, quote_plus
 
+    # A short secret such as `true` or `1` stands in half of all texts: hiding it would spoil results, and tell by the
+    # markers where it is.
     if len(value) < SHORTEST:
         return {}
+    # A secret may hold half of a surrogate pair, from JSON, and must be found nonetheless.
     data = value.encode("utf-8", "surrogatepass")
     escaped = {
         "json": dumps(value)[1:-1], "jsonu": dumps(value, ensure_ascii=False)[1:-1],
@@ -168,6 +181,8 @@ def forms_of(value: str) -> dict[str, str]:
     found: dict[str, str] = {}
     taken = set()
     for name, text in {"plain": value, **escaped, **quoted, **lower, **coded}.items():
+        # Most forms of a plain secret are the same text; the first name is kept, since any of them gives that text
+        # back.
         if text not in taken and len(text) >= SHORTEST:
             taken.add(text)
             found[name] = text
@@ -182,6 +197,8 @@ def _base64_forms(data: bytes) -> dict[str, str]:
     whole = b2a_base64(data, newline=False).decode("ascii")
     found = {"b64": whole, "b64n": whole.rstrip("=")}
     for offset in range(3):
+        # Only the characters whose six bits are all of the secret are fixed. Those at both ends share bits with what
+        # stands around it.
         first, last = -(-offset * 8 // 6), (offset + len(data)) * 8 // 6
         found[f"b64i{offset}"] = b2a_base64(b"\0" * offset + data, newline=False).decode("ascii")[first:last]
     safe = str.maketrans("+/", "-_")
@@ -197,6 +214,7 @@ def _quoted(name: str) -> str:
 def _collect(value: Json, texts: list[str]) -> bool:
     """Gather every text of a value, keys included; whether there are handles to seal."""
     sealed = False
+    # A stack of our own, since a tool may give values that are nested deeper than Python recurses.
     waiting: list[Json] = [value]
     while waiting:
         match waiting.pop():

@@ -40,6 +40,8 @@ class OwnValues:
     def value(self, reference: Mapping[str, Json]) -> Json:
         """The value that a reference stands for; raises KeyError with a clear text."""
         key = reference.get("key")
+        # A reference is plain data, so anybody who answers a request can write one. Without this check it would read
+        # any execution's values.
         if not isinstance(key, str) or key.partition("/")[0] != self._folder:
             raise KeyError("the reference is to no stored result of this execution")
         try:
@@ -68,6 +70,7 @@ class Results:
         `inline` is the size in bytes above which the task asks for the result to be outside.
         """
         status, result, error, extras, meta = outcome
+        # The most frequent outcome, a noop's, has nothing to hide.
         if result is None and error is None and not extras:
             return outcome, None
         result = self._redact(result)
@@ -84,6 +87,7 @@ class Results:
         """A result as expressions see it: a reference is fetched only when something reads it."""
         if is_reference(value) and isinstance(value, dict):
             record = value
+            # The projection is for the server's expressions, which cannot fetch; who prints a reference is spared it.
             return Reference(
                 {key: part for key, part in record.items() if key != "projected"}, lambda: self.fetch(record)
             )
@@ -99,6 +103,7 @@ class Results:
     def _shown(self, step: int, value: Json, hint: Json, kind: str, inline: int | None) -> Json:
         row = self._plan.steps[step]
         asked = inline is not None and not row.loops  # the entries of a loop stand in one list
+        # No sensible limit is below the size of these, and to pack a value only to measure it is most of the work here.
         small = isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) < 1024)
         if value is None or (small and not asked):
             return value
@@ -109,6 +114,7 @@ class Results:
             return value
         paths = [_meant(path, value) for path in row.reads or ()]
         whole = (row.loops and any(path[:1] != ("stats",) for path in paths)) or () in paths
+        # The server reads all of it, so a blob would only be a second copy of what the event has to hold anyway.
         if whole and not posing and not asked:
             return value
         record = {**self._blobs.put(self._execution_id, packed), "schema_hint": hint}

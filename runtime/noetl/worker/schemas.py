@@ -57,6 +57,7 @@ class _Unusable(Exception):
 
 def _check(name: str, root: str) -> Check:
     """Holds an outcome against a schema. Raises FileRefused, _Unusable."""
+    # Imported here: the import is slow, and most playbooks name no schema.
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from referencing import Registry
@@ -73,9 +74,11 @@ def _check(name: str, root: str) -> Check:
     validator = Draft202012Validator(schema, registry=registry)  # type: ignore[arg-type]
 
     def conforming(outcome: Outcome) -> Outcome:
+        # An error has its own shape, and a rule is to see why the tool failed and not that a failure is no order.
         if outcome.status != "ok":
             return outcome
         try:
+            # A list of a million wrong rows has a million errors. One more than is told shows that there are more.
             found = list(islice(validator.iter_errors(outcome.result), MOST_TOLD + 1))
         except Unresolvable:
             return error("schema.invalid", f"the schema {name!r} refers to one that is not there")
@@ -110,6 +113,8 @@ def _resource(uri: str, root: str) -> Resource[Json]:
     from referencing.exceptions import NoSuchResource
     from referencing.jsonschema import DRAFT202012
 
+    # Only a name of the registry is followed: a schema from a repository must not make the worker fetch an address,
+    # or a file outside of its folder.
     name = uri.lstrip("/")
     if _NAME.fullmatch(name) is not None:
         with suppress(FileRefused, _Unusable):

@@ -82,6 +82,7 @@ def _scope(program: Program, at: Position, follow: Follow, now: int, reserved: d
         "_prev": follow(at.prev),
         "_task": at.row.name,
         "_attempt": at.attempt_number,
+        # One time for all expressions of an attempt, that of its event: no two fields disagree on it.
         "now": lambda: iso_of(now),
         "ref": reference_of,
     }

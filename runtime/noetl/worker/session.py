@@ -85,6 +85,7 @@ class Session:
         self.prev = order.prev
         self.task_results = order.task_results
         self.tasks_run = order.tasks_run
+        # Copied, as the session counts in it, and the order may be asked about again (`is_past`).
         self.visits = dict(order.visits)
         self.origins = dict(order.origins)
         self.over = False
@@ -106,11 +107,14 @@ class Session:
 
     def is_past(self, order: RunPipeline) -> bool:
         """Whether an order for the same pipeline says nothing new: one that came twice, or that this one overtook."""
+        # A claim only grows, and within one the tasks that were run only grow: so the pair tells which of two orders
+        # is later, without any clock.
         mine, theirs = (self.order.claim, self.tasks_run), (order.claim, order.tasks_run)
         if mine != theirs:
             return mine > theirs
         if self.attempt_number != order.attempt:
             return self.attempt_number > order.attempt
+        # An order at the very same place is new only if it brings an outcome that this session was not begun with.
         answered = self.order.outcome is not None and self.order.tasks_run == self.tasks_run
         return answered or order.outcome is None
 
@@ -120,6 +124,8 @@ class Session:
         lost = self.order.lost and self.task == self.order.task
         self._started, self._origin = now, None
         try:
+            # The noops that lowering puts between tasks have nothing to render, and are the most frequent of all.
+            # They cost no scope.
             asked = max(row.fields, row.args, row.knobs, row.timeout) >= 0 or not kind_of(row.kind).pure
             context = self._context
             names = context.keychain()  # for every task: what its tool may write of a secret has to be known
@@ -127,12 +133,17 @@ class Session:
             rendered = None if lost else self._renderer.render(row, scope, self)
         except Fault as fault:
             return Attempt(row, None, fault, lost)
+        # The store may be back in a second. To end the task by it would turn an outage into a wrong end of the run.
         except StoreFailure:
             raise
+        # A mistake in this package is told as the fault of one task. The worker has other pipelines, which must not
+        # fall with it.
         except Exception as problem:
             return Attempt(row, None, _mistake(problem), lost)
         self._inline = _inline_of(rendered)
         origin = None if rendered is None or self.origin else origin_of(rendered.call)
+        # The log keeps the first origin only, and a host name may be made of a secret
+        # (`https://<token>.example.com`).
         self._origin = None if origin is None else context.results.hidden(origin)
         return Attempt(row, rendered, None, lost)
 
@@ -149,6 +160,8 @@ class Session:
                 data["due"] = now + round(limit * 1_000_000)
             timers = call.get("timers")
             if isinstance(timers, dict):
+                # Times are fixed here, as the server sets its timers by this event: after a crash it has the same
+                # times from the log.
                 dues = ((name, seconds_of(duration)) for name, duration in timers.items())
                 data["timers"] = {name: now + round(due * 1_000_000) for name, due in dues if due is not None}
         return self._event("task.started", now, "s", data)
@@ -189,6 +202,8 @@ class Session:
         envelope, row = _envelope(outcome), self.row
         envelope["meta"] = {
             "attempt": number,
+            # `started` and `ended` are of the wall clock, which may be set back in between; `took` is of one that
+            # cannot be set. The first is for an outcome that was made elsewhere (a child's).
             "duration": (max(now - self._started, 0) if took is None else took) / 1_000_000,
             "started": self._started,
             "ended": now,
@@ -202,6 +217,8 @@ class Session:
         wait = directive.wait or 0.0
         data: dict[str, Json] = {
             "status": envelope["status"],
+            # The result of an attempt that is retried goes nowhere, as no later task can read it. It may be large,
+            # and there may be many attempts.
             "outcome": {key: value for key, value in envelope.items() if key != "result"},
             "directive": "retry",
             "rule": directive.rule,
@@ -219,6 +236,8 @@ class Session:
             "directive": directive.kind,
             "rule": directive.rule,
         }
+        # The result stands beside the envelope and not in it, so that a large one can be replaced by its reference in
+        # one place.
         if shown is not None:
             data["result"] = shown
         if directive.error is not None:
@@ -251,6 +270,8 @@ class Session:
     def _move(self, directive: Directive, result: Json) -> None:
         row = self.row
         self.tasks_run += 1
+        # `prev` and the results by name are for the tasks that the author wrote. A noop of lowering in between must
+        # not show.
         if not row.generated:
             self.prev = result
             self.task_results = {**self.task_results, row.name: result}
@@ -259,6 +280,8 @@ class Session:
             self.over = True
             return
         self.task = target
+        # A jump may come back to a task. The visit is part of the ids of events and actions, so the second time is
+        # not taken for the first.
         self.visits[target] = self.visits.get(target, 0) + 1
         self.attempt_number = 1
 
@@ -285,6 +308,7 @@ def _check(program: Program, order: RunPipeline) -> None:
 
 
 def _is_index(text: str) -> bool:
+    # `isdigit` alone takes digits of every script, and a number of a million digits takes a while to read.
     return text.isascii() and text.isdigit() and len(text) < 19
 
 

@@ -26,9 +26,11 @@ def readable(report: Report, problem: str, plan: Plan) -> Report:
     events: list[Event] = []
     for event in report.events:
         if not flaw_of(report._replace(events=(event,))):
+            # What came before is recorded as it is: those tasks did happen, and must not run again.
             events.append(event)
             continue
         name, _, letter = event.event_id.rpartition(":")
+        # The start itself may be what cannot be read (its call, say). An empty one has to stand before the end.
         if letter == "s":
             events.append(event._replace(data={}))
         error: dict[str, Json] = {

@@ -155,7 +155,10 @@ class Worker:
 
     def step(self) -> bool:
         """Do all that can be done now; False when that was nothing."""
+        # The slice is for new orders: sessions that begin render templates, and answers that came must not wait for a
+        # hundred of them.
         did, self._by = False, spent() + SLICE
+        # Outcomes go first, then answers: both free slots, so that orders are taken in the same round.
         for ticket, outcome in self._launcher.finished():
             slot = ticket
             if isinstance(slot, Slot) and slot.running:
@@ -167,6 +170,8 @@ class Worker:
         self._fetches.retry_failed()
         if self._stalled:
             did = self._go_on_waiting() or did
+        # Stops are heard before new orders are opened: a stop and the next order of one pipeline may come in the same
+        # round.
         while (word := self._bus.take(STOPS)) is not None:
             did = True
             self._obey(word)
@@ -179,6 +184,8 @@ class Worker:
 
     def due(self) -> int | None:
         """When there is something to do again without a word from anybody (microseconds)."""
+        # A slot whose report is still being packed or stored (`work`) wakes the loop by itself, when its fetch is
+        # over.
         dues = [slot.again for slot in self._asking if slot.work is None]
         works = (slot.work for slot in self._stalled)
         dues += [work.awaited.until for work in works if work is not None and isinstance(work.awaited, Pause)]
@@ -201,6 +208,7 @@ class Worker:
         did = False
         for _ in range(len(self._stalled)):
             slot = self._stalled.popleft()
+            # The pipeline may have been stopped, or replaced by a later order, while it waited.
             if slot.work is None or self._busy.get(slot.key) is not slot:
                 continue
             awaited = slot.work.awaited
@@ -208,6 +216,8 @@ class Worker:
                 self._go_on(slot, slot.work)
                 did = True
                 continue
+            # Only a pipeline that cannot go on says that something is missing. One whose report waits for the store
+            # has all that it needed, and other orders may begin.
             if slot.report is None:
                 self._intake.miss(awaited)
             self._stalled.append(slot)
@@ -216,6 +226,8 @@ class Worker:
     def _hear(self) -> bool:
         """Take in the answers that are here, and send again what has waited long enough for one."""
         did = False
+        # The length is taken before: a slot that asks again at once goes to the end, and has its turn in the next
+        # round.
         for _ in range(len(self._asking)):
             slot = self._asking.popleft()
             for ticket in slot.tickets:
@@ -225,6 +237,7 @@ class Worker:
                     break
             else:
                 self._asking.append(slot)
+                # While the last copy is on its way to the store, another one would only have it stored twice.
                 if slot.work is None and self._steady.now() >= slot.again:
                     self._go_on(slot, Waiting(self._send(slot)))
                     did = True
@@ -245,12 +258,16 @@ class Worker:
     def stop(self, order: StopPipeline) -> None:
         """Stop the pipeline of a claim that was called off, by whom it was ordered."""
         slot = self._busy.get((order.execution_id, order.run))
+        # A stop that was late on the bus may be about an earlier claim. The code keeps out whoever can speak on the
+        # bus and was given no order.
         if slot is not None and (slot.session.order.claim, slot.session.order.mac) == (order.claim, order.mac):
             self._free(slot)
 
     def _obey(self, delivery: Delivery[Command]) -> None:
         """The orders that every worker hears: to stop a pipeline, or a worker to leave."""
         delivery.ack()
+        # Every worker hears each stop and only one is meant. A stop that is lost does no harm, as the next report of
+        # that pipeline is refused.
         match delivery.body:
             case StopPipeline() as order:
                 self.stop(order)
@@ -260,6 +277,8 @@ class Worker:
     def _begin(self, begun: Begun) -> None:
         order = begun.session.order
         key = (order.execution_id, order.run)
+        # The order is a later one (`_is_past` was asked): the server has taken the pipeline from the claim that is at
+        # work here.
         if (there := self._busy.get(key)) is not None:
             self._free(there)
         self._begun += 1
@@ -282,6 +301,7 @@ class Worker:
     def _go_on(self, slot: Slot, work: Waiting[None]) -> None:
         """Go on until something is not here yet."""
         slot.work = work
+        # The work is noted before it runs: what it does may free the slot, and that closes the work.
         if work.step():
             slot.work = None
         else:
@@ -292,6 +312,8 @@ class Worker:
         while True:
             try:
                 return await slot.needs.met(compute)
+            # An outcome that was got with an effect must not be lost to a store that is away for a minute: it is kept
+            # here, and tried again.
             except StoreFailure as problem:
                 self._failed(problem)
             await wait_for(Pause(self._steady, ASK_AGAIN))
@@ -303,8 +325,12 @@ class Worker:
         if outcome is not None:
             await self._finish(slot, outcome)
         by = spent() + SLICE
+        # Tasks without effects need no answer in between. One report for up to `BATCH` of them saves a round trip and
+        # a commit each.
         while not session.over and len(slot.events) < BATCH and spent() < by:
             now, attempt = await self._met(slot, partial(self._attempted, slot))
+            # A fault is recorded as the start and the end of an attempt: the net has no way to end a task that did
+            # not begin.
             if attempt.fault is not None:
                 slot.events.append(session.started(now))
                 slot.events.append(session.faulted(now, attempt.fault))
@@ -313,12 +339,15 @@ class Worker:
                 lost = error("worker.lost", "the worker was lost too often while the task ran", retryable=True)
                 await self._finish(slot, lost)
             elif attempt.rendered is not None and attempt.rendered.parks:
+                # A parked task waits at the server and not here: its slot is free as soon as the report has its
+                # answer.
                 slot.events.append(session.started(now, attempt.rendered.call_json()))
                 session.over = True
             else:
                 call = attempt.rendered.call if attempt.rendered is not None else None
                 slot.events.append(session.started(now))
                 found = await self._met(slot, partial(self._launcher.immediate, call)) if call is not None else None
+                # The call is kept, and launched only when the answer says that its start is on disk.
                 if found is None:
                     slot.call = call
                     break
@@ -343,6 +372,8 @@ class Worker:
         now = self._clock.now()
         took = None if slot.began is None else self._steady.now() - slot.began
         try:
+            # The store will not take this result at any time, as it is too large, say. So the rules of the task get
+            # an error in its place, and may retry or go on.
             return now, slot.session.judge(now, outcome, took)
         except StoreRefused as problem:
             refused = error("result.refused", f"the result cannot be stored: {problem}")
@@ -352,6 +383,8 @@ class Worker:
         """Send a slot's report. The same report has the same answer, so the first that comes is taken. Event ids are
         of an execution, and another session may say the same: the key names all three."""
         assert slot.report is not None
+        # To read each report back before it is sent would cost every one. A report that no server can read has no
+        # answer, so only the first one that is late is read.
         if slot.wait == 2 * SEND_AGAIN:  # nobody answered the first time
             self._take_back(slot, slot.report)
         report = slot.report
@@ -359,11 +392,13 @@ class Worker:
         key = f"{report.execution_id}:{slot.name}:{report.events[-1].event_id}"
         try:
             slot.tickets.append(await slot.needs.met(lambda: self._sent(key, report, slot.needs)))
+        # The value cannot be packed at all, which no second try would change.
         except CodecError:
             self._take_back(slot, report)
             return
         except (Full, StoreFailure):
             pass  # it is sent again
+        # The limit is well below a lease (30 s): when a server is back, the claim is renewed in time.
         slot.wait = min(slot.wait * 2, LONGEST_WAIT)
 
     def _take_back(self, slot: Slot, report: Report) -> None:
@@ -388,11 +423,15 @@ class Worker:
         return ClaimCheck(report.execution_id, self._blobs(needs).put(report.execution_id, write_report(report)))
 
     def _answered(self, slot: Slot, answer: Answer) -> None:
+        # An answer to a part means that the server refused the next event: the claim is lost, or the run is called
+        # off.
         whole = answer.recorded >= len(slot.events)
         slot.events = []
         slot.report = None
         slot.tickets.clear()
         slot.let_go()
+        # A later order for the pipeline took its place while this report was on its way: nothing more is to be
+        # launched for it.
         if self._busy.get(slot.key) is not slot:
             return
         if not whole or (slot.session.over and slot.call is None):
@@ -410,6 +449,8 @@ class Worker:
         slot.let_go()
         if self._busy.get(slot.key) is slot:
             del self._busy[slot.key]
+        # The order is acknowledged only here, at the end. If this worker ends before that, the bus gives the order to
+        # another one.
         slot.delivery.ack()
 
 
