@@ -29,6 +29,7 @@ def finding(
 
 def page(code: str, entry: Code) -> str:
     """The page that `noetlc explain` prints: one form for all codes."""
+    # Imported here: `lint` prints no pages, and has a bar for its start.
     from textwrap import indent
 
     parts = [f"{code} {entry.slug} ({entry.severity})", "", f"{entry.title}."]

@@ -11,6 +11,7 @@ def sorted_findings(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]
     """By place, then code, then message; what is told twice is told once."""
     found: dict[tuple[int, int, str, str], Diagnostic] = {}
     for diagnostic in diagnostics:
+        # The first of two stays: callers put the one that knows more in front.
         found.setdefault(diagnostic.order, diagnostic)
     return tuple(found[order] for order in sorted(found))
 
@@ -20,6 +21,7 @@ def without_consequences(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     be read.
     """
     found = list(diagnostics)
+    # A construct that could not be lowered takes the names that it would have declared with it.
     if not any(one.code == "NL903" for one in found):
         return found
     return [one for one in found if one.code not in ("NL303", "NL304")]
@@ -60,10 +62,12 @@ def gathered(found: Sequence[Diagnostic]) -> Iterator[tuple[int, Diagnostic]]:
     crowds: dict[tuple[str, Severity], list[int]] = {}
     for number, one in enumerate(found):
         crowds.setdefault((one.code, one.severity), []).append(number)
+    # In a canonical file ten findings of one code are ten faults, and each is told.
     is_old = any(code in OLD for code, _ in crowds)
     forms = sum(len(crowd) for (code, _), crowd in crowds.items() if code in MIGRATED)
     for number, one in enumerate(found):
         crowd = crowds[one.code, one.severity]
+        # One migration does away with all of these, so they count together.
         size = forms if one.code in MIGRATED else len(crowd)
         if not is_old or size <= MOST or len(crowd) == 1:
             yield number, one
@@ -119,6 +123,8 @@ def fingerprints(report: FindingsReport) -> list[str]:
     out = []
     for one in report.findings:
         key = one.file, one.diagnostic.code, one.address
+        # Several alike at one address are told apart by their order, the one thing that stays when lines move.
         seen[key] = number = seen.get(key, -1) + 1
+        # File names may hold bytes that are no UTF-8, which Python keeps as surrogates.
         out.append(sha256("\0".join((*key, str(number))).encode("utf-8", "surrogatepass")).hexdigest())
     return out

@@ -41,6 +41,7 @@ def ignore_of(text: str, span: Span, lines: tuple[int, int], cut: Span) -> Ignor
     if found is None:
         return None
     words = [word.strip() for word in (found["codes"] or "").split(",")]
+    # The dash or colon between codes and reason is writing, and no reason by itself.
     return Ignore(span, tuple(word for word in words if word), found["reason"].strip(" \t-—:"), *lines, cut)
 
 
@@ -53,8 +54,11 @@ def applied(found: Sequence[Diagnostic], ignores: Iterable[Ignore], code_of: Cal
         used: set[str] = set()
         for index, one in enumerate(found):
             if ignore.first <= one.span.line <= ignore.last and one.code in codes.values():
+                # One finding may be taken back by several comments, each of which is used then; it is counted once.
                 taken.add(index)
                 used.add(one.code)
+        # Findings about comments are added behind the loop over findings, so that no comment can take back what is
+        # said of one.
         told += _faults(ignore, codes, used)
     kept = [one for index, one in enumerate(found) if index not in taken]
     return Applied([*kept, *told], len(taken))
@@ -71,6 +75,7 @@ def _faults(ignore: Ignore, codes: dict[str, str], used: set[str]) -> Iterator[D
             yield finding("NL024", f"the comment names `{word}`, which is no code", span, help=hint)
     idle = [word for word, code in codes.items() if code and code not in used]
     if idle:
+        # A comment that still takes something back stays; to cut one word out of it is left to its author.
         fix = Fix(ignore.cut, "", "delete the comment") if len(idle) == len(codes) else None
         message = f"nothing here has the code {', '.join(f'`{word}`' for word in idle)}"
         yield finding("NL022", message, span, help="delete it", fix=fix)

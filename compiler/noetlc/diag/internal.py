@@ -38,12 +38,15 @@ class Bug(NamedTuple):
 def bug_of(error: Exception) -> Bug:
     """The bug that an exception shows. What only the system can mend is raised again."""
     if isinstance(error, OSError | MemoryError):
+        # A full disk or memory is no mistake of ours, and a bug's number would send its reader the wrong way.
         raise error
     from hashlib import blake2b  # there should be none, and importing it costs 4 ms
 
     frames = list(_frames(error.__traceback__))[1:]  # the first is where it was caught
+    # Neither the message nor lines go in: one holds the playbook's names, the others move with every release.
     named = "\n".join([type(error).__name__, *(name for name, _ in frames[-_NAMING:])])
     number = blake2b(named.encode("utf-8", "backslashreplace"), digest_size=4).hexdigest()
+    # One line, since a finding is one line wherever it is shown.
     raised = " ".join(f"{type(error).__name__}: {error}".split())
     return Bug(number, raised, tuple([place for _, place in reversed(frames)]))
 

@@ -39,12 +39,14 @@ def beginning_of(word: str, slugs: Mapping[str, str]) -> str | Unselectable:
     wanted = word.strip()
     if wanted.upper() == ALL:
         return ""
+    # Codes before names: no name begins like a code, and a prefix such as `NL2` is no name.
     if wanted and any(code.startswith(wanted.upper()) for code in slugs):
         return wanted.upper()
     name = wanted.lower().replace("_", "-")
     found = next((code for code, slug in slugs.items() if slug == name), None)
     if found is not None:
         return found
+    # Imported for a mistake only.
     from difflib import get_close_matches
 
     near = get_close_matches(wanted.upper(), slugs, 3) or get_close_matches(name, slugs.values(), 3)

@@ -80,6 +80,7 @@ def printable(text: str) -> str:
 
 
 def _place(name: str, span: Span) -> str:
+    # Line 0 is a finding about the whole file.
     return printable(name) if span.line == 0 else f"{printable(name)}:{span.line}:{span.column}"
 
 
@@ -98,6 +99,7 @@ def _excerpt(span: Span, file: Lines, gutter: int, colour: str, palette: Palette
         return
     yield from _shown(span.line, first, (span.column, len(first) + 1), gutter, colour, palette)
     last_line = span.end_line if span.end_column > 1 else span.end_line - 1
+    # A block's span reaches over the blank lines behind it, which show nothing.
     while last_line > span.line and not file.line_text(last_line).strip():
         last_line -= 1
     if last_line <= span.line:
@@ -115,9 +117,12 @@ def _shown(line: int, text: str, columns: tuple[int, int], gutter: int, colour: 
     end = max(min(columns[1] - 1, len(text)), start)
     near = min(end, start + _FAR)
     parts = (text[max(0, start - _FAR) : start], text[start:near], text[near : near + _FAR])
+    # Cut before they are made to cells: a line may be megabytes of JSON, and a terminal shows a hundred columns of
+    # it.
     before, marked, after = (_cells(part) for part in parts)
     before, lead = _cut_left(before, _width(marked))
     marked, after = _cut_right(marked, after, _WIDTH - lead)
+    # An empty span, as of something that is missing, still has a place to point to.
     carets = "^" * max(_width(marked), 1)
     number = f"{palette.faint}{line:>{gutter}} |{palette.reset}"
     yield f"{number} {''.join((*before, *marked, *after))}".rstrip()
@@ -136,6 +141,7 @@ def _cut_left(before: list[str], marked: int) -> tuple[list[str], int]:
         if taken > _LEAD:
             break
         kept.append(cell)
+    # The dots take a column of the lead, so that carets stay below what they mark.
     kept.append("…")
     kept.reverse()
     return kept, _width(kept)
@@ -188,6 +194,7 @@ def _cell(char: str) -> str:
 
 def _width(cells: list[str]) -> int:
     text = "".join(cells)
+    # The module of Unicode's tables is imported only for a file that needs it.
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width

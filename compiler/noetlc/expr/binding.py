@@ -32,6 +32,8 @@ def bound(block: Block, meanings: Mapping[str, Expr]) -> Block:
     """The block template in which words have what they mean: each in its place where that is a path, and neither the
     word nor the path's first name is another thing somewhere in the text; else set before the text.
     """
+    # A path can be put into the text only where no loop or `set` of the template gives its first name another
+    # meaning.
     read, hidden = words_in(block), names_bound_in(block.text)
     paths, tags = dict[str, str](), list[str]()
     for word, expr in meanings.items():
@@ -39,7 +41,10 @@ def bound(block: Block, meanings: Mapping[str, Expr]) -> Block:
         if word in read and here and not hidden & {word, here[0]}:
             paths[word] = unparse(expr)
         elif word in read:
+            # `set` before the text works for any expression; it is the second choice, since the plan shows it to
+            # whoever reads it.
             tags.append(f"{{% set {word} = {unparse(expr)} %}}")
+    # Renamed before the tags are put in front: their offsets are those of the text as it was written.
     made = renamed_words(block, paths)
     return Block("".join(tags) + made.text) if tags else made
 

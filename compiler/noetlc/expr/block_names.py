@@ -45,6 +45,7 @@ class _Frame:
         self.branches: frozenset[str] = frozenset()
 
 
+# Rules, lowering and the emitter ask for the same text one after another; block templates are few in a file.
 @lru_cache(maxsize=256)
 def expressions_inside(text: str) -> tuple[Inside, ...]:
     """The expressions of a block template, in the order of its text. One that cannot be read is its names alone."""
@@ -75,11 +76,14 @@ class _Walk:
         at = 0
         while (opening := _OPENING.search(self._text, at)) is not None:
             at, word = opening.end(), opening["word"]
+            # Neither comments nor raw text hold names, whatever they look like.
             skipped = _BEHIND.get("#" if opening[0] == "{#" else word or "")
             if skipped is not None:
                 ended = skipped.search(self._text, at)
                 at = ended.end() if ended else len(self._text)
                 continue
+            # A tag that cannot be cut into tokens was reported by `blocks`; here it reads nothing, and reading goes
+            # on behind it.
             run = self._run(at, word)
             if run is not None:
                 at = run.end
@@ -125,24 +129,29 @@ class _Walk:
 
     def _for(self, tokens: Tokens) -> Iterator[Inside]:
         """`for TARGETS in EXPRESSION if EXPRESSION recursive`."""
+        # `recursive` is a word of the tag at its end, and a name anywhere else, also behind a dot or a pipe.
         if tokens and tokens[-1][1] == "recursive" and len(tokens) > 1 and tokens[-2][0] not in _NOT_NAMES:
             tokens = tokens[:-1]
         targets, listed = _cut(tokens, "IN")
+        # The loop's own names are known to its condition and not to what it goes over.
         items, asked = _cut(listed, "IF")
         yield from self._read(items)
         names = _targets(targets)
         yield from self._read(asked, names)
+        # Jinja2 gives every `for` a name `loop`.
         self._open.append(_Frame("for", names | {"loop"}))
 
     def _set(self, tokens: Tokens) -> Iterator[Inside]:
         """`set TARGETS = EXPRESSION`, or `set TARGET | FILTER` up to its end."""
         targets, value = _cut(tokens, "ASSIGN")
+        # `set x` without `=` takes all up to `endset` as its value.
         is_block = not any(kind == "ASSIGN" for kind, *_ in tokens)
         if is_block:
             targets, _ = _cut(tokens, "PIPE")
             yield from self._filtered(tokens[len(targets) + 1 :])
         yield from self._read(value)
         parts = [part for part in _parts(targets) if len(part) == 1]
+        # `set ns.x = 1` writes to a namespace: `ns` is read, and no name is bound.
         yield from (inside for part in _parts(targets) if len(part) > 1 for inside in self._read(part[:1]))
         names = frozenset(str(part[0][1]) for part in parts)
         self._open[-1].names |= names
@@ -160,6 +169,7 @@ class _Walk:
 
     def _macro(self, tokens: Tokens) -> Iterator[Inside]:
         """`macro NAME(NAME, NAME = EXPRESSION)`."""
+        # A macro's name is known around it, its parameters only inside.
         self._open[-1].names |= _targets(tokens[:1])
         self._open.append(_Frame("macro", _CALLEE))
         for part in _parts(tokens[2:-1]):
@@ -180,15 +190,19 @@ class _Walk:
         """The arguments of filters that stand for themselves."""
         if tokens:
             start = tokens[0][2]
+            # A constant in front makes an expression of filters that stand alone.
             yield from self._read([("CONST", None, start, start), ("PIPE", "|", start, start), *tokens])
 
     def _branch(self) -> None:
         """The next branch of an `if`, or what is done where a `for` had nothing."""
         frame = self._open[-1]
+        # What a branch sets is unknown in the next branch, and known behind the whole: it may have been the one that
+        # was taken.
         frame.branches |= frame.names if frame.word == "if" else frozenset()
         frame.names = frozenset()
 
     def _end(self) -> None:
+        # An end without a beginning is reported elsewhere; the outermost frame stays.
         if len(self._open) > 1:
             frame = self._open.pop()
             self._open[-1].names |= frame.names | frame.branches if frame.word == "if" else frozenset()
@@ -202,6 +216,8 @@ class _Walk:
             at = part[-1][3]
             try:
                 yield Inside(lalr.parse([*part, (END, "", at, at)]), bound)
+            # Jinja2 knows more than our grammar in tags; the names are taken from the tokens, so that no use of one
+            # is overlooked.
             except TemplateError:
                 yield from (Inside(name, bound) for name in _names(part))
 
@@ -210,6 +226,7 @@ def _cut(tokens: Tokens, kind: str) -> tuple[Tokens, Tokens]:
     """The tokens before the first of a kind that stands in no brackets, and those behind it."""
     depth = 0
     for place, token in enumerate(tokens):
+        # A closing bracket too many gives a depth below zero: the text is wrong, and still cut where it can be.
         if depth <= 0 and token[0] == kind:
             return tokens[:place], tokens[place + 1 :]
         depth += _deeper(token)

@@ -21,6 +21,7 @@ _SIGN = re.compile(r"[-+]\Z")
 _OPENERS = frozenset({"if", "for", "set", "filter", "with", "macro", "call", "autoescape"})
 _PARTS = {"elif": ("if",), "else": ("if", "for")}
 _SINGLE = frozenset({"do", "break", "continue"})
+# These words load other templates or extend them, and a playbook has none to load.
 _REFUSED = frozenset({"include", "import", "from", "extends", "block"})
 _WORDS = sorted(_OPENERS | {f"end{word}" for word in _OPENERS} | set(_PARTS) | {"raw", "endraw"})
 
@@ -50,10 +51,15 @@ def block_errors(text: str, first: int, parse: Parse) -> Iterator[TemplateError]
             )  # fmt: skip
             return
         if found.word == "raw":
+            # Text in `raw` is for another program's braces, so nothing in it is looked at.
             at = _behind_raw(text, found.end)
             continue
+        # All faults of a text are told at once, since each costs its author a run of the linter.
         yield from _tag_errors(found, opened)
+        # `-%}` trims white space in Jinja2; left there it would be read as a minus.
         rest = _SIGN.sub("", found.rest)
+        # Conditions alone are parsed: tags such as `for` and `set` have a grammar of their own, which only Jinja2
+        # knows whole.
         if found.word in ("if", "elif") and rest.strip():
             try:
                 parse(rest, found.end - 2 - len(found.rest))
@@ -74,6 +80,7 @@ def _tag_at(text: str, start: int) -> _Tag | None:
     head = _HEAD.match(text, start)
     assert head is not None
     at = head.end()
+    # A `%}` inside of quotes does not end the tag, so strings are jumped over whole; a lone quote never ends.
     while (stop := _STOP.search(text, at)) is not None and len(stop[0]) > 1:
         at = stop.end()
         if stop[0] == "%}":
@@ -86,6 +93,7 @@ def _tag_errors(found: _Tag, opened: list[tuple[str, int]]) -> Iterator[Template
     if word in _REFUSED:
         yield TemplateError(f"`{word}` is refused: a template stands alone in its field", start, end)
     elif word in _OPENERS:
+        # `set x = 1` stands alone; `set x` without a value opens a block up to `endset`.
         if word != "set" or "=" not in found.rest:
             opened.append((word, start))
     elif word in _PARTS:

@@ -72,6 +72,7 @@ def attribute(parts: Parts, start: int, end: int) -> Expr:
 
 
 def index(parts: Parts, start: int, end: int) -> Expr:
+    # `x.0` is the key 0 of Jinja2. The token's own offsets are gone here, so the key is counted back from the end.
     return Item(parts[0], Const(parts[2], end - len(str(parts[2])), end), start, end)
 
 
@@ -79,11 +80,14 @@ def item(parts: Parts, start: int, end: int) -> Expr:
     of, keys = parts[0], parts[2]
     if len(keys) == 1:
         key = keys[0]
+        # Only here is it known what the slice is of, so the grammar hands its bounds up as a value that is no
+        # expression.
         if isinstance(key, _Bounds):
             return Slice(of, key.lower, key.upper, key.step, start, end)
         return Item(of, key, start, end)
     for key in keys:
         if isinstance(key, _Bounds):
+            # Jinja2 reads `x[1:2, 3]`, and fails when it runs, as no list takes such a key.
             raise TemplateError("a slice stands alone between `[` and `]`", key.start, key.end)
     return Item(of, TupleOf(tuple(keys), keys[0].start, keys[-1].end), start, end)
 
@@ -120,6 +124,7 @@ def arguments(parts: Parts, start: int, end: int) -> Arguments:
     args: list[Expr] = []
     named: list[tuple[str, Expr]] = []
     for key, value in parts[1]:
+        # The order matters beyond style: a plain argument behind a named one would be given to another parameter.
         if not key and not named:
             args.append(value)
             continue
@@ -196,6 +201,7 @@ def chain_start(parts: Parts, start: int, end: int) -> Parts:
 
 
 def chain_more(parts: Parts, start: int, end: int) -> Parts:
+    # Appended in place: a copy for each link would make a long chain quadratic. The list belongs to this chain alone.
     parts[0].append((parts[1], parts[2]))
     return list(parts[0])
 

@@ -32,6 +32,7 @@ def with_own_args(step: Step, task: Task) -> Task:
     if not names or task.args is None:
         return task
     given = pairs_of(task.args.template) or {}
+    # Bare names that mean something nearer than an arg are left as they are.
     near = {loop.iterator for loop in loops_of(step)} | {other.name for other in step.tasks}
 
     def replace(expr: Expr) -> Expr | None:
@@ -42,6 +43,7 @@ def with_own_args(step: Step, task: Task) -> Task:
                 return expression_of(given[name])
         return None
 
+    # Block templates cannot be rewritten as trees, so what names mean is put into their text.
     inside = {name: given[name] for name in names if name not in near}
     return task._replace(fields=_with_blocks(pairs_with(task.fields, replace), inside, given))
 
@@ -74,6 +76,8 @@ def _with_blocks(fields: Pairs, bare: Mapping[str, Template], given: Mapping[str
     def change(block: Block) -> Block:
         behind = {key for one in expressions_inside(block.text) for key in _keys_of_args(one.expr)}
         meanings = {name: expression_of(value) for name, value in bare.items()}
+        # `args` as a whole is built only where the text reads one of these keys behind it; its other keys come from
+        # the token.
         if not behind.isdisjoint(given):
             others = [(Const(key), Attribute(Name("args"), key)) for key in sorted(behind - set(given))]
             own = [(Const(key), expression_of(value)) for key, value in given.items()]
@@ -85,6 +89,7 @@ def _with_blocks(fields: Pairs, bare: Mapping[str, Template], given: Mapping[str
 
 def _changed(value: Value, change: Callable[[Block], Block]) -> Value:
     made = with_blocks(value.template, change)
+    # An unchanged value keeps its source, so that findings inside of it still have their place.
     return value if made is value.template else Value(made, value.span, None)
 
 

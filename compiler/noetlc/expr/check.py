@@ -70,10 +70,12 @@ def check_names(expr: Expr, place: Site, names: Names, bound: frozenset[str] = _
     `bound` are names that a block template around it gives a meaning of its own.
     """
     row = PLACES[place]
+    # Names that the template binds itself are no names of the playbook, even where they are spelt like one.
     found = [access for access in accesses(expr) if access.root.name not in bound]
     dashed = dict(_dashed(found, names))
     for access in found:
         word = access.root.name
+        # Dashed names come first: their parts are names, too, and each would be reported as unknown.
         if access.root.start in dashed:
             yield from dashed[access.root.start]
         elif access.called:
@@ -84,6 +86,7 @@ def check_names(expr: Expr, place: Site, names: Names, bound: frozenset[str] = _
             yield from _iter(access, row, names)
         elif word == "steps" and word in row.names:
             yield from _steps(access, names)
+        # A payload key `env` is the author's own and hides the environment.
         elif word == "env" and word in row.names and word not in names.workload:
             yield from _env(access)
         elif word in RESERVED:
@@ -129,6 +132,7 @@ def _iter(access: Access, row: Row, names: Names) -> Iterator[Problem]:
             end = access.nodes[0].end
             yield Problem(f"`iter.{access.keys[0]}` needs a loop", access.root.start, end, "", Kind.NO_LOOP)
         return
+    # The keys up to the first that is no `parent`: what follows is a key of that level.
     parents = list(takewhile(lambda key: key == "parent", access.keys))
     # A child called by a task of a loop sees its caller's `iter` above its own outermost loop.
     if len(parents) > loops:
@@ -167,13 +171,17 @@ def _out_of_place(access: Access, row: Row) -> Problem:
 def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     word = access.root.name
     meanings = [what for what, known in _scopes(row, names) if word in known]
+    # A name with two meanings is harmless where both are the same value, or one of them is not there yet.
     same = {_OF_ARGS: word in names.alike, _RESULT: word == names.step}
     differ = [what for what in meanings if not same.get(what)]
+    # Said of names that work, too: a playbook that grows would else change what they mean without a word.
     if len(differ) > 1:
         message = f"`{word}` is {_listed(meanings)}"
         yield _problem(access, message, f"it means {meanings[0]}: write the scope out", Kind.AMBIGUOUS)
     if meanings:
         return
+    # A name that exists elsewhere gets a better text than "there is none", and no hint to a name that is spelt like
+    # it.
     hidden = _hidden(word, row, names)
     if hidden:
         yield _problem(access, *hidden, Kind.OUT_OF_PLACE)
@@ -219,11 +227,13 @@ def _hidden(word: str, row: Row, names: Names) -> tuple[str, str] | None:
 
 def _dashed(found: list[Access], names: Names) -> Iterator[tuple[int, list[Problem]]]:
     """Names with a dash that are read as a subtraction: one problem at the first part, none at the others."""
+    # Names with nothing but one character between them are rare, so that nearly all expressions stop here.
     if not any(left.root.end + 1 == right.root.start for left, right in pairwise(found)):
         return
     known = {name for name in names.steps | names.tasks if "-" in name}
     at = 0
     while known and at < len(found):
+        # The longest name first: with steps `a-b` and `a-b-c`, the text `a-b-c` is the second.
         for last in range(len(found) - 1, at, -1):
             run = found[at : last + 1]
             tight = all(left.root.end + 1 == right.root.start for left, right in pairwise(run))
@@ -235,6 +245,7 @@ def _dashed(found: list[Access], names: Names) -> Iterator[tuple[int, list[Probl
                 message = f"`{name}` is read as a subtraction"
                 yield run[0].root.start, [_problem(run[0], message, help, Kind.UNKNOWN)]
                 for access in run[1:]:
+                    # An empty list silences the other parts without a problem of their own.
                     yield access.root.start, []
                 at = last
                 break

@@ -53,6 +53,7 @@ def words_asked(expr: Expr) -> frozenset[str]:
     """The bare names that an expression gives a default, asks whether they are defined, or never comes to."""
     found: set[str] = set()
     for part in walk(expr):
+        # `x if false` is how a switched-off part is written; what it names is never read.
         if isinstance(part, Conditional) and isinstance(part.test, Const) and not part.test.value:
             found.update(inner.name for inner in walk(part.then) if isinstance(inner, Name))
         asks = isinstance(part, Filter) and part.name in ("default", "d")
@@ -76,6 +77,7 @@ def _strange(expr: Expr) -> tuple[Strange, ...]:
             if near or word.startswith(_FAMILIES):
                 found.append(Strange(path, const, near))
         elif path in _STATUS_PATHS and word not in _STATUSES:
+            # Words of old playbooks come before likeness: `done` is nearer to nothing in spelling, and means `ok`.
             found.append(Strange(path, const, _OLD.get(word.lower()) or nearest(word.lower(), _STATUSES)))
     return tuple(found)
 

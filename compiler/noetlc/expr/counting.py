@@ -23,6 +23,7 @@ def counter(label: str) -> Expr:
 def started(label: str, deadline: Value | None, span: Span) -> Pairs:
     """The values to remember when the first pass begins: no pass is finished; the time, if there is a deadline."""
     pairs: Pairs = ((generated_name(label), constant(0, span)),)
+    # `_elapsed` is recorded, so that a deadline comes out the same after a resume.
     if deadline is not None:
         pairs += ((generated_name(label, "since"), computed(Name("_elapsed"), span)),)
     return pairs
@@ -54,6 +55,8 @@ def exhausted(
     more, name = () if unless is None else (unless,), label.removeprefix(PREFIX)
     if most is not None:
         count = Binary("+", counter(label), Const(done)) if done else counter(label)
+        # The order of the parts is the order in which they are asked: one that may fail for what is missing comes
+        # behind those that rule it out.
         over = both(*first, compared(count, ">=", whole(most)), *more)
         yield failing(over, code, f"`{name}` ran as often as it may", most.span)
     if deadline is not None:
@@ -81,6 +84,7 @@ def seconds(value: Value) -> Expr:
     """A duration in seconds; a computed one must be a number."""
     match value.template:
         case Literal(value=literal):
+            # Whole seconds are written as an integer, so that a plan reads as the playbook does.
             found = seconds_of(literal)
             return Const(int(found) if found is not None and found == int(found) else found)
         case Native(expr=expr):

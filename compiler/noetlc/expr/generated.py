@@ -34,6 +34,8 @@ PLAIN_SPEC = StepSpec(None, None, None, "any", None, None, "fail_fast", ())
 
 def generated_name(*parts: str) -> str:
     """A name from those of the source: `__route__case0__merge`."""
+    # Parts that were generated themselves lose their own prefix, or names would grow an underscore pair with each
+    # pass.
     return PREFIX + PREFIX.join(part.removeprefix(PREFIX) for part in parts)
 
 
@@ -110,6 +112,7 @@ def decided(guard: Expr) -> Expr:
         case Compare() | Test() | Const(value=bool() | int() | None):
             return guard
         case Const(value=str(text)):
+            # Decided now: a constant guard would else become filters and a comparison in the plan.
             return Const(text != "" and text.lower() != "false")
         case _:
             lowered = Filter(Filter(guard, "string", (), ()), "lower", (), ())

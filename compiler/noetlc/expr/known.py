@@ -24,6 +24,7 @@ def check_known(expr: Expr) -> None:
 
 def _takes(node: Filter) -> bool:
     """Whether a filter takes as many arguments as it is given; unpacked ones cannot be counted."""
+    # The number is known when it runs, and the filter itself refuses then.
     if any("*" in name for name, _ in node.named):
         return True
     least, most = words.FILTER_ARGUMENTS.get(node.name, (0, 0))
@@ -48,6 +49,7 @@ def _check_call(node: Call, callee: Expr) -> None:
                 return
             reason = words.REFUSED_METHODS.get(name, "")
             if not reason and name in words.FILTERS:
+                # Python's habit: `x.upper()` works in Python, and many such words are filters here.
                 reason = f"write `… | {name}`"
             raise _unknown("method", name, callee, reason)
         case _:
@@ -55,9 +57,11 @@ def _check_call(node: Call, callee: Expr) -> None:
 
 
 def _reason(name: str) -> str:
+    # A refused word exists in Jinja2, so "there is none" would be wrong, and a name that is alike no help.
     if name in words.REFUSED_FILTERS:
         return words.REFUSED_FILTERS[name]
     first, dot, rest = name.partition(".")
+    # Jinja2 reads `x | first.name` as the filter `first.name`, where authors mean the key of what the filter gives.
     if dot and first in words.FILTERS:
         return f"a dot belongs to the filter's name: write `(… | {first}).{rest}`"
     return ""

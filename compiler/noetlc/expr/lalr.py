@@ -41,6 +41,7 @@ def tables() -> Tables:
     """The generated tables, decoded. `0` as an action accepts; a maker that is None passes its part on."""
     from noetlc.expr.tables import PRODUCTIONS, STATES, TERMINALS
 
+    # One character a terminal keeps the generated module small; it is imported when the first expression needs it.
     kinds = dict(word.split("=") for word in TERMINALS.split())
     productions: list[tuple[str, int, build.Maker | None]] = [("", 0, None)]
     for line in PRODUCTIONS.split(";"):
@@ -85,6 +86,8 @@ def parse(tokens: list[Token]) -> Expr:
             origin, size, maker = productions[-act]
             if maker is None:
                 # Nothing but the state changes: the way up a column of precedences is taken in one stride.
+                # A plain name climbs a dozen levels of precedence that change nothing; the climb is the same each
+                # time.
                 here = (states[-2], states[-1], kind)
                 states[-1] = _passed.get(here) or _pass_on(here)
             elif size == 1:
@@ -110,6 +113,7 @@ def _pass_on(here: tuple[int, int, str]) -> int:
     under, state, kind = here
     while True:
         act = actions[state].get(kind)
+        # The climb ends where something is shifted, refused, or made: that is for the loop of `parse`.
         if act is None or act >= 0 or productions[-act][2] is not None:
             _passed[here] = state
             return state
@@ -117,8 +121,10 @@ def _pass_on(here: tuple[int, int, str]) -> int:
 
 
 def _checked(expr: Expr, size: int) -> Expr:
+    # A tree has no more levels than the text has tokens, so that short expressions are never walked.
     if size <= MAX_DEPTH:
         return expr
+    # Level by level instead of by recursion, which the very trees that are refused here would exhaust.
     level, depth = [expr], 0
     while level:
         depth += 1
@@ -135,6 +141,7 @@ def _unexpected(token: Token, tokens: list[Token], states: list[int]) -> Templat
     kind, value, start, end = token
     wanted = _accepted(states)
     words = []
+    # A list of thirty terminals helps nobody, so whole groups are named by one word.
     if wanted.issuperset(_OPERANDS):
         words.append("a value")
         wanted -= _OPERANDS | {"NOT"}
@@ -148,6 +155,7 @@ def _unexpected(token: Token, tokens: list[Token], states: list[int]) -> Templat
     expected = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
     before = tokens[tokens.index(token) - 1] if tokens.index(token) else None
     help = _HINTS.get(kind, "")
+    # A second `|` is `||`, the "or" of other languages; a single one is a filter that lacks something.
     if kind == "PIPE" and (before is None or before[0] != "PIPE"):
         help = ""
     return TemplateError(f"expected {expected}, found {found}", start, end, help)

@@ -34,11 +34,13 @@ def parse_template(text: str) -> Parsed:
     A lone `{{ expression }}`, white space and comments around it aside, is `Native`; other text with
     expressions is `Text`, without any `Literal`; with well-formed block tags it is `Block`.
     """
+    # Most strings of a playbook hold no brace; they cost neither the cache's lookup nor its memory.
     if "{" not in text:
         return Parsed(Literal(text), ())
     found = _templates.get(text)
     if found is None:
         if len(_templates) >= CACHE_SIZE:
+            # Emptied whole: to know which text is the oldest would cost something at every hit.
             _templates.clear()
         found = _templates[text] = _template(text)
     return found
@@ -73,13 +75,16 @@ def is_expression(text: str) -> bool:
 def _template(text: str) -> Parsed:
     parts, errors, block = pieces_of(text, _read)
     if block >= 0:
+        # A text that fails as a block is still given as pieces, so that the names in its good parts are checked.
         tags = tuple(block_errors(text, block, parse_expression))
         if not tags and not errors:
             return Parsed(Block(text), ())
         errors = tuple(sorted({*errors, *tags}, key=lambda error: (error.start, error.end, error.message)))
     lone = [part for part in parts if not isinstance(part, str)]
+    # Only comments or wrong pieces were in the braces, so that nothing is left to compute.
     if not lone:
         return Parsed(Literal("".join(str(part) for part in parts)), errors)
+    # White space around a lone expression comes from YAML's folding; the value keeps its type and is not made a text.
     if len(lone) == 1 and all(part is lone[0] or not str(part).strip() for part in parts):
         return Parsed(Native(lone[0], text), errors)
     return Parsed(Text(parts, text), errors)
@@ -89,6 +94,8 @@ def _read(text: str, start: int) -> tuple[Expr, int, str]:
     """The expression behind `{{`, where its `}}` ends, and that closer."""
     close = text.find("}}", start)
     if close >= 0:
+        # A `}}` found by search may stand in a string, as in `{{ "}}" }}`; `quick` gives None for the half of a
+        # string.
         expr = quick(text, start, close)
         if expr is not None:
             return expr, close + 2, "}}"
@@ -97,6 +104,7 @@ def _read(text: str, start: int) -> tuple[Expr, int, str]:
 
 
 def _expression(text: str, start: int) -> Expr:
+    # `quick` knows the filters and tests itself and reads no calls: what it gives needs no check.
     return quick(text, start, len(text)) or _checked(lalr.parse(tokens_of(text)))
 
 

@@ -26,6 +26,7 @@ class Access(NamedTuple):
 
 def accesses(expr: Expr) -> Iterator[Access]:
     """Every use of a name, in the order of the text."""
+    # A stack, pushed in reverse, gives the order of the text; findings and the goldens of `reads` depend on it.
     waiting: list[Expr] = [expr]
     while waiting:
         here = waiting.pop()
@@ -51,6 +52,7 @@ def accesses(expr: Expr) -> Iterator[Access]:
 def paths_read(expr: Expr) -> tuple[Path, ...]:
     """The paths that the expression reads, sorted; one that begins with another of them is left out."""
     found = {(access.root.name, *access.keys) for access in accesses(expr) if not access.called}
+    # What lies under a path comes with it, so that a reader of `ctx` and `ctx.a` needs `ctx` alone.
     kept = [path for path in found if not any(path[:size] in found for size in range(1, len(path)))]
     return tuple(sorted(kept, key=lambda path: [str(key) for key in path]))
 
@@ -66,6 +68,7 @@ def _chain(expr: Expr) -> tuple[Access | None, list[Expr]]:
             case Attribute(of=of, name=name):
                 links.append((name, here))
                 here = of
+            # Python takes True for the key 1, JSON does not: such a key counts as computed.
             case Item(of=of, key=Const(value=str() | int() as key)) if not isinstance(key, bool):
                 links.append((key, here))
                 here = of

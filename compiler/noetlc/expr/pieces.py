@@ -63,6 +63,8 @@ class _Cutter:
             return False
         before, start = self._text[self._at : found.start()], found.start()
         opened, sign = found.groups()
+        # Both forms are kept until the piece is read: a wrong one leaves the text as it was written, its white space
+        # too.
         kept = before.rstrip() if sign == "-" else before
         try:
             match opened:
@@ -87,6 +89,8 @@ class _Cutter:
         """Where reading goes on after a wrong piece: behind it, or at the end where no more can be told."""
         if len(self._errors) >= MAX_ERRORS:
             return len(self._text)
+        # A comment or tag without an end would swallow all that follows; behind its two characters other pieces are
+        # still found.
         if opened != "{":
             return start + 2
         closed = self._text.find(_CLOSERS[opened], start + 2)
@@ -105,6 +109,8 @@ class _Cutter:
     def _tag(self, start: int, before: str, kept: str) -> None:
         raw = _RAW.match(self._text, start)
         if raw is None:
+            # Tags are text until the whole is known to be a block template: program texts hold `{%` of other
+            # languages.
             if self._block < 0:
                 self._block = start
             self._plain.append(before + "{%")

@@ -36,6 +36,8 @@ def rewritten(expr: Expr, replace: Replace) -> Expr:
         return found
     if isinstance(expr, Const | Name):
         return expr
+    # Nothing is built anew where nothing changes: callers ask by `is`, and most expressions of a file stay as they
+    # are.
     changed = False
 
     def each(part: Expr) -> Expr:
@@ -59,6 +61,7 @@ def _inside(expr: Expr, each: Callable[[Expr], Expr]) -> Expr:
         case Slice(of=of, lower=lower, upper=upper, step=step):
             low, high, by = (None if part is None else each(part) for part in (lower, upper, step))
             return Slice(each(of), low, high, by)
+        # The name of a method is no key of a value: `replace` must never see `x.items` of `x.items()` as a path.
         case Call(callee=Attribute(of=of, name=name), args=args, named=named):
             return Call(Attribute(each(of), name), _all(args, each), _named(named, each))
         case Call(callee=callee, args=args, named=named):

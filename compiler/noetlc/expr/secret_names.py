@@ -20,6 +20,7 @@ def names_of_secrets(playbook: Playbook) -> Iterator[Expr]:
     for expr, _ in all_expressions(playbook):
         for part in walk(expr):
             if isinstance(part, Call) and isinstance(part.callee, Name) and part.callee.name == "token":
+                # `token('name')` of old playbooks names its secret.
                 yield from part.args
 
 

@@ -46,10 +46,12 @@ def both(*parts: Expr) -> Expr:
 
 def conjuncts(expr: Expr) -> Iterator[Expr]:
     """The parts of a condition that `and` joins, from left to right; the condition itself where none does."""
+    # A stack, since lowering chains as many conditions as a `case` has rules.
     waiting = [expr]
     while waiting:
         match waiting.pop():
             case Logic(op="and", left=left, right=right):
+                # The right side below the left one, so that parts come out in the order of the text.
                 waiting += (right, left)
             case part:
                 yield part
@@ -62,6 +64,7 @@ def either(*parts: Expr) -> Expr:
 
 def negated(expr: Expr) -> Expr:
     """`not expr`, without piling `not` on `not`."""
+    # A double `not` is no identity as a value (`not not 5` is true); what is made here is only asked for its truth.
     return expr.of if isinstance(expr, Not) else Not(expr)
 
 

@@ -48,8 +48,11 @@ def _source(part: str | Expr) -> str:
     """A part of a text as it is written in a file; text that would be read as a template stands between raw tags."""
     if not isinstance(part, str):
         return f"{{{{ {unparse(part)} }}}}"
+    # Text between expressions may hold braces that were escaped in the file; written plainly they would become
+    # templates.
     if parse_template(part).template == Literal(part):
         return part
+    # A text with `endraw` would end the raw part itself; as a constant in an expression it cannot.
     return f"{{{{ {unparse(Const(part))} }}}}" if "endraw" in part else f"{{% raw %}}{part}{{% endraw %}}"
 
 
@@ -72,6 +75,7 @@ def pairs_with(pairs: Pairs, replace: Replace) -> Pairs:
 def guard_with(guard: Guard, replace: Replace) -> Guard:
     """A guard with its expression rewritten."""
     made = rewritten(guard.expr, replace)
+    # A changed guard stands nowhere in the file, so it has no node and offset for findings to point into.
     return guard if made is guard.expr else Guard(made, unparse(made), guard.span, None, 0)
 
 
@@ -142,6 +146,8 @@ def map_all_held(step: Step, change: Callable[[Held], Held]) -> Step:
 def _map_held(node: object, change: Callable[[Held], Held]) -> object:
     if isinstance(node, Guard | Value):
         return change(node)
+    # Nodes are named tuples, so that one walk serves all of them, sugar of later dialects too. Spans are tuples, and
+    # many.
     if not isinstance(node, tuple) or isinstance(node, Span):
         return node
     parts = tuple([_map_held(part, change) for part in node])
@@ -149,6 +155,7 @@ def _map_held(node: object, change: Callable[[Held], Held]) -> object:
         return node
     made: object = parts if type(node) is tuple else node._make(parts)  # type: ignore[attr-defined]
     if isinstance(node, HasBodies) and isinstance(made, HasBodies):
+        # Task lists inside of sugar are put back as they were: `map_all_held` is for those.
         bodies = iter(node.bodies())
         made = made.with_bodies(lambda _: next(bodies))
     return made

@@ -86,6 +86,7 @@ def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> Run:
     match = re.compile(_TOKEN).match  # when it is needed: most files have plain expressions only
     first, size = at, len(text)
     while at < size:
+        # Only outside of brackets: the `}}` of `{{ {'a': {}} }}` closes two mappings.
         if closing is not None and not brackets and (end := closing.match(text, at)):
             add((END, "", at, at))
             return Run(tokens, end.end(), end.group())
@@ -106,6 +107,7 @@ def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> Run:
             add(("STRING", _unescaped(found.group()[1:-1], start, at), start, at))
         elif kind == "OPEN" or kind == "CLOSE":
             word = found.group()
+            # A single `}` at this place is the half of an end, the most frequent slip in templates.
             if not brackets and word == "}" and closing is _CLOSING:
                 raise TemplateError("`}` closes nothing", start, start + 1, _two_braces(text[first:start].strip()))
             _balance(brackets, word, start)
@@ -132,13 +134,16 @@ def _kind_of(word: str, tokens: list[Token], text: str, start: int, end: int) ->
     before = tokens[-1][0] if tokens else ""
     if before == "DOT" or before == "PIPE":
         return "NAME"
+    # Behind `is` every word but `not` is a test's name, `in` and `none` among them.
     if before == "IS":
         return "NOT" if word == "not" else "NAME"
     if before == "NOT" and len(tokens) > 1 and tokens[-2][0] == "IS":
         return "NAME"
+    # Behind a bracket or comma a name with one `=` is a parameter's, even where it is a keyword: `f(if=1)`.
     if before in ("LPAR", "COMMA") and _KEYWORD_ARGUMENT.match(text, end):
         return "KEY"
     if word in KEYWORDS:
+        # Jinja2 takes such a word for the test's argument, or refuses it: the two readings must not differ.
         if word in ("in", "not", "is", "if") and _is_test_name(tokens):
             raise TemplateError(f"`{word}` cannot follow a test directly", start, end, "put the test in parentheses")
         return KEYWORDS[word]
@@ -149,6 +154,7 @@ def _is_test_name(tokens: list[Token]) -> bool:
     """Whether the last token is the name of a test, which may be dotted, so that Jinja2 wants its argument."""
     at = len(tokens) - 1
     while at >= 2 and tokens[at][0] == "NAME" and tokens[at - 1][0] == "DOT":
+        # A dotted name is walked back over two tokens a part.
         at -= 2
     if at < 1 or tokens[at][0] != "NAME":
         return False
@@ -159,6 +165,7 @@ def _is_test_name(tokens: list[Token]) -> bool:
 
 def _balance(brackets: list[tuple[str, int]], word: str, start: int) -> None:
     if word in _CLOSER:
+        # Counted here already, before a deep text has cost a parse.
         if len(brackets) >= MAX_BRACKETS:
             raise TemplateError(
                 f"brackets nest deeper than {MAX_BRACKETS} levels", start, start + 1,
@@ -177,14 +184,17 @@ def _balance(brackets: list[tuple[str, int]], word: str, start: int) -> None:
 
 
 def _number(word: str, start: int, end: int) -> int | float:
+    # Jinja2 allows `1_000`, as Python does.
     digits = word.replace("_", "").lower()
     if "." in digits or ("e" in digits and not digits.startswith("0x")):
         value = float(digits)
+        # `1e999` is infinite in Python; JSON has no such number.
         if value in (float("inf"), float("-inf")):
             raise TemplateError("the number is too large", start, end)
         return value
     try:
         return int(digits, 0)
+    # Python refuses to read more than 4,300 digits.
     except ValueError:
         raise TemplateError("the number has more digits than can be read", start, end) from None
 
@@ -196,6 +206,7 @@ def _unescaped(body: str, start: int, end: int) -> str:
         # An unknown escape stays as written, as in Jinja2; Python would warn about it.
         warnings.simplefilter("ignore")
         try:
+            # Jinja2's own way, so that every escape gives the same text here and in a block template of the worker.
             return body.encode("ascii", "backslashreplace").decode("unicode-escape")
         except UnicodeDecodeError as error:
             raise TemplateError(f"bad escape in the text: {error.reason}", start, end) from None

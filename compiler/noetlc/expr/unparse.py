@@ -41,6 +41,7 @@ def unparse(expr: Expr) -> str:
 def _at(expr: Expr, level: int) -> str:
     """The text where the grammar wants at least `level`, in parentheses if it is looser."""
     text, own = _text(expr)
+    # A test without arguments takes what follows for its argument, so it stands in brackets before any operator.
     if own < level or (level >= _COMPARE and isinstance(expr, Test) and not expr.args and not expr.named):
         return f"({text})"
     return text
@@ -52,6 +53,7 @@ def _text(expr: Expr) -> tuple[str, int]:
             return _const(value)
         case Name(name=name):
             return name, _POSTFIX
+        # A key that is no word came from a subscript, or from a lowering: `.` cannot write it.
         case Attribute(of=of, name=name):
             return f"{_owner(of)}.{name}" if _WORD.match(name) else f"{_owner(of)}[{_quoted(name)}]", _POSTFIX
         case Item(of=of, key=key):
@@ -75,6 +77,7 @@ def _text(expr: Expr) -> tuple[str, int]:
             own = _BINARY[op]
             tighter = own + 1
             return f"{_at(left, own)} {op} {_at(right, tighter)}", own
+        # `~` binds tighter than `+` in Jinja2 and takes any number of parts, so all parts stand on one level.
         case Concat(parts=parts):
             return " ~ ".join(_at(part, _PRODUCT) for part in parts), _CONCAT
         case Logic(op=op, left=left, right=right):
@@ -106,11 +109,13 @@ def _conditional(expr: Conditional) -> str:
 
 def _tuple(items: tuple[Expr, ...]) -> str:
     inner = ", ".join(_at(entry, _COND) for entry in items)
+    # One entry needs the comma, or the brackets are only brackets.
     return f"({inner},)" if len(items) == 1 else f"({inner})"
 
 
 def _owner(expr: Expr) -> str:
     text = _at(expr, _POSTFIX)
+    # `1.x` would be read as a number.
     return f"({text})" if isinstance(expr, Const) and not isinstance(expr.value, str) else text
 
 
@@ -127,9 +132,12 @@ def _arguments(args: tuple[Expr, ...], named: tuple[tuple[str, Expr], ...]) -> s
 def _const(value: bool | int | float | str | None) -> tuple[str, int]:
     if isinstance(value, str):
         return _quoted(value), _POSTFIX
+    # Asked before numbers: `True` is an integer to Python.
     if value is None or isinstance(value, bool):
         return str(value).lower(), _POSTFIX
+    # `repr` gives the shortest digits that read back as the same number.
     text = repr(value)
+    # A negative constant is read back as a minus before a number, and binds as that does.
     return text, _UNARY if text.startswith("-") else _POSTFIX
 
 

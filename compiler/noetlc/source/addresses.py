@@ -27,6 +27,7 @@ class Addresses:
     def of(self, span: Span) -> str:
         """The address of what is written where a span begins, or before it in its line; "" outside of all documents."""
         place = (span.line, span.column)
+        # A finding may stand between two documents, as one about a `---` does: it belongs to the document before.
         number = bisect_right([_ends(root)[0] for root in self._documents], place) - 1
         if number < 0:
             return ""
@@ -45,11 +46,16 @@ class Addresses:
 
     def _part(self, node: Mapping | Sequence, place: _Place) -> tuple[str, Node] | None:
         """The name and the node of the part of a node that a place is in."""
+        # Each node is sorted once: a baseline of a thousand findings asks for places in the same lists again and
+        # again.
         if id(node) not in self._parts:
+            # What a merge key brought in stands first in `entries` and elsewhere in the file, so the order of the
+            # file is made here.
             parts = sorted(_parts(node), key=lambda part: part[:2])
             self._parts[id(node)] = [part[0] for part in parts], parts
         begins, parts = self._parts[id(node)]
         at = bisect_right(begins, place) - 1
+        # A place behind an entry in its last line, as a comma or a comment, still counts as the entry's own.
         if at < 0 or (place > parts[at][1] and place[0] != parts[at][1][0]):
             return None
         return parts[at][2:]

@@ -55,6 +55,8 @@ class Anchors:
 
         Raises LimitReached when the alias expands to more than the limits allow.
         """
+        # Checked before the name is looked up: an older anchor of the same name would else hide that this one is a
+        # cycle.
         if name in self._open:
             help = "write out what is meant; a playbook holds no cycles"
             return finding("NL009", f"`*{name}` stands inside of what it refers to", span, help=help)
@@ -63,6 +65,8 @@ class Anchors:
             help = 'if the asterisk belongs to the text, put it in quotes: "*…"'
             return finding("NL008", f"there is no anchor `&{name}` before this alias", span, help=help)
         measure = self._measure(node)
+        # Charged before anything is checked and never given back, so that many small aliases count like one large
+        # one.
         self._charged_nodes += measure.nodes
         self._charged_characters += measure.characters
         limits = self._limits
@@ -73,6 +77,8 @@ class Anchors:
         if self._charged_characters > limits.aliased_characters:
             message = f"aliases expand to more than {limits.aliased_characters:,} characters"
             raise LimitReached(finding("NL007", message, span, help=help))
+        # The readers recurse over the expanded tree, so an alias in a deep place counts with the depth of what it
+        # stands for.
         if depth + measure.height > limits.depth:
             message = f"with this alias more than {limits.depth} mappings and lists stand inside each other"
             raise LimitReached(finding("NL006", message, span))
@@ -83,6 +89,8 @@ class Anchors:
         if known is not None:
             return known[0]
         nodes = characters = height = 0
+        # A stack instead of recursion; what an alias inside was measured as is taken from the table, so that nine
+        # levels of nine aliases cost nine walks and not nine to the ninth.
         waiting: list[tuple[Node, int]] = [(root, 0)]
         while waiting:
             node, depth = waiting.pop()

@@ -16,6 +16,7 @@ from noetlc.source.resolve import TAGS, Value, read_tagged, resolve, shortened
 from noetlc.source.text import Source
 from noetlc.source.uses import Use, copied
 
+# So many findings of one severity are kept: a file of a million wrong keys must not fill the memory with their texts.
 _MANY = 1000
 _PREFIX = "tag:yaml.org,2002:"
 _VERSION = re.compile(r"(?i)ver(?![a-z])|version|release|revision|\brev\b|tag|image|python|node|java|^v$")
@@ -62,6 +63,7 @@ class Composer:
 
     def report(self, code: str, message: str, node: Node, help: str = "") -> None:
         """Add a finding about the whole of `node`."""
+        # Asked before the finding is built, too: its span alone costs more than the check.
         if not self._is_full(code):
             self.add(finding(code, message, node.span, help=help))
 
@@ -82,8 +84,10 @@ class Composer:
         reading = resolve(scalar.text)
         scalar.value = reading.value
         if reading.code:
+            # A last zero matters in a version only: `1.10` as a price is the number that its author means.
             if reading.code != "NL017" or (isinstance(key, Scalar) and _VERSION.search(key.text)):
                 self._report_reading(scalar, reading.code, reading.message)
+        # What has a finding is not kept, so that each of its places is reported and not the first alone.
         elif scalar.text:
             self.plain[scalar.text] = reading.value
         return reading.value
@@ -103,6 +107,7 @@ class Composer:
 
     def opened(self, container: Mapping | Sequence, event: Event, depth: int) -> None:
         """A mapping or list with a tag, an anchor or both, or too deep: then raises LimitReached."""
+        # A finding about the inside may ask for the span before the end of the container is reached.
         container.end = event.end_mark  # until it is known
         if depth > self.limits.depth:
             message = f"more than {self.limits.depth} mappings and lists stand inside each other"
@@ -119,11 +124,15 @@ class Composer:
         text = key.text
         if event.tag is not None or event.anchor is not None:
             self.marked(key, event)
+            # A key is always text: a tag such as `!!int` on it would give a key that no construct and no JSON knows.
             key.value = text
         if text == "<<":
             self._need_close(mapping)
+        # A dash without its space turns a list item into a key. A number or a lone dash is not meant as an item.
         elif len(text) > 1 and text[0] == "-" and (text[1].isalpha() or text[1] == "_"):
             self._check_dash(key)
+        # Only harmless keys are kept: a name in the table never comes here again, and so would never be reported
+        # again.
         elif event.tag is None and event.anchor is None:
             self.names[text] = text
 
@@ -151,8 +160,11 @@ class Composer:
         """The key that an alias or a container in the place of a key stands for."""
         if isinstance(node, Scalar):
             return node
+        # The inner mapping of `{{ x }}` is the outer's key; the finding about the whole template comes when that is
+        # closed.
         if not self._is_template(mapping):
             template = isinstance(node, Mapping) and self._is_template(node)
+            # `{{ x }}: 1` is a template as a key, whose braces YAML reads as mappings: quotes are the advice then.
             help = _QUOTE_TEMPLATE if template else "write the key as text"
             self.report("NL010", f"a {_noun(node)} cannot be a key", node, help)
         key = _scalar_between("", node.start, node.end)
@@ -166,6 +178,8 @@ class Composer:
             self.special.pop()
         node: Node = container
         if isinstance(container, Mapping):
+            # This comes before the anchor is set, so that an alias gives the merged mapping, or the text that was
+            # meant.
             node = self._closed_mapping(container)
         anchor = self._waiting.pop(id(container), None)
         if anchor is not None:
@@ -183,6 +197,7 @@ class Composer:
         if len(mapping.index) != len(mapping.entries):
             self._report_duplicates(mapping)
         merge = mapping.index.get("<<")
+        # `"<<"` in quotes is a key like any other.
         if merge is not None and merge[0].style == "":
             self._merge(mapping, *merge)
         return mapping
@@ -204,6 +219,8 @@ class Composer:
 
     def _merge(self, mapping: Mapping, key: Scalar, value: Node) -> None:
         parts: Iterable[Node] = value.items if isinstance(value, Sequence) else (value,)
+        # Keys written out win over merged ones wherever `<<` stands, and of several mappings the first wins (YAML 1.1
+        # merge).
         own = {name: entry for name, entry in mapping.index.items() if entry[0] is not key}
         merged: dict[str, tuple[Scalar, Node]] = {}
         for part in parts:
@@ -212,6 +229,8 @@ class Composer:
                 self.report("NL013", message, part, "write a mapping, or an alias of one")
                 continue
             for entry in part.entries:
+                # The entry itself is shared, so that a finding about a merged key points to the line where it is
+                # written.
                 merged.setdefault(entry[0].text, entry)
         kept = [entry for entry in mapping.entries if not (entry[0].text == "<<" and entry[0].style == "")]
         mapping.entries[:] = [entry for name, entry in merged.items() if name not in own] + kept
@@ -249,11 +268,14 @@ class Composer:
             help = _QUOTE.replace("…", scalar.text) if len(scalar.text) <= 40 else "put it in quotes"
             if isinstance(scalar.value, bool):
                 help = f"write `{'true' if scalar.value else 'false'}`, or {help}"
+            # Quotes around what is read as text change nothing; around `yes` or `0123` they change the value, so the
+            # author decides.
             is_safe = scalar.value == scalar.text
             fix = Fix(scalar.span, _quoted(scalar.text), "put it in quotes", safe=is_safe)
         self.add(finding(code, message, scalar.span, help=help, fix=fix))
 
     def _check_dash(self, key: Scalar) -> None:
+        # `"-name"` in quotes is meant.
         if key.style:
             return
         fix = Fix(key.span, f"- {key.text[1:]}", "put a space after the dash")
@@ -263,6 +285,8 @@ class Composer:
 
     def _known_tag(self, tag: str, node: Node, known: Iterable[str]) -> str:
         """The kind that a tag names, or "" when it is not one of the `known`, which is reported."""
+        # The non-specific tag: a scalar stays text, whatever it looks like, and a container is what it is (YAML 1.1
+        # §3.3.2).
         if tag == "!":
             return "str" if isinstance(node, Scalar) else ""
         kind = tag.removeprefix(_PREFIX)

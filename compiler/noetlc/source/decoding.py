@@ -24,9 +24,11 @@ def decode(name: str, data: bytes) -> tuple[Source, Diagnostic | None]:
     while mark and body.startswith(mark):  # joined files have several, and libyaml skips those without counting them
         body = body[len(mark) :]
     try:
+        # The marks are gone before offsets are counted: every column would be one too far in the first line.
         return Source(name, body.decode(encoding)), None
     except UnicodeDecodeError as error:
         source = Source(name, body.decode(encoding, errors="replace"))
+        # The decoder counts bytes; a span counts characters.
         before = len(body[: error.start].decode(encoding))
         wrong = " ".join(f"{byte:02X}" for byte in body[error.start : error.end][:4])
         at = len(data) - len(body) + error.start
@@ -37,6 +39,7 @@ def decode(name: str, data: bytes) -> tuple[Source, Diagnostic | None]:
 
 def encode(text: str, like: bytes) -> bytes:
     """The text as bytes, with the byte order mark and the encoding that `like` has."""
+    # A file that was fixed or migrated keeps its mark and encoding: whoever wrote it that way reads it that way.
     mark, encoding = next((row[:2] for row in _MARKS if like.startswith(row[0])), (b"", "utf-8"))
     return mark + text.encode(encoding)
 

@@ -45,11 +45,15 @@ def inside(written: str, style: str, text: str) -> Inside | None:
     if style in ("|", ">"):
         candidates = _block_candidates(written, begin, style)
     elif style in ("'", '"'):
+        # The quotes at both ends are no part of the value.
         candidates = iter((list(_flow(written, begin + 1, len(written) - 1, style)),))
     else:
         candidates = iter((list(_flow(written, begin, len(written), style)),))
     for pieces in candidates:
+        # The check makes the second reading safe: where the rules here and in libyaml differ, no place is given and
+        # findings fall back to the whole scalar.
         if "".join(piece[0] for piece in pieces) == text:
+            # One piece may be several characters, as the breaks of blank lines are: all have the place of the piece.
             starts = [start for chars, start, _ in pieces for _ in chars]
             ends = [end for chars, _, end in pieces for _ in chars]
             return Inside(starts, ends, ends[-1] if ends else begin + (1 if style in ("'", '"') else 0))
@@ -92,6 +96,7 @@ def _fold(written: str, at: int, stop: int) -> tuple[str | None, int]:
             rest.append(value)
         else:
             first = value
+    # White space without a break stays as it is, character by character.
     if not first:
         return None, at
     return ("".join(rest) or " ") if first == "\n" else first + "".join(rest), at
@@ -134,7 +139,10 @@ def _block_candidates(written: str, begin: int, style: str) -> Iterator[list[_Pi
     chomping = "+" if "+" in header[1] else "-" if "-" in header[1] else ""
     lines = re.split(rf"\r\n|[{_BREAKS}]", written[header.end() :])
     widths = [len(line) - len(line.lstrip(" ")) for line in lines if line.strip(" ")]
+    # Without an indicator the first line with text gives the indentation, so that the first candidate is nearly
+    # always right.
     deepest = widths[0] if widths else max(map(len, lines))
+    # With an indicator the text may be deeper than its indentation, so narrower ones are tried until the value fits.
     for indent in range(deepest, -1, -1):
         yield list(_block(written, header.end(), indent, style + chomping))
 
@@ -146,6 +154,8 @@ def _block(written: str, at: int, indent: int, mode: str) -> Iterator[_Piece]:
     was_blank = False
     while at - line == indent and at < len(written) and written[at] not in _BREAKS:
         is_blank = written[at] in _BLANKS
+        # A folded text joins two lines by a space, unless one of them begins with a blank: such lines keep their
+        # breaks.
         if mode[0] == ">" and pending and pending[0][0] == "\n" and not was_blank and not is_blank:
             if not breaks:
                 yield " ", pending[0][1], at

@@ -111,6 +111,7 @@ def value_of(node: Node) -> Json:
         return node.value
     if isinstance(node, Sequence):
         return [value_of(item) for item in node.items]
+    # Recursion is safe here: the reader refused what is deeper than a hundred, aliases followed.
     return {key.text: value_of(item) for key, item in node.entries}
 
 

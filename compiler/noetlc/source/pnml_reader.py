@@ -49,8 +49,11 @@ def read_pnml(data: bytes) -> Written:
     if len(data) > MAX_BYTES:
         raise PnmlError(f"the file is larger than {MAX_BYTES} bytes")
     reading = _Reading()
+    # expat itself rather than ElementTree: it calls back for each declaration of an entity before one is expanded,
+    # and it builds no tree of a large file.
     parser = expat.ParserCreate(namespace_separator="}")
     parser.buffer_text = True
+    # Nothing outside of the file is read, whatever its document type names.
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     parser.StartElementHandler = reading.start
     parser.EndElementHandler = reading.end
@@ -100,6 +103,8 @@ class _Reading:
         self._path.append(kind)
         if len(self._path) > MAX_DEPTH:
             raise PnmlError(f"elements are nested more than {MAX_DEPTH} deep")
+        # Counted, since skipped elements hold others; an arc's own parts are looked at all the same, for they may
+        # change it.
         if self._skipping or kind in SKIPPED:
             self._skipping += 1
             self._refuse_other_arcs(f"{kind} {' '.join(attributes.values())}")
@@ -111,6 +116,8 @@ class _Reading:
             self._open.append(_Open(kind, attributes))
         if kind == "net":
             self._begin_net(attributes)
+        # Read as a plain arc or left out, such an arc would give a proof about another net than the one that was
+        # drawn.
         if kind in ("inhibitor", "reset", "readArc", "inhibitorArc", "resetArc"):
             raise PnmlError(f"<{kind}> is not supported: the analysis has no {kind} arcs")
         if kind in TYPES and self._open and self._open[-1].kind == "arc":
@@ -140,11 +147,14 @@ class _Reading:
             self._skipping -= 1
             return
         text = "".join(self._text).strip()
+        # Text between elements is only white space; it starts anew so that it never joins a label.
         self._text = []
         around = self._path[-1] if self._path else ""
         if kind in NODES:
             self._close(self._open.pop())
         elif self._open and text and (kind in ("text", "value", "name") or kind in WEIGHTS or kind in TYPES):
+            # The standard wraps a label's text in <text>, older tools in <value>, and some write it into the label
+            # itself.
             what = around if kind in ("text", "value") else kind
             self._label(self._open[-1], what, text)
 
@@ -153,6 +163,7 @@ class _Reading:
         if not self._nets:
             raise PnmlError("there is no <net> in it")
         arcs = []
+        # Resolved at the end, since an arc or a reference may stand before what it names.
         for source, target, weight in self._arcs:
             ends = self._resolved(source), self._resolved(target)
             if (ends[0] in self._places) == (ends[1] in self._places):
@@ -164,6 +175,7 @@ class _Reading:
         self._nets += 1
         if self._nets > 1:
             raise PnmlError("there is more than one <net> in it")
+        # The id until a <name> is read: names are optional, and reports need one.
         self._name = attributes.get("id", "")
         kind = attributes.get("type", "").lower()
         if any(word in kind for word in ("symmetricnet", "highlevel", "hlpn", "hlcore")):
@@ -180,6 +192,7 @@ class _Reading:
         elif what in WEIGHTS:
             # PIPE writes `Default,3`: a colour that is the only one there is.
             number = text.rpartition(",")[2].strip() if text.startswith("Default,") else text
+            # Python's numbers have no end, and every sum of the analysis would carry so large a one along.
             if not number.isdecimal() or int(number) > MAX_TOKENS:
                 raise PnmlError(f"{text[:40]!r} is no number of tokens")
             node.weight = int(number)
@@ -196,6 +209,8 @@ class _Reading:
             case "arc":
                 if node.type.lower() not in PLAIN_ARCS:
                     raise PnmlError(f"the arc {id!r} is of the type {node.type!r}: only plain arcs are supported")
+                # An arc without inscription weighs 1 and a place without marking holds 0 (ISO 15909-2), so None is
+                # not yet 0.
                 weight = 1 if node.weight is None else node.weight
                 self._arcs.append((node.attributes.get("source", ""), node.attributes.get("target", ""), weight))
             case "net" | "page":
@@ -210,6 +225,7 @@ class _Reading:
     def _resolved(self, id: str) -> str:
         seen: set[str] = set()
         while id in self._references:
+            # References of references are legal; one that leads to itself would never end.
             if id in seen:
                 raise PnmlError(f"the reference {id!r} leads to itself")
             seen.add(id)

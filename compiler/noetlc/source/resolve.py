@@ -27,7 +27,9 @@ WORDS: dict[str, Value] = {
 }  # fmt: skip
 """Every plain scalar that is null or a boolean in YAML 1.1."""
 
+# The words that YAML 1.1 and 1.2 read alike: nothing is said of them.
 _BOTH = frozenset(word for word in WORDS if word.lower() not in ("yes", "no", "on", "off"))
+# One look at the first character spares the patterns for nearly all text of a playbook.
 _NUMBER_STARTS = frozenset("0123456789+-.")
 _INT = re.compile(
     r"[-+]?(?:(?P<two>0b[01_]+)|(?P<eight>0[0-7_]+)|(?P<ten>0|[1-9][0-9_]*)|(?P<sixteen>0x[0-9a-fA-F_]+)"
@@ -37,6 +39,7 @@ _FLOAT = re.compile(
     r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
     r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
+# The core schema of YAML 1.2 (§10.3.2), to tell where editors and other tools read something else than PyYAML does.
 _INT_12 = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT_12 = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
@@ -57,11 +60,15 @@ def resolve(text: str) -> Reading:
     if text[0] not in _NUMBER_STARTS:
         return Reading(text)
     if match := _INT.fullmatch(text):
+        # Python refuses to print an integer of more than 4,300 digits, and its conversion costs the square of the
+        # length.
         if len(text) > MAX_DIGITS:
             return Reading(text, "NL015", f"an integer of {len(text)} characters; at most {MAX_DIGITS} are read")
         return _integer(text, match)
     if _FLOAT.fullmatch(text):
         return _float(text)
+    # Behind the two patterns, so that a long number keeps its finding; what is left is text, whatever a reader of 1.2
+    # says.
     if len(text) > MAX_DIGITS:
         return Reading(text)
     other = _read_12(text)
@@ -82,6 +89,8 @@ def _integer(text: str, match: re.Match[str]) -> Reading:
     except ValueError:  # `0x_`: the resolver's pattern is wider than the reader behind it
         return Reading(text)
     other = _read_12(text)
+    # A leading zero is an octal number here and a decimal one in YAML 1.2: a file mode or a postal code, and never
+    # both.
     if match["eight"] is not None or other is text or other != value:
         return _ambiguous(text, value, other)
     return Reading(value)
@@ -96,6 +105,7 @@ def _float(text: str) -> Reading:
     if other is text or other != value:
         return _ambiguous(text, value, other)
     digits = text.lower().partition("e")[0]
+    # `1.10` as a version loses its zero; `1.0` is the common way to write a number and is left alone.
     if digits[-1] == "0" and digits[-2] != "." and digits == text:
         return Reading(value, "NL017", f"`{text}` is the number {value}: the last 0 is lost")
     return reading
@@ -103,6 +113,7 @@ def _float(text: str) -> Reading:
 
 def _finite(text: str) -> Reading:
     value = _float_of(text)
+    # True for infinities and NaN alike, without an import of `math`.
     if value - value != 0:  # infinite, or not a number
         return Reading(text, "NL014", f"`{shortened(text)}` is no number that JSON can carry")
     return Reading(value)
@@ -113,6 +124,7 @@ def _int_of(text: str) -> int:
     digits = text.replace("_", "")
     sign = -1 if digits[:1] == "-" else 1
     digits = digits[1:] if digits[:1] in ("+", "-") and digits else digits
+    # A tagged scalar comes here without the check of `resolve`.
     if len(digits) > MAX_DIGITS:
         raise ValueError(digits)
     if digits == "0":

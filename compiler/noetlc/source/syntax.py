@@ -44,6 +44,7 @@ def character_finding(source: Source) -> Diagnostic | None:
     if match is None:
         return None
     char = match[0]
+    # Every second byte of UTF-16 with Latin text is zero, so that the first such character stands near the beginning.
     if "\x00" in source.text[:4]:
         help = "the file looks like UTF-16 or UTF-32 without a byte order mark: save it as UTF-8"
     elif ord(char) < 0x10000:
@@ -59,12 +60,16 @@ def syntax_finding(source: Source, trouble: Trouble) -> Diagnostic:
     offset = len(source.text) if trouble.place is None else min(trouble.place.index, len(source.text))
     since = trouble.since
     span = _here(source, offset)
+    # From the surest to the vaguest: each sees one habit of authors in the line, and libyaml's own words are the last
+    # resort.
     for explain in (_quotes, _template, _tab, _quoted_open, _reserved, _colon, _indentation, _flow, _words):
         found = explain(source, trouble, offset, span)
         if found is not None:
             break
     else:
         found = finding("NL003", _plain(trouble), span)
+    # Explanations that know more than the parser have moved away from its place, and its context says nothing about
+    # theirs.
     if since is None or found.related or since.index >= offset or found.code != "NL003":
         return found
     place = _here(source, since.index)
@@ -89,20 +94,26 @@ def _quotes(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagno
     text = source.line_text(span.line)
     before = text[: span.column - 1].rstrip()
     quote = before[-1:]
+    # libyaml stops behind a quote that ended the value too soon, so what is wrong stands before its mark.
     if quote not in ("'", '"') or not trouble.problem.startswith("did not find expected"):
         return None
     whole = rf"{quote}(\{{\{{[^{quote}]*{quote}.*?\}}\}}[^{quote}]*){quote}"
+    # The pattern has three open stretches: on a long line of quotes its search would cost the cube of the length.
     inside = None if len(text) > _LONG else re.search(whole, text)
     if before.rfind("{{") > before.rfind("}}") and inside is not None and inside.start() < span.column:
         other = "'" if quote == '"' else '"'
         place = Span(span.line, inside.start() + 1, span.line, inside.end() + 1)
         mended = f"{quote}{inside[1].replace(quote, other)}{quote}"
+        # A fix is unsafe wherever the meaning of text was guessed; and with both quotes inside there is nothing
+        # simple to write.
         fix = Fix(place, mended, f"write {other} inside", safe=False) if other not in inside[1] else None
         message = f"the quote {quote} inside of the template ends the value"
         name = "single" if other == "'" else "double"
         return finding("NL003", message, span, help=f"use {name} quotes inside: {mended}", fix=fix)
+    # An even number of quotes before the place closes all that this line opened: then no line above is to blame.
     if before.count(quote) % 2 == 0:
         return None
+    # Upwards, since the nearest odd quote is the one that is still open, and only so far: each line costs a count.
     for line in range(span.line - 1, max(span.line - _ABOVE, 0), -1):
         above = source.line_text(line)
         if above.count(quote) % 2 and (opened := re.search(rf"(?:^\s*|[:\-,\[{{]\s+|\[){quote}", above)):
@@ -116,6 +127,8 @@ def _template(source: Source, trouble: Trouble, offset: int, span: Span) -> Diag
     """`url: {{ base }}/x` and `x: {{ "a" if b }}`: a template that YAML takes for a mapping."""
     lines = [span.line]
     if trouble.since is not None and "flow" in trouble.context:
+        # A template that was cut at the end of its line is missed in a later one; its braces opened where the context
+        # began.
         lines.append(trouble.since.line + 1)
     for line in lines:
         text = source.line_text(line)
@@ -124,6 +137,7 @@ def _template(source: Source, trouble: Trouble, offset: int, span: Span) -> Diag
             continue
         start = match.start(1) + 1
         place = Span(line, start, line, start + len(match[1].rstrip()))
+        # A template behind the place where the parser stopped cannot be what stopped it.
         if (place.line, place.column) > (span.line, span.column):
             continue
         message = "`{{` without quotes starts a YAML mapping, not a template"
@@ -134,6 +148,8 @@ def _template(source: Source, trouble: Trouble, offset: int, span: Span) -> Diag
             message,
             place,
             help=_QUOTE_TEMPLATE,
+            # With several templates and commas the end of the value is a guess, and quotes in the wrong place hide
+            # the rest.
             fix=None if text.count("{{") > 1 and "," in value else fix,
         )
     return None
@@ -142,6 +158,7 @@ def _template(source: Source, trouble: Trouble, offset: int, span: Span) -> Diag
 def _tab(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnostic | None:
     text = source.line_text(span.line)
     margin = text[: len(text) - len(text.lstrip(" \t"))]
+    # Tabs behind the first word are legal, and are not what the parser means.
     if "\t" not in margin or span.column > len(margin) + 1:
         return None
     column = margin.index("\t") + 1
@@ -164,6 +181,7 @@ def _untabbed(source: Source, first: int) -> Fix | None:
         if _content(text):
             if "\t" not in margin:
                 break
+            # How wide a tab was shown is unknown: two margins are compared as texts, and never measured.
             depth = depths.get(margin, _below(before, at, text))
             if depth is None:
                 break
@@ -226,6 +244,7 @@ def _reserved(source: Source, trouble: Trouble, offset: int, span: Span) -> Diag
         what = "alias" if char == "*" else "anchor"
         message = f"`{char}` begins an {what}, and no name follows"
         return finding("NL003", message, source.span_of(start, start + 1), help='put the value in quotes: "…"')
+    # Nobody writes tags in playbooks: text that begins with `!` was meant, as `!=` or a loud word.
     if "tag" in trouble.context or "tag" in trouble.problem:
         message = f"`!` begins a tag, and this is none: {trouble.problem}"
         return finding("NL003", message, span, help='put the value in quotes: "…"')
@@ -239,6 +258,7 @@ def _colon(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnos
         text = source.line_text(line)
         place = _whole(text, line)
         if match := _GLUED_COLON.match(text):
+            # `key:value` is a plain text for YAML, and the parser complains about the line below.
             return _glued(line, match)
         if match := _NO_COLON.match(text.rstrip()):
             return _no_colon(line, match)
@@ -257,6 +277,8 @@ def _colon(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnos
         fix = Fix(place, f"'{value}'", "put the value in quotes", safe=False)
         message = "a `: ` inside of a value that is not quoted"
         return finding("NL003", message, place, help='put the value in quotes: "…"', fix=fix)
+    # A line that stands as deep as the one above is its neighbour, so that one lacks its colon; a deeper one goes on
+    # with it.
     margin = len(text) - len(text.lstrip())
     if (match := _NO_COLON.match(above.rstrip())) and margin == len(match[1]):
         return _no_colon(span.line - 1, match)
@@ -286,6 +308,7 @@ def _no_colon(line: int, match: re.Match[str]) -> Diagnostic:
 def _indentation(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnostic | None:
     if trouble.since is None or not trouble.context.startswith("while parsing a block"):
         return None
+    # Other problems in blocks say by themselves what is wrong (`_WORDS`).
     if trouble.problem not in ("did not find expected key", "did not find expected '-' indicator"):
         return None
     text = source.line_text(span.line)
@@ -296,6 +319,7 @@ def _indentation(source: Source, trouble: Trouble, offset: int, span: Span) -> D
     column = trouble.since.column + 1
     what = "list items" if "collection" in trouble.context else "keys"
     is_dash = text[span.column - 1 : span.column] == "-"
+    # Right column, wrong sort: a list beside keys, or a key beside list items.
     if span.column == column and is_dash is (what == "keys"):
         message = "a list item where a key is expected" if is_dash else "a key where a list item is expected"
         help = "a mapping and a list cannot stand side by side; indent what belongs to the line above"
@@ -315,8 +339,10 @@ def _flow(source: Source, trouble: Trouble, offset: int, span: Span) -> Diagnost
     """The text behind an entry in braces or brackets where a comma or the closing one is expected."""
     if not trouble.problem.startswith("did not find expected ',' or"):
         return None
+    # Cut, since the patterns look from many places of the line.
     text, at = source.line_text(span.line)[:_LONG], span.column - 1
     before, char = text[:at].rstrip(), text[at : at + 1]
+    # The parser stops at the bracket, as in `{url: a[0]}`; the value that lacks quotes began before it.
     if char in ("{", "[") and (plain := _PLAIN_IN_FLOW.search(text[:at])):
         colon = text.rfind(": ", plain.start(1), at)
         start = plain.start(1) if colon < 0 else colon + 2

@@ -35,6 +35,7 @@ class Source:
         self.name = name
         self.text = text
         self._starts: list[int] | None = None
+        # A second reading of a long script costs as much as the first, and its findings come one after another.
         self._inside: tuple[Scalar, Inside | None] | None = None  # the scalar that was asked about last
 
     @property
@@ -86,6 +87,7 @@ class Source:
     def _places(self, scalar: Scalar) -> Inside | None:
         """Where the characters of a scalar stand; kept for the next question, which is mostly about the same one."""
         if self._inside is None or self._inside[0] is not scalar:
+            # Needed for findings within a scalar only, which most files have none of.
             from noetlc.source.inside import inside
 
             offset, stop = scalar.source
@@ -95,6 +97,8 @@ class Source:
     def _place(self, offset: int) -> tuple[int, int]:
         starts = self._line_starts()
         offset = min(max(offset, 0), len(self.text))
+        # The index of lines is made once a file; counting breaks for each place would be quadratic in a file full of
+        # findings.
         line = bisect_right(starts, offset)
         return line, offset - starts[line - 1] + 1
 

@@ -47,6 +47,7 @@ def at_their_uses(
 ) -> Iterable[Diagnostic]:
     """The findings of a file, those of them at uses that are about uses; `again` gives them with copied nodes."""
     nodes = list({id(use.node): use.node.span for use in uses}.values())
+    # Nearly always nothing lies in an anchor, and the file need not be looked at twice.
     if not any(one.span.is_inside(node) for one in found for node in nodes):
         return found
     copies: dict[tuple[str, str], list[Diagnostic]] = {}
@@ -56,6 +57,8 @@ def at_their_uses(
 
 
 def _moved(one: Diagnostic, copies: list[Diagnostic], uses: Sequence[Use]) -> Diagnostic:
+    # The copied reading keeps the anchor's own node in its place, so a finding that is still there is about that
+    # node.
     if any(copy.span == one.span for copy in copies):
         return one
     places = {use.span: use for use in uses if one.span.is_inside(use.node.span)}
@@ -65,6 +68,7 @@ def _moved(one: Diagnostic, copies: list[Diagnostic], uses: Sequence[Use]) -> Di
     use = places[there[0].span]
     about = Related(one.span, f"what `*{use.name}` stands for")
     others = [Related(copy.span, "and here") for copy in there[1:]]
+    # No fix: its place is that of the alias, which it would overwrite with a part of what that stands for.
     return there[0]._replace(related=(*there[0].related, about, *others), fix=None)
 
 

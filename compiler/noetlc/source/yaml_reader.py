@@ -51,6 +51,7 @@ def read_yaml(name: str, data: bytes, limits: Limits = LIMITS, *, at_uses: bool 
     """Read every document of a file. Never raises, whatever the bytes. With `at_uses` what an alias stands for is a
     copy with the place of the alias; else it is the node of the anchor.
     """
+    # Before decoding: a text takes up to four times the bytes of its file.
     if len(data) > limits.size:
         return Reading(Source(name, ""), (), (size_finding(len(data), limits.size),))
     source, problem = decode(name, data)
@@ -73,12 +74,16 @@ def _read(source: Source, composer: Composer, documents: list[Node | None]) -> D
     """Fill `documents`; what broke off the reading, if anything did."""
     try:
         events = iter(_LOADER(source.text).get_event, None)
+        # A search of the whole text costs less than new marks for every event of the many files without such
+        # characters.
         if source.has_breaks_of_yaml:
             events = map(_placed_in(source), events)
+        # `islice` counts in C; a counter of its own would cost every turn of the loop.
         _compose(islice(events, composer.limits.events), composer, documents)
         if (event := next(events, None)) is not None:
             raise composer.too_long(event)
     except yaml.reader.ReaderError as error:
+        # Imported here, since most files have no fault and their patterns take time to compile.
         from noetlc.source.syntax import character_finding
 
         return character_finding(source) or finding("NL003", str(error.reason), Span(1, 1, 1, 1))
@@ -113,6 +118,8 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
     container, node, index, end, key, is_flow = _NONE, _NONE, _NONE, _NONE, _ITEM, False
     items: Any = documents  # of the open container: nodes, or entries of a mapping
     for event in events:
+        # The class itself is compared: `isinstance` costs a call for each of five kinds, and nobody derives from
+        # libyaml's events.
         kind = event.__class__
         if kind is scalar:
             node, text = Scalar(), event.value
@@ -127,6 +134,7 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
                     composer.named(node, event, container)
                 continue
             node.text = text
+            # Quoted text is never resolved; plain text that was met before has its value in the table.
             if style or (text in plain and event.tag is None):
                 node.value = text if style else plain[text]
             else:
@@ -136,6 +144,8 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
         elif kind is mapping or kind is sequence:
             stack.append((container, index, items, key, is_flow))
             items = []
+            # One list is filled through `items`, whichever container is open, so that the end of the turn asks for no
+            # class.
             if kind is mapping:
                 container, index, key = Mapping(), {}, None
                 container.entries, container.index = items, index
@@ -150,6 +160,8 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
         elif kind is map_end or kind is seq_end:
             container.end = end = event.end_mark if is_flow else end  # a block ends with what it holds
             node = container
+            # The composer sees only containers with an anchor, a merge key or a wrong key, and mappings whose keys
+            # repeat.
             if (special and special[-1] is node) or (kind is map_end and len(index) != len(items)):
                 node = composer.closed(node)
             container, index, items, key, is_flow = stack.pop()
