@@ -110,6 +110,10 @@ def _placed_in(source: Source) -> Callable[[Any], Any]:
     return placed
 
 
+# The class of an event is compared itself: `isinstance` costs a call for each of five kinds, and nobody derives from
+# libyaml's events. Quoted text is never resolved, and plain text that was met before has its value in the table. One
+# list is filled through `items`, whichever container is open, so that the end of a turn asks for no class. The
+# composer sees only containers with an anchor, a merge key or a wrong key, and mappings whose keys repeat.
 def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | None]) -> None:
     """One turn for each event. `key` waits for its value, is None where one is expected, `_ITEM` in lists."""
     scalar, mapping, map_end, sequence, seq_end = _KINDS
@@ -118,8 +122,6 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
     container, node, index, end, key, is_flow = _NONE, _NONE, _NONE, _NONE, _ITEM, False
     items: Any = documents  # of the open container: nodes, or entries of a mapping
     for event in events:
-        # The class itself is compared: `isinstance` costs a call for each of five kinds, and nobody derives from
-        # libyaml's events.
         kind = event.__class__
         if kind is scalar:
             node, text = Scalar(), event.value
@@ -134,7 +136,6 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
                     composer.named(node, event, container)
                 continue
             node.text = text
-            # Quoted text is never resolved; plain text that was met before has its value in the table.
             if style or (text in plain and event.tag is None):
                 node.value = text if style else plain[text]
             else:
@@ -144,8 +145,6 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
         elif kind is mapping or kind is sequence:
             stack.append((container, index, items, key, is_flow))
             items = []
-            # One list is filled through `items`, whichever container is open, so that the end of the turn asks for no
-            # class.
             if kind is mapping:
                 container, index, key = Mapping(), {}, None
                 container.entries, container.index = items, index
@@ -160,8 +159,6 @@ def _compose(events: Iterator[Any], composer: Composer, documents: list[Node | N
         elif kind is map_end or kind is seq_end:
             container.end = end = event.end_mark if is_flow else end  # a block ends with what it holds
             node = container
-            # The composer sees only containers with an anchor, a merge key or a wrong key, and mappings whose keys
-            # repeat.
             if (special and special[-1] is node) or (kind is map_end and len(index) != len(items)):
                 node = composer.closed(node)
             container, index, items, key, is_flow = stack.pop()
