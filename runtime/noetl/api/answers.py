@@ -11,6 +11,8 @@ class JSONResponse(responses.JSONResponse):
     def render(self, content: object) -> bytes:
         """The body."""
         try:
+            # UTF-8 is shorter and readable, so it is tried first. Half a surrogate pair, as a tool may have read it
+            # out of JSON, is rare and must not make an answer a 500.
             return super().render(content)
         except UnicodeEncodeError:
             return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")

@@ -25,6 +25,8 @@ Status = Literal["running", "paused", "blocked", "failed", "cancelled", "complet
 class Body(BaseModel):
     """A request's body: an unknown key is a mistake."""
 
+    # A misspelt `payload` that is ignored starts a run with the wrong values. `strict` keeps "1" from counting as 1,
+    # which it is not in a playbook.
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
@@ -100,6 +102,8 @@ async def raw_body(request: Request, most: int) -> bytes:
     parts, size = [], 0
     too_long = BadRequest(f"the body has more than {most:,} bytes", 413)
     stated = request.headers.get("content-length", "")
+    # The header is only believed where it refuses: what it does not say, or says too low, is counted below. The cut
+    # keeps a header of a thousand digits from being read as a number.
     if stated.isascii() and stated.isdigit() and int(stated[:20]) > most:
         raise too_long
     async for part in request.stream():
@@ -113,11 +117,15 @@ async def raw_body(request: Request, most: int) -> bytes:
 async def body_of(request: Request, model: type[_B]) -> _B:
     """The JSON body of a request as a model. Raises BadRequest."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    # A page of another site cannot send this type without the browser's asking first (CORS), so it is asked for and
+    # not guessed.
     if kind != "application/json":
         raise BadRequest("the body has to be JSON, with `Content-Type: application/json`", 415)
     data = await raw_body(request, BODY_BYTES)
     try:
         value = json.loads(data, parse_constant=_no_number)
+        # A value that the log could not hold, too deep or with a number beyond its range, is refused here and not in
+        # the middle of a run.
         codec.check(value)
     except (ValueError, RecursionError, codec.CodecError) as error:
         raise BadRequest(f"the body is no JSON: {error}") from None
@@ -134,6 +142,7 @@ def _no_number(text: str) -> None:
 def _told(error: ValidationError) -> str:
     """The faults of a body, each with where it stands."""
     found = []
+    # The input is left out: it may hold a password, and answers end up in logs of clients.
     for one in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
         place = ".".join(map(str, one["loc"]))
         text = one["msg"].removeprefix("Value error, ")
@@ -148,6 +157,8 @@ def number_of(request: Request, name: str, default: int, least: int, most: int) 
 
 def natural(name: str, text: str, least: int, most: int) -> int:
     """A whole number between bounds. Raises BadRequest."""
+    # `int` alone takes spaces, signs, `1_000` and digits of every script; and reading a very long number takes a
+    # while.
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
         raise BadRequest(f"`{name}` is a whole number from {least} to {most}")
     return int(text)

@@ -22,6 +22,7 @@ class BoundedProtocol(H11Protocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
+        # Counted before TLS stands: nobody knows yet whose it is, but a handshake costs more than any request.
         self._number = self.book.arrive()
         self._is_in = False
         self._works = False
@@ -37,6 +38,8 @@ class BoundedProtocol(H11Protocol):
         peer = transport.get_extra_info("peername")
         self._is_in = self.book.enter(self, str(peer[0]) if peer else "")
         if not self._is_in:
+            # A refusal that says when to come again is better than a closed connection, which clients take for a
+            # broken server.
             transport.write(REFUSED)
             transport.close()
             return
@@ -51,6 +54,7 @@ class BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Some of a request."""
+        # What comes after the refusal, or after the time was over, is not even parsed.
         if not self._is_in or self.transport.is_closing():
             return
         super().data_received(data)
@@ -80,6 +84,8 @@ class BoundedProtocol(H11Protocol):
         bounds = self.book.bounds
         if self.transport.is_closing():
             self._closing = now if self._closing is None else self._closing
+            # A closed transport still waits for its client to take what is buffered; who takes nothing would hold the
+            # place for ever.
             if now - self._closing > bounds.head:
                 self.transport.abort()
         elif self._stalled is not None and now - self._stalled > bounds.stall:
@@ -87,14 +93,18 @@ class BoundedProtocol(H11Protocol):
         elif not self._works:
             if now - self._since > bounds.head:
                 self._end_late()
+        # Where reading is paused, it is the handler that does not take more: that is not the client's fault.
         elif self.cycle.more_body and not self.flow.read_paused:
             took = now - self._since
+            # The pause alone is no limit: a byte every 14 seconds would hold a connection for weeks (slowloris).
             is_slow = took > bounds.grace and self._received < took * bounds.rate
             if is_slow or now - max(self._heard, self._since) > bounds.pause:
                 self._end_late()
 
     def drop(self) -> None:
         """One that is idle is closed as if its time were over, which its client expects."""
+        # Half a request has been heard: there is nothing to be saved by an orderly end, and `close` would wait until
+        # all that was written is taken.
         if self._received:
             self.transport.abort()
         else:
@@ -129,10 +139,13 @@ class _Sweeper:
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
         self._is_due = False
         self._book.sweep()
+        # The sweep ends with the last connection and begins with the next: an idle server wakes for nothing.
         if len(self._book):
             self.begin(loop)
 
 
 def protocol_in(book: Book) -> type[asyncio.Protocol]:
     """The protocol of a server whose connections are in `book`."""
+    # uvicorn makes its protocols by calling a class with arguments of its own, so what belongs to one server has to
+    # be in the class.
     return type("BookedProtocol", (BoundedProtocol,), {"book": book, "sweeper": _Sweeper(book)})

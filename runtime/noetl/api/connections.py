@@ -82,6 +82,8 @@ class Book:
     def arrive(self) -> int:
         """One more that somebody opens: its number. Raises TooManyConnections."""
         now = self.now()
+        # Nobody says so when a handshake fails, but it is over after its time (a second more, for the order of
+        # callbacks). The dictionary keeps the order of arrival, so the oldest is first.
         while self._arriving and now - next(iter(self._arriving.values())) > self.bounds.handshake + 1:
             del self._arriving[next(iter(self._arriving))]
         if len(self._arriving) >= self.bounds.arriving:
@@ -99,9 +101,13 @@ class Book:
         """One more, which waits; False where it has no room."""
         address = _group(address)
         mine = self._of.get(address, ())
+        # One's own limit is looked at first: who has too many closes their own connections, and never those of
+        # others.
         if len(mine) >= self.bounds.of_address:
             has_room = self._make_room(address)
         elif len(self._address) >= self.bounds.most:
+            # Only addresses with a waiting connection can make room, and of those the one with most of them does: an
+            # attacker needs many addresses to hurt anybody.
             has_room = self._make_room(max(self._waiting, key=self._count, default=""))
         else:
             has_room = True
@@ -169,8 +175,11 @@ def _group(address: str) -> str:
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:
+        # A socket of the file system, or a test's client, has no address of IP.
         return address
     if isinstance(found, IPv6Address):
+        # A server on `::` sees clients of version 4 as `::ffff:a.b.c.d`. By their first 64 bits they would all be
+        # one.
         mapped = found.ipv4_mapped
         return str(mapped or f"{IPv6Address(int(found) >> 64 << 64)}/64")
     return str(found)

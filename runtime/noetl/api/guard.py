@@ -46,13 +46,17 @@ class Guard:
         """Raises BadRequest with 401, 403 or 415, and with 429 after many wrong tokens of one client."""
         _check_site(connection)
         tokens = self._tokens()
+        # Once there is a token, the server stays closed: to remove the last one by mistake must not let everybody in.
         self._open = self._open and not tokens
         if self._open:
             host = connection.url.hostname or ""
+            # A page under a name that its owner lets point to 127.0.0.1 (DNS rebinding) is of the same site as this
+            # server, to a browser. The name in `Host` is all that tells.
             if host not in self._hosts:
                 raise BadRequest(f"this server answers to {', '.join(sorted(self._hosts))} only", 403)
             return
         token = _token_of(connection, tokens)
+        # Only wrong tokens count, so nobody can lock a client out whose token is right.
         if token is None and not self._wrong.allows(connection.client.host if connection.client is not None else ""):
             raise BadRequest("too many requests without a valid token came from there just now", 429)
         if token is None:
@@ -76,9 +80,12 @@ def _check_site(connection: HTTPConnection) -> None:
         return
     headers = connection.headers
     host = headers.get("host", "").lower()
+    # Every header of the name is looked at, since a proxy and this server might each believe another one.
     is_own = all(_site_of(origin) == host for origin in headers.getlist("origin"))
     if not is_own or not {site.lower() for site in headers.getlist("sec-fetch-site")} <= _OWN_SITES:
         raise BadRequest("a page of another site may change nothing here", 403)
+    # Old browsers name no site. What forms can send is refused whoever sends it, so a form on another page comes to
+    # nothing there too.
     if headers.get("content-type", "").partition(";")[0].strip().lower() in _OF_FORMS:
         raise BadRequest("a body of this type is what forms send: give `Content-Type: application/json`", 415)
 

@@ -52,6 +52,7 @@ async def healthz(request: Request) -> Response:
 async def readyz(request: Request) -> Response:
     """The server can use its store and takes work."""
     stand = service_of(request).standing()
+    # Told apart from a failing store: room comes back by an operator's hand, and reads go on meanwhile.
     if stand.full:
         return problem(503, no_room(stand.full))
     if stand.trouble is not None:
@@ -110,6 +111,8 @@ async def start_execution(request: Request) -> Response:
             raise BadRequest(f"`{KEY}`: {problem}") from None
     prepared = await run_in_threadpool(service_of(request).prepare, start)
     # What follows waits without a thread: of those there are few, and others look meanwhile.
+    # Who has not answered by then may still have the secrets: the start goes on, and a task without its secret fails
+    # by itself.
     with suppress(TimeoutError):
         async with timeout(WITHIN):
             if lacking := await wrap_future(prepared.lacking):
@@ -280,6 +283,8 @@ def _version_of(text: str) -> tuple[str, int]:
 
 def _id(request: Request) -> str:
     name = str(request.path_params["execution_id"])
+    # A control character in a name could forge a line of the server's log, or come to nothing in a database; no
+    # execution has one.
     if not name.isprintable():
         raise Unknown("there is no such execution")
     return name

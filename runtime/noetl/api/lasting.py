@@ -29,6 +29,8 @@ class Lasting:
 
     async def run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """The value of a function, when it has its turn. Raises Busy where too many wait; raises what it raises."""
+        # Starlette has 40 threads for everything. Without a limit, forty large playbooks would keep `/healthz` from
+        # being answered.
         if self._here >= self._most:
             raise Busy(f"{self._most} playbooks and logs are being read on this server; try again in a while")
         self._here += 1

@@ -16,6 +16,8 @@ class Notifier:
         if execution_id not in self._listeners:  # as nearly always, and this is called for each event
             return
         with self._lock:
+            # A copy, so that no callback runs under the lock: one that listens or forgets in it would wait for
+            # itself.
             callbacks = [*self._listeners.get(execution_id, {}).values()]
         for callback in callbacks:
             callback()
@@ -31,5 +33,7 @@ class Notifier:
         with self._lock:
             listeners = self._listeners.get(execution_id, {})
             listeners.pop(key, None)
+            # A server sees many executions in its life: the empty ones go, else each that was ever followed would
+            # stay.
             if not listeners:
                 self._listeners.pop(execution_id, None)

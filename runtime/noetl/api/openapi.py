@@ -38,6 +38,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Json]:
     schemas: dict[str, Json] = {**defined["$defs"], "Problem": _problem()}
     paths: dict[str, dict[str, Json]] = {}
     for row in operations:
+        # `:path` is Starlette's mark for a parameter with slashes, which OpenAPI has no word for.
         paths.setdefault(row.path.replace(":path}", "}"), {})[row.method.lower()] = _operation(row)
     return {
         "openapi": "3.1.0",

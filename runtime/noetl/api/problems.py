@@ -45,6 +45,7 @@ def problem(status: int, detail: str) -> Response:
     body = {"type": "about:blank", "title": _TITLES.get(status, "Error"), "status": status, "detail": detail}
     headers = {"Retry-After": str(RETRY_AFTER)} if status in (429, 503) else {}
     if status == 401:
+        # RFC 9110 §11.6.1 asks for it with each 401.
         headers["WWW-Authenticate"] = "Bearer"
     return JSONResponse(body, status, headers, TYPE)
 
@@ -64,6 +65,7 @@ def problem_of(error: Exception) -> Response:
         case Rejected() | Conflict():
             return problem(409, str(error))
         case Damaged():
+            # Only what is damaged is told, and not the text of the exception, which may name files.
             return problem(409, error.what)
         case Faulty():
             return problem(422, str(error))
@@ -90,6 +92,8 @@ def answering(
             return problem(400, "the body did not come to its end")
         except Exception as error:
             answer = problem_of(error)
+            # What a client did wrong is told to the client. A want of room is said by the service, once and not for
+            # each request.
             if answer.status_code == 500 or (isinstance(error, StoreFailure) and not isinstance(error, NoRoom)):
                 say(f"{request.method} {request.url.path}: {type(error).__name__}: {error}")
             return answer

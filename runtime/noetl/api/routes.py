@@ -94,6 +94,7 @@ def application(
         Route(row.path, answering(_guarded(row, guard), say), methods=[row.method], name=row.handler.__name__)
         for row in ROUTES
     ]
+    # Starlette answers these two in plain text, and a client of this API reads problems.
     app = Starlette(routes=routes, exception_handlers={404: _failed, 405: _failed})
     app.state.service = service
     app.state.lasting = Lasting()
@@ -107,8 +108,11 @@ def application(
 def _guarded(row: Operation, guard: Guard) -> Handler:
     async def guarded(request: Request) -> Response:
         if row.role:
+            # The token is checked before the query, the body or the names in the path: whoever has none learns
+            # nothing of what is here.
             guard.check(request, row.role)
             _check_query(row, request)
+        # A stream lasts for an hour. It asks again and again, so that a token that was taken back ends it.
         request.state.may_go_on = lambda: not row.role or guard.lets(request, row.role)
         return await row.handler(request)
 

@@ -116,6 +116,8 @@ class ApiService:
         """The rows of a list, as documents."""
         rows = self._runtime.store.executions(wanted)
         roots = {row.execution_id: root_of(self._runtime, row) for row in rows if row.ended is None}
+        # One question for the whole page: a child is driven by the owner of its root, and a page of a thousand would
+        # ask a thousand times.
         owned = self._runtime.store.owned({*roots.values()}) if roots else frozenset[str]()
         return [row_document(row, owned=roots.get(row.execution_id) in owned) for row in rows]
 
@@ -150,6 +152,7 @@ class ApiService:
         row = self._row(execution_id)
         with _told():
             plan = program_of(self._runtime, execution_id).plan
+            # From the beginning of the log, its first event comes along with the page.
             origin = self._origin(row) if after else None
             found = []
             for position, event in islice(events_of(self._runtime, execution_id, after), limit):
@@ -171,6 +174,8 @@ class ApiService:
         row = self._row(execution_id)
         if row.ended is not None:
             raise Rejected(f"execution {execution_id} is over ({row.status}): there is nothing to {verb}")
+        # Posted first, then woken: the thread that drives looks into the store, and what it has read there is all
+        # that counts after a crash.
         with self._storing():
             self._runtime.store.post(execution_id, verb, body)
         self._service.wake()
@@ -200,6 +205,8 @@ class ApiService:
             program = self._runtime.programs.load(self._digest(start))
             execution_id = self._runtime.new_execution_id()
             request = Request(start.payload, env=self._runtime.settings.environment.variables_for(program))
+            # Refused before an execution is made: a start that cannot come to anything would only leave a failed run
+            # behind.
             told = unmet(program, execution_id, request)
             if self._registry is None:  # else the workers have what it takes, or not
                 told = (*told, *unable(program.plan))
@@ -219,9 +226,11 @@ class ApiService:
 
     def register(self, data: bytes, name: str) -> dict[str, Json]:
         """Keep a plan, or compile a playbook and keep its plan; the row of the catalogue."""
+        # The bytes tell what they are. A content type may be missing or wrong, and no YAML begins like a plan.
         compiled = not data.startswith(MAGIC)
         plan = self._compile(data, name) if compiled else data
         with _told():
+            # The plan is read and verified before it gets a version: whatever the catalogue names can be run.
             program = self._runtime.programs.add(plan, compiled=compiled)
             path = program.plan.path or program.plan.name
             with self._storing():
@@ -367,6 +376,8 @@ class ApiService:
 
 def _again(key: StartKey, execution_id: str, request: str) -> Begun:
     """The execution that a key has started. Raises Rejected where it was another start."""
+    # A key that comes again with another body is a mistake of the client (draft-ietf-httpapi-idempotency-key-header).
+    # To answer with the old run would hide it.
     if request != key.request:
         raise Rejected(other(key, execution_id))
     return Begun(execution_id, fresh=False)

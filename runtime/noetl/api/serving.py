@@ -92,6 +92,7 @@ def serve(
     server = _Server(_config(app, listening, book))
     driving = _Driving(service, server, lines.say)
     collecting = Collecting(Collector(runtime, WallClock()), lines.say)
+    # Bound first: where the address cannot be had, nothing was driven yet that would have to be stopped.
     with _bound(listening) as bound, _stopped_by_signals(server, service):
         host, port = bound.getsockname()[:2]
         if registry is not None:
@@ -103,8 +104,11 @@ def serve(
             server.run(sockets=[bound])
         finally:
             collecting.end()
+            # The API ends before the service: nobody is told that a start is on its way which then never comes.
             service.stop(DRAIN)
             driving.join()
+            # The collector may be within a long read of the store. It is a daemon and changes nothing without owning
+            # it, so the process may end over it.
             collecting.join(10)
     return not driving.failed
 
@@ -113,6 +117,7 @@ def _open_files() -> int:
     """How many files may be open at once; as many as the system lets it."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     soft = most if 0 <= most < MOST_FILES else MOST_FILES
+    # Many systems begin with 1,024 or 256, which a few hundred executions and their followers use up.
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
     return soft
 
@@ -135,6 +140,7 @@ def _config(app: Callable[..., object], listening: Listening, book: Book) -> uvi
         ssl_certfile=certificate, ssl_keyfile=key,
     )  # fmt: skip
     try:
+        # Read now, so that a wrong certificate is told in a sentence before anything listens.
         config.load()
     except OSError as problem:  # ssl.SSLError is one
         raise BadCertificate(f"{certificate} and {key} cannot be used for TLS: {problem.strerror or problem}") from None
@@ -160,6 +166,8 @@ class _Server(uvicorn.Server):
         if self.config.ssl is not None:
             loop = asyncio.get_running_loop()
             create = partial(loop.create_server, ssl_handshake_timeout=self.handshake)
+            # uvicorn gives no way to set this time; asyncio's own is a minute, in which a flood of half handshakes
+            # has all places.
             loop.create_server = create  # type: ignore[method-assign]
         await super().startup(sockets)
 
@@ -216,6 +224,7 @@ def _bound(listening: Listening) -> socket.socket:
     # With the protocol named, asyncio has its connections send at once; else each answer of two parts takes 40 ms.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
+        # A server that is started again need not wait until the last connections of the one before have timed out.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((listening.host, listening.port))
         bound.listen(128)

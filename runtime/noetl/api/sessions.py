@@ -44,6 +44,7 @@ async def validate_session(request: Request) -> Response:
 async def update_session(request: Request) -> Response:
     """Note activity, which makes the session last as long again, and change what is given; needs the revision."""
     book, body = _book(request), await body_of(request, ActivityBody)
+    # A field that was not sent stays as it is; one that was sent as null is taken away.
     said = {field: getattr(body, field) for field in FIELDS if field in body.model_fields_set}
     try:
         found = await run_in_threadpool(book.sessions.update, body.token, body.revision, said)
@@ -56,6 +57,7 @@ async def invalidate_session(request: Request) -> Response:
     """End the session of a token; one that is over already is no mistake."""
     body = await body_of(request, SessionTokenBody)
     ended = await run_in_threadpool(_book(request).sessions.invalidate, body.token)
+    # Ending counts as guessing too: it tells whether there was a session of that token.
     if not ended:
         _count_miss(request)
     return JSONResponse({"invalidated": ended})

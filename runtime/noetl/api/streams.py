@@ -56,6 +56,7 @@ class Streams:
             raise Busy(f"{self._most} executions are followed on this server; try again when one of them has ended")
         if self._open[client] >= self._of_one:
             raise Busy(f"{self._of_one} executions are followed from there; try again when one of them has ended")
+        # nginx buffers answers unless it is told not to, and would deliver an hour of events at its end.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         lines = self._counted(_lines(self._service, execution_id, after, may_go_on, self._longest), client)
         return StreamingResponse(lines, headers=headers, media_type="text/event-stream")
@@ -63,6 +64,8 @@ class Streams:
     async def _counted(self, lines: AsyncGenerator[str], client: str) -> AsyncIterator[str]:
         self._open[client] += 1
         try:
+            # A client that goes away cancels this generator only. The inner one is closed with it, else its listener
+            # would stay for ever.
             async with aclosing(lines):
                 async for line in lines:
                     yield line
@@ -82,6 +85,7 @@ async def _lines(
     rung = asyncio.Event()
 
     def ring() -> None:
+        # The bell is rung by the thread that drives, and an asyncio event is not for other threads.
         loop.call_soon_threadsafe(rung.set)
 
     end = service.listen(execution_id, ring)
@@ -91,6 +95,7 @@ async def _lines(
             if loop.time() >= until:
                 yield f"id: {position}\nevent: again\ndata: {{}}\n\n"
                 return
+            # Cleared before the log is read: what is written while it is read rings again, and is not missed.
             rung.clear()
             over = await run_in_threadpool(service.is_over, execution_id)  # asked first: its last events are seen
             page = await run_in_threadpool(service.events, execution_id, position, PAGE)

@@ -28,5 +28,6 @@ class Throttle:
         left, since = self._buckets.get(key, (float(self._burst), now))
         left = min(self._burst, left + (now - since) * self._per_second)
         allowed = left >= 1
+        # A try that was refused costs nothing: who keeps trying gets through at the rate, and not never.
         self._buckets[key] = (left - 1 if allowed else left, now)
         return allowed

@@ -60,6 +60,7 @@ def open_bus(
 
     scheme = url.partition("://")[0]
     name = "nats" if scheme in ("nats", "tls") else scheme
+    # The bus in memory is none between processes: a server and a worker would each have one of their own, and wait.
     if name not in registry.names("noetl.bus") or name == "memory":
         raise BusFailure("a bus between processes is written nats://HOST:PORT")
     opener = registry.load("noetl.bus", name, "open_bus", FunctionType)
@@ -75,6 +76,7 @@ def secrets_beside(url: str) -> Iterator[str]:
         return
     from tempfile import TemporaryDirectory
 
+    # The store is on another machine, and so are its credentials: nothing of them is to be left here.
     with TemporaryDirectory(prefix="noetl-") as folder:
         yield os.path.join(folder, "credentials")
 

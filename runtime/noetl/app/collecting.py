@@ -65,11 +65,14 @@ class Collector:
         if not self._is_long_over(folder):
             return Collected()
         try:
+            # Looked at once before it is owned, as that costs a lock file each, and once after, as somebody may have
+            # gone on with it in between (`retry-fault`).
             with self._runtime.store.own(folder):
                 if not self._is_long_over(folder):
                     return Collected()
                 unnamed = self._unnamed(blobs, folder)
                 return Collected() if unnamed is None else Collected(len(unnamed), blobs.collect(folder, unnamed))
+        # Whoever drives it may be about to name a value.
         except Owned:
             return Collected()
 
@@ -86,6 +89,8 @@ class Collector:
         keys = re.compile(re.escape(folder).encode() + rb"/([0-9a-f]{%d})" % _NAME)
 
         def look(data: bytes) -> None:
+            # A log that names what is gone is damaged. Whoever mends it may need all that is left, so nothing of it
+            # is removed.
             if any(name.decode() not in there for name in keys.findall(data)):
                 raise KeyError(f"a value of {folder} is gone")
             found.update(_named(data, unnamed))
@@ -142,4 +147,6 @@ class Collecting(threading.Thread):
         self._ended.set()
 
     def _pause(self, seconds: float) -> bool:
+        # The pause is a multiple of the work: a large store is read slowly, and never takes more than a twentieth of
+        # the disk's time.
         return not self._ended.wait(seconds * SHARE)

@@ -95,6 +95,7 @@ def driver_of(runtime: Runtime, execution_id: str, observe: Observer) -> Iterato
         try:
             yield driver
         finally:
+            # Tools end before the execution is let go: its next owner would order again what still runs here.
             driver.launcher.close()
             driver.control.close()
 
@@ -138,6 +139,8 @@ def unforeseen() -> Callable[[], float]:
 
 def _unchanging() -> Callable[[], float]:
     """Chance as it is in every run of a script."""
+    # The same script gives the same run, chance of retries included; a seed of the time would make a test that fails
+    # now and then.
     from random import Random
 
     return Random(0).random
@@ -148,9 +151,13 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
     virtual = VirtualClock() if script is not None or runtime.was_scripted(execution_id) else None
     if virtual is not None:
         log = [event for _, event in runtime.events(execution_id)]
+        # A run on a virtual clock that is resumed goes on where its log ends. From 0 its timers would lie ahead, and
+        # times would run backwards.
         virtual.move_to(max((event.ts for event in log), default=0))
     if script is not None:
         sent = sum(event.event_type == "signal.received" and "row" not in event.data for event in log)
+        # Signals of the script are in the log without an inbox row. Those that were sent before the stop are not sent
+        # twice.
         script = script._replace(signals=script.signals[sent:])
     times = _Times(WallClock(), SteadyClock()) if virtual is None else _Times(virtual, virtual)
     chance = unforeseen() if virtual is None else _unchanging()
@@ -160,6 +167,7 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
     control = _control(
         runtime, bus, tracker, observe, times, patience, wall=WallClock() if virtual is not None else None
     )
+    # No threads on a virtual clock: the order in which fetches come would then decide what a run does.
     environments = _local_environments(runtime, chance, BackgroundFetches(0) if virtual is not None else None)
     real = _launcher(environments, times)
     launcher: AsyncLauncher | ScriptedLauncher = real
@@ -210,6 +218,8 @@ def _with_bus(runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None],
 
     times, monotonic, sleeper = _Times(WallClock(), SteadyClock()), MonotonicClock(), Sleeper()
     patience = Patience(math.inf, say)
+    # The name tells this process from every other, also from one of the same machine before a restart, whose last
+    # words may still come.
     registry = WorkerRegistry(bus, bus, monotonic, os.urandom(8).hex())
     tracker = RemoteWorkers(Leases(monotonic), registry, Macs(runtime.store.claims_key))
     control = _control(runtime, bus, tracker, observe, times, patience, batching=EVERY_ROUND, say=say)

@@ -81,6 +81,7 @@ class Embedded:
 
         What an unfinished turn has decided is never stored, and is decided again when the execution is resumed.
         """
+        # The flag is set before the evaluation is stopped: the round that ends by it must find it.
         self._interrupted = True
         if self._driving:
             stop()
@@ -98,6 +99,7 @@ class Embedded:
         """Take up an execution from its log and drive it, with `retry_fault` one that a mistake of the engine ended."""
         control = self._parts.control
         owned = control.resume(execution_id, program, retry_fault=retry_fault)
+        # Who resumes on the command line wants it to go on, whoever paused it.
         if owned.execution.paused and not owned.execution.is_over:
             control.ask(execution_id, Ask("resume"))
         return self._drive(execution_id)
@@ -107,11 +109,15 @@ class Embedded:
         self._driving = True
         try:
             return self._rounds(execution_id)
+        # The turn that was interrupted is not held in the journal. Those before it were decided whole, and are
+        # stored.
         except Stopped:
             self._parts.control.settle()
             return "interrupted"
         finally:
             self._driving = False
+            # The stop is a state of the process. Without this, the next evaluation (of a test, or of the ending)
+            # would end at once.
             go_on()
 
     def _rounds(self, execution_id: str) -> str:
@@ -124,6 +130,8 @@ class Embedded:
                 owned := control.executions.get(execution_id)
             ) is not None:  # another one, where the engine made a mistake
                 execution = owned.execution
+            # While there is work, tools only get moments (`poll`). To wait for them here would leave the answers of
+            # others lying.
             if worker.step() or moved:
                 self._parts.launcher.poll()
                 continue
@@ -133,6 +141,7 @@ class Embedded:
             if not (worker.busy or control.is_open) or not self._pass_time():
                 break
         control.settle()
+        # Interrupted while the store had no room: the reason is told, else the run seems to end by itself.
         if not execution.is_over:
             self._parts.patience.check()
         return execution.status if execution.is_over else "interrupted"

@@ -53,6 +53,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
     """How an execution stands at the end of this command; a large result is its reference."""
     error, reason = execution.fault or execution.failure, None
     if execution.is_over:
+        # The end is among the last two events of a log; a log of a million is not read for it.
         for _, event in events_of(runtime, execution.execution_id, max(execution.position - 2, 0)):
             if event.event_type == "workflow.finished":
                 found = event.data.get("error")
@@ -93,11 +94,13 @@ def _span_of(plan: Plan, error: dict[str, Json]) -> Span | None:
     """The arc, rule, task or step of an error; None for one that came before any step."""
     step = next((row for row in plan.steps if row.name == error.get("step")), None)
     span = _span_in(plan, step, error) if step is not None else None
+    # A step that lowering made has no line of its own; line 0 would send the reader nowhere.
     return span if span is not None and span.line > 0 else None
 
 
 def _span_in(plan: Plan, step: Step, error: dict[str, Json]) -> Span:
     arc, rule = error.get("arc"), error.get("rule")
+    # The numbers come from a log, which may be another version's, or altered.
     if isinstance(arc, int) and 0 <= arc < len(step.arcs):
         return plan.arcs[step.arcs[arc]].span
     for task in (plan.tasks[number] for number in step.tasks):

@@ -34,6 +34,8 @@ class ExecutionIds:
         with self._lock:
             milliseconds = self._now() // 1000
             self._low += 1
+            # Within a millisecond it counts up, so ids of one process never meet and keep their order. A new number
+            # of chance for each id would meet another's by and by (birthday paradox).
             if milliseconds > self._milliseconds or self._low >> CHANCE_BITS:
                 self._milliseconds = max(milliseconds, self._milliseconds + 1)
                 self._low = self._chance(CHANCE_BITS)

@@ -41,6 +41,7 @@ class Sleeper:
     def pass_time(self, due: int | None) -> bool:
         left = LONGEST_SLEEP if due is None else (due - self._clock.now()) / 1_000_000
         self._woken.wait(min(max(left, 0.0), LONGEST_SLEEP))
+        # Cleared after the wait: a wake between two waits ends the second at once.
         self._woken.clear()
         return True
 

@@ -40,6 +40,7 @@ def _names_a_secret(template: Template) -> bool:
         case Literal(value=value):
             return _has_naming_key(value)
         case Block(text=text):
+            # A block of Jinja is not parsed here. A word too many costs one question to a pool that needs no secret.
             return "keychain" in text
         case MapTemplate(items=items):
             return any(key in _NAMING or _names_a_secret(part) for key, part in items)
@@ -122,5 +123,6 @@ class PreflightAnswers:
             )  # fmt: skip
 
         problems = await needs.met(lambda: needs.get(("check", check.execution_id), found))
+        # An answer that is too large for the bus would be none at all.
         told = [problem[:LONGEST_PROBLEM] for problem in problems[:MOST_PROBLEMS]]
         self._broadcasts.say(Checked(check.execution_id, place.worker, place.pool, told))

@@ -37,12 +37,16 @@ def program_of(data: bytes, *, verified: bool = False) -> Program:
     gc.disable()
     try:
         plan = open_plan(data, verified=verified)
+        # The note covers the checks of this package. A kind that a plugin brings may have changed since, so its plan
+        # is read through again.
         if verified and not only_own(plan.kinds):
             plan = open_plan(data)
         program = Program(plan, digest_of(data), data, _render_block)
     finally:
         if collecting:
             gc.enable()
+    # What was made goes where the collector never looks again. A plan lives as long as the process, and each full
+    # collection would walk it.
     gc.freeze()
     return program
 
@@ -81,6 +85,8 @@ class Programs:
         if data is None:
             raise NotFound(f"the store has no plan with digest {digest}")
         program = self._stored(data)
+        # The store may have been altered, or a server may answer with something else. A run goes on with its own plan
+        # or not at all.
         if program.digest != digest:
             raise NotFound(f"the store has another plan under the digest {digest}")
         return program
@@ -89,6 +95,8 @@ class Programs:
         """The program of a child: embedded in the caller's plan, else in the catalogue, else stored. In the catalogue
         what has the path as its `metadata.path` comes before a file of that path.
         """
+        # The child that was compiled in with its caller comes first: a run must not change since somebody edits the
+        # catalogue.
         for child in caller.plan.children:
             if child.path == path:
                 return self._known.get(child.digest) or self._stored(child.data)
@@ -104,6 +112,7 @@ class Programs:
         stored = self._store.plan_at(path)
         if stored is not None:
             return self._known.get(stored[0]) or self._stored(stored[1])
+        # The source was found and does not compile. That is a better answer than that there is none.
         if problems:
             raise problems[0]
         where = ", ".join(str(folder) for folder in self._folders) or "no catalogue folder was given (--path)"
@@ -117,6 +126,8 @@ class Programs:
         says = re.compile(
             rb"(?m)^[^#\n]*\bpath[\"']?[ \t]*:[ \t]*[\"']?" + re.escape(path.encode()) + rb"[\"']?\s*(?:[,}#]|$)"
         )
+        # Sorted, as the order of a file system is of no account: two files that claim one path have the same winner
+        # on every machine.
         for file in sorted(folder.resolve().rglob("*.y*ml")):
             if file.suffix not in SOURCE_SUFFIXES or not file.is_file() or not says.search(file.read_bytes()):
                 continue
@@ -133,6 +144,8 @@ class Programs:
         root = folder.resolve()
         for name in (path, f"{path}{PLAN_SUFFIX}", f"{path}.yaml", f"{path}.yml"):
             file = (root / name).resolve()
+            # The path comes from a playbook, and may be computed: `../../etc` or a link out of the folder is refused
+            # after it is resolved.
             if file.is_relative_to(root) and file.is_file():
                 data = file.read_bytes() if file.suffix == PLAN_SUFFIX else self._compile(file)
                 return self._keep(data)

@@ -105,6 +105,7 @@ def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]
     keep: Keep = Patience(settings.patience, settings.say) if settings.waits else at_once
     store: Store = keep(lambda: open_store(url))
     with ExitStack() as closing:
+        # Registered as soon as it is open: what fails after it must not leave the store open.
         closing.callback(store.close)
         secrets = closing.enter_context(secrets_beside(url))
         blobs = open_blobs(url)

@@ -71,6 +71,7 @@ class SecretResolver:
         try:
             fields = keychain.with_token(name)
         except KeyError as problem:
+            # To name an entry is no failure by itself; to read anything of it is.
             return _Missing(str(problem))
         redactor = self._hiding(needs)
         redactor.learn(keychain.secrets(name))
@@ -95,10 +96,12 @@ class SecretResolver:
 
     def check(self) -> tuple[str, ...]:
         """The declared entries that cannot be resolved now, a sentence each."""
+        # Asked before the start, from a thread that may wait: `HERE` has everything fetched on the spot.
         return self._keychain(HERE).check() if self._program.plan.keychain else ()
 
     def redact(self, value: Json, needs: Needs) -> Json:
         """A value with its known secrets hidden."""
+        # An execution without secrets pays for no search, and the modules of the keychain are not imported for it.
         if self._redactor is None and not self._declared and not self._shows_own(value):
             return value
         return self._hiding(needs).redact(value)
@@ -154,6 +157,7 @@ class SecretResolver:
             redactor.learn(keychain.known_secrets())
             needs.check()  # a secret that is not here yet would never be hidden
             redactor.learn((deployment.ENTRY, name, text) for text, name in deployment.secrets().items())
+            # Kept only when it knows all declared secrets. A half one would let the others through into the log.
             self._redactor = redactor
         return self._redactor
 
@@ -205,6 +209,8 @@ def _sealed(value: object, redactor: Redactor) -> object:
 def _opened(keychain: Keychain, entry: str, field: str) -> Json:
     """The secret that a marker stands for. Raises KeyError."""
     if entry == deployment.ENTRY:
+        # The server's own database password is hidden like any secret. But its marker in a log must not give it to
+        # whoever writes a playbook.
         raise KeyError(f"{field} is what this deployment was given for itself: no task may use it")
     return keychain.value(entry, field)
 
@@ -229,6 +235,7 @@ def workload_of(program: Program, execution_id: str, request: Request) -> dict[s
     from noetl.engine.turn import Turn
 
     trial = Execution(execution_id, program)
+    # A trial start, in memory and without a log, has the workload exactly as the run will have it.
     start(Turn(program, trial, 0), request)
     return None if trial.is_over else trial.workload
 

@@ -30,6 +30,8 @@ class SnapshotCache:
         with self._lock:
             kept = self._kept.get(row.execution_id) or (Lock(), Execution(row.execution_id, program))
             self._kept[row.execution_id] = lock, execution = kept
+        # The outer lock is for the table only and held for moments. A long log is folded under the lock of its own
+        # execution, and others are looked at meanwhile.
         with lock:
             try:
                 catch_up(self._runtime, program, execution)

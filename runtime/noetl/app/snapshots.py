@@ -85,6 +85,7 @@ def events_of(runtime: Runtime, execution_id: str, after: int = 0) -> Iterator[t
 def root_of(runtime: Runtime, row: ExecutionRow) -> str:
     """The execution that called the one which called … this one: whose owner drives this one too."""
     seen = {row.execution_id}
+    # Rows of an altered store may name each other in a circle.
     while row.parent_execution_id is not None and row.parent_execution_id not in seen:
         above = runtime.store.execution(row.parent_execution_id)
         if above is None:
@@ -143,6 +144,7 @@ def _followed(runtime: Runtime, snapshot: Snapshot, value: Json) -> Json:
     from noetl.worker.results import Results
     from noetl_ir.evaluate import Fault
 
+    # Nothing is redacted here: what lies in the store was redacted before it was stored.
     results = Results(snapshot.program.plan, snapshot.row.execution_id, runtime.blobs, lambda inner: inner)
     try:
         return results.fetch(value)

@@ -72,6 +72,8 @@ class TaskEnvironments:
 
     def _secrets_of(self, order: RunPipeline, program: Program) -> SecretResolver:
         name = order.execution_id
+        # The recent ones are kept by force, all others by weak reference for as long as a session has them. Two
+        # resolvers of one execution would know different secrets, and one would not hide what the other learnt.
         secrets = self._kept.get(name) or self._resolvers.get(name)
         if secrets is None:
             secrets = self._resolvers[name] = SecretResolver(
@@ -86,6 +88,7 @@ class TaskEnvironments:
 
     def env_of(self, call: Call) -> "TaskEnvironment":
         """The surroundings of one call."""
+        # A call only runs within a session, which holds the resolver: it is there.
         secrets = self._resolvers[call.execution_id]
         return TaskEnvironment(secrets, self._blobs, self._root, self._log, self._fence, call)
 

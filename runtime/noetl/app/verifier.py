@@ -29,6 +29,7 @@ def verifier() -> str:
                 return ""
             for file in files:
                 content = file.read_bytes()
+                # Name and length go in too, so that text that moves from one file to the next is another hash.
                 digest.update(f"{file.name} {len(content)}\n".encode())
                 digest.update(content)
     except OSError:

@@ -43,10 +43,12 @@ class WorkerCache:
         """Take in which servers there are; of more than one the last that was heard is asked first."""
         if not isinstance(broadcast, Serving):
             return
+        # The address is noted for the hint in an error, and nothing is ever sent there.
         if self._named or not is_loopback(_host_of(broadcast.url)):
             self._announced = broadcast.url
         else:
             known = self._servers.pop(broadcast.url, None)
+            # The connection that is open is kept; only its place changes.
             self._servers = {broadcast.url: known or Connection(broadcast.url), **self._servers}
 
     def check(self) -> None:
@@ -81,6 +83,8 @@ class WorkerCache:
 
         def bring(connection: Connection) -> tuple[bytes | None, bool]:
             store = RemoteStore(connection)
+            # A server that only announced itself may be anybody on this machine. Its plan is checked by its digest,
+            # but its word that the plan was verified is not taken.
             return store.plan_bytes(digest), bool(self._named) and store.vouches(digest, verifier())
 
         data, verified = self.ask(bring)
