@@ -17,6 +17,8 @@ def read_admit(r: Reader, node: Node) -> Admit | None:
     take_all(r, "admit", r.tables.admit, draft, mapping)
     if mapping.get("rules") is None and not is_misspelt(mapping, "rules", r.tables.admit):
         missing(r, "`rules` of the admission policy", mapping.span, help="leave `admit` out to admit every token")
+    # Without a rule that could be read the policy is dropped: its lack is told, and a policy without rules denies
+    # everything.
     return Admit(tuple(draft.rules), draft.waits, mapping.span) if draft.rules else None
 
 

@@ -27,6 +27,7 @@ class Entry(NamedTuple):
 class Around:
     """The declared names of a playbook; those that no step shares are made once."""
 
+    # Compared by `is`: no key of a playbook can be taken for it.
     ANYTHING: frozenset[str] = frozenset({"*"})
     """The known keys of args that only the run knows."""
 
@@ -39,6 +40,7 @@ class Around:
             workload=frozenset(key for key, _ in playbook.workload),
         )
         into = _ways_into(playbook)
+        # Made once for all steps, since every task of a step asks for them.
         self._arriving = {name: _union(_keys(made, step, into) for step, made in arcs) for name, arcs in into.items()}
         self._alike = {
             name: frozenset(key for key in keys if _is_alike(key, name, into)) for name, keys in self._arriving.items()
@@ -52,6 +54,7 @@ class Around:
     def names(self, step: Step) -> Names:
         """The names in the tasks of a step."""
         loops = loops_of(step)
+        # Keys of any rule count, whether or not it ran: whether a key is surely set is for the lint rules to say.
         scratch = [key for task in step.tasks for rule in task.rules for key, _ in rule.set_iter]
         return self._outside._replace(
             iterators=tuple(loop.iterator for loop in reversed(loops)),
@@ -78,11 +81,15 @@ class Around:
                     called[name] = _union([called.get(name, frozenset()), bare])
                     pairs = pairs_of(task.args.template) if task.args is not None else None
                     alike = {key for key, given in (pairs or {}).items() if says_itself(key, given)}
+                    # An arg that the call gives hides the one that the arc brought, and what that one was does not
+                    # matter.
                     alike |= names.alike - set(pairs or ())
                     differ.setdefault(name, set()).update(bare - alike)
                     loops.setdefault(name, []).append(names.iterators)
         for _ in self._playbook.workbook:  # an entry may stand for another
             for own, task in self._playbook.workbook:
+                # As many rounds as there are entries: each carries what is known one call further, however they stand
+                # in the file.
                 if own in called and (name := workbook_name(task)) is not None:
                     called[name] = _union([called.get(name, frozenset()), called[own], _given(task)])
                     differ.setdefault(name, set()).update(called[name])
@@ -105,6 +112,7 @@ class Around:
         for task in (*tasks, *(entry for _, entry in self._playbook.workbook)):
             if (name := workbook_name(task)) is not None:
                 given = _given(task)
+                # Args that only the run knows bring nothing for certain, so they overrule nothing.
                 found.setdefault(name, []).append(frozenset() if given is Around.ANYTHING else given)
         return found
 
@@ -137,11 +145,13 @@ def says_itself(key: str, template: Template | None) -> bool:
 
 def _is_alike(key: str, name: str, into: _Into, seen: frozenset[str] = frozenset()) -> bool:
     """Whether every arc to a step that gives a key gives what its name means without it."""
+    # A circle of arcs that pass args on adds nothing of its own: its other ways in decide.
     if name in seen:
         return True
     for step, template in into.get(name, ()):
         pairs = pairs_of(template)
         if pairs is None:
+            # `args: "{{ args }}"` hands the token's args on whole.
             passed = isinstance(template, Native) and static_path(template.expr) == ("args",)
             if not passed or not _is_alike(key, step.name, into, seen | {name}):
                 return False
@@ -158,6 +168,7 @@ def _keys(template: Template, step: Step, into: _Into, seen: frozenset[str] = fr
     if pairs is not None:
         return frozenset(pairs)
     here = static_path(template.expr) if isinstance(template, Native) else ()
+    # Only generated steps are looked through: of an author's own expression nobody knows which keys it gives.
     if here[:1] != ("args",) or len(here) > 2 or not step.name.startswith(PREFIX) or step.name in seen:
         return Around.ANYTHING
     arcs, seen = into.get(step.name, []), seen | {step.name}

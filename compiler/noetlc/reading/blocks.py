@@ -29,6 +29,7 @@ def read_choose(r: Reader, position: int, node: Mapping) -> Task | None:
     for number, item in enumerate(listed.items):
         if branches and branches[-1].when is None:
             r.report("NL502", "`else` must be the last branch: what follows is never asked", item.span)
+        # Unnamed tasks of two branches would else both be `task_0`, and lowering puts them into one list.
         with _inside(r, f"{name}__case{number}__"):
             branch = _branch(r, item)
         if branch is not None:
@@ -92,6 +93,7 @@ def _branch(r: Reader, node: Node) -> Branch | None:
     if node.key("else") is not None:
         if when is not None:
             r.report("NL109", "a branch has either `when` or `else`", node.span, help="make two branches of them")
+        # `else: [tasks]`, `else: {then: [tasks]}` and `else:` beside `then` are all written.
         body = other.get("then") if isinstance(other, Mapping) else other
         if body is None or is_empty(body):
             body = node.get("then")
@@ -126,6 +128,7 @@ def _tasks(r: Reader, node: Node | None, span: Span) -> Tasks:
     if node is None or is_empty(node):
         missing(r, "the tasks in `then`", span, help="write `then: [{name: …, kind: …}]`")
         return ()
+    # One task may stand without its list, as under `tool`.
     items = node.items if isinstance(node, Sequence) else (node,)
     found = [read_task(r, position, item) for position, item in enumerate(items)]
     return tuple(task for task in found if task is not None)
@@ -135,6 +138,7 @@ def _bounds(r: Reader, given: dict[str, Node]) -> tuple[Value | None, Value | No
     most = read_value(r, given["max_iterations"]) if "max_iterations" in given else None
     if most is not None and isinstance(most.template, Literal):
         number = most.template.value
+        # A boolean is an integer to Python: `max_iterations: yes` would run once.
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             if not quotes_told(r, "NL104", "`max_iterations`:", given["max_iterations"], (int,)):
                 r.report("NL104", "`max_iterations` must be a whole number of at least 1", most.span)

@@ -22,12 +22,15 @@ ENGINE_KEYS = frozenset({"index", "parent"})
 def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknown, ...]:
     """Report everything that only the whole document can tell; gives the names that may be keys of the payload."""
     graph = graph_of(playbook)
+    # For jumps that leave their step: the message names the step that has the task.
     owners = {task.name: step.name for step in playbook.steps for task in step.tasks}
     _check_step_names(r, playbook, graph)
     _check_entry(r, playbook, graph, node)
+    # Generated names are proposed to nobody.
     names = (*(name for name in graph.positions if not name.startswith("__")), END)
     for position, step in enumerate(playbook.steps):
         _check_targets(r, step, graph, names)
+        # The entry has one token more: the run's own.
         _check_join(r, step, len(graph.sources[position]) + (position == graph.entry))
         _check_tasks(r, step, owners)
     _check_workbook(r, playbook)
@@ -67,6 +70,7 @@ def _check_entry(r: Reader, playbook: Playbook, graph: StepGraph, node: Mapping)
         return  # an item that is no step was told, and may have been meant to be the entry
     first = playbook.steps[0]
     fix = None
+    # The fix puts a line in front of the first key, which is only right for keys in block style at the margin.
     if node.get("executor") is None and node.entries and node.entries[0][0].span.column == 1:
         start = node.entries[0][0].span
         at = Span(start.line, start.column, start.line, start.column)
@@ -99,6 +103,7 @@ def _check_targets(r: Reader, step: Step, graph: StepGraph, names: tuple[str, ..
     for arc in step.router.arcs if step.router is not None else ():
         if arc.target not in graph.positions and arc.target != END:
             message = f"the arc leads to `{arc.target}`, and there is no such step"
+            # A slip hardly means the step itself, unless no other name is like it.
             others = tuple(name for name in names if name != step.name)
             known = others if nearest(arc.target, others) else names
             unknown(r, "NL203", message, arc.target_span, name=arc.target, known=known)
@@ -106,7 +111,9 @@ def _check_targets(r: Reader, step: Step, graph: StepGraph, names: tuple[str, ..
 
 def _check_join(r: Reader, step: Step, sources: int) -> None:
     join = step.spec.join
+    # `all` and `taken` wait for what there is, so no number of sources is too small for them.
     wanted = join if isinstance(join, int) else 1 if join == "first" else 0
+    # A step that nothing leads to has a finding of its own, and a generated join no place in the file.
     if wanted > sources > 0 and step.spec.join_span is not None:
         plural = "step leads" if sources == 1 else "steps lead"
         r.report(
@@ -152,6 +159,7 @@ def _check_tasks(r: Reader, step: Step, owners: dict[str, str]) -> None:
 def _report_jump(r: Reader, step: Step, rule: Rule, found: dict[str, Task], owners: dict[str, str]) -> None:
     name, span = rule.to or "", rule.to_span or rule.span
     owner = owners.get(name)
+    # A name that is like a task of this step is a slip, though another step has a task of that very name.
     if owner is not None and not nearest(name, tuple(found)):
         r.report(
             "NL206",
@@ -175,6 +183,7 @@ def _check_workbook(r: Reader, playbook: Playbook) -> None:
     needs = {
         key: (name,) if name in entries else () for key, name in ((k, workbook_name(t)) for k, t in entries.items())
     }
+    # Said here, before entries are put in the place of their calls, which would never end.
     for circle in order_of({key: tuple(n for n in value if n) for key, value in needs.items()})[1]:
         path = " → ".join((*circle, circle[0]))
         r.report("NL208", f"workbook tasks stand for each other in a circle: {path}", entries[circle[0]].name_span)

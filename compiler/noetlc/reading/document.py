@@ -28,6 +28,8 @@ def read_document(r: Reader, node: Node | None) -> Playbook | None:
         at = Span(1, 1, 1, 1) if node is None else node.span
         r.report("NL106", "this is no playbook: expected a mapping with `apiVersion` and `workflow`", at)
         return None
+    # A file of another sort, as a manifest beside the playbooks, gets one finding instead of one for each of its
+    # keys.
     if _is_another(r, node):
         return None
     draft = DocumentDraft()
@@ -38,11 +40,14 @@ def read_document(r: Reader, node: Node | None) -> Playbook | None:
             draft.seen.add(key.text)
             take(r, draft, key, value)
         elif key.text.startswith("x-"):
+            # Kept, since some mean something to lint: `x-assert` and `x-budget`.
             draft.extensions.append((key.text, value))
         else:
             stray_key(r, "document", key, tuple(table))
+    # Only now, since an entry may be called from a section that stands above or below it.
     _spare_idle_entries(r, draft, node)
     _check_required(r, draft, node)
+    # Where both are given the metadata win, which is where they belong.
     metadata = {**draft.moved, **draft.metadata}
     executor = draft.executor or executor_of(ExecutorDraft())
     return Playbook(
@@ -89,6 +94,7 @@ def _is_like_a_playbook(r: Reader, node: Mapping) -> bool:
     if not node.entries or (isinstance(kind, Scalar) and kind.text.lower() == "playbook"):
         return True
     table = r.tables.document
+    # A manifest has `metadata` and `spec` too, so that only keys that no other document has tell a playbook.
     own = tuple(key for key in table if key not in _ANYBODYS)
     return any(
         key.text in own or bool(key.text not in table and nearest(key.text.lower(), own, _SLIP))
@@ -107,6 +113,7 @@ _MANIFEST = pattern(r"v\d\w*|(apps|batch|policy|autoscaling|[\w.]+\.k8s\.io)/v\d
 
 
 def _check_required(r: Reader, draft: DocumentDraft, node: Mapping) -> None:
+    # What is missing has no place; the first key shows where the document is that lacks it.
     at = node.entries[0][0].span if node.entries else node.span
     table = r.tables.document
     if "apiVersion" not in draft.seen and not is_misspelt(node, "apiVersion", table):
@@ -196,6 +203,7 @@ def _executor(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
 def _workload(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
     mapping = mapping_of(r, node, "`workload`")
     if mapping is not None:
+        # The index has each key once: a key written twice is told by the reader of YAML, and the last one counts.
         for name, (spot, value) in mapping.index.items():
             draft.workload.append((name, read_value(r, value)))
             draft.workload_spans.append((name, spot.span))
@@ -220,6 +228,7 @@ def _workbook(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
     """A list of tasks, a mapping of them by name, or `{tasks: …}` of either."""
     if isinstance(node, Mapping) and len(node.entries) == 1 and node.entries[0][0].text == "tasks":
         inner = node.entries[0][1]
+        # A single entry may itself be named `tasks`; then it has a kind.
         if is_empty(inner) or isinstance(inner, Sequence) or (isinstance(inner, Mapping) and inner.get("kind") is None):
             node = inner
     tasks: list[Task | None] = []
@@ -236,6 +245,7 @@ def _workbook(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
 def _spare_idle_entries(r: Reader, draft: DocumentDraft, node: Mapping) -> None:
     """A lack of an entry of the workbook is a note where nothing can call it: no run comes there."""
     for name, task in draft.workbook:
+        # Found by place, since what was missing was told long before it was known whether anything calls the entry.
         missed = [at for at, one in enumerate(r.findings) if one.code == "NL103" and _is_in(one.span, task)]
         if missed and not _may_be_called(node, name):
             for at in missed:
@@ -256,6 +266,7 @@ def _may_be_called(node: Mapping, name: str) -> bool:
         here = waiting.pop()
         if isinstance(here, Mapping):
             for key, value in here.entries:
+                # A computed name may be that of any entry.
                 if key.text in ("task", "workbook") and isinstance(value, Scalar) and "{{" in value.text:
                     return True
                 waiting.append(value)
@@ -263,6 +274,7 @@ def _may_be_called(node: Mapping, name: str) -> bool:
             waiting += here.items
         else:
             seen += isinstance(here, Scalar) and here.text.strip() == name
+    # Once is the entry's own name.
     return seen > 1
 
 

@@ -48,11 +48,13 @@ _WRITTEN = (
 def read_field(r: Reader, field: Field, name: str, node: Node) -> Value:
     """The value of a field, with a finding where no rendering of it can have a shape that the field takes."""
     value = _READERS[field.text](r, node)
+    # Where only a boolean can stand, `yes` is meant as one, and the advice is `true` instead of quotes.
     if isinstance(node, Scalar) and isinstance(node.value, bool) and set(field.shapes) == {"boolean"}:
         r.meant[node.span] = "boolean"
     if not _fits(field, value):
         expected = " or ".join(_SHAPE_NAMES[shape] for shape in field.shapes if shape != "any")
         types = tuple([kind for shape, kinds in _TYPES if shape in field.shapes for kind in kinds])
+        # A number in quotes gets its own text: the value is right, and the quotes are what is wrong.
         if quotes_told(r, "NL102", f"`{name}`: expected {expected};", node, types):
             return value
         help = next((f"write `{name}: {written}`" for shape, written in _WRITTEN if shape in field.shapes), "")
@@ -70,6 +72,7 @@ def _fits(field: Field, value: Value) -> bool:
     shapes = field.shapes
     match value.template:
         case Literal(value=literal):
+            # Nothing written is the field not given.
             return literal is None or any(_has_shape(literal, shape) for shape in shapes)
         case MapTemplate():
             return any(shape in ("any", "map", "map of text") for shape in shapes)
@@ -77,6 +80,7 @@ def _fits(field: Field, value: Value) -> bool:
             if "list of names" in shapes:
                 return all(not isinstance(item, Literal) or isinstance(item.value, str) for item in items)
             return any(shape in ("any", "list") for shape in shapes)
+        # An expression may give anything; the worker checks its value against the same shapes.
         case _:
             return True
 
@@ -91,6 +95,7 @@ def _check_choice(r: Reader, field: Field, name: str, value: Value) -> None:
     text = value.template.value
     if text is None or field.takes(str(text)):
         return
+    # Compared in the case of the table: `get` is no slip for `GET`, and `gte` is near to it.
     near = nearest(str(text).upper() if field.any_case else str(text), field.values)
     listed = ", ".join(f"`{each}`" for each in field.values)
     r.report(
@@ -108,6 +113,7 @@ def check_required(r: Reader, draft: TaskDraft, kind: Kind) -> None:
     for name, span in draft.field_spans:
         if kind.fields[name].idle and not asks_for_nothing(name, draft.node.get(name)):
             r.report("NL110", f"`{name}` is accepted and has no effect", span, help=help_for(name))
+    # A key that is spelt nearly like the required one was told as unknown: one mistake, one finding.
     known = (*kind.fields, *r.tables.task)
     for name, field in kind.fields.items():
         if field.required and name not in given and not is_misspelt(draft.node, name, known):

@@ -49,6 +49,7 @@ def text_guard(text: str) -> Expr:
     if errors or not isinstance(template, Text):
         raise NoGuard
     words = list(_words(template.parts))
+    # Brackets and `in` outside of the braces mean an expression that was cut into pieces, not two texts side by side.
     if any(kind == "other" for kind, _ in words):
         return _without_braces(text)
     return _Pieces(words).guard()
@@ -59,6 +60,7 @@ def bare_guard(text: str, *, in_arc: bool) -> Expr:
 
     The exit code of a program is asked on failures too, since every other code than 0 is one.
     """
+    # No engine ran a guard in a shell (REAL.md, values); read as words it would be a comparison that is never true.
     if "$(" in text or "`" in text:
         raise NoGuard("a guard is no shell: run the command in a task before, and ask its result")
     if text.strip().lower() in ("true", "false"):
@@ -68,6 +70,8 @@ def bare_guard(text: str, *, in_arc: bool) -> Expr:
     except TemplateError:
         raise NoGuard from None
     made = rewritten(expr, _of_outcome if in_arc else _of_result)
+    # An arc is asked about successes alone unless it names the failure, and a program with another code than 0 has
+    # failed.
     return both(compared(path("event", "name"), "in", _ENDS), made) if in_arc and "exit_code" in _names(expr) else made
 
 
@@ -97,6 +101,8 @@ def _without_braces(text: str) -> Expr:
     except TemplateError:
         raise NoGuard from None
     inside = Counter(name for part in template.parts if not isinstance(part, str) for name in _names(part))
+    # A name that stood outside of the braces was a word for the old engines; with the braces off it would become a
+    # name.
     if Counter(_names(expr)) - inside:
         raise NoGuard
     return expr
@@ -124,6 +130,7 @@ def _words(parts: tuple[str | Expr, ...]) -> Iterator[_Piece]:
         while at < len(part):
             found = _WORD.search(part, at)
             opened = _opening(part, at, found.start() if found is not None else len(part))
+            # A quote may be closed behind a template: `'{{ a }} b' == c`. An apostrophe that nothing closes is text.
             if opened >= 0 and any(part[opened] in later for later in parts[number + 1 :] if isinstance(later, str)):
                 yield from _pieces_of(part[at:opened])
                 quote = part[opened]
@@ -200,6 +207,7 @@ class _Pieces:
             quoted = quoted or kind in ("quoted", "inside")
             side.append(value)
             self._at += 1
+        # White space in quotes belongs to the text that is compared.
         if side and isinstance(side[0], str) and not quoted:
             side[0] = side[0].lstrip()
         if side and isinstance(side[-1], str) and not quoted:
@@ -230,8 +238,10 @@ def _literal(side: _Side) -> str | None:
 def _compared(left: _Side, op: str, right: _Side) -> Expr:
     word, other = _literal(left), _literal(right)
     if word is not None and other is not None:
+        # Two words are compared now: nothing of the run is in it.
         return Const((word == other) == (op == "=="))
     if word is not None:
+        # The word is put on the right, so that one case serves both orders.
         left, right, other = right, left, word
     expr = _joined(left)
     if other is None:
@@ -249,6 +259,7 @@ def _with_word(expr: Expr, op: str, word: str) -> Expr:
     """A comparison with a word."""
     lowered = word.lower()
     if lowered in ("true", "false"):
+        # A boolean of Python printed `True`, one of JSON `true`; both were meant.
         return Compare(Filter(_trimmed(expr), "lower", (), ()), ((op, Const(lowered)),))
     if lowered in ("none", "null"):
         absent = Filter(expr, "default", (Const(None),), ())
@@ -256,6 +267,7 @@ def _with_word(expr: Expr, op: str, word: str) -> Expr:
         return Compare(found, (("in" if op == "==" else "not in", ListOf((Const("none"), Const("null")))),))
     if not word:
         absent = Filter(expr, "default", (Const(None),), ())
+        # What is missing printed nothing, and so was equal to an empty text.
         return Compare(absent, (("in" if op == "==" else "not in", ListOf((Const(None), Const("")))),))
     return Compare(_text(expr) if _NUMBER.fullmatch(word) else _trimmed(expr), ((op, Const(word)),))
 

@@ -30,6 +30,7 @@ def read_keychain(r: Reader, node: Node) -> list[KeychainEntry]:
         entry = _entry(r, item)
         if entry is None:
             continue
+        # The first one stays, so that everything else is checked against an entry that exists.
         first = entries.setdefault(entry.name, entry)
         if first is not entry:
             r.report(
@@ -59,6 +60,7 @@ def _entry(r: Reader, node: Node) -> KeychainEntry | None:
         return None
     if kind not in KEYCHAIN_KINDS:
         unknown(r, "NL107", f"unknown keychain kind `{kind}`", kind_node.span, name=kind, known=KEYCHAIN_KINDS)
+    # Fields of kinds are not checked here: a resolver of another package may take any.
     fields = [(key, read_value(r, item)) for key, (_, item) in node.index.items() if key not in ("name", "kind")]
     return KeychainEntry(name, name_node.span, kind, tuple(fields), node.span)
 

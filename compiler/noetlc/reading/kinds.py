@@ -21,10 +21,12 @@ WORKBOOK = Kind(
 @cache
 def kind_of(name: str) -> Kind | None:
     """The kind of that name, or None."""
+    # First, so that no installed package can take the name.
     if name == WORKBOOK.name:
         return WORKBOOK
     try:
         return registry.load(PACKAGE, name, "KIND", Kind)
+    # A kind that is not installed is unknown; one that is broken raises, and is told as a mistake of its package.
     except registry.MissingPart:
         return None
 
@@ -42,6 +44,8 @@ def knobs_of_any_kind() -> dict[str, Field]:
     for name in kind_names():
         kind = kind_of(name)
         if kind is not None:
+            # Kinds are taken in the order of their names, and of one knob the first declaration counts: what is asked
+            # here is only whether it is a knob, and its shape.
             found.update({knob: field for knob, field in kind.knobs.items() if knob not in found})
     return found
 

@@ -17,6 +17,7 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
     mapping = mapping_of(r, node, "`loop`")
     if mapping is None and is_empty(node):
         return None
+    # A loop that is no mapping was told; an empty one keeps the step a loop, so that nothing else follows from it.
     mapping = mapping or mapping_at([], node.span)
     draft = LoopDraft()
     mapping = _renamed(r, mapping)
@@ -53,6 +54,8 @@ def _renamed(r: Reader, mapping: Mapping) -> Mapping:
             entries.append((key, value))
             continue
         meant = _MISNAMED.get(name) or nearest(name, tuple(known))
+        # Other slips are told with all unknown keys. These two are read on, since each use of the iterator would be
+        # unknown.
         if meant in ("in", "iterator") and mapping.key(meant) is None:
             fix = Fix(key.span, meant, f"write `{meant}`", safe=False)
             r.report("NL101", f"unknown key `{name}` in `loop`", key.span, help=f"did you mean `{meant}`?", fix=fix)
@@ -72,6 +75,7 @@ def _check_whole(r: Reader, draft: LoopDraft, mapping: Mapping) -> None:
 def _in(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     value = read_value(r, node)
     template = value.template
+    # A list that is written out is a literal, and has items.
     if isinstance(node, Sequence | Mapping) or not isinstance(template, Literal):
         draft.items = value
         return
@@ -100,6 +104,7 @@ def _iterator(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     draft.iterator_span = node.span
     if name is None:
         return
+    # Narrower than other names: an iterator is read bare in expressions, where `a-b` is a subtraction.
     if not name.isidentifier():
         r.report(
             "NL120",

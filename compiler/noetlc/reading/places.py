@@ -58,6 +58,7 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     checks = _Checks(r, playbook)
     outside = around.outside()
     for key, value in playbook.workload:
+        # `{url: "{{ url }}"}` is how old playbooks say that the payload brings it.
         checks.inputs = frozenset({key, *_keys_of(value.template)})
         checks.values((value,), Site.WORKLOAD, outside)
     checks.inputs = frozenset()
@@ -66,6 +67,7 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     checks.values((value for _, value in playbook.executor.knobs), Site.TASK, outside)
     for step in playbook.steps:
         _check_step(checks, step, around.names(step))
+    # An entry is read wherever it is called, also by a computed name, so its args are never all known.
     checks.open = True
     for found in around.entries():
         checks.brought, checks.silent = found.names.args is _ANYTHING, found.is_idle
@@ -89,6 +91,7 @@ def _keys_of(template: Template) -> Iterator[str]:
 def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
     checks.brought = names.args is _ANYTHING
     checks.open = checks.brought or "" in names.iterators  # an iterator whose name could not be read
+    # Admission and deadlines are decided before any item or task is there.
     bare = names._replace(iterators=(), tasks=frozenset())
     spec = step.spec
     if spec.admit is not None:
@@ -103,6 +106,7 @@ def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
         level = bare._replace(iterators=outer)
         checks.values((value for value in (loop.items, loop.max_in_flight) if value is not None), Site.LOOP, level)
         checks.values((value for _, value in loop.knobs), Site.TASK, names)
+        # A level sees the iterators around it, not its own: its items are not there while it is asked for them.
         outer = (loop.iterator, *outer)
     for task in step.tasks:
         _check_task(checks, task, names)
@@ -120,6 +124,8 @@ def _check_task(checks: "_Checks", task: Task, names: Names) -> None:
     if own:
         given = pairs_of(task.args.template) if task.args is not None else None
         alike = frozenset(key for key in own if says_itself(key, (given or {}).get(key)))
+        # A task's own args win over the token's, so that a bare name is theirs; with the same value both ways it is
+        # no ambiguity.
         inside = names._replace(args=names.args | own, alike=(names.alike - own) | alike)
         checks.values((value for value in task_values(task) if value is not task.args), Site.TASK, inside)
     else:
@@ -172,6 +178,7 @@ class _Checks:
         """Check every expression of some values."""
         for value in values:
             template = value.template
+            # The two frequent cases first: this runs for every value of a file.
             if type(template) is Literal:
                 continue
             if type(template) is Native and isinstance(value.node, Scalar):
@@ -187,6 +194,7 @@ class _Checks:
         if pairs is None or self.overruled.isdisjoint(pairs):
             self.values((args,), Site.TASK, names)
             return
+        # Two passes over the same args, one for those whose names matter and one for those that every call replaces.
         for silent in (False, True):
             self.silent = was or silent
             shown = {key: inner for key, inner in pairs.items() if (key in self.overruled) is silent}
@@ -231,11 +239,14 @@ class _Checks:
         return around.span if scalar is None else self.r.source.inner_span(scalar, start, end)
 
     def _verdict(self, expr: Expr, place: Site, names: Names) -> _Verdict:
+        # Expressions are cached by their text, so equal ones are one object; ids are safe while the playbook holds
+        # them.
         key = (id(expr), id(place), len(names.iterators))
         found = self._verdicts.get(key)
         if found is None:
             found = tuple(check_names(expr, place, names)), self._undeclared(expr)
             found = _FINE if found == _FINE else found
+            # Bare names mean something else in each step.
             if not _has_bare_names(expr):
                 self._verdicts[key] = found
         return found
@@ -260,11 +271,15 @@ class _Checks:
             return
         if problem.kind is Kind.LEGACY_FUNCTION:
             self.r.refuse(problem.message.partition(" is ")[0] + " (v1 dialect)", span, help=problem.help)
+        # Older engines looked for such names in the payload, and many old playbooks count on it: a warning, and no
+        # error.
         elif problem.kind is Kind.UNKNOWN and self.r.legacy_seen and not self.brought:
             found = Diagnostic("NL303", Severity.WARNING, *self._free(problem, span))
             if not reckoned and not self.silent:
                 self.r.findings.append(found)
+            # Kept even when not told: a migration writes them as what the payload brings, and must know all.
             self.unknown.append(Unknown(problem.free, around, found))
+        # Where args may bring any name, an unknown one may be one of them.
         elif problem.kind is not Kind.UNKNOWN or not self.open:
             help = problem.help
             if problem.free in self._keychain:

@@ -50,6 +50,7 @@ _ONLY_WITH = {
 
 def read_policy(r: Reader, draft: TaskDraft, node: Node) -> None:
     """Take the keys of `task.spec.policy`; `rules` is required (v10 §5.4)."""
+    # A list as the policy is one mistake; read on, it would be three about missing keys.
     if isinstance(node, Sequence):
         r.report(
             "NL102",
@@ -76,6 +77,7 @@ def read_branch(r: Reader, node: Node, short: Container[str]) -> tuple[Guard | N
         wrong_shape(r, node, "a rule", "`{when: …, then: …}` or `{else: {then: …}}`")
         return None
     when, otherwise, then = node.get("when"), node.key("else"), node.get("then")
+    # `{when: …, do: retry}` lacks its `then`: the keys are read as what stands in it, so that only that is told.
     own = [] if then is not None or otherwise is not None else [e for e in node.entries if e[0].text in short]
     for key, value in own[:1]:
         shown = f"{{{key.text}: {value.text}}}" if isinstance(value, Scalar) else f"{{{key.text}: …}}"
@@ -94,6 +96,7 @@ def read_branch(r: Reader, node: Node, short: Container[str]) -> tuple[Guard | N
             return None
         missing(r, "the rule's `when`", node.span, help='write `when: "{{ … }}"`, or `else:` for the last rule')
         return None
+    # A guard that could not be read was told. Without it the rule would match always, and hide those behind it.
     if when is not None and guard is None and otherwise is None:
         return None
     body = None if then is None else mapping_of(r, then, "`then`")
@@ -115,6 +118,7 @@ def _else_body(r: Reader, rule: Mapping, key: Scalar, short: Container[str]) -> 
         return sibling
     if isinstance(body, Mapping):
         inner = body.get("then")
+        # The form of the specification; the other two are read as it, with a note.
         if inner is not None:
             for name, _ in body.entries:
                 if name.text != "then":
@@ -159,6 +163,7 @@ def read_rules(r: Reader, listed: Sequence, read: Callable[[Reader, Node], OneRu
         rule = read(r, item)
         if rule is None:
             continue
+        # The rule is kept, so that names in the others are still checked.
         if rule.when is None and position < len(listed.items) - 1:
             r.report("NL502", "`else` must be the last rule: what follows is never asked", rule.span)
         rules.append(rule)
@@ -175,6 +180,7 @@ def _rule(r: Reader, node: Node) -> Rule | None:
         return None
     then = ThenDraft()
     for key, value in body.entries:
+        # Before the table: whatever a dialect takes, a task's policy never starts a step.
         if key.text in _STARTS_STEPS:
             r.report(
                 "NL118",
@@ -191,6 +197,7 @@ def _rule(r: Reader, node: Node) -> Rule | None:
         take(r, then, key, value)
     if body.get("do") is None and not is_misspelt(body, "do", table):
         missing(r, "`do`", body.span, help="one of " + ", ".join(f"`{name}`" for name in DIRECTIVES))
+    # Without a directive nobody knows what the other keys belong to.
     if not then.directive:
         return None
     _check_together(r, then, body)
@@ -243,6 +250,7 @@ def _attempts(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
         return
     if quotes_told(r, "NL501", "`attempts`:", node, (int,)):
         return
+    # `attempts: 0` means no retry to its author, which is 1 here: all attempts are counted.
     fix = Fix(node.span, "1", "write 1: the first attempt only", safe=False) if value == 0 else None
     r.report(
         "NL501",
@@ -259,6 +267,7 @@ def _backoff(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
         return
     if isinstance(node, Scalar) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         r.respelt(key.span, "a number as `backoff`", "`delay`, the same each time")
+        # A `delay` that is given says more than the number of an older engine's `backoff`.
         then.delay = then.delay or read_duration(r, node, "`backoff`")
         return
     then.backoff = choice_of(r, node, "`backoff`", ("none", "linear", "exponential")) or "none"
@@ -306,10 +315,12 @@ def _assigned(r: Reader, node: Node, scope: str) -> Pairs:
     pairs = dict(read_pairs(r, node, f"`set_{scope}`"))
     for key in [key for key, _ in node.entries if "." in key.text] if isinstance(node, Mapping) else ():
         first, _, rest = key.text.partition(".")
+        # `ctx.done` in `set_ctx` repeats the scope; any other path means a key of a mapping.
         fix = Fix(key.span, rest, f"write `{rest}`", safe=False) if first == scope and "." not in rest else None
         help = f"write `set_{scope}: {{{rest}: …}}`" if fix else f"write `set_{scope}: {{{first}: {{{rest}: …}}}}`"
         message = f"`{key.text}`: a key of `set_{scope}` is a name of `{scope}`, not a path"
         r.report("NL120", message, key.span, help=help, fix=fix)
+        # Read on under the name that was meant, so that its uses are not unknown.
         pairs[rest if fix else first] = pairs.pop(key.text)
     return list(pairs.items())
 
@@ -324,6 +335,7 @@ def _on_unmatched(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
 
 
 def _hook(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    # Empty hooks change nothing; only what would never run is an error.
     if is_empty(node) or (isinstance(node, Sequence) and not node.items):
         no_effect(r, draft, key, node)
     else:
@@ -362,6 +374,7 @@ def take_spec(r: Reader, scope: str, table: Table[Draft], draft: Draft, knobs: P
         take = table.get(key.text)
         if take is not None:
             take(r, draft, key, value)
+        # A legacy key of the scope comes first: a kind of another package may have a knob of that name.
         elif key.text not in r.legacy.get(scope, {}) and key.text in knobs_of_any_kind():
             knobs.append((key.text, read_field(r, knobs_of_any_kind()[key.text], key.text, value)))
         else:
@@ -374,6 +387,7 @@ def take_policy(r: Reader, scope: str, table: Table[Draft], draft: Draft, node: 
         take = table.get(key.text)
         if take is not None:
             take(r, draft, key, value)
+        # Said by a code of its own: an author who writes `retry` here expects it to act.
         elif key.text in CONTROL or key.text == "rules":
             r.report(
                 "NL117",

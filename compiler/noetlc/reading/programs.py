@@ -34,7 +34,10 @@ def program_text(r: Reader, node: Node) -> Value:
         if isinstance(node, Scalar):
             return Value(Literal(node.value), node.span, node)
         return _program_list(r, node)
+    # Nearly all program text is a good template and is done here; only what fails is searched piece by piece.
     template, errors = parse_template(node.text)
+    # `${#x}` is a length in a shell, where Jinja2 begins a comment: it would swallow text up to the next `#}` without
+    # a word.
     if errors or "{#" in node.text or _HAS_GO.search(node.text):
         template = _loose(r, node)
     return Value(template, node.span, node)
@@ -61,6 +64,7 @@ def _loose(r: Reader, node: Scalar) -> Template:
             continue
         error = None
         go = _is_of_go(text, start)
+        # Words such as `range .` are Go's own; other braces in such an option may hold a template that was meant.
         if text.startswith("{{", start) and not (go and _GO_WORDS.match(text, start + 2)):
             found = _expression_at(text, start, last)
             if isinstance(found, tuple):
@@ -70,6 +74,8 @@ def _loose(r: Reader, node: Scalar) -> Template:
                 continue
             error = found
         at = start + 2
+        # A good expression with a word that nobody offers was meant as one, and to leave it as text would run
+        # something else.
         if isinstance(error, UnknownWord):
             report_template(r, node, error)
             at = max(text.find("}}", error.end) + 2, at)
@@ -84,6 +90,7 @@ def _is_of_go(text: str, start: int) -> bool:
     """Whether the braces at `start` are those of another language: a length of a shell, or an option of docker."""
     if text.startswith("{#", start):
         return text[start - 1 : start] == "$"
+    # Bounded, since the pattern looks back from each pair of braces.
     line = max(text.rfind("\n", 0, start) + 1, start - _REACH)
     return _OF_GO.search(text, line, start + 3) is not None
 
@@ -93,6 +100,7 @@ def _expression_at(text: str, start: int, last: int) -> tuple[Expr, int] | Templ
     up to the first closing ones, None where there are none. `last` is where the text's last ones are.
     """
     end, first = start + 2, None
+    # The first `}}` may stand in a string or close two mappings, so later ones are tried.
     for _ in range(_TRIES):
         end = text.find("}}", end) if end <= last else -1
         if end < 0:
@@ -102,6 +110,7 @@ def _expression_at(text: str, start: int, last: int) -> tuple[Expr, int] | Templ
         except UnknownWord as error:
             return error
         except TemplateError as error:
+            # The first fault is the one about what the author wrote; later tries took in foreign text.
             first, end = first or error, end + 1
     return first
 
@@ -111,6 +120,7 @@ def _stays(r: Reader, node: Scalar, start: int, error: TemplateError | None) -> 
     opened = node.text[start : start + 2]
     place = r.source.inner_span(node, start, start + 2)
     begun = _START.match(node.text, start)
+    # A name with a path, or a name of ours, was meant as an expression; a lone word may be a brace of any language.
     ours = begun is not None and (begun["path"] != "" or begun["name"] in RESERVED)
     if opened == "{{" and error is None:
         message = "`{{` is never closed and stays as written"

@@ -201,6 +201,7 @@ def stray_key(r: Reader, scope: str, key: Scalar, known: tuple[str, ...]) -> Non
         r.refuse(construct, key.span, help=form_of(scope, name))
         return
     message, told = f"unknown key `{name}` in {SCOPE_NAMES[scope]}", of_today(r, scope, known)
+    # No key here is like these, so the nearest name would be no help; what was meant is known.
     if scope == "step" and name in _ORDERS:
         r.report("NL101", message, key.span, help="order is told by the step before: `next: {arcs: [{step: …}]}`")
         return
@@ -218,6 +219,7 @@ def of_today(r: Reader, scope: str, known: Iterable[str]) -> tuple[str, ...]:
     table = getattr(r.canonical, scope, None)
     if table is None:
         return tuple(known)
+    # A help never proposes what would be told as misplaced.
     at_home = set(known) - _MOVED.get(scope, frozenset())
     return tuple(key for key in table if key in at_home)
 
@@ -229,6 +231,7 @@ def unknown(
     `told` of where none is like it.
     """
     told = told or tuple(sorted(known))
+    # Keys of today first: a slip is not mended into an older spelling that happens to be nearer.
     near = nearest(name, told) or nearest(name, sorted(known))
     if near:
         fix = Fix(span, near, f"write `{near}`", safe=False)
@@ -242,5 +245,6 @@ def unknown(
 def no_effect(r: Reader, draft: object, key: Scalar, node: Node) -> None:
     """Take a key that is accepted, noted and has no effect (LANGUAGE §1)."""
     del draft
+    # `tracing: false` asks for what happens anyway.
     if not asks_for_nothing(key.text, node):
         r.report("NL110", f"`{key.text}` is accepted and has no effect", key.span, help=help_for(key.text))

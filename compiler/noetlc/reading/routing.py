@@ -18,6 +18,8 @@ def read_router(r: Reader, node: Node) -> Router | None:
     draft = RouterDraft()
     take_all(r, "next", r.tables.next, draft, mapping)
     if draft.arcs is None:
+        # Each line excludes what was told already: an older key, arcs that could not be read, a slip, a dash without
+        # its space.
         if (
             not any(key.text in r.legacy.get("next", {}) for key, _ in mapping.entries)
             and mapping.key("arcs") is None
@@ -52,6 +54,7 @@ def _arc(r: Reader, node: Node) -> Arc | None:
     take_all(r, "arc", r.tables.arc, draft, mapping)
     if mapping.get("step") is None and not is_misspelt(mapping, "step", r.tables.arc):
         missing(r, "the arc's `step`", mapping.span, help="write `- {step: name}`")
+    # An arc without its guard would always be taken: it is left out, as its fault is told.
     if not draft.target or (draft.guarded and draft.when is None):
         return None
     extras = tuple(draft.extras)
@@ -83,6 +86,7 @@ def _next_policy(r: Reader, draft: RouterDraft, key: Scalar, node: Node) -> None
 
 def _step(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
     draft.target_span = node.span
+    # The net is built before the run, and every arc has its target in it.
     if isinstance(node, Scalar) and "{{" in node.text:
         r.refuse("a template as the target of an arc", node.span, help="write one guarded arc per target")
         return

@@ -46,6 +46,7 @@ def quotes_told(r: Reader, code: str, about: str, node: Node, wanted: tuple[type
     """Whether a text in quotes would be of a `wanted` type without them, which is reported then."""
     if not isinstance(node, Scalar) or node.style not in ("'", '"'):
         return False
+    # Asked of YAML itself, so that the advice to drop the quotes gives a value of the right type.
     value = resolve(node.text).value
     if type(value) not in wanted:
         return False
@@ -104,6 +105,7 @@ def name_of(r: Reader, node: Node, what: str) -> str | None:
             node.span,
             help="use letters, digits and `_ - . /`, beginning with a letter, a digit, `_`, `.` or `/`",
         )
+        # The name is kept although it is wrong: arcs to it would else be unknown, too.
         return name or None
     return name
 
@@ -113,10 +115,14 @@ def reference_of(r: Reader, node: Node, what: str) -> str | None:
     if not isinstance(node, Scalar) or node.value is None:
         wrong_shape(r, node, what, "a name")
         return None
+    # A step may be called `yes`, `null` or `007`: what stands in the file is its name, and YAML's reading is not
+    # told.
     if node.value != node.text:
         r.meant[node.span] = "name"
+    # NFC changes nothing in ASCII, and the table of Unicode is not imported for it.
     if node.text.isascii():
         return node.text
+    # One letter may be written as one character or as two; names that look alike must be one name.
     from unicodedata import normalize
 
     return normalize("NFC", node.text)
@@ -168,6 +174,7 @@ def number_of(r: Reader, node: Node, what: str) -> float | None:
 def boolean_of(r: Reader, node: Node, what: str) -> bool | None:
     """True or false."""
     if isinstance(node, Scalar) and isinstance(node.value, bool):
+        # YAML 1.2 reads `yes` as text, and here only a boolean can be meant: the advice is `true`.
         r.meant[node.span] = "boolean"
         return node.value
     wrong_type(r, node, what, "`true` or `false`", (bool,))

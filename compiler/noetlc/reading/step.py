@@ -44,6 +44,7 @@ def read_step(r: Reader, node: Node) -> Step | None:
         )
     if not draft.name:
         return None
+    # The tool is read last: a lone task is named after the step, whose name may stand below it.
     if draft.tool is not None:
         draft.tool = r.forms.unfold(r, draft, draft.tool)
     tasks = _tasks(r, draft)
@@ -57,6 +58,7 @@ def _take_keys(r: Reader, draft: StepDraft, node: Mapping) -> None:
     """Take the step's keys. Where the tool is a word (v1), all its fields are keys of the step: one
     construct.
     """
+    # The canonical form comes first, and costs older ones nothing but this question.
     if not has_word_tool(node):
         take_all(r, "step", r.tables.step, draft, _without_stray_tool(r, node))
         return
@@ -86,6 +88,8 @@ def _without_stray_tool(r: Reader, node: Mapping) -> Mapping:
         return node
     message = "`kind` belongs to the tool, and stands beside it"
     r.report("NL101", message, kind.span, help="indent it under `tool`, with the fields of the tool")
+    # `tool:` with nothing under it and the tool beside it is one slip of indentation; its fields are no keys of a
+    # step.
     own = [entry for entry in node.entries if entry[0].text in r.tables.step]
     return mapping_at(own, node.span)
 
@@ -93,6 +97,7 @@ def _without_stray_tool(r: Reader, node: Mapping) -> Mapping:
 def _with_strayed_fields(r: Reader, node: Mapping, tool: Mapping) -> Mapping:
     word = tool.get("kind")
     kind = kind_of(word.text) if isinstance(word, Scalar) else None
+    # A key that a step has itself is the step's, whatever the kind.
     fields = frozenset() if kind is None else frozenset(kind.fields) - {*r.tables.step, *r.legacy.get("step", {})}
     strayed = [entry for entry in node.entries if entry[0].text in fields and tool.get(entry[0].text) is None]
     if not strayed or kind is None:
@@ -100,6 +105,7 @@ def _with_strayed_fields(r: Reader, node: Mapping, tool: Mapping) -> Mapping:
     for key, _ in strayed:
         message = f"`{key.text}` is a field of the `{kind.name}` task, and stands beside `tool`"
         r.report("NL101", message, key.span, help="indent it under `tool`, below `kind`")
+    # The fields are read where they were meant, so that none of them is missing besides.
     whole = mapping_at([*tool.entries, *strayed], tool.span)
     kept = [entry for entry in node.entries if not any(entry[0] is key for key, _ in strayed)]
     return mapping_at([(key, whole if value is tool else value) for key, value in kept], node.span)
@@ -159,6 +165,7 @@ def take_call(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
 
 
 def _next(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
+    # A mapping with a target is an arc in the place of a router, which is an older form.
     if isinstance(node, Mapping) and node.key("step") is None and node.key("to") is None:
         draft.router = read_router(r, node)
         return
@@ -193,6 +200,7 @@ def _join(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
             return
         r.report("NL104", "`join`: a number of tokens is at least 1", node.span)
         return
+    # `join: "2"` would else be told as none of the words.
     if quotes_told(r, "NL104", "`join`:", node, (int,)):
         return
     draft.join = choice_of(r, node, "`join`", ("any", "all", "taken", "first")) or "any"

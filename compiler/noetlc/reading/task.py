@@ -37,13 +37,16 @@ def read_task(r: Reader, position: int, node: Node) -> Task | None:
     if not isinstance(node, Mapping):
         wrong_shape(r, node, "a task", "a mapping")
         return None
+    # Older forms are turned into today's mapping first, so that all that follows knows one form.
     node = lifted(r, unwrapped(r, node))
+    # Sugar and labels have no kind, so that `choose` with a kind beside it is a field that the kind does not know.
     if node.get("kind") is None:
         for key, read in r.tables.task_entries.items():
             if node.key(key) is not None:
                 return read(r, position, node)
         if _kind_in_spec(r, node):
             return None
+    # Named before labelled: a mapping with one key is a label only where it has no kind.
     for form in r.tables.task_forms.values():
         draft = form(r, position, node)
         if draft is not None:
@@ -94,6 +97,7 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
     node = draft.node
     if not node.entries:
         return None
+    # The kind first, wherever it stands: it says what all other keys are.
     _take_kind(r, draft, node)
     kind = kind_of(draft.kind) if draft.kind else None
     table = r.tables.task
@@ -101,9 +105,12 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
         take = table.get(key.text)
         if take is not None:
             take(r, draft, key, value)
+        # `data` beside a statement is what the statement reads, beside `table` what is stored; the kind has a field
+        # of that name.
         elif kind is not None and _are_args(kind, node, key, value):
             take_carrier(r, draft, key, value)
         elif kind is not None and key.text in kind.fields:
+            # The lists are those of Kubernetes and of compose files, from which authors copy them.
             written = _as_mapping(r, value) if key.text == "env" and isinstance(value, Sequence) else value
             draft.fields.append((key.text, read_field(r, kind.fields[key.text], key.text, written)))
             draft.field_spans.append((key.text, key.span))
@@ -113,12 +120,14 @@ def finish(r: Reader, draft: TaskDraft) -> Task | None:
             r.tables.task_fallback[key.text](r, draft, key, value)
         elif not key.text.startswith("x-"):
             _stray_field(r, draft, key, () if kind is None else tuple(kind.fields))
+    # Only now: these two ask what all other keys gave.
     if draft.kind == "secrets":
         _named_secret(r, draft)
     elif draft.kind == "python":
         _code_with_braces(r, draft)
     if kind is not None:
         check_required(r, draft, kind)
+    # A field may come twice, under its own name and an older one; the last counts, and a plan has each once.
     fields = draft.fields if len(draft.fields) < 2 else list(dict(draft.fields).items())
     return Task(
         draft.name,
@@ -170,11 +179,13 @@ def _as_mapping(r: Reader, node: Sequence) -> Node:
     for item in node.items:
         if isinstance(item, Mapping):
             variable, value = item.get("name"), item.get("value")
+            # One item of another form, and nothing is guessed: the field's own check tells what it should be.
             if not isinstance(variable, Scalar) or value is None:
                 return node
             entries.append((variable, value))
         elif isinstance(item, Scalar) and "=" in item.text:
             name, _, text = item.text.partition("=")
+            # As text in quotes: `A=1` in an environment is the text `1`.
             parts = [scalar_at(part, part, style='"', span=item.span, source=item.source) for part in (name, text)]
             entries.append((parts[0], parts[1]))
         else:
@@ -186,6 +197,7 @@ def _as_mapping(r: Reader, node: Sequence) -> Node:
 def _older_field(r: Reader, draft: TaskDraft, kind: Kind, key: Scalar, node: Node) -> None:
     """A field under the name that older playbooks have for it; what stands under its own name counts."""
     name = kind.older[key.text]
+    # Both names are given: the canonical one counts, whatever the order, and the other is told as idle.
     if draft.node.get(name) is not None:
         r.respelt(key.span, f"`{key.text}`", f"nothing: there is `{name}`")
         return
@@ -206,6 +218,7 @@ def _take_kind(r: Reader, draft: TaskDraft, node: Mapping) -> None:
     kind = kind_of(text)
     if kind is None:
         unknown(r, "NL107", f"unknown tool kind `{text}`", value.span, name=text, known=kind_names())
+    # A warning, so that a playbook may be checked where its kind does not run.
     elif not kind.available:
         r.report(
             "NL115",
@@ -262,6 +275,7 @@ def _stray_field(r: Reader, draft: TaskDraft, key: Scalar, fields: tuple[str, ..
             from noetlc.diag.forms import form_of
 
             r.refuse(construct, key.span, help=form_of("task", key.text))
+    # A knob in the wrong place is no unknown word; its name is right.
     elif _is_setting(r, draft, key.text):
         message = f"`{key.text}` of a `{draft.kind}` task belongs into its `spec`"
         r.report("NL108", message, key.span, help=f"write `spec: {{{key.text}: …}}`")
@@ -297,12 +311,14 @@ def _desc(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
 
 
 def _args(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
+    # A container's `args` are its arguments, as in Kubernetes; a mapping of that name is the task's own args.
     kind = kind_of(draft.kind) if isinstance(node, Sequence) and draft.kind else None
     if kind is not None and "arguments" in kind.fields:
         r.respelt(key.span, "`args` as a list", "`arguments`")
         draft.fields.append(("arguments", read_field(r, kind.fields["arguments"], "arguments", node)))
         draft.field_spans.append(("arguments", key.span))
         return
+    # Older carriers of args may stand above: they are put together, and what is written as `args` wins.
     carried, draft.args = draft.args, read_args(r, node, "`args`")
     below = None if carried is None else pairs_of(carried.template)
     above = None if draft.args is None else pairs_of(draft.args.template)
@@ -323,6 +339,7 @@ def _spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
             take(r, draft, name, value)
         elif name.text in knobs:
             draft.knobs.append((name.text, read_field(r, knobs[name.text], name.text, value)))
+        # Older playbooks have fields in `spec`. Knobs come before them, as that is their place.
         elif (kind is not None and name.text in kind.fields) or name.text == "args":
             _field_in_spec(r, draft, name, value)
         elif name.text in r.tables.task_fallback:
@@ -373,6 +390,7 @@ def read_timeout(r: Reader, node: Node) -> Value | None:
     for key, value in node.entries:
         if choice_of(r, key, "`timeout`", ("connect", "read", "write", "pool")) is not None:
             read_duration(r, value, f"`timeout.{key.text}`")
+    # The parts were checked one by one; the whole stays a value, in which each may be an expression.
     return read_field(r, _ANY, "timeout", node)
 
 
@@ -392,6 +410,7 @@ def take_carrier(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     if draft.args is None:
         draft.args = carried
     elif carried is not None and below is not None and above is not None:
+        # Between two older carriers the later one in the file wins.
         both = {**below, **above} if draft.node.get("args") is not None else {**above, **below}
         draft.args = Value(template_of_pairs(both), draft.args.span, None)
 

@@ -24,12 +24,14 @@ def template_of(r: Reader, node: Node) -> Template:
     """The template tree of a node; a tree without any template is one literal."""
     if isinstance(node, Scalar):
         value = node.value
+        # A look for the brace costs less than a call, for every text of a file.
         if isinstance(value, str) and "{" in value:
             return _scalar_template(r, node)
         return Literal(value)
     if isinstance(node, Mapping):
         pairs = {key.text: template_of(r, item) for key, item in node.entries}
         if all(type(item) is Literal for item in pairs.values()):
+            # A tree without templates is one constant: it is copied into the plan and never evaluated again.
             return Literal(value_of(node))
         return MapTemplate(tuple(pairs.items()))
     items = [template_of(r, item) for item in node.items]
@@ -61,6 +63,7 @@ def read_pairs(r: Reader, node: Node, what: str) -> Pairs:
     mapping = mapping_of(r, node, what)
     if mapping is None:
         return []
+    # By the index: what is written twice was told, and a key must not be set twice.
     return [(key, read_value(r, item)) for key, (_, item) in mapping.index.items()]
 
 
@@ -72,6 +75,7 @@ def read_args(r: Reader, node: Node, what: str) -> Value | None:
         if node.value is None:
             return None
         value = read_value(r, node)
+        # Text with a template in it would be text when it is rendered, which is no mapping.
         if isinstance(value.template, Native):
             return value
     wrong_shape(r, node, what, "a mapping")
@@ -81,6 +85,7 @@ def read_args(r: Reader, node: Node, what: str) -> Value | None:
 def read_duration(r: Reader, node: Node, what: str) -> Value | None:
     """Seconds, `1.5s`, `5m`, `2h`, or an expression (LANGUAGE §4)."""
     value = read_value(r, node)
+    # A computed duration is checked when it is there.
     if isinstance(value.template, Literal) and not is_duration(value.template.value):
         written = f"`{node.text}`" if isinstance(node, Scalar) else "this"
         r.report(
@@ -95,6 +100,7 @@ def read_duration(r: Reader, node: Node, what: str) -> Value | None:
 
 def read_guard(r: Reader, node: Node, what: str) -> Guard | None:
     """One expression in braces (LANGUAGE §2, Guards), or `true` or `false`: always or never."""
+    # A guard without braces that is a boolean of YAML is what its author says; `"true"` in quotes is an older form.
     if isinstance(node, Scalar) and isinstance(node.value, bool):
         return Guard(Const(node.value), str(node.value).lower(), node, node, 0)
     if not isinstance(node, Scalar) or node.value is None:
@@ -106,8 +112,10 @@ def read_guard(r: Reader, node: Node, what: str) -> Guard | None:
         for error in errors:
             report_template(r, node, error)
         if isinstance(template, Native):
+            # Places in a guard count from the text between its braces, as in its canonical form.
             inner, offset = _inside_braces(text)
             return Guard(template.expr, inner, node, node, offset)
+        # The errors say what is wrong; that it is no guard follows from them.
         if errors:
             return None
     r.report(
@@ -125,6 +133,7 @@ def read_guard(r: Reader, node: Node, what: str) -> Guard | None:
 def _inside_braces(text: str) -> tuple[str, int]:
     """The text of a lone expression without its braces and the white space around it, and where it begins."""
     start = text.index("{{") + 2
+    # The signs of `{{-` and `-}}` trim white space and belong to the braces.
     inner = text[start : text.rindex("}}")].strip("-+")
     lead = len(inner) - len(inner.lstrip())
     return inner.strip(), text.index(inner, start) + lead
@@ -142,6 +151,7 @@ def _wrapped(node: Scalar) -> Fix | None:
             parse_expression(bare, 0)
     except (TemplateError, NoGuard):
         return None
+    # A block of lines would have to become one line, which a fix of its own span cannot do.
     if node.style in ("|", ">"):
         return None
     quoted = bare.replace("\\", "\\\\").replace('"', '\\"')
@@ -149,6 +159,7 @@ def _wrapped(node: Scalar) -> Fix | None:
         node.span,
         f'"{{{{ {quoted} }}}}"',
         "put the whole guard into one pair of braces",
+        # Braces around a bare expression keep its meaning; texts that were compared become values that are.
         safe="{{" not in node.text,
     )
 

@@ -55,6 +55,7 @@ def tool_of_call(r: Reader, key: Scalar, node: Node) -> Mapping | None:
 
 def unwrapped(r: Reader, node: Mapping) -> Mapping:
     """A task as one mapping with its kind: a tool inside of it is taken out, a word becomes the kind."""
+    # Today's form, and the end of most calls.
     if node.get("kind") is not None:
         return node
     tool = node.get("tool")
@@ -64,6 +65,7 @@ def unwrapped(r: Reader, node: Mapping) -> Mapping:
         r.respelt(key.span, "`tool` inside of a task", "the task's own fields")
         inner = as_reference(unwrapped(r, tool))  # beside it stands the task's own name
         outer = [entry for entry in node.entries if entry[0].text != "tool"]
+        # A key outside wins over one of the inner tool: it is nearer to the task's own name.
         taken = {key.text for key, _ in outer}
         return mapping_at([*outer, *(entry for entry in inner.entries if entry[0].text not in taken)], node.span)
     if has_word_tool(node):
@@ -90,6 +92,7 @@ def lifted(r: Reader, node: Mapping) -> Mapping:
     kind = node.get("kind")
     place, needed, others = _LIFTED.get(kind.text if isinstance(kind, Scalar) else "", ("", (), frozenset[str]()))
     inner, key = node.get(place), node.key(place)
+    # Where the task has one of these fields itself, the mapping below is something else, as args.
     if key is None or not isinstance(inner, Mapping) or any(node.get(name) is not None for name in needed):
         return node
     if not any(inner.get(name) is not None for name in needed):
@@ -109,6 +112,7 @@ def lifted(r: Reader, node: Mapping) -> Mapping:
 def as_reference(node: Mapping) -> Mapping:
     """A lone `workbook` task names its entry by `name` or `task`."""
     kind = node.get("kind")
+    # With both `name` and `task` the first is the task's own.
     if not isinstance(kind, Scalar) or kind.text != "workbook" or node.get("task") is not None:
         return node
     entries = [(key_as(key, "task") if key.text == "name" else key, value) for key, value in node.entries]
@@ -123,6 +127,7 @@ def _kind_of(r: Reader, node: Mapping) -> tuple[Scalar, Node]:
     if (
         isinstance(kind, Scalar)
         and kind.text in _CALLS
+        # Old engines did not wait for a child unless it was asked for; the reading here is told for review.
         and node.get("return_step") is None
         and node.get("wait") is None
     ):
@@ -139,6 +144,7 @@ def _kind_of(r: Reader, node: Mapping) -> tuple[Scalar, Node]:
 def named_entry(r: Reader, node: Node) -> Node:
     """An entry of the workbook; the first files name it by `task`, as the steps do that call it."""
     key = node.key("task") if isinstance(node, Mapping) else None
+    # A `workbook` task has a `task` of its own, which names the entry that it calls.
     if key is None or not isinstance(node, Mapping) or node.get("name") is not None or not _has_kind(node):
         return node
     r.respelt(key.span, "`task` of an entry of the workbook", "its `name`")
