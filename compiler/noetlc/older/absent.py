@@ -47,8 +47,12 @@ def is_name_itself(here: tuple[str, ...], names: Container[tuple[str, ...]]) -> 
 
 def none_of(meaning: Expr, *, negative: bool) -> Expr:
     """Whether what an old name means is none, or is not there."""
+    # The error of an outcome is null without an error. The status is asked in its stead, which is a plain comparison
+    # and never undefined, and which rules and proofs know.
     if meaning in _FAILURES:
         return compared(path("outcome", "status"), "==" if negative else "!=", Const("error"))
+    # The `default` makes none of what is not there: an undefined value differs from none, and `is none` would be
+    # false of it.
     asked = Test(otherwise(meaning, _NONE), "none", (), ())
     return Not(asked) if negative else asked
 
@@ -80,6 +84,8 @@ def without_absent(known: Container[str]) -> Replace:
 
     def replace(expr: Expr) -> Expr | None:
         asked = asked_for_none(expr)
+        # Comparisons with none are answered before any part below is looked at: inside of them the bare name would be
+        # left over, undefined at run time.
         if asked is not None and is_absent(asked[0]):
             return Const(not asked[1])
         match expr:
@@ -87,6 +93,8 @@ def without_absent(known: Container[str]) -> Replace:
                 return Const(name == "undefined")
             case Filter(of=of, name="default" | "d", args=args) if is_absent(of):
                 return inside(args[0]) if args else Const("")
+            # An absent name is false as a guard, under `not`, `and` and `or` too; without these three, `not error`
+            # would be an undefined value, and raise.
             case Not(of=of) if is_absent(of):
                 return Const(True)
             case Logic(op=op, left=left, right=right) if is_absent(left):

@@ -55,6 +55,8 @@ _ARGS = pattern(r"\bargs\.([^\W\d]\w*)")
 
 def lower_args(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which only tasks and arcs have args."""
+    # The noops come first: a step without a tool gives its args as its result, and a task that is still `generated`
+    # would be passed over below, and give nothing.
     playbook = replace_steps(playbook, _with_noop)
     for step in playbook.steps:
         for args in step.extras:
@@ -66,6 +68,8 @@ def lower_args(playbook: Playbook, note: Note) -> Playbook:
                     note(Change("lower_args", value.span, f"`{key}` of {args.word}", "exact", said))
     playbook = replace_steps(playbook, _joined)
     playbook = replace_steps(playbook, _rendered)
+    # Arcs are asked only now: args of the two spellings are one by then, so that each default is held against all
+    # that tokens may bring.
     brought = _brought(playbook)
     return replace_steps(playbook, lambda step: _step(step, brought.get(step.name, frozenset()) | brought[""]))
 
@@ -76,6 +80,8 @@ def _brought(playbook: Playbook) -> dict[str, frozenset[str]]:
     names = {step.name for step in playbook.steps}
     for arc in arcs_within(playbook.steps):
         pairs = {} if arc.args is None else pairs_of(arc.args.template)
+        # An arc in a construct that is still to be lowered may name no step yet. Its args may come to any step then,
+        # and a default that was dropped would be a wrong value.
         target = arc.target if arc.target in names else ""
         found[target] = found.get(target, frozenset()).union(["*"] if pairs is None else pairs)
     return found
@@ -84,6 +90,8 @@ def _brought(playbook: Playbook) -> dict[str, frozenset[str]]:
 def _with_noop(step: Step) -> Step:
     """A step without a tool gives its args: the noop that it gets is called with them."""
     alone = step.tasks[0] if len(step.tasks) == 1 else None
+    # A noop with fields gives these as its result already, and one that the author wrote is called with its args
+    # anyway.
     if alone is None or not alone.generated or alone.fields or not any(isinstance(e, StepArgs) for e in step.extras):
         return step
     return step._replace(tasks=(alone._replace(generated=False),))
@@ -104,8 +112,11 @@ def _unread(step: Step, args: StepArgs) -> list[tuple[str, Value]]:
     tasks = [task for listed in _lists(step) for task in listed if not task.generated]
     called = [task for task in tasks if task.kind in CALLED]
     own = [set() if task.args is None else set(pairs_of(task.args.template) or {}) for task in called]
+    # A block template may read any default, and the bare `args` reads all of them: nothing can be called unread then.
     if any(True for task in tasks for value in task_values(task) for _ in blocks_in(value)) or "args" in seen:
         return []
+    # A default is given to a task that has no arg of that name itself. One task without it is enough for the default
+    # to be used.
     given = {key for key, _ in args.pairs if any(key not in keys for keys in own)} - hidden
     return [(key, value) for key, value in args.pairs if key not in given and (key in hidden or key not in seen)]
 
@@ -119,6 +130,7 @@ def _joined(step: Step) -> Step:
     found = [extra for extra in step.extras if isinstance(extra, StepArgs)]
     if len(found) < 2:
         return step
+    # The sort puts `args` behind `input`, since the later pair of a key wins in the mapping.
     pairs = {key: value for args in sorted(found, key=lambda args: args.word == "`args`") for key, value in args.pairs}
     rest = tuple(extra for extra in step.extras if not isinstance(extra, StepArgs))
     return step._replace(extras=(found[0]._replace(pairs=tuple(pairs.items())), *rest))
@@ -134,6 +146,8 @@ def _rendered(step: Step) -> Step:
     for key, value in args.pairs:
         made = without_blocks(value.template, generated_name(step.name, "args", key), found)
         pairs.append((key, Value(made, value.span, None) if any(True for _ in blocks_in(value)) else value))
+    # A block template is text that is rendered as a whole; an expression cannot hold it. A first task renders it, and
+    # what was the default reads that task.
     first = rendering(generated_name(step.name, "args"), args.span, found)
     return rest._replace(tasks=(first, *rest.tasks), extras=(args._replace(pairs=tuple(pairs)), *rest.extras))
 
@@ -155,14 +169,19 @@ def _unreserved(defaults: _Defaults) -> _Defaults:
 
 def _task(task: Task, defaults: _Defaults, before: _Defaults) -> Task:
     """The task; `before` are the defaults that its fields read by their names, which are rendered before it runs."""
+    # Rules are asked when the tool has run: a bare `result` or `data` is what it gave there, even where a default has
+    # that name. Fields are rendered before, and mean the default.
     after = _reading(defaults, _unreserved(defaults))
     task = task._replace(rules=all_with(task.rules, after), extras=all_with(task.extras, after))
     task = _bound(fields_with(task, _reading(defaults, before)), defaults)
+    # Only tasks that are called with args get them: SQL and http read theirs where the text says so, and an unread
+    # mapping in a plan would be noise in every event.
     if task.kind not in CALLED or task.generated:
         return task
     own = {} if task.args is None else pairs_of(task.args.template)
     if own is None:
         return task
+    # An arg of the task itself wins over one of its step (REAL.md, python).
     given = {key: default.given for key, default in defaults.items() if key not in own}
     span = task.span if task.args is None else task.args.span
     return task._replace(args=Value(template_of_pairs({**given, **own}), span, None))
@@ -227,6 +246,8 @@ def _reading(defaults: _Defaults, alone: _Defaults) -> Replace:
 def _default(key: str, value: Value, brought: frozenset[str]) -> _Default:
     """The default under the token's arg, and alone where no token brings one."""
     expr = expression_of(value.template)
+    # Without a token that may bring the key, `args.k | default(…)` asks for what cannot be there: the value alone
+    # stands there, as a colleague would have written it.
     if key not in brought and "*" not in brought:
         return _Default(expr, value.template)
     read = otherwise(path("args", key), expr)

@@ -33,6 +33,8 @@ _EVENT = path("event", "name")
 def after_loop(step: Step, name: str, span: Span, patch: Rule, known: Container[str]) -> tuple[Step, Step]:
     """The loop, and the step `name` between it and where its success leads; what takes its failure stays."""
     arcs = step.router.arcs if step.router is not None else ()
+    # A loop that fails sets nothing: `set` is applied on success only. An arc that takes failures must not lead by
+    # way of the step between, which would set all the same.
     staying, onward = list[Arc](), list[Arc]()
     brought: dict[str, Template] = {}
     behind = _behind(step, brought, known)
@@ -47,6 +49,8 @@ def after_loop(step: Step, name: str, span: Span, patch: Rule, known: Container[
     router = Router(mode, tuple(onward), span) if onward else None
     between = Step(name, span, span, "", PLAIN_SPEC, None, (task,), router)
     args = Value(MapTemplate(tuple(brought.items())), span, None) if brought else None
+    # Among exclusive arcs the way to the step between is the last, and takes what the failing ones leave. Inclusive
+    # arcs are all asked, so that one needs a guard of its own.
     on_success = guard(equal(_EVENT, "loop.done"), span) if mode != "exclusive" and staying else None
     way = Arc(name, span, on_success, args, None, 0, span)
     return step._replace(router=Router(mode if staying else "exclusive", (*staying, way), span)), between
@@ -54,11 +58,14 @@ def after_loop(step: Step, name: str, span: Span, patch: Rule, known: Container[
 
 def _ways_of(arc: Arc) -> tuple[Arc | None, Arc | None]:
     """The arc as a failure takes it, and as a success does; None where it takes none."""
+    # An arc without a guard is for success only in older dialects; the engines took it on errors too, and marked the
+    # run failed.
     if arc.when is None:
         return None, arc
     asked, span = arc.when.expr, arc.when.span
     failing = on_failed(asked) if events_in(asked) else asked if reads_failure(asked) else FALSE
     succeeding = assuming(asked, lambda name, _: TRUE if name in DONE | LOOP else FALSE)
+    # A guard that is false of every loop that went well would leave a dead arc behind the step between.
     if LOOP_DONE_FACTS.verdict(succeeding) is False:
         return arc, None
     onward = arc._replace(when=None if succeeding == TRUE else guard(succeeding, span))
@@ -76,6 +83,8 @@ def _behind(step: Step, brought: dict[str, Template], known: Container[str]) -> 
     of_result = {
         words: meaning for words, meaning in rule_meanings(Name("outcome"), result).items() if meaning == result
     }
+    # Behind the loop, `event` is that of the step between. Who wrote the guard asked about the loop, of whose event
+    # these parts are certain on this way.
     certain: Meanings = {**_CERTAIN, ("event", "step"): Const(step.name)}
     named = renamed({**of_result, ("event", "result"): result, ("output",): result, **certain}, known)
 
@@ -87,6 +96,8 @@ def _behind(step: Step, brought: dict[str, Template], known: Container[str]) -> 
         if key is None or (given is not expr and here[:1] != ("args",)):
             return named(expr)
         asked = native(otherwise(expr, Const(None)) if given is expr and here[0] != "event" else expr)
+        # Two arcs may read `args.k` with different defaults. Under one name the second would get the default of the
+        # first.
         if brought.get(key, asked) != asked:
             key = f"{PREFIX}{key.removeprefix(PREFIX)}_{len(brought)}"
         brought[key] = asked
@@ -123,6 +134,8 @@ def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: C
     name, result = generated_name(step.name, f"arc{number}"), result_of(step.name)
     meanings = arc_meanings(result, loop=step.loop is not None, may_be_skipped=may_be_skipped(step))
     meant: Meanings = {**meanings, ("output",): result, **_meant_by_arcs(step, meanings)}
+    # A step that may run again keeps the result of its latest good run under its name. On an arc for failures that is
+    # an earlier run's, so `result` stays, and the arc's own pass decides.
     if may_fail(arc, known):  # which run is meant is for the arc itself to say
         meant = {words: meaning for words, meaning in meant.items() if meaning != result} | {
             ("output",): Name("result")
@@ -130,6 +143,8 @@ def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: C
     there = pairs_with(pairs, renamed(meant, known))
     given = arc.args
     onward: Value | None = computed(Name("args"), arc.span)
+    # What only the arc sees is evaluated there, and carried in the token's args under `set`. What the author gave
+    # goes below `given`, so that a key of his never meets one of ours.
     if not all(_is_everywhere(value, step, known) for _, value in there):
         carried = {"set": template_of_pairs({key: value.template for key, value in there})}
         if given is not None:

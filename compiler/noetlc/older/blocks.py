@@ -59,6 +59,8 @@ def lower_blocks(playbook: Playbook, note: Note) -> Playbook:
     if not asked or not playbook.legacy:
         return playbook
     known = declared_names(playbook)
+    # The old words go first: a block template keeps its text, into which later passes do not look, and `vars` in it
+    # would be undefined.
     playbook = _without_old_words(playbook, known)
     playbook = replace_steps(playbook, lambda step: _of_arcs(_of_rules(step, known, note), note))
     return _of_workload(playbook, note)
@@ -117,10 +119,14 @@ def _rendered(step: Step, task: Task, behind: str, known: frozenset[str], note: 
         rules.append(_without_blocks(rule)._replace(directive="jump", to=name, to_span=rule.span, delay=None))
     if not made:
         return [task._replace(rules=tuple(rules))]
+    # Rules with guards and no last one would take the default for what is left, which goes on into the rendering
+    # task: it would set what no rule asked for.
     if rules[-1].when is not None:
         rules.append(Rule(None, "continue", task.span))
+    # The last rendering task falls into the next one anyway; a jump to it would be one that nobody would write.
     if rendered[-1].directive == "continue":  # the next task stands behind the last of those that render
         made[-1] = made[-1]._replace(rules=(made[-1].rules[0]._replace(directive="continue", to=None, to_span=None),))
+    # With one rendering task and no rule that passes it, falling through reaches it: no jumps over it are needed.
     if len(made) == 1 and not any(rule.directive == "continue" for rule in rules):
         return [task._replace(rules=tuple(_falling(rule, made[0].name) for rule in rules)), *made]
     return [task._replace(rules=tuple(_past(rule, behind) for rule in rules)), *made]
@@ -159,6 +165,8 @@ def _past(rule: Rule, behind: str) -> Rule:
 
 def _rendering(name: str, rule: Rule, step: str, known: frozenset[str], behind: str) -> Task:
     """The task that renders what a rule sets, sets it, and does what the rule does."""
+    # One task further, the result that the rule read is that of the task before. The step has no result under its
+    # name yet, so its name is meant that way as well.
     result: dict[str, Expr] = {word: Name("_prev") for word in (*_RESULT, step) if word == step or word not in known}
     meanings = {**result, "vars": Name("ctx")}
     given: Pairs = tuple(
@@ -191,6 +199,7 @@ def _of_workload(playbook: Playbook, note: Note) -> Playbook:
         else:
             note(Change(BY, value.span, f"a block template in `workload.{key}`", "safe", "set by a first step"))
     span = next(iter(found.values())).span
+    # A payload that brings the key wins over the template, as it does over any value of the workload.
     asked = tuple((key, computed(otherwise(path(SCOPE, key), path("outcome", "result", key)), span)) for key in found)
     args = Value(MapTemplate(tuple((key, value.template) for key, value in found.items())), span, None)
     first = noop("", span, (Rule(None, "continue", span, set_ctx=asked),))._replace(args=args)
@@ -211,6 +220,8 @@ def _reader_of(playbook: Playbook, key: str) -> str:
     for value in all_values(playbook):
         if any(read in block.text for block in blocks_in(value) for read in reads):
             return "another block template reads it: build the text in a task, and read the task's result"
+    # These are evaluated before any step, so that `ctx` is empty for them. Reading it would give null in place of the
+    # text, and the run would go on.
     early = [value for other, value in playbook.workload if other != key]
     early += [value for entry in playbook.keychain for _, value in entry.fields]
     early += [value for _, value in playbook.executor.knobs]

@@ -70,6 +70,8 @@ def take_cursor(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
             fields.append((field, read_field(r, kind.fields[field], field, value)))
         elif field not in ("kind", "options"):
             stray_key(r, "loop", entry, ("kind", "claim", "options", *kind.fields))
+    # A loop must have items to be read as one. The empty list is a placeholder, and `lower_cursor` puts the workers
+    # in its place.
     draft.items = computed(ListOf(()), key.span)
     draft.extras.append(Cursor(name, tuple(fields), key.span))
 
@@ -106,11 +108,14 @@ def _lowered(step: Step, note: Note) -> Step:
     inner = [extra for level in loops_of(step)[1:] for extra in level.extras if isinstance(extra, Cursor)]
     if (cursor is not None and loop.inner is not None) or inner:
         at = cursor.span if cursor is not None else inner[0].span
+        # Workers claim until there is nothing left: beside another level, the first of its items would take all rows,
+        # and the others none.
         why = "a cursor is the only level of its loop: make a step of what is done with each row"
         note(Change(BY, at, "`loop.cursor` beside another level", "refused", why))
         return step._replace(loop=_without_cursors(loop))
     if cursor is None:
         return step._replace(loop=_without_cursors(loop))
+    # The leases and heartbeats of a frame have no counterpart here: the class asks a person to look at the claim.
     note(Change(BY, cursor.span, "`loop.cursor`", "review", "workers that claim rows until there are none"))
     return step._replace(loop=_workers(loop, cursor.span), tasks=_claiming(step, loop, cursor, frame))
 
@@ -122,6 +127,8 @@ def _without_cursors(loop: Loop) -> Loop:
 
 
 def _workers(loop: Loop, span: Span) -> Loop:
+    # The number of iterations is that of workers, each of which goes round by a jump to its claim. It is not the
+    # number of rows, which nobody knows before.
     count: Expr = Const(1) if loop.max_in_flight is None else whole(loop.max_in_flight)
     items = filtered(_range(count), "list")
     return loop._replace(
@@ -139,10 +146,14 @@ def _claiming(step: Step, loop: Loop, cursor: Cursor, frame: Frame | None) -> Ta
     by_row = frame is not None and frame.process == "row"
     rows = path("outcome", "result", "rows")
     rest = path("iter", ROWS)
+    # Under `process: frame` the iterator is the list of claimed rows, also where there is one; else it is a single
+    # row.
     first: Expr = rows if frame is not None and not by_row else Item(rows, Const(0))
     given = [(row, computed(first, span))]
     if by_row:
         given.append((ROWS, computed(Slice(rows, Const(1), None, None), span)))
+    # An empty list of rows is false: the claim found nothing, which ends this worker. A claim that fails must not
+    # look like that, or a broken database would end as a success.
     got = guard(both(OUTCOME_OK, rows), span)
     rules = (
         Rule(guard(both(OUTCOME_OK, negated(rows)), span), "break", span),

@@ -48,6 +48,8 @@ def meant_arcs(
         is_last = tool_before_branches(tasks) in (-1, len(tasks) - 1)
         return lambda arc: _arcs(arc, found, known, passes, is_last)
 
+    # A step that runs once has no earlier result that could be taken for this run's: the plain name is right then,
+    # and what an author would write.
     usual = made(result_of(step.name))
     if not again:
         return usual
@@ -57,6 +59,8 @@ def meant_arcs(
         found = usual(arc)
         if not any(map(takes_failures, found)):
             return found
+        # The result of a run that failed is undefined, not that of the run before. With the plain name, an arc for
+        # failures would send a stale value on.
         careful = at_failure(arc)
         return tuple(new if takes_failures(old) else old for old, new in zip(found, careful, strict=True))
 
@@ -72,16 +76,24 @@ def _arcs(arc: Arc, found: Meanings, known: Container[str], passes: bool, is_las
     """The arc, or the two for success and for failure."""
     usual = arc_with(arc, only_old(renamed(found, known)))
     failing = FALSE if arc.when is None else _at_failure(arc.when.expr, known)
+    # A failure takes an arc only if its guard asks about `event` (LANGUAGE §3). Most guards are about successes, and
+    # stay as they are.
     if failing == FALSE:
         return (usual,)
     of_end = arc_with(arc, only_old(renamed({**found, **_OF_END}, known)))
     assert usual.when is not None and of_end.when is not None
+    # Where no task lets an error pass, the outcome and the end of the step tell the same, and one arc on `event`
+    # serves both.
     if not passes and not _reads_outcome(of_end.when):
         return (of_end,)
     asked, span = usual.when.expr, usual.when.span
     failed = equal(_EVENT, "step.failed")
+    # The outcome of the last task is there for failures too. Naming both events in the guard has it asked in both
+    # cases, which is shorter than two arcs.
     if is_last and not passes:
         return (of_end._replace(when=guard(both(one_of(_EVENT, ("step.done", "step.failed")), asked), span)),)
+    # Behind a task that lets errors pass, the step may end well although its tool failed. The arc for the step's own
+    # failure therefore is another one.
     also = failed if failing == TRUE else both(failed, rewritten(failing, renamed({**found, **_OF_END}, known)))
     return usual, of_end._replace(when=guard(also, span))
 
@@ -143,6 +155,7 @@ def run_again(playbook: Playbook) -> frozenset[str]:
         for at, step in enumerate(playbook.steps)
         if step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1
     ]
+    # Behind a fork several tokens may come to one step, each of which runs it, where no join waits for them.
     behind = reached(graph.successors, forks)
     again = {
         at

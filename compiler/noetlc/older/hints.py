@@ -48,6 +48,8 @@ _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")
 def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     """The sugar of a document that stands for what it may have."""
     text = r.source.text
+    # Hints are found in the text, since most files have none of these words, and no expression has to be looked at
+    # then. A hint too many costs a pass that changes nothing.
     asked = (_node("bind_lists", "AskedLists", node.span),) if _LIST in text else ()
     has_keys = ("results" in text or "stats" in text) and _LOOP_KEYS.search(text)  # plain words are found sooner
     if has_keys and any(step.loop is not None for step in draft.steps):
@@ -115,11 +117,14 @@ def _is_before_entries(node: Mapping) -> bool:
 def _first_entry(draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     """The first step is the entry where nothing else is, nor may have been meant to be."""
     listed = node.get("workflow")
+    # With a step that could not be read, the first of those that could need not be the first of the file.
     is_whole = isinstance(listed, Sequence) and len(listed.items) == len(draft.steps) > 0
     is_named = draft.executor is not None and draft.executor.entry_step is not None
     if is_named or not is_whole or not _is_before_entries(node):
         return ()
     first, *others = draft.steps
+    # A later step that is called `strat` was to be the entry. To begin with the first step then would run another
+    # workflow than was meant; the missing `start` is told instead.
     if first.name == ENTRY or nearest(ENTRY, tuple(step.name for step in others), _SLIP):
         return ()
     return (_node("ends", "FirstEntry", first.name_span),)

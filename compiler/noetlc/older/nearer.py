@@ -92,6 +92,7 @@ def _nodes(roots: tuple[object, ...]) -> Iterator[object]:
         here = waiting.pop()
         kind = type(here)
         binds = _BINDS.get(kind)
+        # The class decides, and is asked once: this walk sees every node of a playbook, for several passes each.
         if binds is None:
             binds = _BINDS[kind] = (
                 kind is Arc or kind.__name__ in _BINDING or hasattr(kind, "set_ctx") or hasattr(kind, "set_iter")
@@ -117,6 +118,8 @@ def _set_by(here: object, step: str) -> Iterator[str]:
     pairs: _Pairs = getattr(here, "set_ctx", ())
     if type(here).__name__ == "RootVars":
         pairs = getattr(here, "pairs", ())
+    # A key that is given what its name means anyway hides nothing: authors write `set: {fetch: "{{ fetch }}"}` to
+    # keep a result, and the name still is the step's result.
     return (key for key, value in pairs if not _is_result_of(key, value.template, step))
 
 
@@ -159,6 +162,8 @@ def _spread(given: list[tuple[str, str, dict[str, Template] | None, Template]], 
                 continue
             before = inside[source]
             if pairs is not None:
+                # An arg that passes on what has the name already is no new meaning, unless the step before had one of
+                # its own to pass on.
                 new = {key for key, value in pairs.items() if key in before or not _passes_on(key, value)}
             else:
                 passed = isinstance(whole, Native) and static_path(whole.expr) == ("args",)

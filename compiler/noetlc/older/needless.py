@@ -26,6 +26,8 @@ def without_done(arc: Arc, done: str) -> Arc:
     asked = equal(path("event", "name"), done)
     parts = list(conjuncts(arc.when.expr))
     left = [part for part in parts if part != asked]
+    # An arc that asks about the end of a step is asked on failures as well. Without `step.done` in its guard, such an
+    # arc would take them.
     if len(left) == len(parts) or any(map(_reads_end, left)):
         return arc
     return arc._replace(when=guard(both(*left), arc.when.span) if left else None)
@@ -82,6 +84,7 @@ def straight(step: Step) -> Step:
 def _going_on(task: Task, behind: str) -> Task:
     """The task that goes on to the one `behind` it, "" for the last, by going on."""
     rules = tuple(_continuing(rule, behind) for rule in task.rules)
+    # These two rules are what holds without a policy: go on after a success, fail after an error.
     if len(rules) == 2 and _goes_on(rules[0]) and _fails(rules[1]):
         rules = ()
     return task if rules == task.rules else task._replace(rules=rules)
