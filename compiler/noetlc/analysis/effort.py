@@ -49,6 +49,7 @@ class Effort:
 
     def part(self, share: float, states: int = LIMIT) -> "Effort":
         """An account with a share of what is left, for searches of so many states."""
+        # Whole units, so that a share is rounded the same everywhere.
         work = None if self._left is None else int(share * self._left)
         return Effort(self.budget._replace(work=work, states=min(states, self.budget.states)), self)
 
@@ -57,6 +58,8 @@ class Effort:
         most = min(most, self.budget.states)
         if self._left is None:
             return most
+        # Also an empty account pays for a few states: most questions are about nets that have no more, and would be
+        # `unknown` only because others were asked before.
         return min(most, max(FEWEST, int(self._left / _of_one(net, cost))))
 
     def spend(self, net: Petri, states: int, cost: tuple[float, float] = PLAIN) -> None:
@@ -66,6 +69,8 @@ class Effort:
     def pay(self, work: float) -> None:
         """Note some work."""
         account: Effort | None = self
+        # A part is not set aside: it charges its whole, so that all parts together cannot cost more than the report
+        # may.
         while account is not None:
             if account._left is not None:
                 account._left = max(0.0, account._left - work)

@@ -97,6 +97,8 @@ class _Work:
         self._dirty: dict[int, None] = {}
         self._grown: set[int] = set()  # wide macros of this round
         initial = {place: tokens for place, tokens in enumerate(net.initial) if tokens}
+        # The initial marking is made by a transition of its own. So a marked place has a maker like any other one,
+        # and no rule needs an exception for places that are marked at the start.
         self._add(_Macro({self._start: 1}, initial, Nothing()))
         for number, (inputs, outputs) in enumerate(zip(net.inputs, net.outputs, strict=True)):
             self._add(_Macro(dict(inputs), dict(outputs), Leaf(number)))
@@ -111,6 +113,8 @@ class _Work:
 
     def _settle(self) -> None:
         while self._dirty:  # in rounds, so that branches shrink before a wide fork is joined to each of them
+            # The order of places decides which of several reductions is done. It is that of the plan, so that the net
+            # that is left, and the run that is told from it, are the same on every machine.
             batch, self._dirty = sorted(self._dirty, reverse=True), {}
             self._grown.clear()
             for place in batch:
@@ -121,6 +125,8 @@ class _Work:
 
     def _drop_dead(self, place: int) -> bool:
         """Remove a place that nothing puts into, with all that takes from it."""
+        # Without a maker the place stays empty, also at the start, and all that takes from it is dead. A kept place
+        # is one that somebody asks about by number.
         if self._makers[place] or place in self._kept:
             return False
         for number in list(self._takers[place]):
@@ -138,18 +144,27 @@ class _Work:
                 self._agglomerate_all(maker)
                 return True
             if maker in self._grown or taker in self._grown:
+                # The place comes again in the next round, when the branches behind it have become small.
                 self._dirty[place] = None
                 return True
+        # Each maker is joined with each taker, so that many of both make more transitions than there were.
         if len(takers) * len(makers) > max(MAX_PRODUCT, len(takers) + len(makers)):
             return False
         after = [self._macros[number] for number in takers]
         before = [self._macros[number] for number in makers]
         if len(before) * len(after) > 1 and _grows(before, after):
             return False
+        # A taker that needs another token may have to wait for ever. Joined with its maker, it would take the marking
+        # along in which a token lies in the place and nothing can happen, and a plan that gets stuck would be proved
+        # sound.
         if any(macro.inputs != {place: 1} or place in macro.outputs for macro in after):
             return False
+        # Where bounds are asked, tokens that pile up in this place must show somewhere else: a taker that puts
+        # nothing down would make them vanish, and an unbounded place would be proved bounded.
         if place not in self._passing and any(self._passing.issuperset(macro.outputs) for macro in after):
             return False
+        # Of two tokens one may go to one taker and the other to another one. The joined transition lets all of them
+        # go the same way, which would lose those runs.
         if len(after) > 1 and any(macro.outputs[place] > 1 for macro in before):
             return False
         for number in [*takers, *makers]:
@@ -191,6 +206,8 @@ class _Work:
         """Remove transitions that change nothing beside another one with the same inputs."""
         for number in list(self._takers[place]):
             macro = self._macros[number]
+            # A transition that changes nothing is dropped only beside one with the same inputs. Alone it keeps its
+            # marking from being dead: without it a cycle that has no exit would be told as an end.
             if macro.inputs != macro.outputs or not self._told.isdisjoint(macro.inputs):
                 continue
             for other in self._takers[place]:
@@ -204,6 +221,8 @@ class _Work:
     def _drop_implicit(self) -> bool:
         """Remove places that others imply: they always have the tokens of those, and are asked for no more."""
         found: dict[object, int] = {}
+        # Twins go first and together: a wide fork leaves hundreds of them, and each removal by itself enters all
+        # transitions around it anew.
         removed = self._drop_twins()
         for place in range(self._start):
             if self._gone[place] or place in self._kept:
@@ -214,6 +233,8 @@ class _Work:
                 removed = True
                 self._forget(place)
                 if other == place:
+                    # The place is implied by others and gone. A later place with equal arcs must not be dropped in
+                    # its favour, or both would be missing.
                     del found[key]
         return removed
 
@@ -238,6 +259,7 @@ class _Work:
     def _is_implied(self, place: int) -> bool:
         """Whether a few other places change together as it does, so that its tokens are theirs and a fixed number."""
         takers = [self._macros[number] for number in self._takers[place]]
+        # A transition with no other input is held back by this place alone, so that no other place can stand for it.
         if not takers or any(len(macro.inputs) == 1 for macro in takers):
             return False
         tries = MAX_TRIES
@@ -252,6 +274,8 @@ class _Work:
             if len(chosen) == MAX_IMPLYING:
                 continue
             sides = {number: self._macros[number].side(makes=count > 0) for number, count in rest.items()}
+            # The transition with the fewest places that may explain it comes first: wrong guesses end soonest there.
+            # The number decides between equals, so that every machine tries the same ones.
             number = min(sides, key=lambda each: (len(sides[each]), each))
             for other in sorted(sides[number], reverse=True)[:MAX_TRIES]:
                 if other != place and other not in chosen and other != self._start:
@@ -267,16 +291,23 @@ class _Work:
         for number in {**self._takers[place], **self._makers[place]}:
             inputs, outputs, _ = self._macros[number]
             change = outputs.get(place, 0) - inputs.get(place, 0)
+            # What the start makes is no change of a run. It is compared in `_covers`, as the fixed number that the
+            # place has more.
             if change and self._start not in inputs:
                 found[number] = change
         return found
 
     def _covers(self, place: int, others: tuple[int, ...]) -> bool:
         """Whether the place always has what the others have and a fixed number more, and nothing asks it for more."""
+        # Tokens may pile up in a passing place without being asked about. A place that is asked about must not be
+        # left to it.
         if place not in self._passing and not self._passing.isdisjoint(others):
             return False
+        # There may be several starts, once the first one was joined with what may fire at once. The place is implied
+        # only where it has the same number more after each of them.
         first = [self._macros[number].outputs for number in self._takers[self._start]]
         spare = {outputs.get(place, 0) - sum(outputs.get(each, 0) for each in others) for outputs in first}
+        # With fewer tokens than the others have, the place is the one that holds its takers back.
         if len(spare) != 1 or min(spare) < 0:
             return False
         [more] = spare
@@ -296,6 +327,8 @@ class _Work:
 
     def _add(self, macro: _Macro) -> None:
         shape = (frozenset(macro.inputs.items()), frozenset(macro.outputs.items()))
+        # Two transitions with equal arcs differ in nothing that is asked about markings. The first one stays, and
+        # remembers the other as an equal, so that both count as alive.
         twin = self._shapes.get(shape)
         if twin is not None:
             old = self._macros[twin]
@@ -311,6 +344,7 @@ class _Work:
         for place in macro.outputs:
             self._makers[place][number] = None
             self._dirty[place] = None
+        # The start is the one place that is never joined away, since it is the initial marking.
         self._dirty.pop(self._start, None)
         if len(macro.inputs) + len(macro.outputs) > WIDE:
             self._grown.add(number)
@@ -329,6 +363,8 @@ class _Work:
 
     def _built(self) -> Reduced:
         used = {place for macro in self._macros.values() for side in macro[:2] for place in side}
+        # A kept place stays also where no arc is left at it: whoever asks about it has to find that it is never
+        # marked.
         used |= self._kept - {self._start}
         places = [self._start, *sorted(used - {self._start})]
         number = {place: index for index, place in enumerate(places)}
@@ -346,6 +382,8 @@ class _Work:
     def _all_dead(self) -> frozenset[int]:
         from noetlc.analysis.origin import covered
 
+        # Agglomeration copies a transition into several macros. The transition is dead only when none of them is
+        # left.
         return frozenset(covered(self._dead) - covered([macro.origin for macro in self._macros.values()]))
 
 

@@ -43,17 +43,23 @@ def siphons_of(net: Petri, limit: int = SETS) -> Siphons:
     takers, makers = consumers_of(net), producers_of(net)
     inputs = [tuple(place for place, _ in arcs) for arcs in net.inputs]
     outputs = [frozenset(place for place, _ in arcs) for arcs in net.outputs]
+    # A place that nobody takes from keeps nobody waiting when it is empty, so that no dead marking is due to it.
     waiting = deque(frozenset({place}) for place in range(len(net.places)) if takers[place])
     seen = set(waiting)
     looked = 0
     while waiting:  # small sets first
         places = waiting.popleft()
         looked += 1
+        # The number of siphons may be exponential. The limit counts sets and not time, and leads to no verdict.
         if looked > limit:
             return Siphons(Found.OPEN, frozenset())
+        # A marked trap inside keeps the set from ever being empty, and every larger set with it.
         if any(net.initial[place] for place in _trap(places, takers, outputs)):
             continue  # so has whatever is larger
         refills = next(
+            # Who refills the set without taking from it keeps it from being a siphon. One of its inputs must belong
+            # to any siphon around, so that one of these sets at least is on the way to each. Sorted, for the same
+            # answer everywhere.
             (t for place in sorted(places) for t in makers[place] if places.isdisjoint(inputs[t])),
             None,
         )
@@ -71,6 +77,8 @@ def _trap(places: frozenset[int], takers: list[list[int]], outputs: list[frozens
     """The largest trap inside."""
     left = set(places)
     while True:
+        # A taker that puts nothing back can empty the place's tokens out of the set. Taking such places out leaves
+        # the largest trap, which is unique, because unions of traps are traps.
         leaking = [place for place in left if any(left.isdisjoint(outputs[taker]) for taker in takers[place])]
         if not leaking:
             return frozenset(left)
@@ -90,16 +98,21 @@ class Theory(NamedTuple):
 def theory_of(net: Petri, limit: int = SETS) -> Theory:
     """The verdicts that the class of a net and its siphons prove."""
     shape = structure_of(net)
+    # A transition without inputs could fire for ever also where no arcs lead round.
     if shape.acyclic and net.transitions and all(net.inputs):
         return Theory(False, False, "the arcs lead round nowhere, so that every run ends")
+    # With weights a marked trap may hold one token where two are asked for, so that the theorems do not hold.
     if not shape.ordinary or not net.transitions:
         return Theory(None, None, "")
     siphons = siphons_of(net, limit)
     if siphons.found is Found.MARKED:
+        # In other classes no dead marking is all that follows (Commoner 1972): part of the net may still stop for
+        # ever.
         if shape.extended_free_choice or shape.asymmetric_choice:
             kind = "free choice" if shape.extended_free_choice else "asymmetric choice"
             return Theory(True, True, f"{kind}, and {Found.MARKED.value}")
         return Theory(True, None, Found.MARKED.value)
+    # The reverse is a theorem for free choice alone (Hack 1972). Elsewhere a bare siphon may never become empty.
     if siphons.found is Found.BARE and shape.extended_free_choice:
         names = ", ".join(net.places[place] for place in sorted(siphons.bare))
         return Theory(None, False, f"free choice, and the siphon {names} has no marked trap")
@@ -113,9 +126,12 @@ def is_proved_sound(net: Petri, limit: int = SETS) -> bool:
     """
     start = [place for place, tokens in enumerate(net.initial) if tokens]
     ends = [number for number, arcs in enumerate(net.outputs) if not arcs]
+    # The theorem is about workflow nets: one place at the start with one token in it, and an end.
     if len(start) != 1 or net.initial[start[0]] != 1 or not ends:
         return False
     closed = net._replace(outputs=_closed(net.outputs, start[0]))
+    # Live says that an end can always be reached and that every transition can fire; safe says that nothing is left
+    # when it is, since the next run would put a second token where it lies.
     return theory_of(closed, limit).live is True and concurrency_of(closed).is_safe
 
 

@@ -35,6 +35,8 @@ class Skeleton(NamedTuple):
         """
         idle: set[int] = set()
         held: set[int] = set()
+        # Skeletons that were folded, or know of guards, have more places behind those of the plan. These remember
+        # something and hold no token of control.
         for number, (place, tokens) in enumerate(zip(self.plan.net.places, marking, strict=False)):
             if tokens and number not in self.doomed:
                 if place.kind is PlaceClass.CONTROL and place.role != "warm":  # never alone
@@ -56,6 +58,8 @@ class Skeleton(NamedTuple):
 
         The end of an inclusive chain is one: in a cycle its tokens could pile up, were `some` not fired at once.
         """
+        # A transition that needs a second token, or an event, may leave its token lying between two turns of the
+        # engine. All other places are empty again before anybody can look.
         lasting: set[int] = set()
         for transition in self.plan.net.transitions:
             if transition.trigger is not Trigger.NOW or len(transition.inputs) > 1:
@@ -78,6 +82,8 @@ def success_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     skeleton = _skeleton(plan, [each for each in range(len(plan.net.transitions)) if each not in left_out], size)
     open_ = {arc.place for number in skeleton.origin for arc in plan.net.transitions[number].inputs}
     shut = {arc.place for number in left_out for arc in plan.net.transitions[number].inputs}
+    # A marking in which such a transition could fire looks dead without it. It is one from which a run fails by
+    # itself, which proves nothing about runs that succeed.
     hopeless = [(each, _arcs(plan.net.transitions[each].inputs, size)) for each in left_out if _is_forced(plan, each)]
     return skeleton._replace(doomed=frozenset(shut - open_), hopeless=tuple(sorted(hopeless)))
 
@@ -95,6 +101,8 @@ def unhandled(net: Net) -> frozenset[int]:
             takers[arc.place].append(number)
         for arc in transition.outputs:
             makers[arc.place].append(number)
+    # A retry gives a failed task another chance, but after the last attempt only the failure is left. Were it a way
+    # out, no failure would be unhandled, and whatever lies behind one would be judged as a success.
     counted = frozenset(number for number, each in enumerate(net.transitions) if each.role in AGAIN)
     open_ = [sum(number not in counted for number in each) for each in takers]
     waiting = [number for number, each in enumerate(net.transitions) if _ends_in_failure(each)]
@@ -102,6 +110,7 @@ def unhandled(net: Net) -> frozenset[int]:
     while waiting:
         number = waiting.pop()
         for arc in net.transitions[number].inputs if number not in counted else ():
+            # A place of which every way out ends in a failure dooms those that put into it, and so on backwards.
             open_[arc.place] -= 1
             if not open_[arc.place]:
                 again = [taker for taker in takers[arc.place] if taker in counted]
@@ -124,6 +133,8 @@ def impossible(plan: Plan) -> frozenset[int]:
     for number, t in enumerate(plan.net.transitions):
         expr = guards.get((t.arc, _chain(t))) if t.role in ("take", "pass") else None
         certain = None if expr is None else truth(expr, _facts(plan, t))
+        # Only a guard that is decided without any data is used here. What depends on data is left to the second pass
+        # (`knowledge`), so that this one proves for all data.
         decided = certain is not None and certain is (t.role == "pass")
         if decided or (t.task >= 0 and t.outcome and _never_chosen(plan, t)):
             found.add(number)
@@ -143,6 +154,7 @@ def _never_chosen(plan: Plan, t: Transition) -> bool:
         template = plan.templates[rule.when] if rule.when >= 0 else None
         asked = truth(template.expr, facts) if isinstance(template, Native) else None
         certain = True if rule.when < 0 else asked
+        # A guard that may be true is enough for the directive to be possible.
         if rule.directive == directive and certain is not False:
             return False
         if certain is True and rule.directive != "retry":  # one that is used up leaves it to those behind
@@ -175,6 +187,8 @@ def _ends_in_failure(transition: Transition) -> bool:
 def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
     """The skeleton of some transitions, less those that no data let fire."""
     net, initial = plan.net, [0] * len(plan.net.places)
+    # Lowering makes transitions for guards that are constants and for outcomes that no rule gives. With them the net
+    # has runs that no data allow, and each would be told as a fault of the playbook.
     shut = impossible(plan)
     kept = [number for number in wanted if number not in shut] if shut else wanted
     for place, tokens in net.initial:

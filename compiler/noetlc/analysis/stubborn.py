@@ -58,8 +58,11 @@ class Search:
         while self._search.outgrown:
             for place in self._search.outgrown:
                 self._bits[place] *= 2
+            # A place with so many tokens is most likely unbounded. The search stays unfinished, which every caller
+            # reads as `unknown`.
             if max(self._bits) > MAX_BITS:
                 return
+            # States are integers with fields of the old size, so that none of them can be taken over.
             self._search = _Search(packing_of(self._net, self._bits))
             self._search.run(limit)
 
@@ -95,8 +98,13 @@ class _Search:
         self._rivals = [0] * len(net.transitions)
         for number, arcs in enumerate(net.inputs):
             for place, _ in arcs:
+                # Who shares an input may take the token away. An enabled transition of a stubborn set comes with all
+                # of these, whether they are enabled or not, so that nothing outside of the set can disable it (the
+                # strong form of Valmari 1990).
                 self._rivals[number] |= takers[place]
         self._asks = [
+            # For a disabled transition the makers of any one lacking place will do. That with the fewest of them
+            # makes the smallest set.
             sorted([(code.shift[p], (1 << code.bits[p]) - 1, weight, makers[p]) for p, weight in arcs], key=_fewest)
             for arcs in net.inputs
         ]
@@ -112,6 +120,8 @@ class _Search:
     def run(self, limit: int) -> None:
         """Grow until nothing is ignored, or a limit is hit."""
         while self._grow(limit):
+            # A stubborn set may go round a circle for ever and never fire what is enabled beside it. Dead markings
+            # are found all the same, but the circle would be told as one without an exit.
             ignoring = self._ignoring()
             if not ignoring:
                 self.finished = True
@@ -119,15 +129,20 @@ class _Search:
             for state in ignoring:
                 for transition in bits_of(self._able[state]):
                     self._fire(state, transition)
+        # With the limit hit, states that were not looked at have no successors yet. What seems to be a circle that
+        # nothing leads out of may have a way out there, so that no circle is told.
         self._circles = []
 
     def terminals(self) -> Terminals:
         """The terminal components that were found."""
+        # Only transitions that are enabled in the net were fired. A dead state is one of the net also where the
+        # search was cut off; that there are no others is known only when it is finished.
         dead = tuple(state for state, able in enumerate(self._able) if not able)
         return Terminals(self.graph._replace(complete=self.finished), dead, tuple(self._circles), self.finished)
 
     def dive(self, firings: int) -> None:
         """Look for dead markings, with at most so many firings."""
+        # Two dives see both extremes of a fork: the first choice everywhere, and the last one everywhere.
         for last in (False, True):
             way = [0]
             firings -= self._down(way, last, firings // 2)
@@ -150,6 +165,7 @@ class _Search:
             choices = self._choices(state)
             for choice in reversed(choices) if last else choices:
                 after = self._fire(state, choice)
+                # A dive that goes round would spend all its firings in one circle.
                 if after >= 0 and after not in met:
                     break
             else:
@@ -177,6 +193,7 @@ class _Search:
         """The state after a firing, -1 where a field is too small for it."""
         graph, code = self.graph, self._code
         row = graph.enabled[state]
+        # Dives and the search share one graph. An edge that a dive has made is not made a second time.
         if transition in row:
             return graph.targets[state][row.index(transition)]
         after = graph.markings[state] + code.delta[transition]
@@ -190,6 +207,8 @@ class _Search:
             graph.parents.append(state)
             graph.enabled.append([])
             graph.targets.append([])
+            # Only transitions with an input that changed are asked again, so that a firing costs what is around it
+            # and not the whole net.
             able = self._able[state] & ~self._touching[transition]
             need, want = code.need, code.want
             for each in code.touching[transition]:
@@ -202,9 +221,12 @@ class _Search:
 
     def _stubborn(self, marking: int, able: int) -> int:
         """The enabled transitions of the smallest stubborn set that was found."""
+        # With one enabled transition, or none, there is nothing to choose.
         if not able & (able - 1):
             return able
         best, size = able, able.bit_count()
+        # The smallest set is hard to find and not needed, since every stubborn set is right. The lowest numbers are
+        # tried, and the first of equal sets stays: the graph is the same on every machine.
         for seed in [1 << each for each, _ in zip(bits_of(able), range(SEEDS), strict=False)]:
             chosen = self._closed(marking, seed, able, size)
             count = chosen.bit_count()
@@ -225,6 +247,7 @@ class _Search:
             if able & here:
                 fresh = rivals[number] & ~seen
                 seen |= fresh
+                # A set of everything enabled is always stubborn, so that giving up here loses nothing but time.
                 if (seen & able).bit_count() >= most:
                     return able
             else:
@@ -242,6 +265,8 @@ class _Search:
         """A marking in each terminal component that leaves something enabled unfired; notes the true circles."""
         found: list[int] = []
         self._circles = []
+        # Terminal components are enough: from every other one a terminal one is reached, and what stays enabled on
+        # the way is fired there at the latest.
         for members in terminal_components(self.graph.targets):
             fired = 0
             for state in members:
@@ -250,6 +275,7 @@ class _Search:
             ignoring = [state for state in members if self._able[state] & ~fired]
             if ignoring:
                 found.append(ignoring[0])
+            # A component in which nothing fires is one dead state.
             elif fired:
                 self._circles.append(tuple(sorted(members)))
         return found

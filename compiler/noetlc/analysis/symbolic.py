@@ -99,6 +99,8 @@ class _Space:
         )
         history: list[tuple[int, BDDFunction]] = []
         space = self._forward(first, history)
+        # One bit cannot hold a second token, so that behind a firing that makes one the space is wrong. That firing
+        # itself starts in a marking that is right: to look for it afterwards is enough, and costs no round.
         if any((space & rule.asked & rule.second).satisfiable() for rule in self._rules):
             return Stopped(UNSAFE)
         able = [space & rule.asked for rule in self._rules]
@@ -128,6 +130,7 @@ class _Space:
             asked = self._manager.false()  # it never fires
         if any(weight > 1 for _, weight in self._net.outputs[number]):
             second = self._manager.true()
+        # A place that is taken from and put into keeps its one token, and cannot get a second one by that.
         for place in makes - takes:
             second = second | self._is[place]
         return _Rule(
@@ -152,6 +155,8 @@ class _Space:
             before = states
             for number in self._turn:
                 more = states | self._after(number, states)
+                # Diagrams that found something are kept, not the edges: a run is worked out backwards from them when
+                # there is one to tell.
                 if history is not None and more != states:
                     history.append((number, states))
                 states = more
@@ -177,8 +182,11 @@ class _Space:
 
     def _run(self, goal: "BDDFunction", history: "Sequence[tuple[int, BDDFunction]]") -> tuple[int, ...]:
         """A run to one marking of the goal: back through what was known when each transition found something new."""
+        # Bits that are open are chosen as not set. The choice is fixed, so that the same run is told everywhere.
         here, found = goal.pick_cube_dd_set(self._all(self._not)), list[int]()
         for number, known in reversed(history):
+            # The marking was not known before that transition fired, so that it was the one that made it. Where it
+            # was known, the transition is not needed.
             if not (here & known).satisfiable():
                 here = (self._before(number, here) & known).pick_cube_dd_set(self._all(self._not))
                 found.append(number)
@@ -189,6 +197,8 @@ class _Space:
         left, here, reached = space, first, space
         for _ in range(MAX_COMPONENTS):
             leading = self._backward(here, space)
+            # What is reached from here and does not lead back lies outside of this component, so that it is no
+            # terminal one. Each such step goes strictly forward, and ends in one that is.
             further = reached & ~leading
             if further.satisfiable():  # not yet in a component that nothing leads out of
                 here = further.pick_cube_dd_set(self._all(self._not))
@@ -196,6 +206,7 @@ class _Space:
                 continue
             if not all((reached & states).satisfiable() for states in able):
                 return False
+            # All that leads here is settled. A marking that is left leads to another terminal component.
             left = left & ~leading
             if not left.satisfiable():
                 return True
@@ -257,8 +268,10 @@ def order_of(net: Petri) -> list[int]:
             else at[place]
             for place in order
         }
+        # Places that are pulled alike keep their order, so that the diagrams have the same size on every machine.
         order = sorted(order, key=lambda place: (pull[place], at[place]))
         spread = _spread(groups, weight, order)
+        # The method may swing between two orders for ever; it is stopped when nothing is gained.
         if spread >= least:
             break
         best, least = order, spread
@@ -298,6 +311,8 @@ def _turn_of(net: Petri) -> list[int]:
     while True:
         able = [number for number in asleep if all(place in marked for place, _ in net.inputs[number])]
         if not able:
+            # What is asleep cannot fire by the marked places alone. It is asked all the same, at the end, because
+            # this is an order and no proof.
             return [*found, *asleep]
         found.update(dict.fromkeys(able))
         marked.update(place for number in able for place, _ in net.outputs[number])
