@@ -1,12 +1,15 @@
 """python: what code sees, what it gives, and that nothing of it outlives its time (LANGUAGE §7)."""
 
 import asyncio
+import gc
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from base64 import b64encode
 from pathlib import Path
 
@@ -247,6 +250,11 @@ def test_one_run_leaves_nothing_to_the_next(env: FakeEnv) -> None:
     assert ran(env, code).result == [False, False, False, os.path.realpath(env.root())]
 
 
+HOUR = time.localtime(0).tm_hour
+LIMITS = "resource.getrlimit(resource.RLIMIT_NOFILE)"
+LIMITED = f"import resource\nlimits = {LIMITS}\nresource.setrlimit(resource.RLIMIT_NOFILE, ("
+
+
 @pytest.mark.parametrize(
     ("code", "seen", "fresh"),
     [
@@ -266,13 +274,35 @@ def test_one_run_leaves_nothing_to_the_next(env: FakeEnv) -> None:
         ("import gc; gc.disable()", "__import__('gc').isenabled()", True),
         ("import signal; signal.signal(signal.SIGUSR1, signal.SIG_IGN)", "int(__import__('signal').getsignal(10))", 0),
         ("import signal; signal.alarm(50)", "__import__('signal').alarm(0)", 0),
+        ("import os, time\nos.environ['TZ'] = 'XYZ-9'\ntime.tzset()", "time.localtime(0).tm_hour", HOUR),
+        ("import os, time\nos.environ['TZ'] = 'XYZ-9'\ntime.strftime('%H')", "time.localtime(0).tm_hour", HOUR),
+        ("import sys; sys.set_int_max_str_digits(0)", "__import__('sys').get_int_max_str_digits()", 4300),
+        ("import sys, io; sys.stdin = io.StringIO('kept')", "__import__('sys').stdin.fileno()", 0),
+        ("import sys; sys.stdout.reconfigure(encoding='latin-1')", "__import__('sys').stdout.encoding", "utf-8"),
+        (
+            "import os; os.dup2(os.open('/dev/null', os.O_WRONLY), 1)",
+            "os.path.samestat(os.stat('/dev/null'), os.fstat(1))",
+            False,
+        ),
+        ("import gc; gc.set_threshold(7)", "__import__('gc').get_threshold()[0]", gc.get_threshold()[0]),
+        ("import gc; gc.callbacks.append(print)", "__import__('gc').callbacks", []),
+        ("import signal; signal.pthread_sigmask(0, [10])", "[*map(int, signal.pthread_sigmask(0, []))]", []),
+        ("import os; os.nice(2)", "os.nice(0)", os.nice(0)),
+        (f"{LIMITED}50, limits[1]))", f"{LIMITS}[0]", resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+        (f"{LIMITED}100, 100))", f"{LIMITS}[1]", resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
+        ("import os; kept = [os.open('/dev/null', 0) for _ in range(200)]", "len(os.listdir('/dev/fd')) > 100", False),
+        (
+            "import _thread, time; _thread.start_new_thread(time.sleep, (60,)); time.sleep(0.05)",
+            "__import__('_thread')._count()",
+            0,
+        ),
     ],
 )
 def test_what_a_run_changed_of_the_interpreter_is_gone(env: FakeEnv, code: str, seen: str, fresh: Json) -> None:
     ran(env, "import json, decimal, signal")  # what the interpreter that runs both has loaded
     changing = ran(env, f"{code}\nresult = 1")
     assert changing.result == 1, "what it changed takes nothing from its own outcome"
-    assert ran(env, f"result = {seen}").result == fresh
+    assert ran(env, f"import os, time, signal, resource\nresult = {seen}").result == fresh
 
 
 def test_a_mask_of_files_is_gone_with_its_run(env: FakeEnv, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ start: nothing here imports what a plain run does not need.
 import builtins
 import os
 import sys
+import time
 from contextlib import suppress
 from contextvars import copy_context
 from types import TracebackType
@@ -14,7 +15,7 @@ from types import TracebackType
 from noetl.tools.python.frames import HEADER, READY, frame_of, message_of
 from noetl.tools.python.program import BODY, FILE, compiled
 from noetl.tools.python.scope import readable
-from noetl.tools.python.traces import Traces, roll_dice
+from noetl.tools.python.traces import Traces, are_files_left, are_threads_left, roll_dice
 from noetl.tools.python.values import Unfit, plain
 from noetl_ir.expr import Json
 from noetl_ir.registry import distribution_of, is_module, modules_of
@@ -25,8 +26,8 @@ _MISSING = object()
 def main(channel: int) -> None:
     """Serve requests until the worker is gone."""
     os.set_inheritable(channel, False)
-    streams = (sys.stdout, sys.stderr)
-    for stream in streams:
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    for stream in streams[1:]:
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     sys.argv = ["playbook"]
     _write(channel, READY)
@@ -36,7 +37,7 @@ def main(channel: int) -> None:
             break
         request = message_of(data)
         answer = _answer(request)
-        sys.stdout, sys.stderr = streams
+        sys.stdin, sys.stdout, sys.stderr = streams
         _flush()
         _write(channel, _frame(answer, int(str(request["max_result_bytes"]))))
 
@@ -69,6 +70,8 @@ def _answer(request: dict[str, Json]) -> dict[str, Json]:
         answer["spent"] = True
     os.environ.clear()
     os.environ.update(environ)
+    if hasattr(time, "tzset"):
+        time.tzset()  # the C library keeps the zone that it read last
     sys.path[:] = path
     return answer
 
@@ -229,9 +232,8 @@ def _line(trace: TracebackType | None) -> tuple[int | None, bool]:
 
 
 def _left_something() -> bool:
-    """Whether the code left threads or children that go on without it."""
-    threading = sys.modules.get("threading")
-    if threading is not None and threading.active_count() > 1:
+    """Whether the code left threads or children that go on without it, or too many open files."""
+    if are_threads_left() or are_files_left():
         return True
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:

@@ -5,14 +5,24 @@ libraries change by being imported (filters of warnings, finders of modules, hoo
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` makes enums of it, at each start
+import _thread
 import builtins
 import gc
 import os
 import sys
+from contextlib import suppress
+
+try:
+    import resource
+except ImportError:  # not on this system
+    resource = None  # type: ignore[assignment]
 
 _RANDOM = ("random", "numpy.random")
 _NAMES = vars(builtins)
 _SIGNALS = tuple(sorted(_signal.valid_signals()))
+_STREAMS = (sys.stdin, sys.stdout, sys.stderr)
+_MOST_FILES = 128
+"""How many files may be open: what code leaves open is not ours to close, and must not fill the table for the next."""
 
 
 class Traces:
@@ -58,9 +68,54 @@ def _settings() -> tuple[object, ...]:
     locale = sys.modules.get("_locale")
     timers = [_signal.getitimer(which)[0] > 0 for which in (_signal.ITIMER_REAL, _signal.ITIMER_VIRTUAL)]
     return (
-        mask, sys.getrecursionlimit(), sys.getswitchinterval(), tuple(sys.argv), gc.isenabled(), timers,
-        locale and locale.setlocale(locale.LC_ALL, None),
+        mask, sys.getrecursionlimit(), sys.getswitchinterval(), sys.get_int_max_str_digits(), tuple(sys.argv),
+        getattr(sys, "tracebacklimit", None), gc.isenabled(), gc.get_threshold(), gc.get_debug(), [*gc.callbacks],
+        timers, locale and locale.setlocale(locale.LC_ALL, None), _of_the_process(), _of_the_streams(),
     )  # fmt: skip
+
+
+def _of_the_process() -> tuple[object, ...]:
+    """What the system keeps of this process: who it is, blocked signals, its share of the machine, its limits."""
+    limits: list[object] = []
+    if resource is not None:
+        limits = [resource.getrlimit(getattr(resource, name)) for name in _LIMITS]
+        limits.append(resource.getrlimit(resource.RLIMIT_AS)[1])  # the limit of now is that of the task
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+    return os.geteuid(), os.getegid(), os.getpriority(os.PRIO_PROCESS, 0), cores, blocked, limits
+
+
+_LIMITS = () if resource is None else tuple(
+    name for name in dir(resource) if name.startswith("RLIMIT_") and name != "RLIMIT_AS"
+)  # fmt: skip
+
+
+def _of_the_streams() -> list[object]:
+    """What the standard streams are, and how text goes through them. None for one that is closed."""
+    found: list[object] = []
+    for number, stream in enumerate(_STREAMS):
+        seen: object = None
+        with suppress(OSError, ValueError):
+            file = os.fstat(number)
+            seen = (
+                file.st_dev, file.st_ino, stream.closed, stream.encoding, stream.errors,
+                stream.line_buffering, getattr(stream, "write_through", None),
+            )  # fmt: skip
+        found.append(seen)
+    return found
+
+
+def are_threads_left() -> bool:
+    """Whether a thread still runs beside this one, however it was started."""
+    threading = sys.modules.get("threading")
+    return _thread._count() > 0 or (threading is not None and threading.active_count() > 1)
+
+
+def are_files_left() -> bool:
+    """Whether more files are open than a subprocess may keep."""
+    with suppress(OSError):
+        return len(os.listdir("/dev/fd")) > _MOST_FILES
+    return False
 
 
 def roll_dice() -> None:
