@@ -3,8 +3,8 @@
 A connection is used again by requests without effects only, of the same task in the same execution, to the same
 origin, with the same trust in certificates and the same headers that say who asks; nobody else's request ever goes
 over it. It is kept for `KEPT` seconds, and at most until its loop ends. The server may close one at the moment in
-which it is used again: such a request is sent once more, over a new connection. Cookies belong to a call and are not
-kept.
+which it is used again: such a request is sent once more, over a new connection. One over which the server said more
+than it was asked is closed. Cookies belong to a call and are not kept.
 
 Through a proxy that the environment names (`HTTP_PROXY` and the like, under no fence) each request has a connection
 of its own.
@@ -19,6 +19,7 @@ from ssl import SSLContext
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary
 
+import httpcore
 import httpx
 
 from noetl.egress import address_of
@@ -77,6 +78,7 @@ class Transport(httpx.AsyncBaseTransport):
         if kept is None or request.method not in _WITHOUT_EFFECTS or origin_of(request.url) != self._first:
             return await self._fresh().handle_async_request(sent)
         try:
+            await kept.close_unasked()
             response = await kept.transport.handle_async_request(sent)
         except _BROKE_BEFORE_AN_ANSWER:
             if not kept.answered:
@@ -124,6 +126,18 @@ class Kept:
         self.answered = False
         self.calls = 0
         self.used = 0.0
+
+    async def close_unasked(self) -> None:
+        """Close connections over which more came than was asked for: the next request would take it for its answer.
+
+        httpcore looks whether something waits in the socket, and not at what it has read already.
+        """
+        pool = self.transport._pool
+        for connection in pool.connections if isinstance(pool, httpcore.AsyncConnectionPool) else ():
+            inner = getattr(connection, "_connection", None)
+            state = getattr(inner, "_h11_state", None)
+            if connection.is_idle() and (state is None or state.trailing_data[0]):
+                await connection.aclose()
 
 
 class _Loop:

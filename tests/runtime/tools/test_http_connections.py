@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import NamedTuple
@@ -229,3 +229,32 @@ def test_a_proxy_of_the_environment_is_used(env: FakeEnv, url: str, monkeypatch:
         assert failed(sent(env, get("http://nowhere.invalid", "/far"))[0])["code"] == "http.connect"
     finally:
         connections.is_proxied.cache_clear()
+
+
+def test_an_answer_that_nobody_asked_for_is_nobody_s_answer(env: FakeEnv) -> None:
+    """It came with the answer before it: the next request would take it for its own (RFC 9112 §6.3)."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=_say_more, args=(listening,), daemon=True).start()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        outcomes = sent(env, *(get(address, f"/{number}") for number in range(4)))
+    assert [_body(outcome) for outcome in outcomes] == ["/0", "/1", "/2", "/3"]
+
+
+def _body(outcome: Outcome) -> Json:
+    assert isinstance(outcome.result, dict)
+    return outcome.result["body"]
+
+
+def _say_more(listening: socket.socket) -> None:
+    """Answer each request with its path, and right behind it with what nobody asked for."""
+    while True:
+        try:
+            connection, _ = listening.accept()
+        except OSError:
+            return
+        with connection, suppress(OSError):
+            while data := connection.recv(65536):
+                said = (data.split()[1], b"unasked")
+                connection.sendall(
+                    b"".join(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(b), b) for b in said)
+                )

@@ -75,7 +75,7 @@ def _settings() -> tuple[object, ...]:
 
 
 def _of_the_process() -> tuple[object, ...]:
-    """What the system keeps of this process: who it is, blocked signals, its share of the machine, its limits."""
+    """The settings of the process: who it is, blocked signals, its share of the machine, its limits."""
     limits: list[object] = []
     if resource is not None:
         limits = [resource.getrlimit(getattr(resource, name)) for name in _LIMITS]
@@ -91,7 +91,7 @@ _LIMITS = () if resource is None else tuple(
 
 
 def _of_the_streams() -> list[object]:
-    """What the standard streams are, and how text goes through them. None for one that is closed."""
+    """The standard streams: the file of each, and how text goes through it. None for one that is closed."""
     found: list[object] = []
     for number, stream in enumerate(_STREAMS):
         seen: object = None
