@@ -123,6 +123,7 @@ def compile_source(
 
     Rules that never find anything as bad as `at_least` are not asked: they cannot stop a compile, and lint asks them.
     """
+    # Trees hold no cycles, and the collector would walk millions of nodes for nothing.
     with uncollected():
         return _Run(catalogue, observer, at_least).documents(name, data, _Run.plan)
 
@@ -141,9 +142,12 @@ def understood(source: Source, node: Node | None, observer: Observer = QUIET) ->
     unknown: tuple[Unknown, ...] = ()
     if playbook is not None:
         assert isinstance(node, Mapping)
+        # Before names are checked: in a file with older constructs a name that nothing declares is a warning.
         r.legacy_seen = r.legacy_seen or any(change.by not in AUTHORING for change in changes)
         unknown = check_document(r, playbook, node)
     findings = [*r.findings, *(told(change) for change in changes if change.by not in AUTHORING)]
+    # Where branches of an older file end apart, the old engines' result was another: its author is told, of that file
+    # alone.
     if playbook is not None and r.legacy_seen:
         findings += forks_of(playbook)
     return Document(
@@ -197,6 +201,7 @@ class _Run:
 
     def _at_uses(self, name: str, data: bytes, each: Callable[["_Run", Source, Node], Document]) -> list[Diagnostic]:
         """The findings of a file in which each alias is a copy at its own place."""
+        # Quiet: whoever observes has been told of these stages. The children that were looked up are taken along.
         run, reading = _Run(self._catalogue, QUIET, self._at_least, self._seen), read_yaml(name, data, at_uses=True)
         look = _Run.lint if each is _Run.lint else _Run.check
         return _findings(reading, [look(run, reading.source, node) for node in reading.documents if node is not None])
@@ -205,9 +210,11 @@ class _Run:
         document = understood(source, node, self._observer)
         if (playbook := document.playbook) is None:
             return document
+        # Where a part could not be read, rules on what is missing would blame its author for what we do not see.
         partial = any(map(hides, document.diagnostics))
         rules = check_playbook(source, playbook, self._at_least, document.was, partial=partial)
         findings = [*document.diagnostics, *rules]
+        # A net of a wrong playbook proves nothing; its errors are told first.
         if not _has_errors(findings):
             findings += refusals_of(playbook)
             computed = [span for path, span in calls_of(playbook) if path is None]
@@ -220,6 +227,7 @@ class _Run:
             return document
         found = (*document.diagnostics, *check_net(source, document.playbook, document.was))
         document = document._replace(diagnostics=found)
+        # Without a folder to look in every child would be missing.
         if self._catalogue is NO_CATALOGUE or document.playbook is None:
             return document
         family, root = family_of(Member(source.name, document.playbook), self._look)
@@ -236,6 +244,7 @@ class _Run:
 
         family, root = family_of(Member(name, playbook), self._look)
         made: dict[str, Child] = {}
+        # Children first: the plan of a caller holds theirs.
         for key in family.order:
             if key != root:
                 children = embedded_in(family, key, made)[0]
@@ -255,7 +264,9 @@ class _Run:
         file = self._catalogue.find(path)
         if file is None:
             return NOT_FOUND
+        # Checked alone: its own calls are looked up by the family, which sees circles.
         compiled = _Run(NO_CATALOGUE, QUIET, Severity.ERROR).documents(*file, _Run.check)
+        # A file may hold several playbooks; the one of that path is meant, else the first.
         named = [one for one in compiled.documents if one.playbook is not None and one.playbook.path == path]
         chosen = (named or compiled.documents)[:1]
         if not chosen or chosen[0].playbook is None or compiled.count_of(Severity.ERROR):
@@ -268,6 +279,7 @@ class _Run:
 
         observer.begun(BUILD)
         plan = build_plan(member.playbook, base_name(member.file), children)
+        # Asked in every compile, not in tests alone: a plan that is not sound would run to a wrong value.
         if problems := verify(plan, assembled=True):
             raise BrokenPass(f"the plan of {plan.name!r} is not sound: {problems[0]}")
         observer.ended(BUILD, plan)
@@ -281,6 +293,7 @@ _DASH = "NL018"
 def _findings(reading: Reading, documents: Iterable[Document]) -> list[Diagnostic]:
     """The findings in the text of a file, as far as reading its documents did not settle it, and in them."""
     documents = tuple(documents)
+    # One slip, one finding: the scope that does not know the key says more than the dash alone.
     told = {found.span for one in documents for found in one.diagnostics if found.code == "NL101"}
     written = [found for found in reading.diagnostics if found.code != _DASH or found.span not in told]
     meant = {span: what for document in documents for span, what in document.meant.items()}

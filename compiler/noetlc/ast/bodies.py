@@ -89,10 +89,12 @@ def map_lists(tasks: Tasks, change: ChangeList) -> Tasks:
     """Every list of tasks changed, the innermost first. Depth is that of the document, which the reader bounds."""
 
     def inside(task: Task) -> Task:
+        # The task itself is given back, so that callers see by `is` that nothing changed.
         if not any(isinstance(extra, HasBodies) for extra in task.extras):
             return task
         return task._replace(extras=tuple(with_lists(extra, change) for extra in task.extras))
 
+    # Most lists hold no sugar, and this runs for every list in every pass.
     if not any(task.extras for task in tasks):
         return change(tasks)
     return change(tuple(inside(task) for task in tasks))
@@ -106,6 +108,7 @@ def change_lists(playbook: Playbook, change: Callable[[Step, Tasks], Tasks]) -> 
         if any(isinstance(extra, HasBodies) for extra in step.extras):
             extras = tuple(with_lists(extra, lambda listed: change(step, listed)) for extra in step.extras)
             return step._replace(tasks=tasks, extras=extras)
+        # A step that no pass touched stays the same object, by which `migrate` and later passes know it.
         same = len(tasks) == len(step.tasks) and all(new is old for new, old in zip(tasks, step.tasks, strict=True))
         return step if same else step._replace(tasks=tasks)
 
@@ -121,6 +124,7 @@ def with_lists(extra: Sugar, change: ChangeList) -> Sugar:
 
 def all_tasks(tasks: Tasks, extras: tuple[Sugar, ...] = ()) -> Iterator[Task]:
     """The tasks of a list and those in the lists inside of its sugar, or of the `extras` beside it."""
+    # Iterative, in an order that nobody relies on: callers ask whether something is among the tasks.
     waiting: list[Task] = list(tasks)
     bodies = [extra for extra in extras if isinstance(extra, HasBodies)]
     while waiting or bodies:

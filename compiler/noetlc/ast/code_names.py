@@ -31,6 +31,7 @@ def arriving_args(playbook: Playbook) -> Arriving:
             if arc.args is None:
                 continue
             keys, before = _keys(arc.args), found.get(arc.target, set())
+            # None once is None for good: one arc that computes its args may bring any name.
             found[arc.target] = None if keys is None or before is None else before | keys
     return found
 
@@ -38,6 +39,7 @@ def arriving_args(playbook: Playbook) -> Arriving:
 def code_names(playbook: Playbook, step: Step, task: Task, arriving: Arriving) -> CodeNames | None:
     """The names for the code of a task; None where its args are not known before the run."""
     arrived, own = arriving.get(step.name, set()), _keys(task.args)
+    # Without all args no name in the code can be said to be unbound.
     if arrived is None or own is None:
         return None
     args = arrived | own

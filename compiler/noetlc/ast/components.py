@@ -16,6 +16,7 @@ def components_of(targets: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         count += 1
         seen[root] = low[root] = count
         open_.append(root)
+        # The path holds its own iterators: a chain of 20,000 steps would exhaust Python's stack.
         path = [(root, iter(targets[root]))]
         while path:
             node, rest = path[-1]

@@ -37,6 +37,7 @@ def dominators_of(entry: Node, after: Mapping[Node, Sequence[Node]]) -> dict[Nod
 
 
 def _meeting(one: Node, other: Node, found: dict[Node, Node], rank: dict[Node, int]) -> Node:
+    # The two walk up the tree found so far, the deeper one first; a higher postorder number is nearer to the entry.
     while one != other:
         while rank[one] < rank[other]:
             one = found[one]

@@ -32,10 +32,12 @@ def graph_of(playbook: Playbook) -> StepGraph:
     """The graph of the playbook's arcs; an arc to a step that does not exist is left out."""
     positions: dict[str, int] = {}
     for position, step in enumerate(playbook.steps):
+        # The first of two steps of one name: the other is reported, and what leads there must lead somewhere.
         positions.setdefault(step.name, position)
     successors: list[tuple[int, ...]] = []
     sources: list[dict[int, None]] = [{} for _ in playbook.steps]
     for position, step in enumerate(playbook.steps):
+        # Mappings as ordered sets: an order by hash would make plans and findings differ from run to run.
         found: dict[int, None] = {}
         for arc in step.router.arcs if step.router is not None else ():
             target = positions.get(arc.target)
@@ -69,12 +71,14 @@ def reached(edges: tuple[tuple[int, ...], ...], start: Iterable[int]) -> set[int
 def trapped_steps(playbook: Playbook, graph: StepGraph) -> set[int]:
     """The steps that the entry leads to and from which no step leads to an end, joins aside."""
     ends = [at for at, step in enumerate(playbook.steps) if _may_end(step, graph.positions)]
+    # Two walks, forwards and backwards, instead of one for each step.
     return reached(graph.successors, (graph.entry,)) - reached(graph.sources, ends) if graph.entry >= 0 else set()
 
 
 def _may_end(step: Step, positions: dict[str, int]) -> bool:
     """Whether a token may end here after a success: no arcs, an arc out, or no arc that surely fires."""
     arcs = step.router.arcs if step.router is not None else ()
+    # An arc to `end` is a way out, and one to an unknown step has its own finding.
     if any(arc.target not in positions for arc in arcs):
         return True
     return not any(truth_of(arc.when, done_facts(step)) is True for arc in arcs)

@@ -27,6 +27,7 @@ class Once(Generic[Answer]):
         """The answer for an expression."""
         found = self._answers.get(id(expr))
         if found is None:
+            # A server compiles for days; without a bound every expression that it ever saw would be kept.
             if len(self._answers) >= MANY:
                 self._answers.clear()
             found = self._answers[id(expr)] = (expr, self._ask(expr))

@@ -15,6 +15,7 @@ def order_of(needs: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], tup
         if root not in done:
             _visit(root, needs, done, circles)
     position = {name: place for place, name in enumerate(needs)}
+    # One circle is found from each of its members that is met again, each time at another beginning.
     unique = {_rotated(circle, position) for circle in circles}
     return tuple(done), tuple(sorted(unique, key=lambda circle: [position[name] for name in circle]))
 
@@ -26,6 +27,7 @@ def _visit(
     waiting = [iter(needs[root])]
     while waiting:
         for name in waiting[-1]:
+            # The path is a mapping, so that this costs the same for a chain of ten and of ten thousand.
             if name in path:
                 names = list(path)
                 circles.append(tuple(names[names.index(name) :]))

@@ -48,10 +48,12 @@ def asked_rules(task: Task) -> tuple[Rule, ...]:
 
 def lets_errors_pass(task: Task) -> bool:
     """Whether its step may go on, or end well, after an error of the task."""
+    # A noop cannot fail, so it lets nothing pass.
     if task.kind == "noop":
         return False
     for rule in asked_rules(task):
         caught = truth_of(rule.when, ERROR_FACTS)
+        # A rule that may catch an error is enough: the question is what can happen.
         if caught is not False and rule.directive not in ("fail", "retry"):
             return True
         if caught is True and rule.directive == "fail":
@@ -65,6 +67,7 @@ def _after(task: Task, positions: dict[str, int], after: int) -> tuple[tuple[int
     targets: dict[int, None] = {}
     may_end = False
     rules = asked_rules(task)
+    # With rules, what matches none of them goes on, errors too (LANGUAGE §4).
     no_match = truth_of(rules[-1].when, NO_FACTS) is not True
     goes_on = no_match or any(rule.directive == "continue" for rule in rules)
     for rule in rules:

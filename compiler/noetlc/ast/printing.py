@@ -75,6 +75,7 @@ def plain_tree(tree: Tree) -> Json:
     match tree:
         case Value(template=template):
             return plain(template)
+        # `when: true` was a boolean in the file, and braces around it would make it a text there.
         case Guard(node=Scalar(value=bool(always))):
             return always
         case Guard(text=text):
@@ -183,6 +184,7 @@ def _step_spec(spec: StepSpec) -> Keys:
     policy: Keys = {}
     if spec.admit is not None:
         policy["admit"] = _admit(spec.admit)
+    # `join: any` that its author wrote stays written, though it is the default.
     if spec.join != "any" or spec.join_span is not None:
         policy["join"] = spec.join
     if spec.lifecycle_timeout is not None:
@@ -247,6 +249,8 @@ def _task(task: Task) -> Keys:
 
 def _rule(rule: Rule) -> Keys:
     then: Keys = {"do": rule.directive}
+    # A retry says how often, though three is the default; elsewhere only what was written against its own directive
+    # is left.
     if rule.directive == "retry" or rule.attempts != 3:
         then["attempts"] = rule.attempts
     if rule.backoff != "none":

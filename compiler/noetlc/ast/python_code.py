@@ -42,9 +42,11 @@ def python_code(text: str) -> PythonCode:
     try:
         with catch_warnings():
             simplefilter("ignore")  # odd escapes are the author's business
+            # The interpreter's table of symbols costs a fraction of a tree, and nearly all code needs no more.
             return _COMPLETE if _is_complete(text) else _examined(text)
     except SyntaxError as error:
         return PythonCode(PythonName(error.msg, error.lineno or 1, max((error.offset or 1) - 1, 0)), ())
+    # Python's parser raises these for null characters and for code that nests too deep; the text is anybody's.
     except (ValueError, RecursionError, MemoryError) as error:
         return PythonCode(PythonName(str(error), 1, 0), ())
 
@@ -74,6 +76,7 @@ def _is_complete(text: str) -> bool:
             if hasattr(builtins, name):
                 continue
             symbol = table.lookup(name)
+            # Scopes are put together: a name that is bound anywhere counts, so that no code that runs is blamed.
             if symbol.is_assigned() or symbol.is_imported() or symbol.is_parameter():
                 bound.add(name)
             else:
@@ -94,6 +97,7 @@ def _gives(tree: "ast.Module") -> bool:
 
     if tree.body and isinstance(tree.body[-1], ast.Raise):
         return True
+    # `outermost` says that no function is around: a `return` in a nested function gives no result of the task.
     waiting: list[tuple[ast.AST, bool]] = [(node, True) for node in tree.body]
     while waiting:
         node, outermost = waiting.pop()
@@ -104,6 +108,7 @@ def _gives(tree: "ast.Module") -> bool:
                 return True
             case ast.alias(name=name, asname=given) if outermost and (given or name) in _RESULTS:
                 return True
+            # Such code can set any name at run time.
             case ast.Name(id="globals" | "exec") | ast.Global(names=["result", *_]):
                 return True
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -129,6 +134,7 @@ def _free(tree: "ast.Module", text: str) -> tuple[PythonName, ...]:
                 bound.add(name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 bound.add(name)
+            # `from x import *` may bind anything.
             case ast.alias(name="*"):
                 return ()
             case ast.alias(name=name, asname=given):
@@ -163,6 +169,7 @@ def _decoded(text: str) -> str | None:
     from base64 import b64decode
 
     try:
+        # Strictly, since a worker reads it so: what it would refuse is no code to look at here.
         return b64decode(text, validate=True).decode("utf-8")
     except ValueError:
         return None
@@ -171,6 +178,7 @@ def _decoded(text: str) -> str | None:
 def place_of(text: str, name: str, line: int, column: int) -> PythonName:
     """A place that Python counts in bytes of its line."""
     lines = text.split("\n")
+    # Python's tree counts columns in bytes of UTF-8; findings count characters.
     before = lines[line - 1].encode()[:column] if line <= len(lines) else b""
     return PythonName(name, line, len(before.decode(errors="ignore")))
 

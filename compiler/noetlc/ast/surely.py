@@ -26,12 +26,14 @@ def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) 
     None everywhere when there are more than `MOST`.
     """
     found: list[Facts | None] = [None] * len(playbook.steps)
+    # A file of 20,000 steps that each write a key would hold 20,000 sets of as many names.
     if len(frozenset[str]().union(*added)) * len(added) > MOST:
         return found
     brought: list[dict[int, Facts]] = [{} for _ in playbook.steps]
     waiting = []
     if graph.entry >= 0:
         found[graph.entry] = NOTHING
+        # The run's own token is one more way into the entry, and it brings nothing.
         brought[graph.entry][-1] = NOTHING
         waiting.append(graph.entry)
     while waiting:
@@ -41,6 +43,7 @@ def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) 
         for target, facts in _out(playbook.steps[here], graph, before, added[here]).items():
             brought[target][here] = facts
             after = _met(playbook.steps[target], brought[target], graph.sources[target])
+            # Sets only shrink from here on, so the walk ends.
             if after is not None and after != found[target]:
                 found[target] = after
                 waiting.append(target)
@@ -49,6 +52,7 @@ def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) 
 
 def surely_set(step: Step, what: str) -> Facts:
     """The keys of `ctx` or `iter` that a run of a step surely sets when it succeeds."""
+    # A loop over nothing runs no task and succeeds.
     if step.loop is not None or not step.tasks:
         return NOTHING
     return set_before(step, what)[-1] or NOTHING
@@ -62,6 +66,7 @@ def set_before(step: Step, what: str) -> list[Facts | None]:
     """
     if any(task.generated and task.rules for task in step.tasks):
         return [frozenset(key for task in step.tasks for key in _keys(task, what))] * (len(step.tasks) + 1)
+    # Backwards, so that of two tasks of one name the first counts, as for a jump.
     positions = {task.name: at for at, task in reversed(list(enumerate(step.tasks)))}
     found: list[Facts | None] = [None] * (len(step.tasks) + 1)
     found[0] = NOTHING
@@ -72,6 +77,7 @@ def set_before(step: Step, what: str) -> list[Facts | None]:
         assert before is not None
         for target, keys in _ways(step.tasks[here], here, len(step.tasks), positions, what):
             old, after = found[target], before | keys
+            # Where two ways meet only what both have set is sure.
             after = after if old is None else after & old
             if after != old:
                 found[target] = after
@@ -86,6 +92,8 @@ def _out(step: Step, graph: StepGraph, before: Facts, added: Facts) -> dict[int,
     for arc in step.router.arcs if step.router is not None else ():
         target = graph.positions.get(arc.target)
         if target is not None:
+            # An arc that may be taken after a failure brings only what held before the step: a failed step may have
+            # written nothing.
             failed = takes_part_on_failure(arc) and truth_of(arc.when, FAILED_FACTS) is not False
             facts = before if failed else before | added
             found[target] = facts if target not in found else found[target] & facts

@@ -74,6 +74,7 @@ def truth(expr: Expr, facts: Known) -> bool | None:
             inner = truth(of, facts)
             return None if inner is None else not inner
         case Logic(op=op, left=left, right=right):
+            # Both sides are looked at: what is unknown and false is false.
             sides = (truth(left, facts), truth(right, facts))
             decides = op == "or"
             if decides in sides:
@@ -82,6 +83,7 @@ def truth(expr: Expr, facts: Known) -> bool | None:
         case Conditional(test=test, then=then, otherwise=otherwise) if otherwise is not None:
             asked = truth(test, facts)
             both = (truth(then, facts), truth(otherwise, facts))
+            # An unknown test does not matter where both branches say the same.
             return (both[0] if both[0] == both[1] else None) if asked is None else both[0 if asked else 1]
         case Compare(first=first, rest=((op, second),)):
             return _compared(first, op, second, facts)
@@ -110,6 +112,7 @@ def _compared(first: Expr, op: str, second: Expr, facts: Known) -> bool | None:
             return None
         values = [_value(item, facts) for item in second.items]
         found = any(value is not _MISSING and value == left for value in values)
+        # An unknown item may be the one that is equal.
         if not found and _MISSING in values:
             return None
         return found if op == "in" else not found
@@ -120,6 +123,7 @@ def _compared(first: Expr, op: str, second: Expr, facts: Known) -> bool | None:
         return (left == right) == (op == "==")
     if isinstance(left, str) and isinstance(right, str):
         return _ordered(left < right, left == right, op)
+    # Other types have no order in Jinja2: that would raise, and so is unknown.
     low, high = _number(left), _number(right)
     return None if low is None or high is None else _ordered(low < high, low == high, op)
 
@@ -148,6 +152,7 @@ def _value(expr: Expr, facts: Known) -> object:
 
 def _number(value: object) -> int | float | None:
     """A number that cannot overflow in one operation more."""
+    # `true + 1` is left to the run.
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return value if abs(value) <= _LARGEST else None

@@ -23,8 +23,11 @@ def _expressions(template: Template, node: Node | None) -> Iterator[tuple[Expr, 
             yield from ((part, scalar) for part in parts if not isinstance(part, str))
         case MapTemplate(items=pairs):
             for key, inner in pairs:
+                # A template may have more structure than its node, where a lowering put it together: then there is no
+                # scalar to point to.
                 yield from _expressions(inner, node.get(key) if isinstance(node, Mapping) else None)
         case ListTemplate(items=items):
+            # `strict=False`: the node is a hint for places, and a shorter one must not stop the walk.
             nodes = node.items if isinstance(node, Sequence) else [None] * len(items)
             for inner, behind in zip(items, nodes, strict=False):
                 yield from _expressions(inner, behind)
@@ -152,6 +155,7 @@ def all_guards(playbook: Playbook) -> Iterator[Guard]:
 def all_expressions(playbook: Playbook) -> Iterator[tuple[Expr, Scalar | None]]:
     """Every expression of a playbook with the scalar it stands in."""
     for value in all_values(playbook):
+        # Constants are most values of a file.
         if type(value.template) is not Literal:
             yield from expressions_in(value)
     for guard in all_guards(playbook):

@@ -16,6 +16,7 @@ def workbook_name(task: Task) -> str | None:
     for name, value in task.fields:
         if name == "task" and isinstance(value.template, Literal):
             return str(value.template.value)
+    # A name that is computed names no entry: the task is a call all the same.
     return ""
 
 
@@ -47,6 +48,7 @@ def inline_workbook(playbook: Playbook, bind: Callable[[Task, Value | None], Tas
 
     def inlined(step: Step, task: Task) -> Task:
         del step
+        # An entry may stand for another; more steps than there are entries is a circle.
         left = len(entries) + 1
         while (name := workbook_name(task)) is not None and left:
             entry = entries.get(name)
@@ -69,6 +71,7 @@ def _overlaid(task: Task, entry: Task, bind: Callable[[Task, Value | None], Task
         args=args,
         knobs=tuple({**dict(entry.knobs), **dict(task.knobs)}.items()),
         timeout=task.timeout or entry.timeout,
+        # The whole policy of the call or that of the entry: rules of two authors do not mix.
         rules=task.rules or entry.rules,
         on_unmatched_written=task.on_unmatched_written if task.rules else entry.on_unmatched_written,
         generated=task.generated,
@@ -77,6 +80,7 @@ def _overlaid(task: Task, entry: Task, bind: Callable[[Task, Value | None], Task
 
 def _merged_args(below: Value | None, above: Value | None) -> Value | None:
     if below is None or above is None:
+        # Args that are computed cannot be laid over others: the call's are taken as they are.
         return above or below
     pairs, over = pairs_of(below.template), pairs_of(above.template)
     if pairs is None or over is None:

@@ -37,6 +37,7 @@ def _reads(expr: Expr, own: str, keys: dict[str, None]) -> set[str]:
                 found.add(name)
             case Item(of=Name(name="workload"), key=Const(value=str(name))):
                 found.add(name)
+            # The mapping as a whole needs all its values first, but for the one that is being rendered.
             case Name(name="workload"):
                 found.update(name for name in keys if name != own)
             case Name(name=name):

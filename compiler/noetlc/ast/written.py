@@ -19,6 +19,7 @@ class Written:
     """The parts of a playbook that stand in its source as what they are; all of them where nothing was lowered."""
 
     def __init__(self, read: Playbook, lowered: Playbook) -> None:
+        # Nothing was lowered, which is so for every canonical file: then no walk is needed.
         self._all = read is lowered
         self._spans: dict[type[Part], set[Span]] = {Step: set(), Task: set(), Rule: set(), Router: set(), Arc: set()}
         self._joins: dict[Span, str | int] = {}
@@ -32,6 +33,7 @@ class Written:
             match here:
                 case Step():
                     self._spans[Step].add(here.name_span)
+                    # A pass may give a step another join in its own place, so its span alone does not tell.
                     self._joins[here.name_span] = here.spec.join
                 case Task():
                     if not here.generated:
@@ -75,6 +77,8 @@ class Written:
         for step in playbook.steps:
             parts += (step, *step.tasks, *(rule for task in step.tasks for rule in task.rules))
             parts += () if step.router is None else (step.router, *step.router.arcs)
+        # A generated part stands at the place of what it was made of; that is its author's where anything written
+        # stands there.
         mine = {place for part in parts if self.has(part) for place in _places(part)}
         return frozenset({place for part in parts if not self.has(part) for place in _places(part)} - mine)
 

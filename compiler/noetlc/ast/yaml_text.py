@@ -11,6 +11,7 @@ _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 _ESCAPED = pattern('[\\x00-\\x1f"\\\\\\x7f-\\xa0\\u2028\\u2029\\ud800-\\udfff\\ufeff\\ufffe\\uffff]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+# A literal block has no escapes, so what is invisible or ends a line for YAML 1.1 alone goes into quotes.
 _UNFIT_FOR_BLOCK = pattern("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff\\ufeff\\ufffe\\uffff]")
 STEP = "  "
 
@@ -38,6 +39,7 @@ def entry_lines(head: str, value: Json, indent: str) -> Iterator[str]:
     if (isinstance(value, dict) and value) or (isinstance(value, list) and value):
         yield head
         yield from _lines(value, indent + STEP)
+    # Programs of several lines stay readable as blocks.
     elif isinstance(value, str) and _fits_block(value):
         yield from _block(head, value, indent + STEP)
     else:
@@ -58,13 +60,17 @@ def _block(head: str, text: str, indent: str) -> Iterator[str]:
     """A literal block; the indentation is written out where the first line would hide it."""
     body = text.rstrip("\n")
     breaks = len(text) - len(body)
+    # YAML takes the indentation from the first line with text, so one that begins with blanks needs the number.
     hint = str(len(STEP)) if text[0] in " \n" else ""
+    # `-` for no break at the end, nothing for one, `+` for several (YAML 1.1 §9.1.1).
     yield f"{head} |{hint}{'-' if breaks == 0 else '' if breaks == 1 else '+'}"
     for line in [*body.split("\n"), *[""] * (breaks - 1)]:
+        # No blanks on empty lines: editors take them away, and the file would change.
         yield f"{indent}{line}" if line else ""
 
 
 def _fits_block(text: str) -> bool:
+    # A text of white space alone has no line that shows its indentation.
     return "\n" in text and bool(text.strip()) and _UNFIT_FOR_BLOCK.search(text) is None
 
 
@@ -89,6 +95,7 @@ def inline_text(value: Json) -> str:
 
 def scalar_text(text: str) -> str:
     """Text on one line: plain where YAML cannot mistake it, else in double quotes."""
+    # Only words are plain, and nothing that begins with a digit: a date or a version must not become another type.
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
         return text
     return '"' + _ESCAPED.sub(lambda found: _escape(found.group()), text) + '"'

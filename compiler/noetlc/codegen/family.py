@@ -20,6 +20,8 @@ from noetlc.diag.diagnostic import Diagnostic
 KIND, FIELD = "playbook", "path"
 NOT_FOUND, BROKEN, CIRCLE, COMPUTED, TOO_LARGE = "NL690", "NL691", "NL692", "NL693", "NL694"
 
+# Children are embedded whole, so plans that embed plans grow with every level; beyond this a child stays in the
+# catalogue.
 MAX_EMBEDDED = 1 << 26
 """The largest plan, in bytes, that is embedded in another."""
 
@@ -98,6 +100,7 @@ def family_of(root: Member, look: Callable[[str], Member | str]) -> tuple[Family
     key = _key(root)
     members, keys, missing = {key: root}, dict[tuple[str, str], str](), dict[tuple[str, str], str]()
     asked: dict[str, None] = {}
+    # A stack: calls may nest as deep as there are files.
     waiting = [(key, path) for path in paths_of(root.playbook)]
     while waiting:
         caller, path = waiting.pop()
@@ -105,6 +108,7 @@ def family_of(root: Member, look: Callable[[str], Member | str]) -> tuple[Family
         for name in names_of(path, members[caller].file):
             asked[name] = None
             found = look(name)
+            # A broken playbook ends the search, too: another one of a similar name is not what was called.
             if found != NOT_FOUND:
                 break
         if isinstance(found, str):
@@ -120,6 +124,7 @@ def family_of(root: Member, look: Callable[[str], Member | str]) -> tuple[Family
     }
     names, numbers = list(after), {name: number for number, name in enumerate(after)}
     targets = [[numbers[name] for name in row] for row in after.values()]
+    # Components come after all that they lead to, which is the order in which plans can be made.
     circles = [tuple(names[number] for number in reversed(circle)) for circle in components_of(targets)]
     circle_of = {name: number for number, circle in enumerate(circles) for name in circle}
     order = tuple([name for circle in circles for name in circle])
@@ -133,6 +138,8 @@ def names_of(path: str, caller: str) -> tuple[str, ...]:
     round.
     """
     beside = normpath(join(dirname(caller), path))
+    # Both ways are tried, since authors write both; the order keeps a file beside the caller from hiding a
+    # catalogue's entry.
     return tuple(dict.fromkeys((beside, path) if path.startswith(("./", "../")) else (path, beside)))
 
 

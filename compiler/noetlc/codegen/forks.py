@@ -72,8 +72,10 @@ class _Graph:
     def fork_of(self, join: Step) -> Fork | Illegal:
         """The fork of a `taken` join."""
         sources = self._before[join.name]
+        # Nothing routes the entry token, so no fork could say that it will not come.
         if ENTRY in sources:
             return Illegal("the entry token is a source of it")
+        # Only a step that every way goes through knows of every token what it took.
         head = self._dominators.get(join.name)
         if head is None:
             return Illegal("nothing leads to it")
@@ -83,6 +85,7 @@ class _Graph:
         owners: dict[str, int] = {}
         branches: list[tuple[int, str]] = []
         for number, arc in enumerate(fork.router.arcs):
+            # A failed step ends its run unless such an arc is there, and then no branch was taken at all.
             if _only_on_failure(arc.when):
                 continue
             end = self._branch(fork.name, arc.target, join.name, number, owners)
@@ -105,8 +108,10 @@ class _Graph:
             here = waiting.pop()
             if here == fork:
                 return Illegal(f"a cycle leads from the branch at {first!r} back to {fork!r}")
+            # The branch may fork and meet within itself.
             if owners.get(here) == number:
                 continue
+            # A meeting of two branches before the join would let one token stand for both.
             if here in owners:
                 return Illegal(f"two branches of {fork!r} meet in {here!r}")
             owners[here] = number
@@ -124,6 +129,7 @@ class _Graph:
         """Whether something leads into a branch from outside of it."""
         for name, number in owners.items():
             for source in self._before[name]:
+                # A token from outside would arrive at the join without its fork having sent it.
                 if source != fork and owners.get(source) != number:
                     return Illegal(f"{source!r} leads into the branch of {fork!r} at {name!r}")
         return None
@@ -141,6 +147,7 @@ def _only_on_failure(guard: Guard | None) -> bool:
 _EVENT_NAME, _FAILED = Attribute(Name("event"), "name"), Const("step.failed")
 
 
+# Rules are folded into one conditional, each a level deeper; expressions are bounded at a hundred levels.
 MAX_ADMISSION_RULES = 64
 
 

@@ -29,6 +29,7 @@ from noetlc.reading.kinds import kind_of
 
 def build_plan(playbook: ast.Playbook, source: str = "", children: tuple[Child, ...] = ()) -> Plan:
     """The plan of a playbook from the file named `source`, with the plans of its children."""
+    # Entries first: their fields are then fields of the calling task, and read its args.
     playbook = replace_tasks(inline_workbook(playbook, called_with), with_own_args)
     return _Build(keep_statements(with_tasks(playbook))).plan(source, children)
 
@@ -52,6 +53,7 @@ class _Build:
         workload = pool.mapping(playbook.workload, playbook.span)
         keychain = keychain_rows(playbook, pool)
         for index, step in enumerate(playbook.steps):
+            # The tables come first, since transitions refer to their rows by number.
             self._steps.append(self._tabulate(step, index))
         ways = self._ways(dead_places(playbook))
         spans = arrival_spans(playbook)
@@ -156,9 +158,11 @@ def guard_of(admit: Admit | None, pool: Pool) -> int:
     if admit is None:
         return -1
     first, rest = (admit.rules[0], admit.rules[1:]) if admit.rules else (None, ())
+    # A gate that always opens needs no part of the net.
     if first is not None and first.when is None and first.allow:
         return -1
     denied = all(rule.when is None and not rule.allow for rule in rest)
+    # The frequent policy is one guard; folded it would read `true if g else false`.
     if first is not None and first.when is not None and first.allow and denied:
         return pool.guard(first.when)
     expr, text = _folded(admit)

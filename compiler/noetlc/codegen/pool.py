@@ -24,6 +24,8 @@ class Pool:
 
     def add(self, template: Template, place: Place) -> int:
         """The index of the template."""
+        # By object first: the parser gives equal texts the same template, and a key of a large one costs a walk over
+        # it.
         found = self._known.get(id(template))
         if found is None:
             key = self._key(template)
@@ -46,6 +48,7 @@ class Pool:
 
     def expression(self, expr: Expr, text: str, place: Place) -> int:
         """The index of a lone expression; a guard's text stands without braces."""
+        # The text counts, too: a plan shows guards as their author wrote them, and two spellings are two templates.
         key = ("guard", self._expressions.add(expr), text)
         found = self._index.get(key)
         if found is None:

@@ -52,6 +52,7 @@ def reads_of(playbook: Playbook, sources: dict[str, tuple[str, ...]]) -> Reads:
     server: dict[str, set[Path]] = {}
     needs: dict[str, tuple[str, ...]] = {}
     for step in playbook.steps:
+        # `event` at a gate is of whichever step sent the token, so all sources may be meant.
         for expr in _asked_at_the_gate(step):
             _collect(finder.paths(expr, sources.get(step.name, ())), server)
         for expr in _asked_on_the_end(step):
@@ -72,6 +73,7 @@ def _shortest(paths: set[Path]) -> tuple[Path, ...]:
     kept: list[Path] = []
     seen: set[Path] = set()
     for path in sorted(paths):
+        # Sorted, a prefix stands before what it covers.
         if not any(path[:length] in seen for length in range(len(path))):
             kept.append(path)
             seen.add(path)
@@ -119,6 +121,7 @@ class _Finder:
         for root, path in self._roots(expr):
             if root == "event":
                 if not path:
+                    # `event` as a whole holds the result.
                     yield from ((name, ()) for name in ended)
                 elif path[0] == "result":
                     yield from ((name, path[1:]) for name in ended)
@@ -142,6 +145,7 @@ class _Finder:
                 continue
             exprs += expressions_of(template)
             for block in _blocks(template):
+                # Any word counts in a block: too much is sent along at worst, and never too little.
                 found.update(self._words(block.text) - hidden)
         for expr in exprs:
             for root, path in self._roots(expr):
@@ -155,8 +159,10 @@ class _Finder:
             return set()
         code = code_of(task)
         if code is None:
+            # Code that is not known before the run may read any result.
             return set(self.order)
         words = words_of(code)
+        # A quick look at the words spares a parse of nearly all code.
         if CONTEXT not in words and (MAIN not in words or not words & self._bare):
             return set()
         reads = python_reads(code)
@@ -240,6 +246,7 @@ def roots_of(expr: Expr) -> Iterator[tuple[str, Path]]:
                 break
         if isinstance(node, Name):
             yield node.name, tuple(reversed(path))
+        # To send the value itself would undo what the reference is for.
         elif isinstance(node, Call) and isinstance(node.callee, Name) and node.callee.name == "ref":
             yield from ((root, (*path, REFERENCE_KEY)) for arg in node.args for root, path in roots_of(arg))
         elif isinstance(node, Call) and isinstance(node.callee, Attribute):

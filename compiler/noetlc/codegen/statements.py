@@ -22,6 +22,7 @@ NAMED = re.compile(r"(?<![A-Za-z0-9_])command_\d+(?:_rows)?(?![A-Za-z0-9_])")
 
 def keep_statements(playbook: Playbook) -> Playbook:
     """The playbook whose SQL tasks give the result of each statement where it names one; else itself."""
+    # The cheap question first: files without SQL need no search through their texts.
     if not any(_has_knob(task) for step in playbook.steps for task in step.tasks) or not names_statement(playbook):
         return playbook
 

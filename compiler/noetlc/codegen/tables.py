@@ -30,6 +30,7 @@ def task_rows(playbook: ast.Playbook, step: ast.Step, index: int, *, first: int,
                 following=row + 1 if row < last else -1,
                 generated=task.generated,
                 span=task.span,
+                # A policy without `else` lets an error that matches no rule go on.
                 passes_errors=bool(task.rules) and task.rules[-1].when is not None,
             )
         )
@@ -120,6 +121,7 @@ def executor_of(executor: ast.Executor) -> dict[str, Json]:
     """The effective executor spec without its policies."""
     spec: dict[str, Json] = dict(executor.plain)
     for name, value in executor.knobs:
+        # The spec is shown with the plan; what is computed belongs to tasks, which render it.
         if isinstance(value.template, Literal):
             spec[name] = value.template.value
     if executor.pool is not None:
@@ -140,6 +142,7 @@ def knobs_of(playbook: ast.Playbook, step: ast.Step, task: ast.Task) -> Named:
     while loop is not None:
         outer.append(loop.knobs)
         loop = loop.inner
+    # Most playbooks set nothing around their tasks.
     if not any(outer):
         return task.knobs
     kind = kind_of(task.kind)
@@ -153,6 +156,7 @@ def timeout_of(step: ast.Step, task: ast.Task) -> ast.Value | None:
     outer, inner = step.spec.timeout, task.timeout
     if outer is None or inner is None:
         return inner or outer
+    # Parts of a timeout are laid over each other: a task that sets `read` keeps the step's `connect`.
     return ast.Value(merged(outer.template, inner.template), inner.span, inner.node)
 
 

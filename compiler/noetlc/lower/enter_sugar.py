@@ -24,12 +24,14 @@ def _entered(step: Step, note: Note) -> Step:
     places: dict[str, Place] = {}
     heads: set[str] = set()
     for place, task in _placed(step.tasks, ()):
+        # The first task of a name, as everywhere.
         places.setdefault(task.name, place)
         if any(isinstance(extra, Choose | While | Until) for extra in task.extras):
             heads.add(task.name)
     for place, task in _placed(step.tasks, ()):
         for rule in task.rules:
             target = places.get(_target(rule, places, heads) or "")
+            # A jump within a body or out of it is fine: the target's body is then around the jump.
             if target is not None and place[: len(target)] != target:
                 why = "a jump may not enter a body from outside"
                 note(Change("enter_sugar", rule.to_span or rule.span, f"`to: {rule.to}`", "refused", why))
@@ -43,6 +45,7 @@ def _entered(step: Step, note: Note) -> Step:
 
 def _target(rule: Rule, places: dict[str, Place], heads: set[str]) -> str | None:
     """Where the rule jumps to: a name that no task has may be that of sugar."""
+    # A task of that very name comes before sugar.
     if rule.to is None or rule.to in places:
         return rule.to
     head = f"{PREFIX}{rule.to}"

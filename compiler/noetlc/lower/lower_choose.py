@@ -35,9 +35,11 @@ def _lowered(head: Task, choose: Choose) -> Tasks:
     merge = generated_name(head.name, "merge")
     rules, bodies = [], list[Task]()
     for number, branch in enumerate(choose.branches):
+        # The end is there even for an empty branch, so that every branch has a first task to jump to.
         body = (*branch.tasks, _end(head.name, number, merge, branch.span))
         rules.append(jump(body[0].name, branch.span, when=branch.when))
         bodies += body
+    # No branch fits: nothing runs, and the pipeline goes on behind.
     if not _has_else(choose.branches):
         rules.append(jump(merge, choose.span))
     return (head._replace(rules=tuple(rules)), *bodies, noop(merge, choose.span))

@@ -34,9 +34,12 @@ def _lowered(head: Task, loop: Until) -> Tasks:
     when = numbered_guard(loop.when, label)
     begin = Rule(None, "continue", span, set_iter=started(label, loop.deadline, span))
     body = numbered(loop.tasks, label)
+    # An empty body was told; the loop still has a task to come back to.
     first = body[0].name if body else test
     asked = (
+        # The guard comes before the limits: a last pass that succeeds is no failure.
         jump(merge, when.span, when=when),
+        # The pass that has just run is not counted yet, hence `done=1`.
         *exhausted(label, loop.max_iterations, loop.deadline, done=1),
         again(label, first, span, delay=loop.delay),
     )

@@ -36,6 +36,8 @@ def _lowered(head: Task, loop: While) -> Tasks:
     when = numbered_guard(loop.when, label)
     begin = Rule(None, "continue", span, set_iter=started(label, loop.deadline, span))
     asked = (
+        # A loop that is over by its own guard has not run out, though it used all its passes: the guard is asked,
+        # too.
         *exhausted(label, loop.max_iterations, loop.deadline, unless=when.expr),
         Rule(when, "continue", when.span),
         jump(merge, span),

@@ -26,6 +26,7 @@ _SIMPLE = pattern(r"""[\w-]+: ("(?:[^"\\]|\\.)*"|'[^']*'|[\w./-]+)""")
 def compacted(lines: list[Line]) -> list[Line]:
     """The lines, with blocks joined from the inside out."""
     found: list[Line] = []  # from the last to the first
+    # From below: an inner block is one line before the block around it is looked at, and so may fit, too.
     for line in reversed(lines):
         if line.is_new and (block := _block(line, found)):
             joined = _joined(line.text, [inner.text for inner in reversed(found[-block:])])
@@ -48,6 +49,7 @@ def _block(head: Line, below: list[Line]) -> int:
         if _depth(line.text) <= depth:
             break
         count, size = count + 1, size + len(line.text.lstrip())
+        # A line of the author's own, or one with a comment, has no place inside of brackets.
         if size > WIDTH or not line.is_new or line.before or line.notes:
             return 0
     return count if depth else 0  # keys of the document stand on lines of their own
@@ -61,6 +63,7 @@ def _joined(head: str, below: list[str]) -> str | None:
         below, rest = [margin + STEP + rest[len(_MARK) :], *below], "-"
     elif not rest.endswith(":"):
         return None
+    # A block that stayed on several lines stands below: what is around it must, too.
     if len({_depth(line) for line in below}) != 1:
         return None
     value = _bracketed([line.lstrip() for line in below])
@@ -76,6 +79,7 @@ def _bracketed(parts: list[str]) -> str | None:
             return None  # mappings below each other are read more easily
         return f"[{', '.join(f'{{{item}}}' if pair else item for pair, item in zip(pairs, items, strict=True))}]"
     found = [_KEY.fullmatch(part) for part in parts]
+    # A key without a value on its line has a block below, and a block of text cannot stand in brackets.
     if not all(pair is not None and pair.group(2) and not pair.group(2).startswith(("|", ">")) for pair in found):
         return None
     return f"{{{', '.join(parts)}}}"

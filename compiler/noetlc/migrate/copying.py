@@ -26,6 +26,7 @@ class Copies:
         self._entries: dict[int, list[Entry]] = {}
         for node in self._nodes:
             if isinstance(node, Mapping):
+                # Of nodes in one place the first, which is the outermost: that is what a construct's span means.
                 self._mappings.setdefault(node.span, node)
                 for number, (key, value) in enumerate(node.entries):
                     self._holders.setdefault(value.span, (node, number))
@@ -46,6 +47,7 @@ class Copies:
         mapping, number = self._holders[span]
         try:
             return self.entries(mapping)[number]
+        # What a merge key brought has no text of its own to copy, so it is printed.
         except Refusal:
             return None
 
@@ -70,6 +72,8 @@ class Copies:
         else:
             text = with_edits(self.text, entry.start, entry.stop, edits)
             shift = column - self.column(entry.start)
+            # Only the beginning of an entry stands behind a margin that is not its own; all lines below it move by
+            # one distance.
             first, *others = text.split("\n")
             lines = [Line(" " * column + first), *(Line(_shifted(line, shift)) for line in others)]
         lines[0].before += self.lead(entry, column)
@@ -78,6 +82,7 @@ class Copies:
 
     def _unfolded(self, entry: Entry, column: int, edits: list[Edit]) -> list[Line]:
         """The entries that stood in brackets, on lines of its own."""
+        # Text in brackets becomes lines: the brackets around it are gone in the new place.
         head, at = "- ", entry.start
         if entry.key is not None:
             at = entry.key.end.index
@@ -90,6 +95,7 @@ class Copies:
     def lead(self, entry: Entry, column: int) -> list[str]:
         """The lines above an entry, once."""
         margin = self.text.rfind("\n", 0, entry.start) + 1
+        # One entry may be copied to several places, and its comments only once.
         if entry.flow or entry.lead >= margin or (entry.lead, margin) in self._copied:
             return []
         self._copied.add((entry.lead, margin))
@@ -106,6 +112,7 @@ class Copies:
 
     def stands(self, entry: Entry, line: Line) -> None:
         """Remember the line that an entry became, for the comments at it."""
+        # A spot is never empty, or no comment could be found to stand in it.
         self._spots.append(Spot(entry.start, max(entry.stop, entry.start + 1), line))
 
     def comes_from(self, span: Span, line: Line) -> None:
@@ -123,6 +130,7 @@ class Copies:
 
     def settle_comments(self, start: int, stop: int) -> None:
         """Put the comments between two offsets that were not copied at the lines that they are about."""
+        # Merged, so that one search tells for each comment of a large file whether it was copied.
         copied = _merged(sorted(self._copied))
         starts = [first for first, _ in copied]
         left = []

@@ -44,8 +44,10 @@ def entries_of(text: str, mapping: Mapping) -> list[Entry]:
     flow, found = is_flow(text, mapping), list[Entry]()
     above = mapping.start.index
     for key, value in mapping.entries:
+        # What a merge key brought stands at its anchor: to rewrite it here would change what else uses the anchor.
         if not mapping.start.index <= key.start.index < mapping.end.index:
             raise Refusal("a merge key `<<` in a construct that changes: write out what it brings", mapping)
+        # The reader gives an alias the node of its anchor, so a value from elsewhere in the file is one.
         shared = not key.end.index <= value.start.index <= mapping.end.index
         end = _end_of_alias(text, key.end.index) if shared else max(key.end.index, end_of(text, value))
         found.append(_entry(text, key, value, above, key.start.index, end, flow=flow, shared=shared))
@@ -59,6 +61,7 @@ def items_of(text: str, listed: Sequence) -> list[Entry]:
     above = listed.start.index
     for item in listed.items:
         shared = not above <= item.start.index <= listed.end.index
+        # Items have no key to find an alias by; in brackets it is found behind the comma.
         if shared and not flow:
             raise Refusal("an alias as an item of a list that changes: write out what it stands for", item)
         start = item.start.index if flow else _dash(text, above)
@@ -71,8 +74,10 @@ def items_of(text: str, listed: Sequence) -> list[Entry]:
 def _entry(
     text: str, key: Scalar | None, value: Node, above: int, start: int, end: int, *, flow: bool, shared: bool
 ) -> Entry:
+    # In brackets what follows on the line belongs to the next entry.
     rest = None if flow else _REST.match(text, end)
     margin = text.rfind("\n", 0, start) + 1
+    # Comments above belong to what they stand above, from the end of the line of the entry before.
     lead = min(above if above == 0 or text[above - 1] == "\n" else text.find("\n", above) + 1 or start, margin)
     return Entry(key, value, max(lead, 0), start, end, rest.end() if rest else end, flow, shared)
 
@@ -80,6 +85,7 @@ def _entry(
 def end_of(text: str, node: Node) -> int:
     """Where a node ends, without the breaks behind it."""
     start, end = node.start.index, node.end.index
+    # A block of text takes the breaks behind it along.
     return start + len(text[start:end].rstrip())
 
 

@@ -38,11 +38,14 @@ def written_out(document: Document) -> WrittenOut:
         return WrittenOut(document, (), ())
     words: dict[int, list[str]] = {}
     for unknown in document.unknown:
+        # By the object that holds the name: the same text elsewhere may stand where the name is declared.
         words.setdefault(id(unknown.holder), []).append(unknown.free)
     seen: dict[int, int] = {}
 
     def each(held: Held) -> Held:
         free = frozenset(words.get(id(held), ()))
+        # Counted, because a pass may have put one value into several places, in some of which the name means
+        # something.
         seen[id(held)] = seen.get(id(held), 0) + sum(name.name in free for name in _names_in(held))
         return _written(held, free) if free else held
 
@@ -52,8 +55,10 @@ def written_out(document: Document) -> WrittenOut:
     refused = [
         _refusal(unknown, is_torn=id(unknown.holder) in torn)
         for unknown in document.unknown
+        # Nothing is guessed: where the new text could mean something else than the old, the file is refused.
         if not unknown.free or id(unknown.holder) in torn or (unknown.free in ABSENT and id(unknown.holder) in at_start)
     ]
+    # One name in one place may be found by several checks.
     changes = dict.fromkeys(_change(unknown) for unknown in document.unknown)
     return WrittenOut(document._replace(playbook=playbook), tuple(changes), tuple(dict.fromkeys(refused)))
 

@@ -57,8 +57,10 @@ def comments_in(text: str, start: int, stop: int, nodes: Iterable[Node]) -> Iter
     for first, last in [*sorted(_insides(text, nodes)), (stop, stop)]:
         for found in _HASH.finditer(text, at, max(at, min(first, stop))):
             place = found.start()
+            # A `#` directly behind a word is part of it: `a#b` is text in YAML.
             if place == 0 or text[place - 1] in " \t\n[{,":
                 margin = text[text.rfind("\n", 0, place) + 1 : place]
+                # A dash alone before a comment is the beginning of an item, and nothing that the comment is about.
                 beside = place - (len(margin) - len(margin.rstrip())) - 1 if margin.strip(" \t-") else place
                 yield Comment(place, found.group().rstrip(), beside)
         at = max(at, last)
@@ -70,6 +72,7 @@ def _insides(text: str, nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
         if isinstance(node, Scalar):
             start, stop = node.source
             if node.style in ("|", ">"):
+                # The comment behind `|` is none of the block's text.
                 start = max(start, text.find("\n", start))
             yield start, stop
 
@@ -80,6 +83,7 @@ def all_nodes(root: Node) -> Iterator[Node]:
     waiting = [root]
     while waiting:
         node = waiting.pop()
+        # Aliases give the same node again; a bomb of them is walked once for each node that is written.
         if id(node) in seen:
             continue
         seen.add(id(node))
@@ -96,6 +100,7 @@ def settle(text: str, comments: Iterable[Comment], spots: list[Spot]) -> None:
     Beside something, that is the first construct that begins in its line, else the first of what stands below its
     line, or the one around it; on a line of its own, the next one inside of the one around it.
     """
+    # An outer spot before the inner ones that begin with it, as `_around` wants them.
     ordered = sorted(spots, key=lambda spot: (spot.start, -spot.stop))
     starts = [spot.start for spot in ordered]
     for comment in comments:
@@ -109,6 +114,7 @@ def settle(text: str, comments: Iterable[Comment], spots: list[Spot]) -> None:
             fits = following is not None and (
                 following.start <= comment.beside or _is_below(text, comment.start, following.start)
             )
+        # A comment is never lost: one that fits nothing stands at the last line.
         (following if fits and following is not None else chosen or ordered[-1]).line.notes.append(comment.text)
 
 

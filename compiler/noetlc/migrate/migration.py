@@ -93,6 +93,7 @@ class _Reads:
 def glanced(name: str, data: bytes) -> Glance:
     """Whether a file would change, and where: it is read, and lowered only where that does not tell."""
     with uncollected():
+        # Without lowering: a look at a whole folder costs a fraction of a migration.
         reading = read_yaml(name, data)
         reader = reader_of(reading.source)
         playbooks = [written(reader, node) for node in reading.documents if node is not None]
@@ -101,6 +102,7 @@ def glanced(name: str, data: bytes) -> Glance:
     places: list[Span] = [getattr(node, "span", NOWHERE) for node in sugar if not isinstance(node, Guess | TODAY)]
     places += [change.span for change in reader.changes]
     places += [note.span for note in reader.findings if note.code in _NOTES]
+    # Paths into results of http become others only by lowering, which alone knows what a task before gave.
     asks_http = any(task.kind == "http" for p in playbooks if p is not None for step in p.steps for task in step.tasks)
     if not places and not problems and (asks_http or any(isinstance(node, Guess) for node in sugar)):
         full = checked(name, data)
@@ -125,6 +127,7 @@ def migrated(name: str, data: bytes) -> Migration:
     reads = _Reads()
     compiled = compile_source(name, data, observer=reads)
     problems, changes = _errors(compiled), _changes(compiled)
+    # A file without older constructs keeps its names as they are: there they are errors, and not the payload's.
     if not problems and changes:
         compiled, said, problems = _written_out(compiled)
         changes = _with(said, changes)
@@ -135,6 +138,8 @@ def migrated(name: str, data: bytes) -> Migration:
     except Refusal as refusal:
         problem = finding("NL904", str(refusal), refusal.node.span)
         return Migration(compiled.source, changes, (problem,), None)
+    # The new text is compiled whenever there is any: a migration that changes a playbook's meaning is the one fault
+    # that nobody would find.
     again = compile_source(name, after)
     problems = tuple(_differences(compiled, again))
     return Migration(compiled.source, changes, problems, None if problems else after)
@@ -162,6 +167,7 @@ def _changes(compiled: Compiled) -> tuple[Change, ...]:
     if not found:
         return ()
     for document in compiled.documents:
+        # Only in files that change anyway: sugar of today is no reason to touch a file.
         found += _lowered_sugar(document, found)
         found += _old_version(compiled.source, document)
     return tuple(sorted(found, key=lambda change: change.span))
@@ -184,6 +190,7 @@ def _lowered_sugar(document: Document, legacy: list[Change]) -> Iterator[Change]
     places = sorted([change.span for change in legacy])
     for step in document.playbook.steps:
         start, stop = step.span[:2], step.span[2:]
+        # Searched, since a large file has as many changes as steps.
         first = bisect_left(places, start)
         if first < len(places) and places[first][:2] < stop:
             yield from [change for change in sugar if start <= change.span[:2] < stop]
@@ -203,14 +210,17 @@ def _rewritten(compiled: Compiled, reads: list[Playbook | None], changes: tuple[
     """The new content of a file. Raises Refusal."""
     text = decode("", data)[0].text
     breaks = "\r\n" if "\r\n" in text else "\n"
+    # One sort of break inside, the file's own at the end: edits need not know of two characters.
     plain = text.replace(breaks, "\n")
     reading = read_yaml(compiled.source.name, plain.encode())
     nodes = [node for node in reading.documents if node is not None]
+    # Mixed breaks could not be put back where they were.
     if any(odd in plain for odd in _ODD_BREAKS) or plain.replace("\n", breaks) != text:
         raise Refusal("its lines end in different ways: let all of them end the same way", nodes[0])
     told = [change for document in compiled.documents for change in document.changes]
     touched = _touched(reading.source, [*changes, *told], _legacy_places(reads))
     documents = list(zip(compiled.documents, reads, nodes, strict=True))
+    # From the last to the first, so that offsets of those before stay right.
     for document, read, node in reversed(documents):
         if document.playbook is not None and read is not None and isinstance(node, Mapping):
             tree, was = _as_wanted(document.playbook, node), _as_written(read, node)
@@ -260,6 +270,7 @@ def _as_wanted(playbook: Playbook, node: Mapping) -> Placed:
     for key in ("name", "path"):
         moved = node.get(key)
         if moved is not None and not (isinstance(written, Mapping) and key in written.index):
+            # With its place, so that the value is copied from the root, with its quotes and comment.
             metadata[key] = Value(Literal(playbook.metadata[key]), moved.span, moved)
     tree["metadata"] = metadata
     return tree
@@ -267,6 +278,7 @@ def _as_wanted(playbook: Playbook, node: Mapping) -> Placed:
 
 def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:
     """The faults of the new text: nothing, or there is a mistake of ours."""
+    # Two faults are the file's own and not ours: an anchor that was rewritten away, and depth.
     for problem in _errors(after):
         anchor = _ANCHOR.search(problem.message) if problem.code == _LOST_ANCHOR else None
         if anchor is not None:
@@ -282,6 +294,7 @@ def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:
                 "NL905", f"the new text does not compile: line {problem.span.line}: {problem.message}", NOWHERE
             )
         return
+    # A second migration must find nothing: else the first one left half of an older form.
     for change in _changes(after):
         yield finding("NL905", f"the new text has {change.construct} in line {change.span.line}", NOWHERE)
         return
@@ -304,6 +317,7 @@ def _plans(compiled: Compiled) -> tuple[Plan, ...]:
 def with_migration(compiled: Compiled, data: bytes, left: list[Diagnostic], codes: frozenset[str]) -> list[Diagnostic]:
     """The findings that are left of a compiled file; the notes of those codes with the fix that rewrites it."""
     notes = [one for one in left if one.code in codes]
+    # A note that a comment takes back says that its author wants the old form kept.
     if compiled.count_of(Severity.ERROR) or len(notes) < sum(one.code in codes for one in compiled.diagnostics):
         return left
     fix = _fix(compiled.source.name, data)
@@ -315,6 +329,7 @@ def _fix(name: str, data: bytes) -> Fix | None:
     made = migrated(name, data)
     if made.after is None or made.after == data:
         return None
+    # As edits of lines, which is how fixes are shown and put together with others.
     (span, text), *rest = _edits(decode("", data)[0].text, decode("", made.after)[0].text)
     is_safe = all(change.klass in ("exact", "safe") for change in made.changes)
     return Fix(span, text, "migrate the whole file", is_safe, tuple(rest))

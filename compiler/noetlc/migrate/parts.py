@@ -110,6 +110,7 @@ class Here(NamedTuple):
             return self
         if task.get("kind") == "workbook" and (not new or task.get("task") is None):  # there `name` is the entry
             return self
+        # Only where the name was implied before, too, does the old text serve without it.
         same = was is not None and was.get("name") == self.default
         return self._replace(tree=_unnamed(task), read=_unnamed(was) if was is not None and same else None)
 
@@ -122,6 +123,7 @@ class Here(NamedTuple):
         task, was = self.tree[0], self.read[0]
         if not isinstance(task, Placed) or not isinstance(was, Placed) or task.get("name") != was.get("name"):
             return None
+        # A mapping elsewhere, as the labelled one inside, is not the task's own.
         if node.span not in (task.span, was.span):
             return None
         return self._replace(tree=task, read=was)
@@ -151,6 +153,7 @@ def in_order(wanted: list[str], there: list[str]) -> list[str]:
         if key not in found:
             before = set(wanted[:number])
             behind = [place for place, other in enumerate(found, 1) if other in before]
+            # Behind the last of those that come before it: an author's own order of keys stays.
             found.insert(behind[-1] if behind else 0, key)
     return found
 
@@ -170,6 +173,7 @@ def claims_of(trees: list[Tree], was: dict[Span, Keys]) -> dict[Span, int]:
     for number, item in enumerate(trees):
         if isinstance(item, Placed):
             before = was.get(item.span, {})
+            # Lowering makes several items in the place of one; that of the old name is what its comments are about.
             if item.span not in found or item.get("name", "") == before.get("name"):
                 found[item.span] = number
     return found
@@ -189,6 +193,7 @@ def item_at(tree: Tree, number: int) -> Tree:
 
 def is_same(one: Json, other: Json) -> bool:
     """Equal, and of the same types all through."""
+    # `1`, `1.0` and `true` are equal to Python, and three values in a file.
     if type(one) is not type(other):
         return False
     if isinstance(one, dict) and isinstance(other, dict):

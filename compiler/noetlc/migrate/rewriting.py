@@ -62,6 +62,7 @@ class _Document:
         """The whole text with this document rewritten."""
         text = self._text
         entries = self._copies.entries(root)
+        # From the margin on, so that a document that stands to the right keeps its column.
         start = text.rfind("\n", 0, root.start.index) + 1
         if is_flow(text, root):
             column, stop = 0, end_of(text, root)
@@ -82,9 +83,12 @@ class _Document:
         assert isinstance(tree, dict)
         is_new = node is None or id(node) in self._used  # what was no mapping left nothing out
         entries = [] if node is None or is_new else self._copies.entries(node)
+        # A mapping serves once: its second copy, as of a `sink` that becomes two tasks, is printed from the tree.
         self._used.add(id(node))
         own = {entry.key.text: entry for entry in entries if entry.key is not None}
+        # Keys that mean something to nobody here, as `x-` ones, stay where they are.
         stays = [key for key, entry in own.items() if key in tree or self._stays(here, entry)]
+        # Where a key went away its value may stand in a new one, so that nothing here counts as unchanged.
         moved = here.scope != DOCUMENT and (here.moved or is_new or len(stays) < len(own))
         lines: list[Line] = []
         for key in in_order(list(tree), self._placed(stays, own, tree) or (self._held(tree) if here.scope else [])):
@@ -114,6 +118,7 @@ class _Document:
         if not stays:
             return []
         values = {key: value.span for key, value in tree.items() if key not in own and isinstance(value, Value)}
+        # A value that stands under two new keys was not renamed but doubled.
         renamed = {span: key for key, span in values.items() if list(values.values()).count(span) == 1}
         there = [key if key in stays else renamed.get(entry.value.span, "") for key, entry in own.items()]
         return [key for key in there if key]
@@ -138,12 +143,15 @@ class _Document:
         """The lines of a key that was there, in this mapping or in another."""
         assert entry.key is not None
         renamed = entry.key.text != key
+        # The frequent case, and the point of it all: what did not change is copied byte for byte.
         if not renamed and self._says(here, entry.value, entry.start, entry.stop):
             return self._copies.copy(entry, column)
         here = here.opened()
+        # To edit an alias would edit its anchor; to write out what it stands for is for the author to decide.
         if entry.shared and isinstance(here.tree, dict | list):
             raise Refusal("an alias in a construct that changes: write out what it stands for", entry.key)
         edits = [Edit(entry.key.start.index, entry.key.end.index, scalar_text(key))] if renamed else []
+        # From the least change to the most: edit inside of the block, edit the text in its place, print anew.
         inner = None if entry.flow else self._below(here, entry, edits, column)
         if inner is not None:
             return inner
@@ -176,6 +184,7 @@ class _Document:
     def _head(self, entry: Entry, below: int, edits: list[Edit], column: int) -> list[Line]:
         """The lines from a key to the line before its first child."""
         stop = self._text.rfind("\n", 0, below)
+        # Comments between a key and its first child are part of its head.
         head = self._copies.copy(entry._replace(end=stop, stop=stop), column, edits)
         self._copies.stands(entry, head[0])
         return head
@@ -203,6 +212,7 @@ class _Document:
         was = by_place(here.read)
         claims = claims_of(trees, was)
         homes = {place_of(item.value): number for number, item in enumerate(items)}
+        # Where steps have blank lines between them a new step gets one.
         apart = here.scope == STEP and any(self._text[item.lead : item.start].lstrip(" ")[:1] == "\n" for item in items)
         lines: list[Line] = []
         for number, tree in enumerate(trees):
@@ -211,6 +221,8 @@ class _Document:
             if isinstance(tree, Placed):
                 if claims[tree.span] == number:
                     home, read = homes.get(tree.span), was.get(tree.span)
+            # Items without a place of their own are matched by number, which only means something while none came or
+            # went.
             elif len(items) == len(trees):
                 home, read = number, item_at(here.read, number)
             inner = here._replace(tree=tree, read=read, moved=here.moved or home != number)
@@ -231,6 +243,7 @@ class _Document:
         block = isinstance(value, Mapping) and not labelled and not is_flow(self._text, value)
         if block and isinstance(value, Mapping) and isinstance(here.tree, dict):
             between = self._text[item.start : self._copies.entries(value)[0].start]
+            # `-   step: a` keeps its width, so that all keys below stay where they are.
             gap = DEEPER if "\n" in between else len(between)
             lines = _dashed(self._mapping(here, value, column + gap), column, gap)
             lines[0].before += self._copies.lead(item, column)
@@ -303,6 +316,7 @@ class _Document:
                 was, found = by_place(here.read), list[Edit]()
                 for number, (part, item) in enumerate(zip(tree, node.items, strict=True)):
                     read = was.get(part.span) if isinstance(part, Placed) else item_at(here.read, number)
+                    # A construct of another place cannot be made by edits of what stands here.
                     there = not isinstance(part, Placed) or part.span == item.span
                     inner = self._edits(here._replace(tree=part, read=read), item, item.start.index) if there else None
                     if inner is None:
@@ -332,6 +346,7 @@ class _Document:
     def _keeps(self, here: Here, item: Entry) -> bool:
         """Whether an item stays as it is: a step with nothing but sugar of today does."""
         start, stop = item.start, item.stop
+        # The tree has the sugar lowered, and would differ; people go on writing it, so the step stays.
         if here.scope == STEP and self._touched.has_sugar(start, stop) and not self._touched.has_legacy(start, stop):
             return True
         return self._says(here, item.value, start, stop)
@@ -341,6 +356,7 @@ class _Document:
         value = plain_tree(here.tree)
         if is_same(value, value_of(node)):
             return True
+        # What was read the same from another text still means the same, unless an older form in it was noted.
         if here.read is None or here.moved or self._touched.has_legacy(start, stop):
             return False
         return is_same(value, plain_tree(here.read))

@@ -44,6 +44,7 @@ class _Pools(NamedTuple):
         if not isinstance(one, tuple) or type(one) is not type(other):
             return one == other
         assert isinstance(other, tuple)
+        # Plain tuples have no fields, and are compared item by item.
         names = [name for name in getattr(one, "_fields", ()) if name not in _ASIDE]
         if not names:
             return len(one) == len(other) and all(map(self.is_same, one, other))
@@ -57,6 +58,8 @@ class _Pools(NamedTuple):
         """Whether two indices, or named ones, are of the same template."""
         match one, other:
             case int(), int():
+                # An index of the pool says nothing by itself: a template that is written twice in one file is
+                # numbered otherwise.
                 return (one < 0) is (other < 0) and (one < 0 or _by_key(self.one[one]) == _by_key(self.other[other]))
             case tuple(), tuple():
                 pairs = zip(one, other, strict=True) if len(one) == len(other) else ()

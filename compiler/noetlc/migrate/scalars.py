@@ -57,6 +57,7 @@ def with_edits(text: str, start: int, end: int, edits: list[Edit]) -> str:
 
 def _in_style(style: str, value: str) -> str:
     """A value in the quotes of the scalar before it."""
+    # Single quotes know no escapes, so that what is invisible goes into double ones.
     if style == "'" and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
     if style == '"' and value.isprintable():
@@ -67,6 +68,7 @@ def _in_style(style: str, value: str) -> str:
 def _edited(written: str, scalar: Scalar, value: str) -> str | None:
     """The scalar with only those tokens replaced that differ; None where that is not possible."""
     old, new = _parts(scalar.text), _parts(value)
+    # Without sure places nothing is edited: the whole value is written anew.
     place = inside(written, scalar.style, scalar.text) if old and new else None
     if place is None or old is None or new is None:
         return None
@@ -78,12 +80,14 @@ def _edited(written: str, scalar: Scalar, value: str) -> str | None:
         wanted = with_edits(scalar.text, 0, len(scalar.text), chosen)
         placed = [Edit(*place.place(e.start, e.end), _escaped(scalar.style, e.text)) for e in chosen]
         changed = with_edits(written, 0, len(written), placed)
+        # Each edit is proved: it means what was wanted, and YAML reads it as what was edited.
         if parse_template(wanted) == parse_template(value) and _reads_as(changed, scalar.style, wanted):
             return changed
     return None
 
 
 def _reads_as(written: str, style: str, text: str) -> bool:
+    # A plain scalar with these would be another thing to YAML, or end early.
     if style == "" and _UNFIT_PLAIN.search(written):
         return False
     return inside(written, style, text) is not None
@@ -97,12 +101,14 @@ def _escaped(style: str, text: str) -> str:
 
 def _differences(old: list[Part], was: str, new: list[Part], text: str) -> list[Edit]:
     """Edits on the text `was`, which has the tokens `old`, that give it the tokens of another text."""
+    # `autojunk` would take tokens that are frequent in a long template for noise.
     matcher = SequenceMatcher(None, [part.what for part in old], [part.what for part in new], autojunk=False)
     edits = []
     for verb, i, j, m, n in matcher.get_opcodes():
         if verb == "replace":
             edits.append(Edit(old[i].start, old[j - 1].end, text[new[m].start : new[n - 1].end]))
         elif verb != "equal":
+            # The author's own spacing, where the new text has any at all.
             before = _gap(new, m, text) and (_gap(old, i, was) or " ")
             added = text[new[m].start : new[n - 1].end] + _gap(new, n, text) if n > m else ""
             edits.append(Edit(_end_before(old, i), _start_of(old, j, was), before + added))
