@@ -44,6 +44,8 @@ class Fetch:
     def outcome(self) -> object:
         """The value that came; or raises what went wrong."""
         if self._error is not None:
+            # One error may be raised for several askers. With its traceback it would grow by their frames each time,
+            # and keep them alive.
             raise self._error.with_traceback(None)
         return self._value
 
@@ -59,6 +61,8 @@ class Fetch:
         except BaseException as error:
             self._error = error
         self.is_over = True
+        # Popped one by one: `over` may add one from the other thread meanwhile, and a `for` over a deque that changes
+        # raises.
         while self._callbacks:
             self._callbacks.popleft()()
         return True
@@ -73,6 +77,8 @@ class Fetch:
             with suppress(RuntimeError):  # the loop was closed: nobody waits any more
                 loop.call_soon_threadsafe(told.set)
 
+        # Registered before it is looked whether it is over: in the other order a fetch that ends in between tells
+        # nobody.
         self._callbacks.append(tell)
         if not self.is_over:
             await told.wait()
@@ -88,6 +94,8 @@ async def in_asyncio(coroutine: Coroutine[Awaited, None, _T]) -> _T:
     except StopIteration as done:
         return cast("_T", done.value)
     finally:
+        # A tool that is cancelled ends here, and what it awaited would otherwise stay open until the collector comes
+        # by.
         coroutine.close()
 
 
@@ -99,6 +107,8 @@ class BackgroundFetches:
 
     def __init__(self, threads: int = THREADS) -> None:
         self._most = threads
+        # Weak, as the askers alone decide for how long a fetch is of use: a worker that holds a thousand plans'
+        # fetches would never let go of them.
         self._going: WeakValueDictionary[Hashable, Fetch] = WeakValueDictionary()
         self._queue: SimpleQueue[ref[Fetch]] | None = None
         self._threads = 0
@@ -142,6 +152,8 @@ class BackgroundFetches:
             self._queue = SimpleQueue()
         with self._lock:
             self._undone += 1
+            # Threads are made as they are needed and never ended: most runs fetch nothing, and those that do fetch
+            # again.
             is_short = self._threads < min(self._undone, self._most)
             self._threads += is_short
         self._queue.put(fetch)
@@ -153,10 +165,13 @@ class BackgroundFetches:
             self._do(queue.get())
             with self._lock:
                 self._undone -= 1
+            # Told after the count went down, and also after a failure: the worker has to learn that something is
+            # missing.
             for callback in self._callbacks:
                 callback()
 
     def _do(self, waiting: ref[Fetch]) -> None:
+        # The queue holds weak references too. A fetch whose asker has gone is not done at all.
         fetch = waiting()
         if fetch is not None and not fetch.run():
             self._later.append((time.monotonic() + fetch.pause, waiting))

@@ -40,6 +40,7 @@ def compile_playbook(source: Path, folders: Sequence[Path], data: bytes = b"") -
         for catalogue in folders:
             words += ["--path", str(catalogue)]
         _, said = _run("noetlc.cli", [*words, "--", str(source)], data, str(source))
+        # With several documents the compiler writes several plans, under names of their own.
         if not target.exists():
             raise CompileError(f"{source}: {_SEVERAL}", 1)
         return target.read_bytes(), said
@@ -59,6 +60,7 @@ def compile_source(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
         except (OSError, ValueError):
             raise CompileError(f"`{name}` cannot be the name of a file", 2) from None
         target = Path(made, "plan.ir")
+        # Absolute, as the compiler runs in the temporary folder, so that the plan names its source as the caller did.
         words = [word for catalogue in folders for word in ("--path", str(catalogue.absolute()))]
         _run("noetlc.cli", ["compile", "-o", str(target), *words, "--", str(source)], b"", name, folder)
         if not target.exists():
@@ -82,6 +84,8 @@ def _run(module: str, words: list[str], data: bytes, name: str, folder: str | No
             timeout=SECONDS,
             preexec_fn=_limit(),
             cwd=folder,
+            # The compiler reads text from outside and needs nothing of ours: neither the store's password nor a
+            # token.
             env=child_environ({}),
         )
     except subprocess.TimeoutExpired:
@@ -98,4 +102,6 @@ def _limit() -> Callable[[], None] | None:
         import resource
     except ImportError:
         return None
+    # A playbook may be made to need any amount of memory. The limit makes that an error of its compile, and not the
+    # end of the server.
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)) if os.name == "posix" else None

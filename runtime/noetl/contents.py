@@ -38,6 +38,8 @@ def bytes_of(value: Json) -> bytes:
     """A value as bytes that `value_of` reads as the same value: text as it is unless it looks like JSON, else JSON."""
     if isinstance(value, str) and value:
         data = value.encode("utf-8", "surrogatepass")
+        # The text `123` would be read back as a number. It is tried, since to know what looks like JSON is to read it
+        # as JSON.
         if value_of(data) == (value, "text"):
             return data
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -49,7 +49,10 @@ def learn_process(words: Sequence[str], environ: Mapping[str, str]) -> None:
             _learn_variable(name, value)
     for word in words:
         _learn_url("the command line", word.partition("=")[2] if word.startswith("--") else word)
+    # Wiping needs ctypes, which takes a while to import: a process without secrets does not pay for it.
     if _known:
+        # It is a second wall, behind the rights of the machine. Where the system has no /proc, or not this form of
+        # it, the process works without.
         with suppress(OSError, ValueError, ImportError, AttributeError):
             _wipe(environ)
 
@@ -66,6 +69,8 @@ def learn_file(path: str) -> None:
     with suppress(OSError, UnicodeError), open(path, encoding="utf-8") as file:
         for line in file.read(1 << 20).splitlines():
             word = line.strip()
+            # The lines of base64 in PEM, and the JWT and seed of NATS. Shorter lines are the end of a block, and
+            # headings have spaces or dashes.
             if len(word) > 30 and " " not in word and not word.startswith("-"):
                 learn(os.path.basename(path), [word])
 
@@ -80,6 +85,7 @@ def _learn_variable(name: str, value: str) -> None:
         elif name.startswith(OWN):
             learn(name, [value])
     elif _SECRET.search(name):
+        # A variable that was read from a file often has a line end, and what prints it strips it.
         learn(name, [value, value.strip()])
 
 
@@ -91,9 +97,11 @@ def _learn_url(name: str, url: str) -> None:
 
     with suppress(ValueError):
         parts = urlsplit(url)
+        # At the last `@`, since a password may hold others that nobody has quoted.
         login, _, _ = parts.netloc.rpartition("@")
         user, colon, password = login.partition(":")
         found = password if colon else user if parts.scheme in ("nats", "tls", "ws", "wss") else ""
+        # A driver's error has the password as it is meant, a log of the URL as it is written.
         learn(name, [found, unquote(found)])
         for key, value in parse_qsl(parts.query):
             if key == "creds":
@@ -102,6 +110,7 @@ def _learn_url(name: str, url: str) -> None:
                 _learn_passwords(value)
             elif _PARAMETER.search(key):
                 learn(name, [value])
+        # libpq then takes the password from this file, without anybody having named it.
         if parts.scheme in ("postgresql", "postgres") and not password:
             _learn_passwords(os.path.expanduser("~/.pgpass"))
 
@@ -125,6 +134,8 @@ def _wipe(environ: Mapping[str, str]) -> None:
     import ctypes
 
     with open("/proc/self/stat", "rb") as file:
+        # The second field is the program's name in brackets, which may hold spaces and brackets: everything is
+        # counted from the last one.
         fields = file.read().rpartition(b")")[2].split()
     places = [(int(fields[at - 3]), int(fields[at - 2])) for at in (_STAT_ARGS, _STAT_ENV)]
     hidden = [os.fsencode(text) for text in _known]
@@ -134,10 +145,14 @@ def _wipe(environ: Mapping[str, str]) -> None:
         block = ctypes.string_at(start, end - start)
         for text in hidden:
             at = block.find(text)
+            # The secret may stand there more than once: in an option and in a variable.
             while at >= 0:
                 ctypes.memset(start + at, ord("*"), len(text))
                 at = block.find(text, at + len(text))
     for name, value in environ.items():
         if any(text in value for text in _known):
+            # `os.environ` has copies that are whole. This gives the C library a new text, away from the block that
+            # was overwritten.
             os.putenv(name, value)
+    # Then other processes of this user can neither trace this one nor read its memory and environment in /proc.
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -22,6 +22,8 @@ class Environment(NamedTuple):
         return {name: self.values[name] for name in variables_of(program) if self._may_read(name)} or None
 
     def _may_read(self, name: str) -> bool:
+        # A variable may hold any bytes. Python gives those that are no UTF-8 as halves of surrogate pairs, which no
+        # log could hold.
         is_text = name in self.values and not any("\ud800" <= char <= "\udfff" for char in self.values[name])
         return is_text and not is_own(name) and any(fnmatchcase(name, pattern) for pattern in self.allowed)
 

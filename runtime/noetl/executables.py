@@ -43,6 +43,7 @@ async def run_program(words: Sequence[str], call: Call, env: Env) -> Outcome:
 
 
 def _outcome(ended: Ended, env: Env) -> Outcome:
+    # A program may write anything; a byte that is no text must not cost the outcome of an effect that has happened.
     stdout, stderr = (data.decode("utf-8", "replace") for data in (ended.stdout, ended.stderr))
     if ended.cut:
         env.log("the output was longer than max_output_bytes; the rest was dropped")
@@ -52,6 +53,7 @@ def _outcome(ended: Ended, env: Env) -> Outcome:
     if code == 0:
         return ok(result, shell=extra)
     ending = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    # Programs say last why they end. The whole text is in the result; a message is shown in lists.
     last = stderr.strip().rsplit("\n", 1)[-1][:500]
     return error("shell.exit", f"the program {ending}{': ' if last else ''}{last}", result=result, shell=extra)
 
@@ -60,6 +62,7 @@ def variables_of(given: Json) -> dict[str, str | None]:
     """Environment variables from a mapping: numbers and booleans as text, null removes. Raises ValueError."""
     found: dict[str, str | None] = {}
     for name, value in given.items() if isinstance(given, dict) else ():
+        # The system would cut the text at the zero byte, or set another variable.
         if not name or "=" in name or "\0" in name or "\0" in str(value):
             raise ValueError(f"the environment variable {name!r} cannot be set")
         found[name] = str(value).lower() if isinstance(value, bool) else None if value is None else str(value)

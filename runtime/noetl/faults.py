@@ -18,6 +18,7 @@ def fault_of(problem: BaseException) -> dict[str, Json]:
     from uuid import uuid4
 
     places: list[Json] = [
+        # The last three parts name the module; the rest would tell where it is installed, and under whose account.
         f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno} {frame.name}"
         for frame in extract_tb(problem.__traceback__)[-_SHOWN:]
     ]

@@ -22,6 +22,7 @@ class FileRefused(Exception):
 def inside(root: str, path: str) -> str:
     """The absolute path of `path` taken from `root`, links followed; FileRefused when it leaves the root
     or leads to the engine's own files."""
+    # The functions of the system raise ValueError for it, each with another text.
     if "\0" in path:
         raise FileRefused("a path holds a NUL character")
     home = os.path.realpath(root)
@@ -120,6 +121,7 @@ def _nearest(root: str, path: str, folder: str) -> str:
 def _project(folder: str) -> str:
     """The checkout that holds the folder of a playbook from outside the root, else that folder."""
     at = folder = os.path.realpath(folder)
+    # `.git` may be a file (a worktree, a submodule), so it only has to exist.
     while not os.path.exists(os.path.join(at, ".git")):
         if at == os.path.dirname(at):
             return folder
@@ -142,6 +144,8 @@ def read_file(path: str, most: int) -> bytes:
 
 def write_file(path: str, data: bytes) -> None:
     """Write a file whole or not at all, with the folders that it needs."""
+    # Written beside and then renamed: who reads the file meanwhile, or after a crash, has the old one or the new one.
+    # Beside it, since a rename works within one disk alone.
     draft = f"{path}.{os.getpid()}.part"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -168,4 +172,5 @@ def file_name_of(execution_id: str) -> str:
         return execution_id
     import hashlib
 
+    # No plain id begins with `=`, so a hash never meets an id that looks like one.
     return "=" + hashlib.sha256(execution_id.encode("utf-8", "surrogatepass")).hexdigest()

@@ -18,6 +18,7 @@ def name_in(auth: Json) -> str | None:
             return auth
         case {"credential": str() as name} | {"name": str() as name}:
             return name
+        # Beside other words `key` is a field: `{username, key}` is a credential that is written out.
         case {"key": str() as name, **about} if about.keys() <= _ABOUT:
             return name
         case dict() if len(auth) == 1:

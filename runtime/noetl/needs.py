@@ -56,6 +56,8 @@ class Needs:
             return work()
         fetch = self._held.get(key)
         if fetch is None:
+            # Held by the asker from now on: a computation is made again, and has to find the same fetch, whether it
+            # is over or not.
             fetch = self._held[key] = self._begin(key, work)
         if fetch.is_over:
             return cast("_T", fetch.outcome())
@@ -74,6 +76,8 @@ class Needs:
             try:
                 found = compute()
             except Exception:
+                # The exception may be what some layer made of `Absent`. Only where nothing was lacking is it the
+                # computation's own.
                 if self._lacking is None:
                     raise
             else:
@@ -98,6 +102,7 @@ class _Wait:
         self._awaited = awaited
 
     def __await__(self) -> Generator[Awaited, None, None]:
+        # A loop, as whoever drives the coroutine may step it before it is time.
         while not self._awaited.is_over:
             yield self._awaited
 
@@ -129,4 +134,5 @@ class Waiting(Generic[_Result]):
 
     def close(self) -> None:
         """End it where it stands."""
+        # Its `finally` blocks run now; Python would else warn of a coroutine that was never finished.
         self._coroutine.close()

@@ -18,6 +18,7 @@ _stores: dict[str, None] = {}
 
 def holds(folder: str, place: str) -> bool:
     """Whether a place is a folder or lies below it; of two absolute paths without links."""
+    # With the separator, since `/srv/app` does not hold `/srv/apple`; stripped first, since the root has one already.
     return place == folder or place.startswith(folder.rstrip(os.sep) + os.sep)
 
 
@@ -76,6 +77,7 @@ def make_folder(path: str) -> None:
     """Make a folder of the engine that its owner alone may enter, with those above it. Raises OSError."""
     if path and not os.path.isdir(path):
         make_folder(os.path.dirname(path))
+        # Two commands may make it at once. `os.makedirs` with a mode would give it to the last folder alone.
         with suppress(FileExistsError):
             os.mkdir(path, 0o700)
 
@@ -83,6 +85,8 @@ def make_folder(path: str) -> None:
 def touch(path: str) -> None:
     """Make a file of the engine that its owner alone may read, where there is none. Raises OSError."""
     if not os.path.exists(path):
+        # Made with narrow rights from the first moment. A `chmod` afterwards leaves a time in which another user
+        # opens it, and keeps it open.
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
@@ -102,6 +106,7 @@ def narrow(store: str) -> tuple[str, ...]:
 def _narrowed(path: str) -> bool:
     """Whether the rights of a file or folder of the engine were taken from others just now."""
     about = _about(path, follow=False)
+    # The rights of a link are those of what it leads to, which may be anybody's.
     if about is None or os.path.islink(path) or about.st_uid != os.geteuid() or not about.st_mode & 0o077:
         return False
     if os.path.isdir(path) and not _is_private(path):
@@ -129,6 +134,7 @@ def _is_of(store: str, found: str, home: str) -> bool:
         if at.casefold() == folder.casefold() or _same(at, folder):
             return True
         above = os.path.dirname(at)
+        # Not above the folder of tools: what lies there they cannot reach by a path.
         if above == at or at == home:
             return _same_file(store, found)
         at = above
@@ -136,6 +142,8 @@ def _is_of(store: str, found: str, home: str) -> bool:
 
 def _same_file(store: str, found: str) -> bool:
     """Whether it is a second name of a file of the store."""
+    # One `stat` comes first: nearly every file has one name, and only for the others all files of the store are
+    # compared.
     return has_second_name(found) and any(map(partial(_same, found), _files_of(store)))
 
 

@@ -51,9 +51,12 @@ class Patience:
                 result = work()
             except NoRoom as problem:
                 self.failed(problem)
+                # A client waits for this answer. It is told that there is no room, and may come again.
                 if self._is_hurried:
                     raise
             else:
+                # The first thing is stored, so whoever asked has begun something: what follows from it has to be
+                # finished, and may wait.
                 self._is_hurried = False
                 return result
             self.check()
@@ -75,12 +78,16 @@ class Patience:
     def failed(self, problem: StoreFailure) -> None:
         """Something could not be stored, and is tried again."""
         self._last = self._clock()
+        # The time counts from the first failure of a row of them, and not from the last one, which comes each tenth
+        # of a second.
         if self._problem is None:
             self._first, self._is_told = self._last, False
         self._problem = problem
 
     def interrupt(self) -> None:
         """Wait for nothing any more; safe in a signal handler."""
+        # Only a flag: a handler of a signal may run in the middle of anything. `check` sees it within a tenth of a
+        # second.
         self._is_interrupted = True
 
     def check(self) -> None:

@@ -95,10 +95,14 @@ def start(
 ) -> "subprocess.Popen[bytes]":
     """Start a child in a group of its own and tell the watchdog. The caller must `end` it."""
     pipe = subprocess.PIPE
+    # A session of its own, so that one kill reaches all that the program starts, and Ctrl-C in a terminal does not
+    # reach it before us.
     child = subprocess.Popen(
         words, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environ), cwd=cwd, pass_fds=pass_fds,
         start_new_session=True,
     )  # fmt: skip
+    # In `run_child` the gate holds the program back until a line comes (`_converse`), so no crash of ours lies
+    # between the first effect and the watchdog.
     _watchdog.tell("+", child.pid)
     return child
 
@@ -117,6 +121,7 @@ def end(child: "subprocess.Popen[bytes]") -> None:
 
 def kill_group(child: "subprocess.Popen[bytes]") -> None:
     """Kill all that is left of the group of a child that is not reaped yet."""
+    # The group may be gone already; macOS says EPERM for one of which only zombies are left.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
 
@@ -152,6 +157,8 @@ async def exited(child: "subprocess.Popen[bytes]") -> int:
     """Wait for a child's end without a thread and without reaping it; returns its exit code."""
     import asyncio
 
+    # A thread for each child that waits would be a thread for each slot, and a handler of SIGCHLD belongs to the
+    # whole process.
     if hasattr(os, "pidfd_open"):
         handle = os.pidfd_open(child.pid)
         try:
@@ -162,6 +169,7 @@ async def exited(child: "subprocess.Popen[bytes]") -> int:
     while True:
         found = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
         if found is not None:
+            # Not reaped yet (WNOWAIT): its number, and with it the group, stays its own until all of it is killed.
             return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
         await asyncio.sleep(0.005)  # where the system cannot tell: ask again
 
@@ -175,6 +183,8 @@ async def _converse(child: "subprocess.Popen[bytes]", given: bytes, limit: int) 
     feeding = asyncio.ensure_future(_feed(child.stdin.fileno(), given, child.stdin.close))
     try:
         exit_code = await exited(child)
+        # The program has ended, but what it left in the background has its pipes open and may still write: that ends
+        # too.
         kill_group(child)
     finally:
         feeding.cancel()
@@ -205,6 +215,8 @@ class _Sink:
         except BlockingIOError:
             return False
         room = self._limit - len(self.kept)
+        # What is over the limit is read all the same, and dropped: a program whose pipe is full would stop and never
+        # end.
         self.kept += chunk[:room]
         self.cut = self.cut or len(chunk) > room
         if not chunk:
@@ -227,6 +239,7 @@ async def _feed(descriptor: int, data: bytes, close: Callable[[], None]) -> None
 
     os.set_blocking(descriptor, False)
     view = memoryview(data)
+    # A program may end, or close its input, without reading all of it (`head`).
     with suppress(BrokenPipeError):
         while view:
             try:
@@ -266,6 +279,7 @@ class _Watchdog:
                 self._process.returncode = 0  # not ours to wait for
             self._process, self._owner, self._groups = None, os.getpid(), set()
         (self._groups.add if sign == "+" else self._groups.discard)(group)
+        # The watchdog may have been killed by somebody who tidied up. A new one is told of all groups that live.
         if self._process is None or not self._write(f"{sign} {group}\n"):
             self._start()
 
@@ -292,6 +306,8 @@ class _Watchdog:
             self._process.wait()
         self._process = subprocess.Popen(
             ("/bin/sh", "-c", _WATCHDOG), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            # In a session of its own, so that a signal to our group leaves it alive; in `/`, so that it keeps no disk
+            # from being unmounted.
             stderr=subprocess.DEVNULL, start_new_session=True, cwd="/", env=child_environ({}),
         )  # fmt: skip
         self._write("".join(f"+ {group}\n" for group in sorted(self._groups)))

@@ -46,12 +46,15 @@ class Renewal:
         """Renew from now on."""
         if self._thread is None:
             self.last = self._clock()
+            # A thread, since the one that drives may be busy for seconds with a large turn, and that is no standing
+            # still.
             self._thread = threading.Thread(target=self._run, name="noetl lease", daemon=True)
             self._thread.start()
 
     def end(self) -> None:
         """Renew no more."""
         self._over.set()
+        # A renewal that finds its ownership lost may end itself, and a thread cannot wait for itself.
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(RENEW_EVERY)
 
@@ -71,6 +74,8 @@ class Renewal:
         """Renew."""
         now = self._clock()
         late = now - self.last > LATE
+        # A store that is away for a moment is no reason to stop: it is tried again in two seconds, and four misses
+        # cost the lease.
         with suppress(StoreFailure):
             self._renew(now)
             self.last = now

@@ -27,6 +27,7 @@ class Rotation(Generic[_T]):
 
     def add(self, name: str, item: _T, priority: int = 0) -> None:
         """Queue it; a name that nothing waits of comes last."""
+        # The number keeps equal priorities in order, and the heap from comparing the items themselves.
         heappush(self._of.setdefault(name, []), (-priority, next(self._numbers), item))
         self._size += 1
 

@@ -43,6 +43,7 @@ def _unable(plan: Plan) -> Iterator[str]:
             step = next((plan.steps[task.step].name for task in plan.tasks if task.kind == kind), "")
             where = f" of step `{step}`" if step else ""
             yield f"the kind `{kind}`{where} in `{plan.path or plan.name}` {why}"
+    # Children too: a run that fails in its child for want of a program could have been refused at its start.
     for child in plan.children:
         yield from _unable(open_plan(child.data))
 

@@ -25,7 +25,9 @@ def check_room(folder: str, *, suspected: bool) -> None:
     folder = folder or "."
     try:
         disk = os.statvfs(folder)
+        # File systems keep a part for root alone: who is not root is full before that.
         left = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
+        # Some file systems (of a network, or in memory) have no figures, and say 0 for all of them.
         if disk.f_blocks and left * disk.f_frsize < LEAST_ROOM:
             raise NoRoom(f"{folder}: the disk is full: {left * disk.f_frsize:,} bytes are left", FULL[errno.ENOSPC])
         if suspected:
@@ -42,6 +44,7 @@ def _try_to_write(path: str) -> None:
         left = LEAST_ROOM // 4
         while left > 0:
             left -= os.write(file, bytes(left))
+        # Without it the system may only keep the bytes in memory, and find out later that there is no room for them.
         os.fsync(file)
     finally:
         os.close(file)

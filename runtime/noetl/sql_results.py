@@ -110,6 +110,8 @@ def writing_of(fields: Mapping[str, Json], args: Mapping[str, Json]) -> Writing 
     if mode == "upsert" and not keys:
         raise InvalidFields("mode upsert needs key")
     if mode == "upsert" and not set(keys) <= set(columns):
+        # The database would say so too, but as an error of its own for each kind of database, after a transaction was
+        # begun.
         raise InvalidFields("key names a column that is not written")
     values = tuple(tuple(bindable(row.get(column)) for column in columns) for row in mappings)
     return Writing(str(fields["table"]), keys if mode == "upsert" else (), columns, values, mode == "replace")
@@ -143,6 +145,8 @@ def most_rows(knobs: Mapping[str, Json]) -> int:
 def first_rows(rows: Iterable[Sequence[object]], most: int) -> Iterator[Sequence[object]]:
     """The rows one by one; raises TooManyRows after the last that is allowed."""
     for number, row in enumerate(rows, start=1):
+        # Counted while they come: a result of a hundred million rows would be in memory before anybody could say that
+        # it is too large.
         if number > most:
             raise TooManyRows(f"the result has more than {most} rows")
         yield row
@@ -207,9 +211,12 @@ def _number(value: object) -> Json:
 
     if not isinstance(value, Decimal) or not value.is_finite():
         return str(value)
+    # `1E+1000000` is a whole number too, and would be a million digits.
     if value == value.to_integral_value() and abs(value) < Decimal(10) ** 40:
         return int(value)
     near = float(value)
+    # A price of 0.1 is kept as the number 0.1: it is compared with what the number is written as, not with its binary
+    # value.
     return near if Decimal(repr(near)) == value else str(value)
 
 
@@ -221,6 +228,8 @@ def _decoded(encoded: str) -> str:
     from base64 import b64decode
 
     try:
+        # Without `validate` everything that is no base64 is skipped, and another statement would run than was
+        # written.
         return b64decode(encoded, validate=True).decode("utf-8")
     except ValueError:
         raise InvalidFields("command_b64 is not base64 of UTF-8 text") from None
@@ -230,6 +239,7 @@ def _distinct(columns: Sequence[str]) -> tuple[str, ...]:
     taken: dict[str, None] = {}
     for column in columns:
         name, number = column, 2
+        # A name made for the second column may be a third one's own.
         while name in taken:
             name, number = f"{column}_{number}", number + 1
         taken[name] = None

@@ -25,6 +25,8 @@ def start_key(key: str, asked: Mapping[str, Json]) -> StartKey:
     import json
     from hashlib import sha256
 
+    # The hash and not the request: a payload may be large, and hold what is in no log yet. Sorted, as the order of
+    # keys means nothing.
     return StartKey(name, sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest())
 
 

@@ -44,6 +44,8 @@ def _tell_problem(error: Exception, words: Sequence[str]) -> int | None:
     if not isinstance(error, Problem):
         return None
     tell(error.show)
+    # Whoever reads the output by a program gets a document in any case, and need not tell no output from a broken
+    # one.
     if "--json" in words:
         write_out(json_text({"error": {"message": error.message}}) + "\n")
     return error.exit_code
@@ -60,5 +62,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line, by default the process's own, and return its exit code. Raises nothing."""
     if argv is not None:
         return LINE.run(argv)
+    # Only where the command line is the process's own: a test, or a program that calls `main`, keeps its environment.
     deployment.learn_process(sys.argv[1:], os.environ)
     return LINE.run_process()

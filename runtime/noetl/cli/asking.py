@@ -61,8 +61,11 @@ def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> ExecutionRow:
         if not runtime.store.is_owned(root):
             try:
                 apply_here(runtime, row, Ask(verb))
+            # Somebody took it up between the look and the ownership: then it is asked by its inbox, in the next turn
+            # of the loop.
             except Owned:
                 continue
+        # Posted once and not each time round: every post is a row of the inbox, and a second one a second request.
         elif not posted:
             runtime.store.post(row.execution_id, verb, None)
             posted = True
@@ -76,6 +79,7 @@ def apply_here(runtime: Runtime, row: ExecutionRow, request: Ask) -> None:
     """Own the execution and let it decide; no task is started. Raises Owned."""
     program = program_of(runtime, row.execution_id)
     try:
+        # The root is owned too: whoever drives the caller drives this one, and would not see that it is taken.
         with owning_root(runtime, row), driver_of(runtime, row.execution_id, Silent().observe) as driver:
             driver.control.open(row.execution_id, program)
             driver.control.ask(row.execution_id, request)

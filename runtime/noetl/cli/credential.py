@@ -58,6 +58,7 @@ def add(
     for words in fields:
         key, equals, text = words.partition("=")
         if not key or not equals:
+            # The words are not told back, as in other messages: the value may be a secret that was given by mistake.
             raise click.UsageError("--field: write it as name=value")
         values[key] = text
     for key in secrets:
@@ -101,9 +102,11 @@ def _secret(key: str) -> str:
     if sys.stdin.isatty():
         value: str = click.prompt(escaped(key), hide_input=True, err=True)
         return value
+    # A line and not all of it, so that several secrets can be given one after the other.
     line = sys.stdin.readline()
     if not line:
         raise click.UsageError(f"--secret {escaped(key)}: standard input has no line for it")
+    # Only the line end goes: spaces at the end may be part of a password.
     return line.removesuffix("\n").removesuffix("\r")
 
 

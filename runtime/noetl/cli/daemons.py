@@ -25,6 +25,7 @@ fence_option = click.option(
 
 def say(text: str) -> None:
     """A line about the process itself."""
+    # Masked first: an escape in the middle of a secret would hide it from the mask, and not from a reader.
     click.echo(escaped(masked(text)), err=True)
 
 

@@ -49,6 +49,8 @@ def drive(
     except Owned as problem:
         raise Stopped(f"{problem}; only one process at a time can drive it") from None
     except (StoreFailure, Conflict) as problem:
+        # A run whose first events never reached the disk cannot be resumed, and to say so would send the user after
+        # nothing.
         if not _is_there(runtime, execution_id):
             refused = Stopped if isinstance(problem, NoRoom) else Problem
             raise refused(f"{problem}\nnothing was started") from None
@@ -83,9 +85,12 @@ def _stopped_by_signals(driver: Driver) -> Iterator[list[int]]:
     def stop(number: int, frame: FrameType | None) -> None:
         came.append(number)
         for name in watched:
+            # The second signal raises KeyboardInterrupt wherever the program is: the first one only asked, and may
+            # not be heard in a long call.
             signal.signal(name, signal.default_int_handler)
         driver.embedded.interrupt()
         wake = getattr(driver.launcher, "wake", None)
+        # A script's launcher waits for nothing real, and has nothing to be woken from.
         if wake is not None:
             wake()
 
@@ -95,4 +100,6 @@ def _stopped_by_signals(driver: Driver) -> Iterator[list[int]]:
         yield came
     finally:
         for name, handler in before:
+            # An impatient third signal would cut off the end of tools' processes, which would then go on without
+            # anybody.
             signal.signal(name, signal.SIG_IGN if came else handler)

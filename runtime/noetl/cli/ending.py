@@ -52,6 +52,7 @@ def _result_text(ending: Ending, url: str) -> str:
     if len(short) <= 100:
         return f"result: {short}"
     lines = json_text(ending.result, indent=2).split("\n")
+    # One line of a megabyte is as bad for a terminal as a thousand lines.
     shown = [line if len(line) <= 1000 else f"{line[:1000]}…" for line in lines[:_LINES]]
     rest = [f"… {len(lines) - _LINES} more lines ({more})"] if len(lines) > _LINES else []
     return "\n".join(["result:", *shown, *rest])

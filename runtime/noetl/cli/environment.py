@@ -16,6 +16,8 @@ _VARIABLE = "NOETL_ENV"
 def _environment(_: click.Context, __: click.Parameter, allowed: tuple[str, ...]) -> Environment:
     """The variables of the environment that may be read. Raises UsageError."""
     for pattern in allowed:
+        # Who writes `NAME=value` thinks that it sets the variable. The value would be on the command line for all to
+        # see, and do nothing.
         if not _PATTERN.fullmatch(pattern):
             raise click.UsageError(f"--env {escaped(pattern)}: write a name, or a pattern as 'APP_*'; never a value")
     return Environment(allowed, os.environ)

@@ -67,6 +67,8 @@ class _Printer:
     def print_new(self, runtime: Runtime) -> int:
         """Print what is behind the last position; gives the new one."""
         for position, event in events_of(runtime, self._row.execution_id, self._position):
+            # The first event says of what the others are part (its root, its trace). Behind it the log may be read in
+            # parts.
             if position == 1:
                 self._origin = origin_of(self._row.execution_id, event)
             self._position = position
@@ -74,6 +76,7 @@ class _Printer:
                 click.echo(json_text(self._envelope(event, position)))
             else:
                 click.echo(_line(self._program, event, position, self._most, self._beside(event)))
+        # Python buffers what goes into a pipe, and whoever follows a log would see it in pieces of 8 KiB.
         sys.stdout.flush()
         return self._position
 

@@ -85,6 +85,7 @@ class _Follower:
                 problem = f"{self._url} ended what it sent"
             except Unreachable as error:
                 problem = str(error)
+            # A server that answers and goes away again is told of again: the note before was about another time.
             is_told = is_told and self._heard == before
             if time.monotonic() - self._heard > LOST_AFTER:
                 again = command_with(self._url, "events", self._execution_id, "--follow")
@@ -99,11 +100,15 @@ class _Follower:
 
         What the server sends is only the notifier: who reads fetches the log, many events at a time.
         """
+        # Read once before the stream begins: what was written since the connection was lost is not sent by the new
+        # one unless it is asked for.
         seen = self._take()
         with closing(Connection(self._url)) as connection:
             for line in connection.lines(f"/executions/{self._execution_id}/events", {"after": str(seen)}):
                 self._heard = time.monotonic()
                 name, _, value = line.partition(": ")
+                # One reading takes all that is new, so most of the ids that follow say what is known already, and
+                # cost nothing.
                 if name == "id" and value.isdecimal() and int(value) > seen:
                     seen = self._take()
                 elif name == "event" and value in ("again", "end"):

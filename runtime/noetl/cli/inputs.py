@@ -41,6 +41,7 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
     data = read_input(name)
     if data.startswith(MAGIC):
         return Given(data, compiled=False)
+    # A playbook in JSON is YAML too, and goes to the compiler: only the name of the format tells the two apart.
     if data.lstrip()[:1] == b"{" and b'"noetl-plan"' in data:
         return Given(_from_json(name, data), compiled=False)
     from pathlib import Path
@@ -93,6 +94,7 @@ def read_input(name: str) -> bytes:
     """The bytes of a file; `-` is standard input."""
     try:
         if name == STANDARD_INPUT:
+            # One byte more than allowed tells that there are more, without reading a pipe that never ends.
             data = sys.stdin.buffer.read(MAX_BYTES + 1)
         else:
             with open(name, "rb") as file:
@@ -121,6 +123,7 @@ def json_of(text: str) -> Json:
         value: Json = json.loads(text, parse_constant=refuse, parse_float=finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    # Python's reader takes more levels than what works on values afterwards.
     if _is_deeper(value, _MAX_DEPTH):
         raise ValueError("it is nested too deeply")
     return value
@@ -163,6 +166,7 @@ def _set(payload: dict[str, Json], words: str) -> None:
     here = payload
     for key in keys[:-1]:
         inner = here.setdefault(key, {})
+        # To replace it silently by a mapping would throw away what an earlier --set, or the payload, said.
         if not isinstance(inner, dict):
             raise click.UsageError(f"--set {escaped(words)}: `{escaped(key)}` is a value already, not a mapping")
         here = inner
@@ -175,6 +179,7 @@ def script_of(name: str) -> Script:
     try:
         document = json_of(data.decode("utf-8"))
     except ValueError:
+        # JSON is tried first: it is read here in a millisecond, where YAML costs a process of the compiler.
         document = _from_yaml(name, data)
     try:
         return read_script(document)

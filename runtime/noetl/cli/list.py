@@ -23,6 +23,7 @@ _SECONDS = 19  # of an ISO time up to its seconds
 def list_(limit: int | None, wanted: str | None, url: str, as_json: bool) -> int:
     """List the executions in the store, newest first."""
     found: list[tuple[ExecutionRow, bool]] = []
+    # Who only looks makes no store: no file is the answer that there are no executions.
     if is_there(url):
         with existing_runtime(url) as runtime:
             rows = runtime.store.executions(Wanted(status=wanted or "", limit=limit or 0))

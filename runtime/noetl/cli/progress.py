@@ -105,6 +105,7 @@ class Lines:
         if loop is None:
             return
         now = time.monotonic()
+        # The first second of a loop says nothing: a short one is over by then, and its end is told anyway.
         last = self._loops.setdefault((execution.execution_id, run), now)
         if now - last >= 1:
             self._loops[execution.execution_id, run] = now
@@ -132,6 +133,8 @@ class Lines:
         try:
             self._stream.write(text)
             self._stream.flush()
+        # `noetl run … | head` closes the pipe, and a closed stream of Python raises ValueError. The run has effects,
+        # and goes on.
         except (OSError, ValueError):
             self._stream = _nowhere()
 

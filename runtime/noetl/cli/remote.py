@@ -39,6 +39,7 @@ def ask_server(server: str, method: str, path: str, data: Json = None, *, key: s
     """
     try:
         with closing(Connection(server)) as connection:
+            # Without a key a request that was lost may have been done, and a second one would be a second start.
             for pause in PAUSES if key else ():
                 try:
                     return connection.json(method, path, data=data, key=key)

@@ -86,6 +86,8 @@ def resume(
         if look is not None and not (retry_fault and look.execution.fault is not None):
             ending = ending_of(runtime, look.program, look.execution, look.execution.status)
             return tell_ending(ending, url, as_json=as_json)
+        # Its times are those of a virtual clock, and its tools never ran. To go on with real tools would send half a
+        # run into the world.
         if script is None and runtime.was_scripted(row.execution_id):
             raise click.UsageError("a script stood in for its tools: say with --script FILE which one goes on doing so")
         program = program_of(runtime, row.execution_id)

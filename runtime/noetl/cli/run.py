@@ -73,6 +73,7 @@ def run(
     Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed, or no room to
     store anything.
     """
+    # The second reader would find the input empty, and take that for an empty payload.
     if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once")
     request = Request(payload_of(payload, sets), scripted=script is not None, folder=_folder(source))
@@ -86,14 +87,17 @@ def run(
     )  # fmt: skip
     with opened_runtime(url, settings) as runtime:
         program = _kept(runtime, source, plan)
+        # The key covers the plan by its digest: a playbook that was edited since is another start, and is refused.
         once = _key_of(key, program, request)
         if once is not None and (there := runtime.store.started_with(once.key)) is not None:
             return _tell_first(runtime, once, there, DriveOptions(there[0], url, as_json))
         execution_id = runtime.new_execution_id()
+        # Read once and kept in the log's first event: a resume on another machine has the values of the start.
         request = request._replace(env=environment.variables_for(program))
         _check_kinds(program, scripted=scripted is not None)
         _check_inputs(program, execution_id, request)
         warn(unread(program, request.payload))
+        # The checks come in the order of their cost: secrets may be fetched over a network.
         _check_keychain(runtime, program, execution_id, request)
         shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
         start = partial(_start, program, execution_id, request, once)
@@ -136,6 +140,7 @@ def _folder(source: str) -> str:
     home, folder = os.path.realpath("."), os.path.realpath(os.path.dirname(source) or ".")
     if folder == home:
         return ""
+    # Relative where it can be, so that the log says the same on the machine where the run is resumed.
     return os.path.relpath(folder, home) if holds(home, folder) else folder
 
 

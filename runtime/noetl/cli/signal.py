@@ -44,6 +44,7 @@ def signal(execution: str, name: str, data: str, url: str, as_json: bool) -> int
         if not driven:
             try:
                 apply_here(runtime, row, request)
+            # A process took it up since the look; it reads the inbox.
             except Owned:
                 driven = True
         if driven:

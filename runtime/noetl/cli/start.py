@@ -46,6 +46,8 @@ def start(
     """
     body = {**_named(what, folders, server), "payload": payload_of(payload, sets)}
     try:
+        # Each call has a key, so that an answer that is lost on the way can be asked for again without a second
+        # start.
         answer = ask_server(server, "POST", "/executions", body, key=key or str(uuid4()))
     except Unknown as problem:
         raise Problem(f"{_as_file(what)}{problem.message}") from None

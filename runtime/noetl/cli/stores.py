@@ -35,6 +35,8 @@ def _checked(context: click.Context, parameter: click.Parameter, url: str) -> st
     server = context.meta.get(_SERVER)
     if server is not None:
         typed = click.core.ParameterSource.COMMANDLINE
+        # A store in the environment is a default, and a server that was named beats it. Only where both were typed is
+        # it unclear what is meant.
         if context.get_parameter_source(parameter.name or "") is not typed:
             return str(server)
         if context.get_parameter_source("server") is typed:
@@ -70,6 +72,7 @@ store_option = click.option(
     help=f"Where executions are kept; {_VARIABLE} says it for all commands.",
 )  # fmt: skip
 server_option = click.option(
+    # Eager, as the option of the store has to know of it, in whatever order they are given.
     "--server", metavar="URL", envvar=SERVER_VARIABLE, callback=_served, expose_value=False, is_eager=True,
     help=f"Ask a server instead; {SERVER_VARIABLE} says it for all commands.",
 )  # fmt: skip
@@ -83,6 +86,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def opened_runtime(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
     """The store at a URL, made if need be. What goes wrong with it is a Problem."""
     chosen = settings or Settings()
+    # Before anything else, so that there is no moment at which a tool could reach the files of the store.
     guard(url)
     try:
         with open_runtime(url, chosen, lambda path: _compiled(path, chosen.folders)) as runtime:
@@ -110,6 +114,8 @@ def problem_of(problem: StoreFailure) -> Problem:
     """A refusal of a store or a server; it has a code of its own where no server is at the address."""
     from noetl.store.http import Unanswered, Unreachable
 
+    # A connection that was refused did nothing. One that was lost may have done what was asked, and scripts must not
+    # take the two for the same.
     absent = isinstance(problem, Unreachable) and not isinstance(problem, Unanswered)
     return (Unserved if absent else Problem)(str(problem))
 
@@ -202,6 +208,7 @@ def _newest(store: Store) -> ExecutionRow:
 
 def _nearest(text: str, ids: list[str]) -> str:
     """The id that is a slip of the fingers away from a text; empty when none is."""
+    # Ids share their first digits, so a lower bound would find any id near any other.
     return nearest(text, ids[:10_000], 0.85)
 
 

@@ -89,5 +89,7 @@ def amount(count: int, noun: str) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Rows under a head, in columns; a last column is as wide as it likes."""
     lines = [list(head), *([escaped(cell) for cell in row] for row in rows)]
+    # The last column is not padded: it would give each line spaces at its end, and a long name would make all lines
+    # long.
     widths = [max(len(line[column]) for line in lines) for column in range(len(head) - 1)]
     return "\n".join("  ".join([*map(str.ljust, line, widths), line[-1]]).rstrip() for line in lines)

@@ -38,6 +38,7 @@ def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: 
     from noetl.store.http import TOKEN
 
     store = os.environ.get("NOETL_STORE", DEFAULT_STORE)
+    # A worker has no store, but may be started in a folder that has one: its tools are kept from it all the same.
     guard(store)
     narrow_rights(store)
     secrets_path = secrets_path_of(store)
