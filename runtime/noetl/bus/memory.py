@@ -59,6 +59,7 @@ class MemoryBus(Generic[_C, _R, _A]):
         with self._shared.lock:
             queue = self._queue(pool)
             queue.add(MemoryDelivery(queue, key, command, MemoryTicket()))
+        # Outside of the lock: a listener may take from the bus at once.
         self._shared.wake()
 
     def take(self, pool: str) -> "MemoryDelivery[_C, None] | None":
@@ -113,6 +114,8 @@ class MemoryBus(Generic[_C, _R, _A]):
     def close(self) -> None:
         """Drop what waits and take nothing more."""
         with self._shared.lock:
+            # Whoever sends from now on is told that there is no room, and does not wait for an answer that never
+            # comes.
             self._shared.capacity = 0
             self._shared.listeners = ()
             self._pools.clear()
@@ -239,6 +242,8 @@ class _Queue(Generic[_T, _A]):
     def hand_out(self, delivery: MemoryDelivery[_T, _A]) -> None:
         delivery.is_out = True
         if self.shared.ack_wait is not None:
+            # All wait for the same time, so the dictionary has them in the order of their deadlines, and prolonging
+            # puts one last.
             delivery.deadline = self.shared.clock.now() + self.shared.ack_wait
             self.out[delivery] = None
 
@@ -279,6 +284,7 @@ class _Queue(Generic[_T, _A]):
             delivery = next(iter(self.out))
             if delivery.deadline > now:
                 return
+            # Taken back first, so that a late word of its taker finds that it is not out any more.
             self.take_back(delivery)
             self.again(delivery, "it was not acknowledged in time", 0)
 

@@ -81,14 +81,12 @@ def server(
     from noetl.cli.token import tokens_path_of
 
     tokens = _tokens(tokens_path or tokens_path_of(url))
-    # Before the store is opened: a server that may not listen must not take anything up either.
     refused = check_binding(host, has_tokens=bool(tokens()), is_encrypted=behind_proxy or tls_cert is not None)
     if refused is not None:
         raise click.UsageError(refused)
     if tls_key is not None and tls_cert is None:
         raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
     if tls_key is not None:
-        # The key is in the memory of this process. What learns it keeps it out of every log line and result.
         learn_file(str(tls_key))
     settings = Settings(
         folders, slots=slots, limits=limits, log=log, fence=fence, environment=environment, every_event=every_event

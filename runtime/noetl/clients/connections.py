@@ -75,12 +75,16 @@ class Transport(httpx.AsyncBaseTransport):
         """Send a request. Raises NotAllowed where the fence refuses its address, and what httpx raises."""
         sent = request if self._fence is None else await _pinned(request, self._fence)
         kept = self._kept
+        # A kept connection may break after the request was sent and before the answer. To send it again is safe only
+        # where it has no effect.
         if kept is None or request.method not in _WITHOUT_EFFECTS or origin_of(request.url) != self._first:
             return await self._fresh().handle_async_request(sent)
         try:
             await kept.close_unasked()
             response = await kept.transport.handle_async_request(sent)
         except _BROKE_BEFORE_AN_ANSWER:
+            # A connection that never answered is not one that went stale: the server broke it, and would break a new
+            # one.
             if not kept.answered:
                 raise
             return await self._fresh().handle_async_request(sent)
@@ -112,6 +116,7 @@ async def _pinned(request: httpx.Request, fence: Fence) -> httpx.Request:
         request.url.copy_with(host=address),
         headers=request.headers,  # it has its Host header already
         stream=request.stream,
+        # The certificate is checked against the name, and not against the address that is connected to.
         extensions={**request.extensions, "sni_hostname": host},
     )
 
@@ -154,7 +159,10 @@ class _Loop:
         """The connection that an owner keeps, for one call."""
         if self._end is None:
             self._end = self._until_the_end()
+            # Begun here, so that the loop knows the generator: `shutdown_asyncgens` closes it, and with it the
+            # connections, before the loop ends.
             await anext(self._end)
+        # Taken out and put in again, which makes it the last: the dictionary is the order of use.
         kept = self._kept.pop(owner, None) or Kept(verify)
         self._kept[owner] = kept
         kept.calls += 1
@@ -211,6 +219,7 @@ async def transport(
     else:
         loop = asyncio.get_running_loop()
         kept_here = _LOOPS.get(loop) or _LOOPS.setdefault(loop, _Loop())
+        # What was connected without a check of its certificate, or of its address, is for nobody who asks for one.
         key = (owner, origin_of(first), verify, fence is None)
         async with kept_here.lent(key, verify) as kept:
             yield Transport(fence, verify, first, kept)

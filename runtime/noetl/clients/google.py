@@ -35,6 +35,7 @@ def account_of(fields: Mapping[str, Json]) -> Account | None:
     """The account that a credential is or holds as JSON text; None where it holds none."""
     for name in ("service_account", "service_account_json", "credentials_json", "value", "data"):
         held = fields.get(name)
+        # Most fields are no JSON: the word is looked for before anything is parsed.
         if isinstance(held, str) and "private_key" in held:
             try:
                 held = json_of(held.encode("utf-8", "surrogatepass"))
@@ -70,6 +71,8 @@ def _signature(key: str, text: str) -> bytes:
         private = load_pem_private_key(key.encode("ascii"), None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise Unusable("the private_key of the service account is no key in PEM") from None
+    # The signature is RS256. A key of another kind has a `sign` with other arguments, and would fail with a
+    # TypeError.
     if not isinstance(private, RSAPrivateKey):
         raise Unusable("the private_key of the service account is no RSA key")
     return private.sign(text.encode("ascii"), PKCS1v15(), SHA256())

@@ -87,6 +87,7 @@ async def exchanged(request: Request, bounds: RequestLimits, fence: Fence | None
         return error("http.refused", str(problem))
     except AnswerTooLarge as problem:
         return error("http.too_large", str(problem))
+    # Before TransportError, of which httpx makes its timeouts a kind: they have a code of their own.
     except (TimeoutError, httpx.TimeoutException) as problem:
         return error("timeout", f"no answer in time ({type(problem).__name__})", retryable=True)
     except httpx.ConnectError as problem:
@@ -111,6 +112,7 @@ def waited(work: Callable[[], Coroutine[object, object, _T]]) -> _T:
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
+    # The caller's thread may have a loop that runs, in which `asyncio.run` is not allowed.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(lambda: asyncio.run(work())).result()
 
@@ -149,8 +151,11 @@ async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) ->
             return
         if request.holds_secret(str(sent.url)):  # servers put the query that they got behind the new address
             raise NotAllowed(f"a redirect to {sent.url.host}, another origin, would take a secret along in its address")
+        # A 307 or 308 sends the body again. It was made for the first origin, and may hold a password that nobody
+        # knows as one.
         if request.content and sent.method not in ("GET", "HEAD"):
             raise NotAllowed(f"a redirect to {sent.url.host}, another origin, would take the body along")
+        # All but a few go, and not only `Authorization`: keys are sent in headers of any name (`X-Api-Key`).
         for name in [name for name in sent.headers if name.lower() not in _ANYWHERE]:
             del sent.headers[name]
 
@@ -180,6 +185,7 @@ async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) ->
         content = bytearray()
         async for chunk in response.aiter_bytes():
             content += chunk
+            # Counted after decompression: a megabyte of gzip may be a gigabyte of zeros.
             if len(content) > bounds.most:
                 raise AnswerTooLarge(f"the answer has more than {bounds.most} bytes")
         headers: dict[str, Json] = dict(response.headers.items())
@@ -208,6 +214,8 @@ def _same_origin(one: "httpx.URL", other: "httpx.URL") -> bool:
     ports = [url.port or _PORTS.get(url.scheme, 0) for url in (one, other)]
     if one.host != other.host:
         return False
+    # Sites send plain HTTP to TLS on the same host. What went out in clear already may go again under TLS; never the
+    # other way.
     upgraded = (one.scheme, other.scheme) == ("http", "https") and ports == [80, 443]
     return upgraded or (one.scheme == other.scheme and ports[0] == ports[1])
 

@@ -89,6 +89,8 @@ async def open_client(target: Target, fence: Fence | None, inbox: str = INBOX) -
     from nats.aio.client import Client
 
     try:
+        # Connected to by the address that was checked: the name could lead elsewhere at the next look-up (DNS
+        # rebinding).
         host = target.host if fence is None else await address_of(target.host, target.port, fence)
     except (OSError, UnicodeError) as problem:
         raise _unreachable(target, problem) from None
@@ -108,6 +110,7 @@ async def _close(client: "Client") -> None:
     from nats.errors import Error
 
     with suppress(Error, OSError, AssertionError):  # the last when it was cancelled before it began to connect
+        # Shielded, as the task that owns it may be cancelled at this moment, and the socket would stay open.
         await asyncio.shield(asyncio.ensure_future(client.close()))
 
 

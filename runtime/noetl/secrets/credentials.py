@@ -57,6 +57,8 @@ class Credentials:
         """Store a credential. Raises CredentialTaken, CredentialProblem."""
         row = self._row(name, type, fields)
         with self._opened(make=True) as connection:
+            # The database decides who was first. A look before the insert would let two commands both find the name
+            # free.
             if connection.execute("INSERT OR IGNORE INTO credential VALUES (?, ?, ?, ?)", row).rowcount > 0:
                 return
         self.check_free(name)
@@ -82,6 +84,8 @@ class Credentials:
     def _row(self, name: str, type: str, fields: dict[str, Json]) -> tuple[str, str, bytes, int]:
         if not name or not fields:
             raise CredentialProblem("a credential needs a name and at least one field")
+        # The name is encrypted along: whoever can write the file could else put the row of a harmless credential
+        # under the name of another.
         plain = json.dumps({"name": name, "fields": fields}, ensure_ascii=True).encode("ascii")
         return name, type, self._cipher().encrypt(plain), time.time_ns() // 1000
 
@@ -133,7 +137,9 @@ class Credentials:
         there = make or os.path.exists(self._path)
         try:
             if make and not os.path.exists(self._path):
+                # SQLite would make it with the rights of the umask, for others to read until somebody narrows them.
                 os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
+            # A look into a store that is not there finds nothing, and must not make an empty file on the way.
             connection = sqlite3.connect(self._path if there else ":memory:", timeout=10)
             try:
                 connection.execute(_SCHEMA)

@@ -82,6 +82,8 @@ class Keychain:
 
     def asked_by(self, needs: Needs) -> "Keychain":
         """A keychain of the same entries, for one asker."""
+        # What is shared by a shallow copy is the execution's (entries, what resolves now, what stands in clear); only
+        # the asker is another one.
         mine = copy.copy(self)
         mine._needs = needs
         return mine
@@ -136,6 +138,7 @@ class Keychain:
         resolve = _KINDS.get(entry.kind)
         if resolve is None:
             raise Unresolved(f"keychain entry {entry.name!r}: there is no kind {entry.kind!r}")
+        # Entries may use each other's fields, and so themselves in a circle, which would end in a RecursionError.
         if entry.name in self._resolving:
             raise Unresolved(f"keychain entry {entry.name!r} uses itself")
         self._resolving.add(entry.name)
@@ -178,12 +181,16 @@ class Keychain:
         if not isinstance(path, str) or "\0" in path:
             raise Unresolved(f"keychain entry {entry.name!r}: path is missing")
         found, home = os.path.realpath(os.path.join(self._root, path)), os.path.realpath(self._root)
+        # A keychain entry may read files outside of the tools' root, as secrets are mounted anywhere. But the key of
+        # the credential store is for nobody to print.
         if is_own(found, home):
             raise Unresolved(
                 f"keychain entry {entry.name!r}: {path!r} is the engine's own file: no playbook may read it"
             )
         try:
             with open(found, encoding="utf-8") as file:
+                # Editors and `echo` end a file with a line end, which no password has. Only one goes, as a key in PEM
+                # has its own.
                 return file.read().removesuffix("\n").removesuffix("\r")
         except (OSError, UnicodeError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
@@ -248,6 +255,8 @@ def secrets_of(fields: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
                     # The password inside an address is a secret of its own: a driver's error may show it without the
                     # rest.
                     yield field + _DERIVED, password
+            # What is not known to be public is a secret: a field that nobody thought of is hidden too much rather
+            # than too little.
             case str() if field not in PUBLIC:
                 yield field, value
 
@@ -365,6 +374,7 @@ def _only(entry: Entry, fields: dict[str, Json]) -> Json:
     for name in ("value", "token", "secret", "api_key", "password"):
         if fields.get(name) is not None:
             return fields[name]
+    # Of several fields none is taken by chance: another one would be sent when somebody adds a field.
     if len(fields) == 1:
         return next(iter(fields.values()))
     raise Unresolved(f"keychain entry {entry.name!r}: the stored credential has no single value")

@@ -27,6 +27,8 @@ def master_key(path: str) -> bytes:
         _make(path)
     try:
         with open(path, encoding="ascii") as file:
+            # Asked of the open file and not of its name, which may mean another file a moment later. A key that
+            # others could read counts as lost, so it is not used silently.
             if os.fstat(file.fileno()).st_mode & 0o077:
                 raise KeyProblem(f"others can read the key file {path}; run: chmod 600 {path}")
             return _decoded(file.read(), f"the key file {path}")
@@ -48,8 +50,12 @@ def _make(path: str) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(urlsafe_b64encode(os.urandom(KEY_BYTES)) + b"\n")
             file.flush()
+            # On disk before it has its name: a key that a crash leaves empty would make every credential that was
+            # stored under it worthless.
             os.fsync(file.fileno())
         with suppress(FileExistsError):
+            # A link fails where the name is taken, which a rename would not: two processes that begin at once must
+            # not end with two keys.
             os.link(draft, path)
     except OSError as problem:
         raise KeyProblem(f"the key file {path} cannot be made: {problem.strerror}") from None

@@ -56,6 +56,8 @@ class TokenEntry(NamedTuple):
         """The key that tells an entry from all others: a value is for whoever says the very same, with the same
         credential.
         """
+        # By the whole content, secrets too, since the cache is for all executions of the process: who lacks the
+        # secret has another key, and not the token.
         said = json.dumps([self.name, dict(self.fields), dict(self.held)], sort_keys=True)
         return hashlib.sha256(said.encode("ascii")).digest()
 
@@ -83,6 +85,8 @@ class Fetcher:
 
     def kept_value(self, asked: TokenEntry, fetch: "Fetch") -> dict[str, Json] | None:
         """The fields of an entry that `fetch` gave before, while they hold."""
+        # Read without the lock: the table is replaced as a whole or set by one key, and a value that is just missed
+        # is fetched again.
         kept = self._kept.get(_key_of(asked, fetch))
         return dict(kept[1]) if kept is not None and kept[0] > self._now() else None
 
@@ -93,6 +97,7 @@ class Fetcher:
         seconds, fields = fetch(self, asked)
         now = self._now()
         with self._lock:
+            # Looked through only when it is full, so that a fetch costs the same however many are kept.
             if len(self._kept) >= MOST_KEPT:
                 self._kept = {one: value for one, value in self._kept.items() if value[0] > now}
             self._kept[_key_of(asked, fetch)] = (now + seconds, fields)
@@ -195,6 +200,8 @@ class Fetcher:
         found = self._json(request, "the token")
         token = _secret(found, "access_token")
         if isinstance(again := found.get("refresh_token"), str) and again:
+            # A server may give a new refresh token with each use and let the old one end (RFC 6749 §6), so the newest
+            # is used next.
             self._refresh[asked.key] = again
         seconds = found.get("expires_in")
         lasts = float(seconds) if isinstance(seconds, int | float) else 300.0
@@ -251,6 +258,7 @@ def _scopes(asked: TokenEntry) -> str | None:
 
 
 def _reason(answer: Answer, found: Json) -> str:
+    # Only a word of a few letters: a server may put what it was sent, the secret too, into the text of its error.
     word = found.get("error") if isinstance(found, dict) else None
     told = f" ({word})" if isinstance(word, str) and _WORD.fullmatch(word) else ""
     return f"status {answer.status}{told}"

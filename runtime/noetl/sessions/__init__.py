@@ -65,6 +65,8 @@ class KeptSessions:
         """A new session and its token."""
         token, now = PREFIX + secrets.token_urlsafe(32), self._now()
         session: dict[str, Json] = {
+            # 53 bits are what readers of JSON keep of a number. It names the session to people; what lets in is the
+            # token alone.
             "session_id": secrets.randbits(53),
             "user_id": user_id,
             **{field: said.get(field) for field in FIELDS},
@@ -81,6 +83,7 @@ class KeptSessions:
         if kept is None:
             return None
         found = Found(_unpacked(kept.data), kept.revision)
+        # The storage removes what is over when it comes to it, so the time is looked at here.
         return found if self._seconds_left(found.session) > 0 else None
 
     def update(self, token: str, revision: int, said: dict[str, Json]) -> Found | None:
@@ -89,6 +92,7 @@ class KeptSessions:
         if found is None:
             return None
         session, now = found.session, self._now()
+        # The length is in the value, so that a session keeps its own when the server's default is changed.
         seconds = _time(session, "expires_at") - _time(session, "last_activity_at")
         changed: dict[str, Json] = {
             **session,
@@ -111,6 +115,8 @@ class KeptSessions:
         rows = self._storage.of_user(_user(user_id), after, most)
         lasting = [session for _, data in rows if self._seconds_left(session := _unpacked(data)) > 0]
         lasting.sort(key=lambda session: (str(session["created_at"]), str(session["session_id"])))
+        # The next page begins behind the last row that was read, also where that one is over: else a page of ended
+        # sessions would end the list.
         return SessionPage(lasting, rows[-1][0] if len(rows) == most else None)
 
     def close(self) -> None:

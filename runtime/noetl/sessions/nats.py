@@ -37,6 +37,7 @@ class NatsSessions:
         self._client: Client | None = None
         self._opening = asyncio.Lock()
         self._loop = asyncio.new_event_loop()
+        # The client belongs to the loop that made it, and whoever asks for sessions is a thread of the API with none.
         self._thread = threading.Thread(target=self._loop.run_forever, name="noetl-sessions", daemon=True)
         self._thread.start()
 
@@ -87,7 +88,11 @@ class NatsSessions:
     async def _put(self, key: str, user: str, kept: Kept, seconds: int) -> int:
         await self._store()
         streams, subject = self._streams(), f"$KV.{self._bucket}"
+        # An index without a session is passed over; a session without an index would never be listed, and so never be
+        # ended by an administrator.
         await streams.publish(f"{subject}.user.{user}.{key}", msg_ttl=float(seconds))
+        # JetStream compares and stores in one step. Of two servers that change a session at once the second one is
+        # told so.
         headers = {_EXPECTED: str(kept.revision)}
         done = await streams.publish(f"{subject}.session.{key}", kept.data, msg_ttl=float(seconds), headers=headers)
         return done.seq
@@ -105,6 +110,8 @@ class NatsSessions:
         from nats.js.errors import NotFoundError
 
         async with self._opening:
+            # Under a lock, as two requests may find the connection gone at once, and one of two new ones would never
+            # be closed.
             if self._client is None or not self._client.is_connected:
                 self._client = await open_client(self._target, None, self._inbox)
         try:

@@ -30,6 +30,8 @@ class SqliteSessions:
         """Sessions that are over are removed on the way."""
         now = time.time()
         with self._opened() as connection:
+            # No other process looks after the file. A file that only ever grows by its logins is cleaned by the next
+            # one.
             connection.execute("DELETE FROM session WHERE until < ?", (now,))
             connection.execute("INSERT INTO session VALUES (?, ?, ?, 1, ?)", (key, user, data, now + seconds))
         return 1
@@ -43,6 +45,7 @@ class SqliteSessions:
         text = "UPDATE session SET data = ?, revision = revision + 1, until = ? WHERE key = ? AND revision = ?"
         with self._opened() as connection:
             done = connection.execute(text, (kept.data, time.time() + seconds, key, kept.revision))
+        # The revision is compared in the same statement that changes the row, so no other process comes in between.
         if done.rowcount == 0:
             raise Stale
         return kept.revision + 1

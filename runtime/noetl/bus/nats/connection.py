@@ -72,7 +72,9 @@ class NatsConnection:
         self._thread = threading.Thread(target=self._loop.run_forever, name="noetl-nats", daemon=True)
         self._thread.start()
         try:
+            # Longer than the connection itself is given, so that its own reason is told and not that nobody waited.
             self.wait(self._connect(), CONNECT_WITHIN + 5)
+        # Without an end, the thread and its loop would go on for a bus that nobody got.
         except BaseException:
             self._end()
             raise
@@ -109,6 +111,7 @@ class NatsConnection:
 
     def send(self, message: Message) -> None:
         """Have a message published; from any thread, in order."""
+        # Appended before the loop is told: in the other order it may look, find nothing, and sleep on the message.
         self._outbox.append(message)
         if not self._is_told:  # whoever is told takes all that is there
             self._is_told = True
@@ -126,14 +129,18 @@ class NatsConnection:
     def spawn(self, work: Coroutine[Any, Any, object]) -> None:
         """Begin something in the loop; only from there."""
         task = self._loop.create_task(work)
+        # asyncio keeps only weak references to tasks: one that nobody holds may be collected in the middle of its
+        # work.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def wait(self, work: Coroutine[Any, Any, _T], seconds: float = CALL_WITHIN) -> _T:
         """The result of something in the loop; from other threads. Raises TimeoutError, also once it is closed."""
         if self._closed:
+            # Python warns of a coroutine that nobody ever ran.
             work.close()
             raise TimeoutError("the bus is closed")
+        # The time is kept in the loop: a wait that only gave up here would leave the work running.
         future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), self._loop)
         return future.result()
 
@@ -148,6 +155,8 @@ class NatsConnection:
             callback(message)
 
         subscription = await self._client.subscribe(subject, queue=queue, cb=heard)
+        # A subscription is on its way when the call returns. The answer to a ping says that NATS has it, so that
+        # nothing that is sent from now on is missed.
         with contextlib.suppress(TimeoutError, NatsError):
             await self._client.flush(timeout=1)
         return subscription
@@ -180,6 +189,8 @@ class NatsConnection:
         while True:
             await self._filled.wait()
             self._filled.clear()
+            # Cleared before the outbox is read: what is appended from here on tells the loop again, and is not left
+            # lying.
             self._is_told = False
             while self._outbox and self._client.is_connected:
                 message = self._outbox.popleft()
@@ -218,6 +229,7 @@ class NatsConnection:
         async def ended() -> None:
             with contextlib.suppress(TimeoutError, NatsError, OSError):
                 await asyncio.wait_for(self._client.close(), 2)
+            # The driver has tasks of its own. A loop that is closed over them prints an error for each.
             tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
             for task in tasks:
                 task.cancel()

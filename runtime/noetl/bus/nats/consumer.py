@@ -63,6 +63,8 @@ class CommandDelivery:
         self.kept = time.monotonic()
 
     def ack(self) -> None:
+        # The word counts once. After it, or after the time is over, JetStream may have given the command to another
+        # worker.
         if self._consumer.let_go(self):
             self._say(b"+ACK")
 
@@ -189,6 +191,8 @@ class CommandConsumer:
     async def _end(self) -> None:
         """Hear nothing more, but what is on its way: it would lie with nobody until its time is up."""
         for source in self._sources.values():
+            # Nothing more is asked for (`_ask` looks at it). Then what is on its way is heard, and given back:
+            # dropped, it would lie for `ack_wait`.
             source.inbox = ""
             if source.subscription is not None:
                 await source.subscription.drain()  # type: ignore[no-untyped-call]
@@ -214,9 +218,13 @@ class CommandConsumer:
         """Ask for as many commands as are missing, unless a request stands or nobody takes any."""
         source.is_asking = False
         now, missing = time.monotonic(), source.batch - len(source.fetched)
+        # Who takes nothing is not to be given more: each command that lies here is one that an idle worker does not
+        # get.
         if source.asked or missing <= 0 or not source.inbox or now - source.wanted > KEEP_FOR:
             return
         source.asked = missing
+        # The number is part of the address for answers, so the end of an old request is not taken for that of the new
+        # one.
         source.serial += 1
         source.began = now
         request = {"batch": missing, "expires": int(ASK_FOR * 1e9)}
@@ -226,17 +234,24 @@ class CommandConsumer:
     def _arrived(self, source: _Source, message: Msg) -> None:
         if status := status_of(message):
             # Of a request that was given up already, this says nothing any more.
+            # 100 is a heartbeat of NATS, and ends no request.
             if message.subject.endswith(f".{source.serial}") and status != "100":
                 source.asked = 0
                 if status in ("404", "408"):
                     self._ask(source)
                 else:
+                    # 404 and 408 only say that nothing lies there, or that the time is over. Anything else means that
+                    # the queue is gone: it is waited for anew.
                     self.connection.spawn(self._open(source))
             return
         delivery = CommandDelivery(self, source.pool, message)
         source.asked = max(source.asked - 1, 0)
+        # All that was asked for was there at once, so there is more. A batch that grows by doubling fits a busy queue
+        # after five rounds, and a quiet one holds nothing back.
         if not source.asked and delivery.kept - source.began < AT_ONCE:
             source.batch = min(2 * source.batch, AHEAD)
+        # Whoever takes it dies of it, it seems, and cannot say so. Without this it would take down one worker after
+        # the other.
         if delivery.redeliveries >= self.limits.deliveries:
             delivery.give_up("it was not acknowledged in time", delivery.redeliveries)
             return
@@ -261,6 +276,8 @@ class CommandConsumer:
                 if now - source.wanted > KEEP_FOR:
                     source.batch = 1
                     self._give_back(source)
+            # A thread that prolongs whatever happens would hold the commands of a worker that hangs. So it asks
+            # whether the worker was seen.
             if now - self._seen < self.limits.ack_wait:
                 with self._lock:
                     kept = list(self._out)
@@ -272,6 +289,7 @@ class CommandConsumer:
 
     def _back(self) -> None:
         for source in self._sources.values():
+            # Requests that stood when the connection broke are forgotten by NATS: all are made again.
             if source.inbox:
                 self.connection.spawn(self._open(source))
 
@@ -279,5 +297,6 @@ class CommandConsumer:
 def _times(reply: str) -> int:
     """How often a message was delivered, this time included, by its reply subject: the fifth part, or the seventh."""
     parts = reply.split(".")
+    # `$JS.ACK.<stream>.<consumer>.<delivered>…`; newer servers have the domain and the account in front.
     place = 4 if len(parts) == 9 else 6
     return int(parts[place]) if len(parts) > place and parts[place].isdigit() else 1

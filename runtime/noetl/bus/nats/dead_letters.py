@@ -66,6 +66,8 @@ class DeadLetters:
                     if self._makes:
                         await self._make()
                     await asyncio.sleep(_AGAIN)
+            # The message is ended only when its letter is kept: if this process dies in between it is delivered
+            # again, and not lost without a trace.
             then()
         finally:
             self._under_way.discard(future)
@@ -79,6 +81,7 @@ class DeadLetters:
             await self._connection.streams.add_stream(config)
 
     async def _read(self) -> tuple[DeadLetter, ...]:
+        # A letter that was handed in before the question is part of the answer.
         if self._under_way:
             await asyncio.wait(self._under_way)
         try:
@@ -86,6 +89,7 @@ class DeadLetters:
         except NotFoundError:
             return ()
         found = []
+        # By number: a consumer would have to be made for the purpose, and would need rights of its own.
         for number in range(max(state.first_seq, state.last_seq - SHOWN + 1), state.last_seq + 1):
             headers = (await self._connection.streams.get_msg(self._stream, number)).headers or {}
             found.append(

@@ -32,6 +32,8 @@ def address_in(url: str) -> NatsAddress:
         parts = urlsplit(f"//{rest}")
     except ValueError:
         parts = urlsplit("")
+    # An `@` in the path is one of a password with an unquoted slash: the rest of the password would be shown as the
+    # prefix.
     if scheme not in _SCHEMES or not parts.netloc or "@" in parts.path:
         raise BusFailure("a bus over NATS is written nats://USER:PASSWORD@HOST:PORT/PREFIX")
     prefix = parts.path.strip("/") or PREFIX

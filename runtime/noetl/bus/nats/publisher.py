@@ -87,6 +87,8 @@ class CommandPublisher:
         message = Message(subject_of(self._prefix, pool, key), frame, "", headers)
         with self._lock:
             queue = self._queue(pool)
+            # While NATS is away nothing is taken: orders wait with the server, by priority, and not in a line that
+            # nobody can sort.
             if not self._connection.is_up or queue.load >= self._limits.capacity:
                 raise Full(f"the queue {pool!r} takes no more for now")
             queue.waiting.append(message)
@@ -129,6 +131,8 @@ class CommandPublisher:
             return
         while queue.waiting:
             with self._lock:
+                # Noted as unconfirmed before it is sent, as the confirmation comes in another callback and may find
+                # nothing else.
                 message = queue.waiting.popleft()
                 number = next(self._numbers)
                 queue.unconfirmed[number] = Item(message, time.monotonic())
@@ -161,6 +165,8 @@ class CommandPublisher:
         queue = next((each for each in self._queues.values() if number in each.unconfirmed), None)
         if queue is None:
             return
+        # A message with a status is from NATS itself: nobody hears the subject, as the stream was deleted or NATS
+        # lost its disk. It is made again.
         refusal = "no stream" if status_of(answer) else _refusal(answer.data)
         with self._lock:
             message = queue.unconfirmed.pop(number).message
@@ -209,6 +215,8 @@ class CommandPublisher:
 
     def _back(self) -> None:
         for queue in self._queues.values():
+            # NATS may be another one than before, or have lost what it had in memory. What is there already is
+            # refused by its key.
             queue.is_made = False
             self._repeat(queue, time.monotonic())
             self._flush(queue)

@@ -44,6 +44,8 @@ async def make_stream(streams: JetStreamContext, prefix: str, pool: str, limits:
     """Have the stream of a pool; one that is there is brought to these limits."""
     config = StreamConfig(
         name=stream_of(prefix, pool), subjects=[subject_of(prefix, pool, "*")], retention=RetentionPolicy.WORK_QUEUE,
+        # A full queue refuses the newest: the other policy would drop the oldest order, which has waited longest,
+        # without telling anybody.
         discard=DiscardPolicy.NEW, max_msgs=limits.capacity, max_msgs_per_subject=1, discard_new_per_subject=True,
         duplicate_window=WINDOW,
     )  # fmt: skip
@@ -58,6 +60,8 @@ async def make_consumer(streams: JetStreamContext, prefix: str, pool: str, limit
     and ended by the workers.
     """
     config = ConsumerConfig(
+        # No limit of deliveries here, since JetStream says nothing when one is reached: the message would lie there,
+        # in nobody's hands.
         durable_name=CONSUMER, ack_policy=AckPolicy.EXPLICIT, ack_wait=limits.ack_wait, max_deliver=-1,
         max_ack_pending=most,
     )  # fmt: skip

@@ -82,6 +82,8 @@ class ReportRequests:
         """Send a report. Raises Full, TooLarge."""
         frame, ticket = packed(self._codec.write_report(report), self._connection.largest), NatsTicket()
         about = self._codec.about(report)
+        # A server that hangs is still subscribed, so NATS says nothing of it. Only the missing answer shows that
+        # another one may have taken over.
         sender = self._all if self._is_silent(about) else self._routes.get(about, "")
         with self._lock:
             if not self._connection.is_up or not self._has_room(key):
@@ -99,6 +101,8 @@ class ReportRequests:
         return now - self._silent.setdefault(about, now) > self._limits.patience
 
     def _has_room(self, key: str) -> bool:
+        # A report that is sent again takes no further room: were it refused, the one that is lost would never be
+        # repeated.
         if key in self._keys or len(self._keys) < self._limits.capacity:
             return True
         # Looked for only where there is no room: in quiet times nothing is walked over.
@@ -125,6 +129,7 @@ class ReportRequests:
             return
         if status_of(answer):
             # NATS says that nobody hears that server's address. The report goes to any other one, once.
+            # Once only: where no server at all is there, the report would else go round for ever.
             if not asked.is_any:
                 self._asked[number] = asked._replace(is_any=True)
                 self._connection.send(asked.message._replace(subject=self._any))
@@ -221,11 +226,13 @@ class ReportReplies:
     def tell(self, message: Msg, answer: Any) -> None:
         """Answer a report; who did not know where it goes knows it then."""
         frame = packed(self._codec.write_answer(answer), self._connection.largest)
+        # Who sent it straight here knows the address; the header is saved on nearly every answer.
         sender = None if message.subject == self.address else {FROM: self.address}
         self._connection.send(Message(message.reply, frame, "", sender))
 
     def pass_on(self, message: Msg) -> None:
         """Have all servers hear what is not for this one; what they were passed already goes no further."""
+        # What all have heard already is passed on by none, else two servers would send it to each other without end.
         if message.subject != self._all:
             self._connection.send(Message(self._all, message.data, message.reply, dict(message.headers or {})))
 
@@ -243,11 +250,14 @@ class ReportReplies:
 
     async def _open(self) -> None:
         await self._connection.hear(self.address, self._heard)
+        # A queue group: NATS gives each report to one of the servers.
         await self._connection.hear(self._any, self._heard, "servers")
         await self._connection.hear(self._all, self._heard)
 
     def _heard(self, message: Msg) -> None:
         """A report; when there is no room it is dropped, and comes again. What asks for an answer elsewhere is, too."""
+        # The answer is sent with the server's rights. A report that asks for it on the subject of an order would have
+        # the server speak for whoever sent it.
         if not self._connection.subjects.may_be_answered(message.reply):
             return
         key = text_of((message.headers or {}).get(KEY))
