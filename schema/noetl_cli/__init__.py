@@ -81,6 +81,8 @@ class CommandLine:
             status = BROKEN_PIPE
         except Exception as error:
             status = self._failed(error, argv)
+        # Also after success: what is still in the buffer would fail at the interpreter's exit, where the exit code is
+        # lost.
         tell(sys.stderr.flush)
         return status
 
@@ -88,6 +90,7 @@ class CommandLine:
         """Tell what went wrong; the exit code for it."""
         if is_abort(error):
             return INTERRUPTED
+        # The program's own errors first: it knows which of them are the user's.
         if (status := self._tell(error, argv)) is not None:
             return status
         if (refused := refusal(error, argv, self.group)) is not None:
@@ -102,6 +105,8 @@ class CommandLine:
             import traceback
 
             traceback.print_exception(error)
+        # A full disk behind standard output raises the same error as one elsewhere; only to try again tells them
+        # apart.
         if isinstance(error, OSError) and _is_output_lost():
             echo(f"error: standard output cannot be written: {error.strerror}", err=True)
             return
@@ -109,6 +114,7 @@ class CommandLine:
             reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory"
             echo(f"error: the system refused what this needs: {reason}", err=True)
             return
+        # One line, and masked: the text of an exception may quote a value that holds a secret.
         about = " ".join(f"{type(error).__name__}: {self._masked(str(error))}".split())
         echo(f"internal error: {about} (please report)", err=True)
 
@@ -152,6 +158,8 @@ def _prepare_streams() -> None:
 
 def _give_up_output(stream: TextIO) -> None:
     """Send what a stream still holds, and all that follows, to nowhere: nobody takes it any more."""
+    # The stream keeps what it could not write and tries again at exit; behind its number there is now something that
+    # takes it.
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -78,6 +78,7 @@ class _Type:
         name, given, settings = self._written
         if name == "Choice" and not settings and text in given[0]:  # type: ignore[operator]
             return text
+        # Plain digits alone: signs, blanks and digits of other scripts are for click, whose reading counts.
         if name == "IntRange" and not settings and text.isascii() and text.isdigit() and len(text) < 19:
             least, most = (*given, None, None)[:2]
             if (least is None or int(text) >= least) and (most is None or int(text) <= most):  # type: ignore[operator]
@@ -116,6 +117,7 @@ class _Parameter:
         """The function with click's own parameter."""
         import click
 
+        # A copy, since the parameter may be made for click several times.
         settings = dict(self.settings)
         if isinstance(kind := settings.get("type"), _Type):
             settings["type"] = kind.real()
@@ -134,6 +136,7 @@ class _Parameter:
     def absent(self, environ: Mapping[str, str]) -> object:
         """The value where the command line does not say any. Raises _NotPlain."""
         variable = self.settings.get("envvar")
+        # A value from the environment is read by click, which splits and checks it in ways of its own.
         if self.settings.get("required") or (variable is not None and environ.get(str(variable))):
             raise _NotPlain
         if self.multiple or self.many:
@@ -158,6 +161,7 @@ def _called(callback: object, context: _PlainContext, parameter: _Parameter, val
     assert callable(callback)
     try:
         return callback(context, parameter, value)
+    # Any refusal of a callback, since click repeats the call and tells of it with the usage line.
     except Exception as problem:
         raise _NotPlain from problem
 
@@ -170,6 +174,8 @@ class Declared:
         self._name = name
         self._short_help = short_help
         self._parameters: list[_Parameter] = function.__dict__.get("_declared", [])
+        # An option made with click itself would work in help and be passed by in plain lines; so it is an error of
+        # the command.
         own = [parameter.name for parameter in self._parameters]
         if strange := [each.name for each in function.__dict__.get("__click_params__", ()) if each.name not in own]:
             raise TypeError(f"{name}: {strange[0]} is an option of click itself: import lazy_click where it is made")
@@ -179,6 +185,7 @@ class Declared:
         import click
 
         function = self._function
+        # click gathers parameters at the function: made a second time they would be there twice.
         function.__dict__["__click_params__"] = []
         for parameter in self._parameters:
             parameter.applied(function)
@@ -193,18 +200,22 @@ class Declared:
         return lambda: self._function(**values)
 
     def _values(self, words: Sequence[str], environ: Mapping[str, str]) -> dict[str, object]:
+        # A setting that is new here is click's to understand, until somebody has read what it does.
         if any(set(parameter.settings) - _UNDERSTOOD for parameter in self._parameters):
             raise _NotPlain
         options, rest = self._sorted(words)
+        # Decorators are applied from the last to the first.
         arguments = [parameter for parameter in reversed(self._parameters) if parameter.kind == "argument"]
         given: dict[_Parameter, object] = dict(options)
         for parameter in arguments:
             if parameter.many:
+                # An argument of many words takes the rest; one in the middle is for click to divide.
                 if parameter is not arguments[-1]:
                     raise _NotPlain
                 if rest:
                     given[parameter] = tuple(parameter.read(word) for word in rest)
                 rest = []
+            # An empty word counts as none to click, which then asks for the argument.
             elif rest and rest[0]:
                 given[parameter] = parameter.read(rest.pop(0))
             else:
@@ -227,8 +238,10 @@ class Declared:
             if not word.startswith("-") or word == "-":
                 rest.append(word)
                 continue
+            # Short options may be written together (`-xvf`), which is not a known flag here and so goes to click.
             name, equals, text = word.partition("=") if word.startswith("--") else (word, "", "")
             parameter = known.get(name)
+            # An abbreviated option, or one that is given twice, is legal to click.
             if parameter is None or (parameter in found and not parameter.multiple):
                 raise _NotPlain
             if parameter.is_flag:
@@ -237,6 +250,7 @@ class Declared:
                 found[parameter] = parameter.flags[name]
                 continue
             if not equals:
+                # A value that looks like an option is read in ways that only click knows.
                 if not left or (left[0].startswith("-") and left[0] != "-"):
                     raise _NotPlain
                 text = left.pop(0)
@@ -293,6 +307,7 @@ def refusal(error: Exception, words: Sequence[str], group: "Made") -> "ClickExce
 
     if isinstance(error, Misuse):
         error = click.UsageError(error.message)
+    # Raised by a command that click did not call: the context is made anew, so that the usage line names the command.
     if isinstance(error, click.UsageError) and error.ctx is None:
         made = group()
         context = made.make_context(made.name, [*words])
@@ -350,6 +365,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """All other names are those of click."""
+        # Python asks modules for such names by itself, and must not import click by that.
         if name.startswith("__"):
             raise AttributeError(name)
         import click
@@ -382,6 +398,7 @@ if not TYPE_CHECKING:
         """Print a text. Bytes, other files, colours, and streams that cannot hold the text are left to click."""
         stream = sys.stderr if err else sys.stdout
         text = "" if message is None else message
+        # Escapes of colours are click's to strip, where the stream is no terminal.
         easy = file is None and color is None and isinstance(text, str) and "\x1b" not in text and stream is not None
         if not easy or "ascii" in (getattr(stream, "encoding", None) or "ascii").lower():
             import click

@@ -50,9 +50,11 @@ def pack_unsorted(value: Json) -> bytes:
 def pack_record(value: tuple[object, ...]) -> bytes:
     """Bytes of a record, keys as they stand: like `pack_unsorted`, and a tuple in it is written as a list."""
     try:
+        # One packer for all records: to make one costs more than to pack a small event.
         data: bytes = _packers[-1].pack(value)
     except (ValueError, TypeError, OverflowError):
         return _packed(value, _record)
+    # The packer's buffer never shrinks, so one that held a large record is exchanged.
     if len(data) > _MOST_KEPT:
         _packers.append(_new_packer())
         del _packers[:-1]
@@ -69,6 +71,7 @@ def unpack(data: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
     """The value that the bytes are. Raises CodecError for anything else, within the limits' memory."""
     if len(data) > max_bytes:
         raise CodecError(f"{len(data):,} bytes are more than the {max_bytes:,} allowed")
+    # Small bytes cannot claim much, and most values are small: they are spared the walk over headers.
     if len(data) > SMALL:
         with _refusing():
             _check_whole(data)
@@ -117,6 +120,7 @@ class Parts:
         self._data = memoryview(data)
         self._depth = max_depth
         self._items = max_items
+        # Fed as a file: given all bytes at once msgpack would copy a plan of megabytes into its own buffer.
         self._unpacker = msgpack.Unpacker(_Windows(data), read_size=_WINDOW, **_READING)
 
     def enter(self) -> int:
@@ -163,6 +167,7 @@ def small_numbers(data: memoryview) -> "array[int] | None":
     lie in memory. None where any takes more. What it says of other values than numbers is nothing.
     """
     count = count_of(data)
+    # The header of a list takes 1, 3 or 5 bytes (msgpack, array format family).
     head = 1 if count < 16 else 3 if count < 1 << 16 else 5
     return array("b", data[head:].tobytes()) if len(data) == head + count else None
 
@@ -171,6 +176,7 @@ def count_of(data: memoryview) -> int:
     """How many entries the list has that the bytes are. Raises CodecError where they are none."""
     with _refusing():
         unpacker = msgpack.Unpacker(max_buffer_size=16)
+        # Enough for any header, whatever the list's size.
         unpacker.feed(data[:8])
         return int(unpacker.read_array_header())
 
@@ -205,6 +211,7 @@ def _refusing() -> Iterator[None]:
 
 
 def _big(value: object) -> msgpack.ExtType:
+    # Exactly an int: a subclass, as an enumeration, would come back as a plain number.
     if type(value) is not int:
         raise CodecError(f"a {type(value).__name__} is not JSON")
     try:
@@ -274,6 +281,7 @@ def _check_whole(data: bytes | memoryview) -> None:
 
 def _mapping(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     made = dict(pairs)
+    # Two readers would take different ones of two equal keys, and one set of bytes would mean two things.
     if len(made) != len(pairs):
         raise CodecError("a mapping has a key twice")
     return made
@@ -292,6 +300,7 @@ def _extension(code: int, data: bytes) -> int:
 
 def _check_value(value: object, mapping: type, max_depth: int, max_items: int) -> int:
     """How many parts there are inside of a value that may be read."""
+    # Level by level: what is too deep is refused before it could exhaust the stack.
     level: list[object] = [value]
     depth = count = 0
     while level:
@@ -329,5 +338,6 @@ _READING: Final = {
     "strict_map_key": True,
     "object_pairs_hook": _mapping,
     "ext_hook": _extension,
+    # JSON has no bytes.
     "max_bin_len": 0,
 }

@@ -12,6 +12,7 @@ def uncollected() -> Iterator[None]:
     Freezing and thawing puts what was made among the oldest objects without a look at it. Left among the
     youngest it would be walked as soon as the collector is back, for as long as building a net takes.
     """
+    # Nested uses leave the collector off until the outermost ends.
     was_on = gc.isenabled()
     gc.disable()
     try:

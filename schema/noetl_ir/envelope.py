@@ -139,6 +139,8 @@ def _entity(origin: Origin, event: Event, task_run: str | None) -> tuple[str, st
             return kind, task_run or key, key
         case "timer":
             return kind, str(event.data.get("timer", "")), key
+    # The key of an iteration is that of its loop and its index, so that what is before the last `/` is what it is
+    # part of.
     return kind, key, key.rpartition("/")[0] or origin.execution_id
 
 

@@ -54,6 +54,7 @@ def kind_of_error(code: Json, status: Json = None) -> str:
     """
     name = str(code)
     scheme, _, digits = name.partition(".")
+    # A tool that is not http may still say the status of an answer in its code.
     if status is None and scheme == "http" and len(digits) == 3 and digits.isascii() and digits.isdecimal():
         status = int(digits)
     if isinstance(status, int) and not isinstance(status, bool) and 400 <= status < 600:
@@ -65,6 +66,7 @@ def with_kind(error: dict[str, Json], extras: dict[str, Json] | None = None) -> 
     """An error that says its `kind`; one that says it already stays as it is. `extras` are those of its outcome."""
     if "kind" in error:
         return error
+    # The status counts before the code: one code, `http.status`, stands for all answers that are no success.
     answer = (extras or {}).get("http")
     status = answer.get("status") if isinstance(answer, dict) else None
     return {**error, "kind": kind_of_error(error.get("code"), status)}

@@ -76,6 +76,7 @@ def words_of(code: str) -> set[str]:
 @lru_cache(1024)
 def python_reads(code: str) -> PythonReads:
     """The names that a text reads; never raises, and says too much rather than too little."""
+    # Words first: nearly all code names neither `main` nor `context`, and needs no parse.
     words = _OURS.intersection(_WORD.findall(code))
     if MAIN not in words and CONTEXT not in words:
         return PythonReads(words)
@@ -99,6 +100,7 @@ def _parameters(code: str) -> frozenset[str]:
         tables += table.get_children()
     functions = [table for table in tables if isinstance(table, Function)]
     own = [table for table in functions if table.get_name() == MAIN]
+    # `main = other` makes any function the one that is called.
     return frozenset(name for table in own or functions for name in table.get_parameters())
 
 
@@ -155,6 +157,7 @@ def _keys(code: str) -> tuple[tuple[ContextKey, ...], bool, bool]:
                 comparators=[ast.Name(id="context")],
             ):
                 found.append(ContextKey(key, at.lineno, at.col_offset, "test"))
+    # Each literal use is one load; any other load, as `context` handed to a function, may read every key.
     return tuple(found), loads == len(found), rebound
 
 

@@ -69,6 +69,7 @@ def load(package: str, name: str, attribute: str, expected: type[Part]) -> Part:
     Raises `MissingPart` where there is no such part and `TypeError` where it exports nothing, or something
     else, under that name. What goes wrong while its module is imported is raised as it is.
     """
+    # Ours first: an installed package must not take the place of a kind by its name.
     part = _own(package, name) or _foreign(package, name)
     found = getattr(part, attribute, None) if isinstance(part, ModuleType) else part
     if not isinstance(found, expected):
@@ -105,6 +106,7 @@ def modules_of(requirement: str) -> tuple[str, ...]:
         found = distribution(distribution_of(requirement) or " ")
     except (PackageNotFoundError, ValueError):
         return ()
+    # Not every build tool writes that file; without it the names of the files tell.
     listed = found.read_text("top_level.txt")
     tops = listed.split() if listed else [file.parts[0].removesuffix(".py") for file in found.files or ()]
     return tuple(sorted({top for top in tops if top.isidentifier() and not top.startswith("_")}))
@@ -129,6 +131,7 @@ def _foreign(package: str, name: str) -> object:
     if group is not None:
         from importlib.metadata import entry_points
 
+        # Sorted, since the order of installed packages differs from machine to machine.
         points = sorted(entry_points(group=group, name=name), key=lambda point: point.value)
         if points:
             return points[0].load()

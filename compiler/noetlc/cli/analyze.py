@@ -58,9 +58,11 @@ def analyze_file(
         reports = list(_reports(file, data, queries, folders, budget, states=states))
     except (QueryError, BudgetError) as problem:
         raise click.UsageError(str(problem)) from None
+    # The playbook does not compile, which was told: nothing is proved of it.
     if not reports:
         return REFUTED
     _show(reports, shown(file), form)
+    # A mistake of ours comes before a refutation: what else would have been found is not known.
     if any(report.is_broken for report in reports):
         return INTERNAL
     if any(report.has(Status.REFUTED) for report in reports):
@@ -71,6 +73,7 @@ def analyze_file(
 def _reports(
     file: str, data: bytes, queries: Sequence[str], folders: tuple[str, ...], budget: Budget, *, states: bool
 ) -> Iterator[AnalysisReport]:
+    # No playbook and no plan begins with a `<`.
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or file.endswith(".pnml"):
         if queries:
             raise click.UsageError("a PNML net has no steps: queries are about playbooks and plans")
@@ -93,6 +96,7 @@ def _net(file: str, data: bytes, budget: Budget, *, states: bool) -> AnalysisRep
         raise click.UsageError(f"{file}: {problem}") from None
     if states:
         return net_report(net, budget)
+    # What a proof without states decides costs nothing; only what it leaves open is searched.
     return proved_net(net) or net_report(net, budget)._replace(census=None)
 
 

@@ -67,6 +67,7 @@ def unknown(found: Sequence[Reported], entries: Iterable[Entry]) -> tuple[list[R
     for one in found:
         fitting = left.get((one.diagnostic.code, one.address))
         if fitting:
+            # One entry for one finding: where a fault was known once and is there twice, the second is new.
             fitting.pop(0)
         else:
             new.append(one)
@@ -86,6 +87,7 @@ def read_baseline(name: str) -> Baseline:
         rows = [(row["file"], row["code"], row["address"]) for row in content["findings"]]
         if not all(isinstance(part, str) for row in rows for part in row):
             raise ValueError("an entry has a part that is no text")
+    # A baseline is a file that anybody may have edited.
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         reason = f"it lacks {problem}" if isinstance(problem, KeyError) else problem
         raise click.UsageError(f"{name} is no baseline of noetlc: {reason}") from None
@@ -102,6 +104,7 @@ def write_baseline(name: str, found: Iterable[Reported]) -> None:
     """Write a baseline that knows these findings."""
     import json
 
+    # One entry a line, so that a merge of two branches' baselines conflicts only where both changed the same one.
     rows = [
         json.dumps(
             {
@@ -120,6 +123,7 @@ def write_baseline(name: str, found: Iterable[Reported]) -> None:
 
 def _from(baseline: str, file: str) -> str:
     """A file's name from the folder of the baseline."""
+    # Standard input has no place of its own.
     if file.startswith("<"):
         return file
     return os.path.relpath(file, os.path.dirname(os.path.abspath(baseline))).replace(os.sep, "/")

@@ -21,6 +21,7 @@ from noetlc.diag.selection import INTERNAL
 
 FOLDER = ".noetlc_cache"
 _FORMAT = "4"
+# Characters of a folder's name (256 folders), entries of a folder from which old ones are looked for, and their age.
 _SHARD, _MANY, _DAYS = 2, 64, 30
 _EMPTY = b"[0, []]"
 
@@ -48,6 +49,7 @@ class Cache(NamedTuple):
                 head, _, body = file.read().partition(b"\n")
         except OSError:
             return None
+        # The body is part of the digest, so that an entry that was cut off or edited counts as none.
         if head != self._head(name, data, body):
             return None
         return Kept((), 0) if body == _EMPTY else _thawed(name, body)
@@ -74,6 +76,7 @@ class Cache(NamedTuple):
 
     def _head(self, name: str, data: bytes, body: bytes) -> bytes:
         parts = (name.encode("utf-8", "surrogateescape"), data, self.program, body)
+        # Lengths keep the parts apart: else a name that ends like a file begins could stand for another pair.
         return _digest(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).encode()
 
 
@@ -107,8 +110,11 @@ def _program() -> bytes:
                     waiting.append(entry.path)
                 else:
                     about = entry.stat()
+                    # Sizes and times instead of contents: to read all modules would take longer than to check a small
+                    # file.
                     parts.append(f"{entry.path} {about.st_size} {about.st_mtime_ns}")
     for place in sys.path:
+        # A package that is installed may bring kinds of tools, by which other fields are known.
         if os.path.isdir(place) and place.endswith("-packages"):
             parts.append(f"{place} {os.stat(place).st_mtime_ns}")
     return _digest("\n".join(sorted(parts)).encode("utf-8", "surrogateescape")).encode()
@@ -171,6 +177,7 @@ def _thawed(name: str, body: bytes) -> Kept | None:
             for slug, address, row, number in rows
         ]
         return Kept(tuple(found), ignored, tuple([(str(path), str(state)) for path, state in children]))
+    # A digest can be right and the shape old, where `_FORMAT` was forgotten: then the file is checked anew.
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 

@@ -50,6 +50,8 @@ class Folders:
         return self._by_metadata(path) or self._by_file(path)
 
     def _by_metadata(self, path: str) -> tuple[str, bytes] | None:
+        # Only files that hold the last part of the path as text are parsed: in a folder of a thousand it is one or
+        # two.
         last = path.rpartition("/")[2].encode("utf-8", "surrogatepass")
         for name, data in self._contents().items():
             if last in data:
@@ -61,6 +63,7 @@ class Folders:
 
     def _by_file(self, path: str) -> tuple[str, bytes] | None:
         """The file of a path inside a folder, or of one from here that lies in a folder."""
+        # Folders that were named come before those that only hold a file.
         for folder in (*self._folders, *(sorted({os.path.dirname(name) for name in self._named}))):
             for suffix in ("", *SUFFIXES):
                 name = os.path.normpath(os.path.join(folder, path + suffix))
@@ -77,6 +80,7 @@ class Folders:
         if self._files is None:
             names = [name for folder in self._folders for name in playbooks_in(folder)]
             self._files = {os.path.normpath(name): read(name) for name in names}
+            # A file that cannot be read is told where it is checked, and is no child here.
             self._files.update((os.path.normpath(name), read(name)) for name in self._named if os.access(name, os.R_OK))
         return self._files
 
@@ -95,5 +99,6 @@ def _path_of(node: Node | None) -> str | None:
     metadata = node.get("metadata") if isinstance(node, Mapping) else None
     path = metadata.get("path") if isinstance(metadata, Mapping) else None
     if path is None and isinstance(node, Mapping):
+        # Old playbooks have their path at the root.
         path = node.get("path")
     return path.text if isinstance(path, Scalar) else None

@@ -68,6 +68,7 @@ def check(work: Work) -> Checked:
     """Check a file, and mend what may be mended in what is then reported."""
     try:
         before = data = read_playbook(work.name)
+    # One file that cannot be read is a finding; the others are checked.
     except Unusable as problem:
         return unusable(work.name, work.form, work.palette, problem)
     name = shown(work.name)
@@ -81,14 +82,17 @@ def check(work: Work) -> Checked:
 
         made = mended(name, data, takes, work.entries, work.mend, partial(_found, work))
         data, fixed = made.data, made.fixes
+        # The mended file is checked as a whole and kept: the next run finds it in the cache.
         kept = _looked_up(name, data, work)
     selected = [one for one in kept.findings if work.selection.takes(one.diagnostic.code)]
     new, stale = _compared(selected, work)
+    # Crowds are told as one only now, so that each finding of one was counted, selected and compared by itself.
     told = [new[at]._replace(diagnostic=one) for at, one in gathered([one.diagnostic for one in new])]
     text = _text(work, name, data, told) if told and work.form in ("text", "full") else ""
     after = data if data != before else None
     return Checked(
         work.name, text, tuple(told), kept.ignored, len(selected) - len(new), tuple(stale),
+        # The old content goes back to the process that writes only where it is needed: it may be large.
         before if after is not None or (work.mend and work.name == "-") else b"", after, fixed,
     )  # fmt: skip
 
@@ -129,6 +133,7 @@ def _found(work: Work, name: str, data: bytes) -> Kept:
 
 def _is_current(kept: Kept, work: Work) -> bool:
     """Whether the children that were looked up are what they were."""
+    # Findings about calls follow from the children, whose files are no part of the entry's digest.
     return all(work.catalogue.state_of(path) == state for path, state in kept.children)
 
 

@@ -53,15 +53,18 @@ def compile_files(
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         counts = counts.plus(counts_of(compiled))
         broken |= any(one.code == INTERNAL for one in compiled.diagnostics)
+        # After the first file that fails the others are compiled for their findings alone.
         if not counts.reach(threshold):
             target = _target(name, output, form, several=len(names) > 1)
             for place, data in _named(target, _emitted(compiled, form), form):
+                # Inputs of one name from two folders would overwrite each other in the folder of outputs.
                 if place in outputs and place != STANDARD_INPUT:
                     raise click.UsageError(f"two files would be written to {place!r}")
                 outputs[place] = outputs.get(place, b"") + data
     if counts.reach(threshold):
         click.echo(f"{counts}: nothing is written", err=True)
         return BROKEN if broken else 1
+    # Written at the end: all or nothing.
     for place, data in outputs.items():
         put(place, data)
     return 0
@@ -76,6 +79,7 @@ def _emitted(compiled: Compiled, form: str) -> list[bytes]:
         from noetlc.ast.printing import printed
 
         books = [one.playbook for one in compiled.documents if one.playbook is not None]
+        # One file with all documents, as it was: canonical source is to be read and compiled again.
         return ["---\n".join(map(printed, books)).encode("utf-8", "backslashreplace")]
     if form == "json":
         from noetlc.emit import json

@@ -49,6 +49,7 @@ COMMAND = diff_plans
 
 def _pairs(old: str, new: str, before: list[Plan], after: list[Plan]) -> list[Pair]:
     """The documents of two files side by side: those of one path, and the only ones whatever their path."""
+    # A playbook whose path changed is still the same file, and is compared.
     if len(before) == len(after) == 1:
         return [Pair(old, new, differences_of(before[0], after[0]))]
     pairs = []
@@ -81,13 +82,16 @@ def _plans(name: str, catalogue: Folders) -> list[Plan]:
 def _content(name: str) -> bytes:
     """The content of a file, or of one in a revision of git."""
     revision, colon, path = name.partition(":")
+    # A file that is there wins over a revision of that name.
     if name == STANDARD_INPUT or os.path.exists(name) or not (revision and colon and path):
         return read(name)
     import subprocess
 
+    # What begins with a dash would be an option to git.
     if revision.startswith("-"):
         raise click.UsageError(f"{name}: {revision!r} is no revision")
     try:
+        # `cat-file` gives the bytes as they are; `git show` may convert them for reading.
         done = subprocess.run(["git", "cat-file", "blob", name], capture_output=True, check=False)
     except OSError as error:
         raise click.UsageError(f"{name}: git cannot be run: {error.strerror}") from None

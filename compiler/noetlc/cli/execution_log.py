@@ -29,7 +29,9 @@ def read_log(execution: str | None, store: str | None, events: str | None) -> Lo
 def _asked(execution: str, store: str | None) -> bytes:
     import subprocess
 
+    # By the environment, since an address may hold a password, and arguments are seen by every user of the machine.
     environment = dict(os.environ) if store is None else {**os.environ, STORE: store}
+    # The same interpreter: what is called `noetl` on the path may belong to another environment.
     command = [sys.executable, "-m", "noetl.cli", "events", "--json", "--", execution]
     done = subprocess.run(command, capture_output=True, check=False, env=environment)
     if done.returncode:

@@ -47,6 +47,7 @@ def read(name: str) -> bytes:
 def read_playbook(name: str) -> bytes:
     """The content of a file that is to be a playbook. A plan is wrong usage. Raises Unusable."""
     data = read(name)
+    # A plan read as YAML would give hundreds of findings about bytes.
     if data.startswith(_PLAN) or (data[:1] == b"{" and _JSON_PLAN in data[:100]):
         raise click.UsageError(
             f"{shown(name)} is a compiled plan and no playbook: name the playbook it was made of"
@@ -69,6 +70,7 @@ def write(name: str, data: bytes) -> None:
     A link stays a link, and a file keeps its mode; one that nobody may write to is left alone. What is no file, such as
     `/dev/null` or a pipe, is written into and never replaced.
     """
+    # The file behind a link is replaced, or the link would become a file.
     place = os.path.realpath(name)
     part = f"{place}.{os.getpid()}.part"
     try:
@@ -77,6 +79,7 @@ def write(name: str, data: bytes) -> None:
                 special.write(data)
             return
         mode = os.stat(place).st_mode & 0o7777 if os.path.exists(place) else None
+        # `os.replace` asks the folder's permission alone, and would replace a file that its owner protected.
         if mode is not None and not mode & 0o222:
             raise PermissionError(EACCES, "the file is write-protected")
         with open(part, "wb") as file:
@@ -93,6 +96,7 @@ def write(name: str, data: bytes) -> None:
 def put(name: str, data: bytes) -> None:
     """Write a file, or standard output for `-`."""
     if name == STANDARD_INPUT:
+        # Text that was written before stands in another buffer, and must come first.
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -133,6 +137,7 @@ def expanded(paths: Iterable[str]) -> list[str]:
             if not matches:
                 raise click.UsageError(f"there is no file {path!r}")
             names = [name for name in matches if _is_playbook(name)]
+        # Of a file and links to it the file's own name is shown.
         own = {_place_of(name): name for name in names if not os.path.islink(name)}
         for place, name in ((_place_of(name), name) for name in names):
             found.setdefault(place, own.get(place, name))
@@ -154,6 +159,7 @@ def only_playbooks(paths: Iterable[str]) -> list[str]:
 def playbooks_in(folder: str) -> Iterator[str]:
     """The YAML files under a folder that hold a playbook, sorted, hidden ones left out."""
     for root, folders, names in os.walk(folder):
+        # Hidden folders hold version control and environments with thousands of YAML files that nobody wrote here.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = os.path.join(root, name)
@@ -184,6 +190,7 @@ _WORKFLOW = rb"""(?m)^["']?(workflow["']?\s*:|kind["']?\s*:\s*["']?Playbook)"""
 
 def _begins_a_playbook(data: bytes) -> bool:
     is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    # The pattern is of bytes and does not fit UTF-16; the reader will tell.
     if is_wide:
         return True
     is_credential = re.search(_CREDENTIAL, data) is not None and re.search(_WORKFLOW, data) is None
@@ -200,6 +207,7 @@ Done = TypeVar("Done")
 def over_cores(do: Callable[[Work], Done], work: Sequence[Work]) -> Iterator[Done]:
     """The values that `do` makes of each piece of work, in their order. `do` is a function of a module."""
     cores = _cores()
+    # A process takes longer to start than a few files to check.
     if len(work) < MANY or cores < 2:
         yield from map(do, work)
         return
@@ -207,12 +215,15 @@ def over_cores(do: Callable[[Work], Done], work: Sequence[Work]) -> Iterator[Don
     from multiprocessing import get_context
 
     with get_context().Pool(min(cores, len(work))) as pool:
+        # In order, since reports are told in the order of the files; in chunks, since one message a file costs more
+        # than it.
         yield from pool.imap(do, work[1:], chunksize=max(1, min(8, len(work) // (4 * cores))))
 
 
 def _cores() -> int:
     import os
 
+    # Containers are often given fewer cores than the machine has.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -44,9 +44,11 @@ def mended(
     """The file after the fixes of the findings that `takes` and no entry of the baseline knows; `find` finds them."""
     find = find or found_in
     source, trouble = decode(name, data)
+    # Text with characters that could not be decoded would be written back with others in their place.
     if trouble is not None:
         return Mended(data, 0)
     kept, count = find(name, data), 0
+    # Bounded: two rules whose fixes undo each other would else go on for ever.
     for _ in range(ROUNDS):
         wanted = list(_wanted(kept, takes, entries, mend))
         step = _step(source, data, kept, wanted, find)
@@ -63,6 +65,7 @@ def _wanted(kept: Kept, takes: Callable[[Reported], bool], entries: tuple[Entry,
     untouched = {one.diagnostic.fix for one in kept.findings if id(one) not in reported}  # shared with what is not told
     for one in new:
         fix = one.diagnostic.fix
+        # A fix that is shared with a finding that is not reported would change what was asked to be left alone.
         if fix is not None and fix.span.line and (fix.safe or mend == ANY) and fix not in untouched:
             yield fix
 
@@ -75,6 +78,7 @@ def _step(
     whole = _tried(source, data, kept, chosen, find)
     if whole is not None:
         return *whole, len(chosen)
+    # One bad fix must not keep the others from being applied.
     for fix in chosen if len(chosen) > 1 else ():
         alone = _tried(source, data, kept, [fix], find)
         if alone is not None:
@@ -91,6 +95,7 @@ def _apart(source: Source, wanted: Iterable[Fix]) -> list[Fix]:
         start, stop = _range(source, fix.span)
         if fix.rest:
             wide.append(fix)
+        # Strictly behind: two edits that touch might be about the same characters.
         elif start > end:
             out.append(fix)
             end = stop
@@ -101,6 +106,7 @@ def _tried(source: Source, data: bytes, kept: Kept, fixes: list[Fix], find: Find
     """The file after these fixes, None where they change nothing or make errors."""
     text = source.text
     newline = "\r\n" if "\r\n" in text else "\n"
+    # From the end, so that places before an edit stay where they are.
     for span, new in reversed([edit for fix in fixes for edit in fix.edits]):
         start, stop = _range(source, span)
         text = text[:start] + new.replace("\r\n", "\n").replace("\n", newline) + text[stop:]
@@ -116,6 +122,7 @@ def _is_better(found: Kept, kept: Kept, last: int) -> bool:
     """Whether there are no more errors than before. A file that is no YAML has one error that ends its reading: after
     a fix of it that is gone, or the next one stands below the `last` line that was mended.
     """
+    # Lists are compared from the earliest stage on: one error of syntax less is worth any number that it hid.
     if _errors(found) != _errors(kept):
         return _errors(found) < _errors(kept)
     before = {(one.diagnostic.code, one.diagnostic.message) for one in kept.findings if one.diagnostic.code < "NL1"}

@@ -64,6 +64,7 @@ class Gate:
         self._selections: dict[tuple[tuple[str, ...], tuple[str, ...]], Selection] = {}
         self._baselines: dict[str, Baseline] = {}
         self._caches: dict[str, Cache] = {}
+        # All files of the run are known to each other, so that calls between them are followed without `--path`.
         self._catalogue = Folders(asked.folders, [name for name in names if name != STANDARD_INPUT])
 
     def status(self) -> int:
@@ -111,6 +112,7 @@ class Gate:
 
     def _baseline(self, settings: Settings) -> "Baseline | None":
         name = self._asked.baseline or settings.baseline
+        # A new baseline knows everything that is found, also what an old one knew.
         if not name or self._asked.write_baseline is not None:
             return None
         if name not in self._baselines:
@@ -120,6 +122,7 @@ class Gate:
         return self._baselines[name]
 
     def _cache(self, name: str, settings: Settings) -> Cache | None:
+        # Standard input has no name by which it could be found again.
         if not self._asked.cached or name == STANDARD_INPUT:
             return None
         folder = self._asked.cache_dir or settings.cache or folder_of(settings.home)
@@ -137,6 +140,7 @@ class Gate:
             if one.text and asked.output == STANDARD_INPUT:
                 click.echo(one.text, err=to_stderr)
             texts.append(one.text)
+            # Contents are let go at once: a run may look at thousands of files.
             seen.append(one._replace(text="", before=b"", after=None))
         stale = self._stale(seen)
         if asked.form not in TEXTS:
@@ -152,6 +156,7 @@ class Gate:
                 click.echo(told, err=to_stderr)
             else:
                 self._put("\n".join([*filter(None, [*texts, told]), ""]))
+        # Formats for programs have standard output and its ending for themselves.
         if asked.form in TEXTS or asked.output != STANDARD_INPUT:
             click.echo(_summary(seen, stale), err=True)
         return BROKEN if _is_broken(seen) else 1 if self._fails(seen, stale) else 0
@@ -180,6 +185,8 @@ class Gate:
             return []
         out = []
         for name, baseline in self._baselines.items():
+            # Only entries of files that were looked at, or are gone: a run over one folder says nothing of the
+            # others.
             entries = {entry for one in seen if one.stale for entry in {*one.stale} & {*baseline.of(shown(one.name))}}
             takes = self._selection(name, self._configurations.of(name)).takes
             out += [one for one in baseline.stale({*entries, *baseline.missing()}) if takes(one.diagnostic.code)]
@@ -210,6 +217,7 @@ class Gate:
     def _written(self, checked: list[Checked], name: str) -> int:
         from noetlc.cli.baseline import write_baseline
 
+        # A baseline with a mistake of ours would hide it for good.
         if _is_broken(checked):
             raise click.ClickException("an internal error is no finding for a baseline: lint without one tells more")
         found = [each for one in checked for each in one.findings]

@@ -89,6 +89,7 @@ def graph_playbook(
     if execution is not None and events is not None:
         raise click.UsageError("--run and --events are two ways to name one execution")
     log = _log(execution, store, events)
+    # Rules are asked only for findings: proofs and runs do without, and a picture is drawn while somebody waits.
     is_checked = any(_code(name) is not None for name in findings)
     found = subjects_in(file, Folders(folders), checked=is_checked)
     if found is None:
@@ -172,6 +173,7 @@ def _picture(found: "Subjects", subject: "Subject", asked: GraphOptions) -> "Pic
 
         picture = with_execution(picture, _needed(plan), asked.log, digest_of(write_plan(_needed(plan))))
     most = asked.boxes if asked.boxes is not None else BOXES.get(asked.form, 0)
+    # The page folds by itself, and can be unfolded.
     if not most or asked.form == "html" or len(picture.nodes) <= most:
         return picture
     from noetlc.emit.pictures.regions import folded
@@ -207,6 +209,7 @@ def _with_finding(picture: "Picture", found: "Subjects", subject: "Subject", nam
     if code is not None and subject.net is None:
         fitting = [one for one in found.findings if code in ("", one.code)]
         if not fitting:
+            # Said in the picture: an empty answer must not look like a picture without the question.
             return picture.saying(f"No finding {name}.")
         return with_findings(picture, _needed(subject.plan), fitting)
     from noetlc.analysis.queries import QueryError

@@ -26,11 +26,13 @@ def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Kept
     except Exception as error:  # the other files go on
         return Kept((Reported(name, slug_of(INTERNAL), "", bug_of(error).diagnostic("the compiler")),), 0)
     found, ignored = list(compiled.diagnostics), 0
+    # A search through the text spares the walk over all nodes in nearly every file.
     if "noetl:" in compiled.source.text:
         from noetlc.diag.ignores import applied
 
         found, ignored = applied(found, _ignores(compiled), _code_of())
         found.sort(key=lambda one: one.order)
+    # After the comments: a note that is taken back is a wish to keep the old form, and stops the migration.
     if any(one.code in MIGRATED for one in found):
         from noetlc.migrate.migration import with_migration
 
@@ -49,6 +51,7 @@ def _in_catalogue(name: str, data: bytes, catalogue: "Folders") -> Compiled:
 
 def _alone(compiled: Compiled) -> Compiled:
     """The findings where nobody said that all children are to be checked: none that is missing or computed."""
+    # Without `--path` most children live elsewhere, and to name each would be noise.
     kept = tuple(one for one in compiled.diagnostics if one.code not in (NOT_FOUND, COMPUTED))
     return compiled._replace(diagnostics=kept)
 
@@ -77,6 +80,7 @@ def _ignores(compiled: Compiled) -> "list[Ignore]":
         line = span.line
         if alone:
             line += 1
+            # Several comments may stand above one line, each with a code of its own.
             while line <= source.line_count and source.line_text(line).strip()[:1] in ("", "#"):
                 line += 1
             cut = Span(span.line, 1, span.line + 1, 1)

@@ -59,6 +59,7 @@ def migrate_paths(paths: tuple[str, ...], check: bool, diff: bool, write: bool, 
     palette = ANSI if sys.stdout.isatty() else PLAIN
     if check and form is None:
         return _check(names, palette)
+    # All files first, then all writing: an exception in one of them leaves all as they were.
     rows = list(over_cores(_migrated, [_Work(name, palette) for name in names]))
     source = form is None and not check and not diff and (len(names) == 1 if not write else names == [STANDARD_INPUT])
     if write:
@@ -116,12 +117,14 @@ def _migrated(work: _Work) -> Row:
         return Row(work.name, "", (), (problem.finding(),), (text,), b"", None, False)
     made = migrated(shown(work.name), data)
     texts = tuple(rendered(problem, made.source, work.palette) for problem in made.problems)
+    # Asked of files with changes only: it reads the file again.
     dialect = dialect_of_file(work.name, data) if made.changes or made.problems else CANONICAL
     return Row(work.name, dialect, made.changes, made.problems, texts, data, made.after, made.is_broken)
 
 
 def _written(row: Row, palette: Palette) -> Row:
     """Write what changed, whole or not at all; a file that cannot be written is refused."""
+    # An unchanged file keeps its time, by which build tools know it.
     if row.after is None or row.after == row.before or row.name == STANDARD_INPUT:
         return row
     try:

@@ -20,6 +20,7 @@ def main(name: str, data: bytes) -> int:
         print(rendered(finding, reading.source, PLAIN), file=sys.stderr)
     if any(finding.severity >= Severity.ERROR for finding in reading.diagnostics):
         return 1
+    # Of several nobody could say which one is meant.
     if len(reading.documents) != 1:
         print(f"{name}: expected one document, found {len(reading.documents)}", file=sys.stderr)
         return 1

@@ -40,6 +40,7 @@ class Settings(NamedTuple):
 
         inside = os.path.relpath(name, self.home or ".").replace(os.sep, "/")
         last = os.path.basename(name)
+        # Patterns fit the path from the configuration, or the name alone, as `*_test.yaml`.
         fitting = [
             words for pattern, words in self.per_file if fnmatchcase(inside, pattern) or fnmatchcase(last, pattern)
         ]
@@ -70,6 +71,7 @@ class Configurations:
             if found is None and above == folder:
                 found = Settings()
             folder = above
+        # All folders on the way up are known from now on: a thousand files of a tree ask for each once.
         self._known.update(dict.fromkeys(passed, found))
         return found
 
@@ -81,6 +83,7 @@ def _in(folder: str) -> Settings | None:
         return _read_file(own)
     if os.path.isfile(shared):
         data = read(shared)
+        # A look at the bytes spares the import of `tomllib` in projects that configure other tools there.
         if re.search(_TABLE, data):
             tool = _toml(shared, data).get("tool")
             if isinstance(tool, dict) and "noetlc" in tool:
@@ -130,6 +133,7 @@ class _Where(NamedTuple):
 
     def fail(self, key: str, message: str) -> NoReturn:
         """Say what is wrong with a key: wrong usage."""
+        # The reader of TOML gives no places; the first use of the key is nearly always the right one.
         written = re.search(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*[=\].]""", self.text)
         line = f":{self.text.count(chr(10), 0, written.start()) + 1}" if written else ""
         raise click.UsageError(f"{self.name}{line}: {message}")
@@ -161,6 +165,7 @@ def _strict(found: Settings, value: object, key: _Key) -> Settings:
 def _fail_on(found: Settings, value: object, key: _Key) -> Settings:
     if value not in FAIL_ON:
         key.where.fail(key.name, f"`fail-on` must be one of {', '.join(FAIL_ON)}")
+    # `strict` says more, wherever in the file it stands.
     return found if found.fail_on == "note" else found._replace(fail_on=str(value))
 
 

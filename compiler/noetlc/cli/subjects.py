@@ -77,6 +77,7 @@ def plan_in(file: str, data: bytes) -> "Plan":
         from noetl_ir.plan_format.json import plan_from_json
 
         return plan_from_json(json.loads(data))
+    # A plan is a file from anywhere.
     except (PlanError, ValueError, RecursionError) as problem:
         raise click.UsageError(f"{shown(file)}: {problem}") from None
 

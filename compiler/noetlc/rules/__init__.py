@@ -117,6 +117,7 @@ class Rule(NamedTuple):
         if sure:
             return Diagnostic(self.code, self.severity, message, span, help, related, None, run)
         message = f"{message}, unless its guards exclude that"
+        # The analysis knows no data: a run that guards exclude is no fault, and a warning would be a false alarm.
         return Diagnostic(self.code, Severity.NOTE, message, span, help, related, None, run)
 
 
@@ -195,6 +196,7 @@ def page_of(code_or_slug: str) -> str:
 def _shortened(story: Story | None) -> Sequence[Line]:
     """The choices that decide a run: the arcs, outcomes and gates that could have been others, the last of them."""
     lines = [line for line in story.lines if line.span is not None] if story is not None else []
+    # What happens in every run explains nothing, and a loop says the same line each time around.
     told = [line for line in dict.fromkeys(lines) if not line.text.endswith((" starts", " ends", " succeeds"))]
     return [*told[-_TOLD:], *(story.related if story is not None else ())]
 
@@ -216,14 +218,18 @@ def _found(unit: Unit, level: str, at_least: Severity, partial: bool = False) ->
     found: list[Diagnostic] = []
     failed: dict[Bug, list[str]] = {}
     for slug, rule in all_rules():
+        # A compile asks for errors only: rules that cannot stop it are left to lint.
         if rule.level == level and rule.severity >= at_least and not (rule.whole and partial):
             try:
                 found += rule.check(unit)
+            # Anything at all: a rule is a part like any other, and one mistake must not hide what the others found.
             except Exception as error:
                 failed.setdefault(bug_of(error), []).append(f"`{slug}`")
+    # Looked up without making them: a playbook whose rules asked no proof needs no net.
     asked: Proofs | None = vars(unit).get("proofs")
     for question, bug in asked.failed.items() if asked is not None else ():
         failed.setdefault(bug, []).append(f'the analysis of "{question}"')
+    # What stands at a generated part, or names one, speaks of something that the author never saw.
     if found:
         made = unit.written.made(unit.playbook)
         found = [one for one in found if one.span not in made and "`__" not in one.message]
