@@ -42,14 +42,17 @@ def run_worker(
         closing(open_bus(options.bus, pool=options.pool, say=say)) as bus,
         closing(WorkerCache(options.servers)) as cache,
     ):
+        # Before any order is taken: a worker whose token is refused would take orders and give them all back.
         cache.check()
         worker, launcher = bus_worker_of(options, settings, bus, cache, fetches, say)
         answering = Answering(options.name, options.pool, options.secrets_path, str(settings.root), settings.fence)
         answers = PreflightAnswers(bus, answering, fetches.needs, cache.program, MonotonicClock())
+        # The loop has to be there for `wake`: a signal that came before would not end the first wait.
         launcher.open()
         with closing(launcher), _leaving_by_signals(worker, launcher):
             ready(options.name)
             while worker.busy or not worker.leaving:
+                # Heard before the step, so that an order finds the server that was announced a moment ago.
                 for broadcast in bus.received():
                     cache.hear(broadcast)
                     answers.hear(broadcast)
@@ -65,6 +68,8 @@ def _leaving_by_signals(worker: Worker, launcher: AsyncLauncher) -> Iterator[Non
     import signal
 
     def leave(number: int, frame: FrameType | None) -> None:
+        # Slots that are freed are acknowledged, but no end of them is reported: the claims end with their leases, and
+        # another worker goes on.
         if worker.leaving:
             worker.drop_all()
         worker.take_no_more()

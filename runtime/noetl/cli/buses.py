@@ -19,6 +19,7 @@ def _limits_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) ->
     """The limits of pools, written POOL=N. Raises UsageError."""
     found = {}
     for text in given:
+        # From the right, as the name of a pool may hold an equals sign and the number cannot.
         pool, equals, most = text.rpartition("=")
         if not (equals and pool and most.isascii() and most.isdigit() and int(most) > 0):
             raise click.UsageError(f"--pool-limit {escaped(text)}: write it as POOL=N, with N at least 1")

@@ -61,6 +61,8 @@ class Live:
 
     def _draw(self) -> None:
         now = time.monotonic()
+        # To draw for each event would be most of the work of a fast run, and no eye sees more than ten pictures a
+        # second.
         if now - self._drawn < SECONDS:
             return
         self._drawn = now

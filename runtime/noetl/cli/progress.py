@@ -117,6 +117,7 @@ class Lines:
         if second != self._second:
             self._catch_up()
             self._second, self._told = second, 0
+        # A loop of a hundred thousand would spend more time on the terminal than on its work.
         if not always and self._told >= LINES_A_SECOND:
             self._dropped += 1
             return

@@ -75,6 +75,8 @@ def _followed(server: str, execution_id: str, *, as_json: bool) -> int:
 
 def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]:
     """Which plan is meant: a file that is there, else a path of the catalogue."""
+    # A file that is there comes first: whoever has one before them means it, and a path of the catalogue seldom looks
+    # like one.
     if what == STANDARD_INPUT or os.path.isfile(what):
         plan = plan_bytes(what, folders, quiet=False, undone="nothing was started").data
         return {"playbook_id": register_at(server, plan)["playbook_id"]}

@@ -58,6 +58,7 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
 
 def _why(url: str, row: ExecutionRow) -> Why:
     """Why no worker begins anything of a pool: only a server knows."""
+    # A store beside us does not know of workers: they speak to servers over the bus.
     if row.ended is not None or not is_remote(url):
         return not_known
     from noetl.cli.remote import ask_server
@@ -70,6 +71,7 @@ def _why(url: str, row: ExecutionRow) -> Why:
 
 def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, owned: bool, why: Why) -> None:
     over = execution.is_over
+    # The times of a script begin at 0; against the wall clock it would have run since 1970.
     now = execution.now if ending.scripted else time.time_ns() // 1000
     owner = "" if over or owned else " (no owner)"
     click.echo(f"{ending.status}{owner}: {escaped(ending.playbook)}, execution {ending.execution_id}")

@@ -42,6 +42,7 @@ class Stopped(Problem):
 
 def escaped(text: str) -> str:
     """A text on one line without anything that a terminal would obey: control and format characters as escapes."""
+    # Nearly every text is. The test is one pass in C, where the join below is one in Python for each character.
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
@@ -58,6 +59,7 @@ def json_text(value: Json, indent: int | None = None) -> str:
     import json
 
     text = json.dumps(value, ensure_ascii=False, indent=indent)
+    # `ensure_ascii` would write every letter outside of ASCII as an escape, and nobody could read them.
     return "\n".join(line if line.isprintable() else _visible(line) for line in text.split("\n"))
 
 

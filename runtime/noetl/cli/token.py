@@ -13,6 +13,7 @@ _file = click.option("--tokens", "path", metavar="FILE", help="The file of token
 
 def tokens_path_of(url: str) -> str:
     """The file of tokens that belongs to a store."""
+    # A store that is a database has no folder of its own on this machine.
     return f"{path_of(url)}.tokens" if "://" not in path_of(url) else ".noetl/server.tokens"
 
 

@@ -152,6 +152,8 @@ class Connection:
 
     def _taken(self, answer: Answer) -> Answer:
         """The answer, unless it is one of failure or refusal."""
+        # A failure may pass, so another server may be asked. A refusal is final, and asking again only tells the
+        # same.
         if answer.status >= 500 or answer.status == 429:
             raise Unanswered(f"{self.url}: {_detail(answer)}")
         if answer.status == 401:
@@ -171,6 +173,7 @@ class Connection:
             import httpx
 
             token = _token()
+            # Looked at before the first request: with it the token would be out already.
             if token:
                 _check_privacy(self.url)
             headers = {"authorization": f"Bearer {token}"} if token else {}
@@ -249,6 +252,7 @@ class RemoteStore:
                 return
             page = _records(answer.body, after, self._connection.url)
             yield from page
+            # A page that is not full is the last one; this saves the request that would be answered with nothing.
             if len(page) < _PAGE:
                 return
             after = page[-1].position
@@ -284,6 +288,7 @@ class RemoteStore:
         answer = self._connection.ask("GET", f"/plans/{quote(digest, safe='')}")
         if answer.status == 404:
             return None
+        # Kept by digest, as the header comes with the bytes and the question (`vouches`) a moment later.
         self._verified[digest] = answer.headers.get(VERIFIED, "")
         return self._checked(answer, digest)
 

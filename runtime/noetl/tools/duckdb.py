@@ -87,6 +87,7 @@ async def run(call: Call, env: Env) -> Outcome:
     except TimeoutError:
         return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
     except (duckdb.Error, OverflowError, TypeError, ValueError) as problem:  # a value that nothing can carry too
+        # A conflict of two transactions, which one after the other would not have.
         again = isinstance(problem, duckdb.TransactionException)
         return error("duckdb.error", str(problem), retryable=again, duckdb={"code": type(problem).__name__})
 
@@ -107,6 +108,8 @@ async def _threaded(connection: "duckdb.DuckDBPyConnection", asked: _Work) -> di
     """Run it in a thread; on cancellation the statement is interrupted and the thread waited for."""
     work = asyncio.ensure_future(asyncio.to_thread(_perform, connection, asked))
     try:
+        # A thread cannot be cancelled: without the shield the task would end at once, and the connection be closed
+        # under a statement that runs.
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         while not work.done():
@@ -204,6 +207,7 @@ def _allowed(asked: _Work, named: list[str]) -> _Allowed:
     # A hard link is another path to the same bytes: a fence by paths has to know all of them.
     own += second_names(home)  # of files that lie beside one, each is named
     folders, files = _around(home, own)
+    # Texts of a statement are mostly data. What cannot be a path would only make the system raise.
     mentioned = [name for name in named if name and "\0" not in name and len(name) < _LONGEST]
     if asked.path is not None:
         files += _beside(asked.path)

@@ -90,6 +90,7 @@ def _object(fields: Mapping[str, Json]) -> tuple[str, str]:
     bucket, name = str(fields.get("bucket") or ""), str(named or "")
     if name.startswith("gs://"):
         bucket, _, name = name.removeprefix("gs://").partition("/")
+    # The bucket goes into the path unquoted: a slash or a question mark would make it a request for something else.
     if not bucket or any(not (c.isascii() and (c.isalnum() or c in "-_.")) for c in bucket):
         raise InvalidFields("a bucket is needed, by its name")
     if not name and operation != "list":
@@ -105,6 +106,7 @@ async def _storage(call: Call, env: Env) -> _Storage:
     most = limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else BODY_BYTES
     seconds = limit_of(call.timeout)
     bounds = RequestLimits(SECONDS if seconds is None else seconds, most=most)
+    # Google's own clients read the same variable, as tests set it.
     endpoint = str(fields.get("endpoint") or os.environ.get("STORAGE_EMULATOR_HOST") or ENDPOINT).rstrip("/")
     endpoint = endpoint if "://" in endpoint else f"http://{endpoint}"
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
@@ -139,6 +141,7 @@ async def _upload(storage: _Storage, bucket: str, name: str, fields: Mapping[str
 
 
 async def _download(storage: _Storage, bucket: str, name: str, destination: Json, root: str) -> Outcome:
+    # Looked at before anything is fetched: a file that is refused costs no download.
     target = None if destination is None else inside(root, str(destination))
     answer = await storage.answer("GET", _path(bucket, name), alt="media")
     found: dict[str, Json] = {"uri": f"gs://{bucket}/{name}", "size": len(answer.content)}
@@ -165,6 +168,7 @@ async def _list(storage: _Storage, bucket: str, prefix: str, call: Call) -> Outc
                     "name": row.get("name"), "size": int(str(size)) if str(size).isdigit() else None,
                     "content_type": row.get("contentType"), "updated": row.get("updated"),
                 })  # fmt: skip
+        # Looked at after each page: a bucket may have a billion objects.
         if len(objects) > most:
             return error("gcs.error", f"there are more than {most} objects; say what their names begin with in key")
         page = _field(answer, "nextPageToken")
@@ -172,6 +176,7 @@ async def _list(storage: _Storage, bucket: str, prefix: str, call: Call) -> Outc
 
 
 def _path(bucket: str, name: str) -> str:
+    # The name of an object is one part of the path, with its slashes quoted too.
     return f"/storage/v1/b/{bucket}/o/{quote(name, safe='')}"
 
 

@@ -67,8 +67,10 @@ async def _request(call: Call, env: Env) -> Request:
     content, kind = _body(fields)
     if kind is not None and "content-type" not in given:
         headers["Content-Type"] = kind
+    # Attempts of one task run share the id: after a crash the server can tell the repeat of a request from a new one.
     if method not in _SAFE and "idempotency-key" not in given:
         headers["Idempotency-Key"] = call.action_id
+    # A header that the author writes wins, and the credential is not even looked up.
     basic = await _authorize(fields.get("auth"), headers, env) if "authorization" not in given else None
     task = (call.execution_id, call.step, call.task)
     return Request(method, str(url), headers, _pairs(fields.get("params")), content, basic, env.holds_secret, task)
@@ -81,11 +83,13 @@ def _body(fields: dict[str, Json]) -> tuple[bytes | None, str | None]:
         bodies = ["json"]  # a body of null is a body
     if not bodies:
         return None, None
+    # Which of two bodies was meant cannot be guessed, and the wrong one may have an effect.
     if len(bodies) > 1:
         raise InvalidFields(f"only one of the fields {' and '.join(bodies)} can be the body")
     value = fields[bodies[0]]
     if bodies[0] in ("form", "data") and isinstance(value, dict):
         return _form_bytes(_pairs(value)), "application/x-www-form-urlencoded"
+    # No content type is made up for a text: what it is, only the author knows.
     if bodies[0] != "json" and isinstance(value, str):
         return value.encode("utf-8", "surrogatepass"), None
     import json
@@ -116,6 +120,7 @@ async def _left_origin(call: Call, request: Request, env: Env) -> str | None:
     holds = call.holds_secret or call.fields.get("auth") is not None
     if not call.origin or not holds or same_origin(call.origin, request.url):
         return None
+    # The workload is fixed when the run starts, so nothing that a server answers can add an origin to it.
     named = await env.met(lambda: texts_in(call.scope.get("workload")))
     if any("://" in text and same_origin(text, request.url) for text in named):
         return None
@@ -139,6 +144,8 @@ def _outcome(answer: Answer) -> Outcome:
     extra: dict[str, Json] = {"status": answer.status, "headers": answer.headers, "encoding": encoding}
     if answer.status < 400:
         return ok(result, http=extra)
+    # These say that the same request may go through later (RFC 9110 §15.5.9, RFC 8470, RFC 6585); other 4xx are of
+    # the request itself.
     again = answer.status in (408, 425, 429) or answer.status >= 500
     message = f"the server answered with status {answer.status}"
     return error("http.status", message, result=result, retryable=again, http=extra)

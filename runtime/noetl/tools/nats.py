@@ -66,6 +66,7 @@ def _unfit(fields: dict[str, Json]) -> list[str]:
     """The fields that an operation needs and is not given, or cannot use, a sentence each."""
     operation = str(fields.get("operation"))
     needed = _NEEDS.get(operation, ("bucket", "key"))
+    # Null is a value that may be sent or stored; of all other fields it means that they are not given.
     given = {name for name, value in fields.items() if value is not None or name in ("data", "value")}
     wrong = [f"{operation} needs {name}" for name in needed if name not in given]
     key = _PATTERN if operation == "kv_keys" else re.compile(r"[^\0]+") if operation.startswith("object") else _KEY
@@ -105,6 +106,7 @@ async def _outcome(target: Target, call: Call, fence: Fence | None) -> Outcome:
     except NoRespondersError:
         return error("nats.no_responders", f"nobody answers to {call.fields['subject']}", retryable=True)
     except (Error, OSError, ValueError) as problem:
+        # The driver's own error of that name is a TimeoutError too: it has the code `timeout`, as the task's limit.
         if isinstance(problem, TimeoutError):
             raise
         return error("nats.error", f"NATS: {problem or type(problem).__name__}")
@@ -117,6 +119,8 @@ async def _done(client: "Client", call: Call) -> Outcome:
     match fields["operation"]:
         case "publish" if fields.get("stream") is None:
             await client.publish(str(fields["subject"]), bytes_of(fields["data"]))
+            # A plain message has no answer. That the server has it shows by the answer to a ping that was sent behind
+            # it.
             await client.flush(timeout=int(SECONDS))
             if client.last_error is not None:  # the server says what it refuses before it answers the flush
                 return error("nats.error", f"NATS: {client.last_error}")
@@ -149,6 +153,8 @@ async def _key_value(streams: "JetStreamContext", call: Call) -> Outcome:
     try:
         store = await streams.key_value(bucket)
     except NotFoundError:
+        # To read from a bucket that is not there must not make it: a slip in its name would look like an empty
+        # bucket.
         if fields["operation"] != "kv_put":
             raise
         store = await streams.create_key_value(bucket=bucket)
@@ -167,6 +173,8 @@ async def _key_value(streams: "JetStreamContext", call: Call) -> Outcome:
             watcher = await store.watch(key, ignore_deletes=True, meta_only=True)
             keys: list[Json] = []
             async for entry in watcher:
+                # The driver's mark that all keys that were there at the start have come; what follows are changes,
+                # without an end.
                 if entry is None:
                     break
                 if len(keys) == MOST_KEYS:

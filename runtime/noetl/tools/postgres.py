@@ -87,6 +87,8 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
     except psycopg.Error as problem:
         state = problem.sqlstate
+        # Conflicts with other transactions: the very same statements may go through the next time. After other errors
+        # they fail again.
         again = state in SERIALIZATION
         return error("pg.error", str(problem), retryable=again, pg={"code": state, "sqlstate": state})
     except (ValueError, OverflowError, UnicodeError) as problem:  # a value that no statement can carry
@@ -115,6 +117,8 @@ async def _connected(
     string, parameters = target
     try:
         address = psycopg.conninfo.make_conninfo(string, **parameters)
+        # Else psycopg begins a transaction before the first statement, and takes it back when the connection is
+        # closed.
         connection = await psycopg.AsyncConnection.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS)
     except psycopg.OperationalError as problem:
         state = problem.sqlstate
@@ -123,6 +127,8 @@ async def _connected(
     try:
         return ok(await _perform(connection, texts, writing, call))
     except asyncio.CancelledError:
+        # Closing alone does not stop a statement: the server goes on with it until it has something to send.
+        # Shielded, since a second cancellation would leave it running.
         await asyncio.shield(_cancelled(connection))
         raise
     finally:
@@ -183,6 +189,7 @@ async def _results(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: Call
         while cursor.nextset():
             found.append(await _current(cursor, call))
         return found
+    # psycopg stands at the first result of a text with several statements, and the task's is the last.
     while cursor.nextset():
         pass
     return [await _current(cursor, call)]
@@ -259,6 +266,7 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
         end = found.end()
         if found["dollar"]:
             close = text.find(found["dollar"], end)
+            # What is never closed is left to the server, whose message says where it began.
             end = len(text) if close < 0 else close + len(found["dollar"])
         elif found[0] == "/*":
             end = _after_comment(text, end)

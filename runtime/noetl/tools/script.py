@@ -31,6 +31,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", "arguments must be words")
     if call.args:
         own = fields.get("env")
+        # The author's `env` wins over what is given of itself.
         given = {ARGS: json.dumps(call.args), **(own if isinstance(own, dict) else {})}
         call = call._replace(fields={**fields, "env": given})
     try:
@@ -63,6 +64,7 @@ def _file(script: Json, call: Call, env: Env) -> Iterator[tuple[str, str]]:
 
     handle, path = mkstemp(prefix="noetl-script-")
     try:
+        # `mkstemp` has made it for the owner alone: the code may hold what no other user is to read.
         with open(handle, "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(code)
         yield path, str(script.get("uri")) if isinstance(script, dict) else ""

@@ -25,4 +25,5 @@ async def run(call: Call, env: Env) -> Outcome:
     if wanted is not None and str(wanted) not in found:
         return error("credential.missing", f"credential {name!r} has no field {wanted!r}")
     shown = sorted(found) if wanted is None else [str(wanted)]
+    # The names of the fields only: whoever uses the handle is given the value of that moment, also after a rotation.
     return ok(Handle({HANDLE_KEY: name, **dict.fromkeys(shown)}))

@@ -22,6 +22,7 @@ async def run(call: Call, env: Env) -> Outcome:
     text = command_text(given)
     if text is None or "\0" in text:
         return error("fields.invalid", "commands must be texts without NUL characters")
+    # Commands are mostly written for bash; a small image may have no more than sh.
     shell = fields.get("shell") or ("bash" if shutil.which("bash") else "sh")
     return await run_program((str(shell), "-c", text), call, env)
 
@@ -32,4 +33,6 @@ def command_text(given: Json) -> str | None:
         return str(given)
     if not given or not all(isinstance(command, str) for command in given):
         return None
+    # Not `set -e`, which would change what the commands themselves mean, and not `&&`, which a comment at the end of
+    # a command would swallow.
     return "\n".join(f"{command}\n__code=$?; [ $__code -eq 0 ] || exit $__code" for command in given)

@@ -153,6 +153,8 @@ async def _threaded(work: _Work) -> dict[str, Json]:
     except asyncio.CancelledError:
         while not doing.done():
             with suppress(asyncio.CancelledError):  # a second one: the worker had the same limit, or is told to stop
+                # The thread may still be logging in, and has no session to cancel. It is looked at again, as the
+                # statement may begin any moment.
                 if opened:
                     await asyncio.to_thread(_cancel, opened[0])
                 await asyncio.wait([doing], timeout=0.2)
@@ -180,6 +182,8 @@ def _perform(work: _Work, opened: "list[SnowflakeConnection]") -> dict[str, Json
     try:
         connection = snowflake.connector.connect(
             **work.target, login_timeout=LOGIN_SECONDS, application="noetl",
+            # The connector would report to Snowflake what it does; and the statement of a worker that was killed
+            # would go on, and be paid for.
             session_parameters={"CLIENT_TELEMETRY_ENABLED": False, "ABORT_DETACHED_QUERY": True},
         )  # fmt: skip
     except (Error, OSError) as problem:
@@ -204,6 +208,8 @@ def _statements(texts: tuple[str, ...]) -> list[str]:
     found = [
         text for whole in texts for text, _ in split_statements(io.StringIO(whole), True) if text and text.strip(" \n;")
     ]
+    # The connector itself does PUT and GET, with the files of this machine: no right at the server stands against
+    # that.
     if any(_FILES.match(text) for text in found):
         raise FileRefused("PUT and GET would use files of the worker")
     return found
@@ -251,6 +257,7 @@ def _merge_text(table: str, columns: list[str], keys: list[str], values: str) ->
 
 def _named(identifier: str) -> str:
     """An identifier that means what it means in SQL without quotes; one in double quotes stays as it is."""
+    # Snowflake folds names without quotes to upper case, and a quoted lower-case name would be another table.
     if _PLAIN.fullmatch(identifier):
         return quoted(identifier.upper())
     return quoted(identifier[1:-1] if identifier[:1] == identifier[-1:] == '"' and len(identifier) > 2 else identifier)

@@ -61,6 +61,7 @@ async def run(call: Call, env: Env) -> Outcome:
     except TimeoutError:
         return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as problem:
+        # SQLite only says "not authorized"; which file it was, and why, is known here.
         if fence.refused is not None:
             return error("file.refused", str(fence.refused))
         name = getattr(problem, "sqlite_errorname", None)
@@ -84,6 +85,8 @@ class _Fence:
         try:
             if name is None:
                 raise FileRefused("a database to attach is named by an expression: write its path as a text")
+            # An address may name another file by its parameters (`vfs`), or open a database that is immutable without
+            # a lock.
             if name.startswith("file:"):
                 raise FileRefused(f"{name!r} is an address: write a path")
             inside(self._root, os.path.abspath(name))  # SQLite takes it from where the process stands
@@ -99,6 +102,7 @@ async def _threaded(
     """Run it in a thread; on cancellation the statement is interrupted and the thread waited for."""
     work = asyncio.ensure_future(asyncio.to_thread(_perform, connection, statements, writing, call))
     try:
+        # A thread cannot be cancelled: without the shield the connection would be closed under a statement that runs.
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         while not work.done():
@@ -125,6 +129,7 @@ def _perform(
     if isinstance(params, list) and len(statements) > 1:
         raise InvalidFields("a list of params needs a single statement; bind several by name, from a mapping")
     results = []
+    # SQLite has no transactions inside others, so a text with its own has only that.
     own = any(text.lstrip()[:5].upper() == "BEGIN" for text in statements)
     with _transaction(connection, 1 if own else len(statements)):
         for text in statements:

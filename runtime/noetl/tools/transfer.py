@@ -60,6 +60,7 @@ class Failed(Exception):
 
 async def run(call: Call, env: Env) -> Outcome:
     """Copy the rows."""
+    # The tool may be called by another one with fields of its own making, so it looks itself.
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     seconds = limit_of(call.timeout)
@@ -117,6 +118,7 @@ async def _read(side: Side, call: Call, env: Env) -> tuple[Rows, list[Json]]:
         if len(rows) > (most := most_rows(call.knobs)):
             raise TooManyRows(f"the source has more than {most} rows")
         return rows, list(dict.fromkeys(column for row in rows for column in row))
+    # With `table` the tools write: handed on as it is, it would have the source written to.
     if "table" in side:
         raise InvalidFields("source: a table is read by a query")
     result = (await _asked("source", side, call, env)).result
@@ -209,6 +211,7 @@ async def _write(side: Side, rows: Rows, mode: str, call: Call, env: Env) -> Non
 async def _asked(name: str, side: Side, call: Call, env: Env) -> Outcome:
     """The outcome that the tool of a side's kind makes of its fields. Raises Failed."""
     kind = str(side["kind"])
+    # Loaded by its name, since a tool may not import another one: each stands alone, and its driver is an extra.
     tool: Callable[[Call, Env], Awaitable[Outcome]] = registry.load("noetl.tools", kind, "run", FunctionType)
     fields = {field: value for field, value in side.items() if field != "kind"}
     outcome = await tool(call._replace(kind=kind, fields=fields, args={}), env)
@@ -236,6 +239,7 @@ def _rows_of(side: Side, root: str) -> Rows:
     path, form = _place(side, root)
     data = read_file(path, FILE_BYTES)
     try:
+        # Spreadsheets put a byte order mark in front, which would be part of the first column's name.
         found = _parsed(data.decode("utf-8-sig"), form)
     except (ValueError, csv.Error) as problem:
         raise FileRefused(f"{path!r} is no {form}: {problem}") from None
@@ -248,6 +252,7 @@ def _parsed(text: str, form: str | None) -> Sequence[Json]:
         try:
             return _parsed(text, "json")
         except ValueError:
+            # JSON lines begin with `{` too. As a whole they are no JSON, as there is more behind the first value.
             form = "jsonl"
     match form:
         case "json":
@@ -260,6 +265,8 @@ def _parsed(text: str, form: str | None) -> Sequence[Json]:
 
 def _checked(found: Sequence[Json], problem: Exception) -> Rows:
     """The rows, each a mapping with a value for each column. Raises the problem."""
+    # `csv.DictReader` keeps the cells of a row that is too long under None: a comma that nobody quoted, and every
+    # value behind it in the wrong column.
     rows = [row for row in found if isinstance(row, dict) and None not in row]
     if len(rows) != len(found):
         raise problem

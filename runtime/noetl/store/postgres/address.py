@@ -35,6 +35,7 @@ def address_of(url: str) -> Address:
         raise StoreFailure("a PostgreSQL store is written postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
     place, _, query = rest.partition("?")
     pairs = parse_qsl(query, keep_blank_values=True)
+    # The driver does not know this parameter and would refuse the URL, so it is taken out.
     schema = next((value for name, value in pairs if name == "schema"), SCHEMA)
     if not (schema.isascii() and schema.isidentifier() and schema == schema.lower() and len(schema) < 64):
         raise StoreFailure("the schema of a PostgreSQL store is a name of small letters, digits and _")

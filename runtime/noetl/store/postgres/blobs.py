@@ -31,6 +31,8 @@ class PostgresBlobs:
         if len(data) > MOST_BYTES:
             raise StoreFailure(f"a value of {len(data):,} bytes is larger than the store takes ({MOST_BYTES:,})")
         checksum, folder = hashlib.sha256(data).hexdigest(), file_name_of(execution_id)
+        # The key is the hash of the content, so what is there is the same value. That also makes a repeat after a
+        # lost answer harmless.
         insert = "INSERT INTO blobs VALUES (%s, %s, %b) ON CONFLICT DO NOTHING"
         self._pool.run(lambda connection: connection.execute(insert, (folder, checksum, data)))
         return reference_to(store="postgres", key=f"{folder}/{checksum}", size=len(data), checksum=checksum)
@@ -38,6 +40,8 @@ class PostgresBlobs:
     def get(self, reference: Mapping[str, Json]) -> bytes:
         key, checksum = reference.get("key"), reference.get("checksum")
         folder, _, name = key.partition("/") if isinstance(key, str) and "\0" not in key else ("", "", "")
+        # A reference comes out of data. One whose key and checksum differ was made by hand, and could pass for a
+        # value that it is not.
         if not name or name != checksum:
             raise KeyError(f"{key!r} is not the key of a blob")
         query = "SELECT data FROM blobs WHERE folder = %s AND checksum = %s"

@@ -34,6 +34,8 @@ class Inbox:
         except (ValueError, TypeError, RecursionError) as error:
             raise StoreFailure(f"the body of the request cannot be stored [{error}]") from error
         self._access.reach("post.before_write")
+        # Made outside of `work`, which may be repeated: with the same token the second try finds the row of the
+        # first.
         values = {"name": written(execution_id), "verb": written(verb), "body": text, "token": uuid.uuid4()}
         lock = {"schema": self._access.pool.address.namespace}
 

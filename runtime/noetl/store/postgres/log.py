@@ -128,6 +128,7 @@ class Log:
                 "digest": written(row.plan_digest), "status": row.status,
                 "parent": None if parent is None else written(parent),
                 "started": row.started, "ended": row.ended, "who": holder.who,
+                # 0 where nobody owns it yet: `create` may be called for an execution that its caller does not drive.
                 "holder": holder.number if row.execution_id in holder.new else 0, **batch,
             }  # fmt: skip
             number = connection.execute(_CREATE, values).fetchone()
@@ -149,6 +150,8 @@ class Log:
         if head is not None:
             self._remember(row.execution_id, head)
         else:
+            # An execution of that id is there: ours, if the answer to the first try was lost, and else another one's.
+            # Its first events tell.
             self._access.run(lambda connection: self._check_same(connection, row, records))
         holder.begun(row.execution_id)
         self._access.reach("create.after_commit")
@@ -224,9 +227,12 @@ class Log:
             for at, stored, body, stated in page:
                 position, event_id = position + 1, read(stored)
                 chain = crc32(body, crc32(event_id.encode(), chain))
+                # The chain covers the ids and bodies of all events so far, so a row that was changed, or moved from
+                # another log, shows at itself.
                 if at != position or chain != stated or (position == count and chain != last):
                     raise Damaged(self._access.shown, f"event {position} of {execution_id!r} is damaged or missing")
                 yield Record(position, event_id, body)
+        # The end is kept with the execution, too: rows that are missing at the end leave no gap behind them.
         if count is not None and position < count:
             raise Damaged(self._access.shown, cut_off(execution_id, position, count))
 
@@ -270,6 +276,8 @@ class Log:
         def tried(connection: Connection) -> _T | None:
             try:
                 return work(connection)
+            # None and not an error: the log has grown behind the head that was known, or the same append has come
+            # through before its answer was lost.
             except UniqueViolation:
                 return None
 
@@ -303,6 +311,8 @@ class Log:
 
     def _remember(self, execution_id: str, head: Head) -> None:
         with self._lock:
+            # Thrown away as a whole: a head that is missing costs one slower append, and keeping an order of use
+            # costs every one.
             if len(self._heads) >= _KNOWN:
                 self._heads.clear()
             self._heads[execution_id] = head

@@ -67,6 +67,8 @@ class Holder:
 
     def keep(self) -> None:
         """See to it that this holder lives, if it ever did; or leave that to the thread that does so just now."""
+        # Not waited for: who holds the lock makes the connection just now, and a thread of the API need not stand
+        # behind that.
         if self.number and self._lock.acquire(blocking=False):
             try:
                 self._live()
@@ -76,6 +78,8 @@ class Holder:
     def take(self, execution_id: str, *, is_new: bool = False) -> None:
         """Become the owner, of a new execution once it is created (`begun`). Raises Owned, StoreFailure."""
         with self._lock:
+            # The lock is the process's and would be had a second time: two drivers in one process would not see each
+            # other.
             if execution_id in self.names:
                 raise Owned(f"execution {execution_id!r} is owned by this process already")
             self._renewal.begin()  # first: what it knows of its lease is never later than what others know
@@ -111,6 +115,8 @@ class Holder:
             if execution_id not in self.names:
                 return
             self.names.discard(execution_id)
+            # Noted before it is said, so that what fails here is said with the next taking, and nothing waits for a
+            # holder that has let go.
             self._left.add(execution_id)
             with suppress(StoreFailure):
                 self._release_left()
@@ -133,6 +139,8 @@ class Holder:
         return hung_text(row[0], float(row[1])) if row is not None and row[1] > LEASE else ""
 
     def lost(self) -> set[str]:
+        # Asked in every round. Nobody can have taken anything unless a renewal was late, so the database is only
+        # asked then.
         if not self.names or not self._renewal.was_late():
             return set()
         rows = self._pool.run(lambda connection: connection.execute(_MINE, (self.number,)).fetchall())
@@ -142,6 +150,7 @@ class Holder:
 
     def close(self) -> None:
         """Let go of everything; call it before the pool closes. In a forked child nothing here is its own."""
+        # The sockets are the parent's: a word on them would end its session, and with it what it owns.
         if self._pool.is_inherited:
             return
         self._renewal.end()
@@ -172,6 +181,7 @@ class Holder:
                 # that is taken below.
                 connection.execute(_OLD, self._session)
             if not self.number:
+                # The number is kept when a connection is made anew: the rows of what is owned name it.
                 (self.number,) = connection.execute("SELECT nextval('holders')").fetchone() or (0,)
             connection.execute(_LOCK, self._values(""))
             self._heartbeats.begin(connection, self.number, self._pool.address.namespace)

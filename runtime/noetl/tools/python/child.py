@@ -25,10 +25,12 @@ _MISSING = object()
 
 def main(channel: int) -> None:
     """Serve requests until the worker is gone."""
+    # A program that the code starts would else keep the channel open, and could speak on it.
     os.set_inheritable(channel, False)
     streams = (sys.stdin, sys.stdout, sys.stderr)
     for stream in streams[1:]:
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
+    # The words that started this process are ours, and code that reads its arguments would take them for its own.
     sys.argv = ["playbook"]
     _write(channel, READY)
     while (header := _read(channel, HEADER.size)) is not None:
@@ -37,6 +39,7 @@ def main(channel: int) -> None:
             break
         request = message_of(data)
         answer = _answer(request)
+        # The code may have replaced them, and what it printed last would stay in a buffer that nobody empties.
         sys.stdin, sys.stdout, sys.stderr = streams
         _flush()
         _write(channel, _frame(answer, int(str(request["max_result_bytes"]))))
@@ -65,6 +68,7 @@ def _answer(request: dict[str, Json]) -> dict[str, Json]:
             answer["spent"] = True
     if before.are_left():
         answer["spent"] = True
+    # The limit is the task's. Packing the answer has to work also where the code has used all of it.
     _limit_memory(None)
     if _left_something():
         answer["spent"] = True

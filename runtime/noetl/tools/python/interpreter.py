@@ -41,11 +41,13 @@ class Interpreter:
         self.ready = False
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
+        # Without the empty entry, which is the folder of the process: a file there could stand in for any module.
         path = os.pathsep.join(entry for entry in sys.path if entry)
         words = (sys.executable, *_FLAGS, "-c", _START, str(theirs.fileno()), path, os.pathsep)
         try:
             self._process = start(words, environ=child_environ({}), cwd="/", pass_fds=(theirs.fileno(),))
         finally:
+            # Only the child holds the other end then: when it dies, reading here ends, instead of waiting for ever.
             theirs.close()
         self._socket = ours
         if self._process.stdin is not None:
@@ -113,6 +115,7 @@ class _Lines:
         """Take what was printed so far and stop reading."""
         for descriptor, rest in self._rest.items():
             asyncio.get_running_loop().remove_reader(descriptor)
+            # A pipe holds less than that. A process that the code left running may write on without an end.
             for _ in range(64):
                 if not self._read(descriptor):
                     break
@@ -132,6 +135,7 @@ class _Lines:
         *lines, self._rest[descriptor] = (self._rest[descriptor] + chunk).split(b"\n")
         for line in lines:
             self._write(line)
+        # A line without an end is cut: it would be kept in memory, and searched again with each piece.
         if len(self._rest[descriptor]) > 1 << 16:
             self._write(self._rest[descriptor])
             self._rest[descriptor] = b""

@@ -63,6 +63,7 @@ class Pool:
 
         On these and on cancellation the subprocess and what it started are gone before the exception leaves.
         """
+        # Packed before a subprocess is taken: what cannot be packed costs none.
         frame = frame_of(request)
         queue = self._queue()
         worker = await self._taken(queue)
@@ -82,6 +83,8 @@ class Pool:
         except BaseException:
             self._end(queue, worker)
             raise
+        # The code left something behind (a thread, a changed setting of the interpreter, open files): the next task
+        # must not find it.
         if answer.get("spent"):
             self._end(queue, worker)
         else:
@@ -95,6 +98,7 @@ class Pool:
 
     def close(self) -> None:
         """End the idle subprocesses."""
+        # After a fork the subprocesses are the parent's, and are not for a child to end.
         while self._owner == os.getpid() and self._idle:
             self._idle.pop().kill()
 

@@ -48,6 +48,8 @@ async def run_code(call: Call, env: Env) -> Outcome:
     except TimeoutError:
         return error("timeout", f"the code took longer than {limit:g} s", retryable=True)
     except Died as problem:
+        # A signal is mostly the system's, for want of memory, and may not come again. Code that calls `os._exit` does
+        # so each time.
         return error("python.died", str(problem), retryable=problem.by_signal)
     return _outcome(answer)
 
@@ -80,6 +82,8 @@ def _names(code: str, call: Call) -> dict[str, Json]:
     `state` and the `items` of loops are globals, `given` what parameters of `main` ask for of `context`, `inputs` and
     `modules` names alone.
     """
+    # Values are sent over a socket, and a name may mean a result of many megabytes: only what the code mentions is
+    # fetched.
     reads, args, scope = python_reads(code), call.args, call.scope
     items = _found({name for name in call.iterators if name in code and _is_free(name)} - args.keys(), args, scope)
     free = reads.words - args.keys() - items.keys()
@@ -105,6 +109,7 @@ def _found(names: Iterable[str], args: dict[str, Json], scope: Mapping[str, Json
     """The names that mean something, with what they mean."""
     found: dict[str, Json] = {}
     for name in names:
+        # A word in the code need not be a name of the playbook: it may be a variable of the code, or stand in a text.
         with suppress(KeyError):
             found[name] = args[name] if name in args else scope[name]
     return found
