@@ -51,16 +51,20 @@ def answer(plan: Plan, query: Query, text: str, effort: Effort, seen: Seen = as_
             found = coverable(skeleton.net, ((subjects.place(x), 1),), effort)
             return _existential(skeleton, text, found, f"`{x}` runs")
         case NeverBoth(a=a, b=b):
+            # Two items and two slots, so that a step in a loop can be seen to run beside itself.
             skeleton = seen(folded(whole_skeleton(plan, 2)))
             target = arcs_of([(subjects.place(a), 1), (subjects.place(b), 1)])
             found = coverable(skeleton.net, target, effort)
             return _universal(skeleton, text, found, f"`{a}` and `{b}` run at once")
         case Before(x=x, y=y):
+            # In the net without x, whatever starts y does so before x.
             skeleton = _without(seen(folded(whole_skeleton(plan))), subjects.place(x))
             found = coverable(skeleton.net, ((subjects.place(y), 1),), effort)
             return _universal(skeleton, text, found, f"`{y}` runs, and `{x}` has not")
         case AtMost(times=times, x=x):
             skeleton = seen(folded(whole_skeleton(plan)))
+            # More starts than the limit are enough to refute it. Counting further would make the space larger for
+            # nothing.
             found = coverable(*counting(skeleton.net, subjects.place(x), times + 1), effort)
             return _universal(skeleton, text, found, f"`{x}` runs {times + 1} times")
         case Reaches(x=x):
@@ -132,8 +136,10 @@ def _reaches(success: Skeleton, place: int, name: str, text: str, effort: Effort
     limit = effort.states(small.net, STUBBORN)
     ends = terminals_of(small.net, limit)
     effort.spend(small.net, len(ends.graph.markings), STUBBORN)
+    # The shortest run is the one that is told.
     for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):
         run = small.run(ends.graph.path_to(state))
+        # A dead marking that is not final is told by another question ("nothing can get stuck"). No run ends there.
         if skeleton.is_final(marking_after(skeleton.net, run)):
             end = f"the run ends, and `{name}` has not run"
             return Verdict(text, Status.REFUTED, end, assumed, story=story_of(skeleton, run, end))
@@ -149,6 +155,7 @@ def _reaches(success: Skeleton, place: int, name: str, text: str, effort: Effort
 
 def _on_a_cycle(small: Reduced, graph: Graph) -> int:
     """A state that a run can come back to, -1 when every run ends. Stubborn sets preserve that (Valmari 1990)."""
+    # Reductions take circles of silent transitions away. Their origins remember that one could go round here.
     looped = {number for number, origin in enumerate(small.origins) if has_loop(origin)}
     for members in components_of(graph.targets):
         first = min(members)

@@ -62,6 +62,7 @@ class _Bounding:
         self._plan = plan
         self._sizes = Sizes(plan)
         self._index = {step.name: at for at, step in enumerate(plan.steps)}
+        # Only arcs of which the net has a transition: nothing comes of any other one.
         built = {t.arc for t in plan.net.transitions if t.role == "take"}
         self._arcs = [[row for row in step.arcs if row in built] for step in plan.steps]
         targets = [[plan.arcs[row].target for row in rows if plan.arcs[row].target >= 0] for rows in self._arcs]
@@ -88,6 +89,7 @@ class _Bounding:
         tokens = plus((entry.tokens, *(root.tokens for root in roots)))
         at_once = [self._at_once(extent) for extent in extents]
         if at_once:
+            # The extents were counted on the net. They say something where the arcs alone give no bound.
             tokens = smaller(tokens, plus(at_once)) if tokens.why else tokens
         limit = self._plan.limits.max_tasks_per_run
         notes = [f"the jumps of `{name}` end only at `limits.max_tasks_per_run`, {limit:,}" for name in self._uncounted]
@@ -105,6 +107,7 @@ class _Bounding:
             iteration = together((_event(2), work))
             work = together((_event(2 if level else 1), iteration.times(self._sizes.items(loop))))
             tokens = times(self._sizes.in_flight(loop), tokens)
+        # Events of the step itself, without its tasks.
         frame = 4 + step.waits + (step.timeout >= 0)  # scheduled, started, done, routed; waits; runs out of time
         return _Load(together((_event(frame), work)), widest((ONE, tokens)))
 
@@ -129,6 +132,8 @@ class _Bounding:
         tokens = [self._inner[each].tokens for each in members]
         for each in members:
             row = self._plan.steps[each]
+            # Each round of a cycle with a fork may leave a token behind, so that no number of tokens can be promised
+            # from the arcs.
             if row.inclusive and len(self._arcs[each]) > 1:
                 return _Load(Work(endless, endless), unbounded(f"`{row.name}` forks on a cycle"))
             outside = [arc for arc in self._arcs[each] if self._plan.arcs[arc].target not in inside]
@@ -152,6 +157,8 @@ class _Bounding:
             return load
         if join.mode == "count":
             return _Load(_event(1), ONE)
+        # Of all tokens that a join takes, one alone is charged with what follows. With each of them charged, the
+        # bound would be a multiple of what can happen.
         if step in self._forked or source != self._answering(step):
             return _Load(NOTHING, ONE)
         joined = 1 if join.mode == "all" else 1 + len(join.sources)

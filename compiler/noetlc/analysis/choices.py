@@ -47,6 +47,7 @@ class Choices:
         self._numbers = frozenset(
             ("workload", key)
             for key, value in playbook.workload
+            # The exact type: a boolean is an `int` for Python, and no number that guards order.
             if isinstance(value.template, Literal) and type(value.template.value) in (int, float)
         )
         self._known: dict[tuple[tuple[Expr, ...], str], Choice] = {}
@@ -74,6 +75,8 @@ def choice_of(exprs: tuple[Expr, ...], moment: str, numbers: frozenset[Path]) ->
     """The choice between guards at a moment; `numbers` are paths at which a number stands."""
     known = _facts(moment)
     found = [truth(expr, known) for expr in exprs]
+    # A guard that the moment decides is a constant, and needs no variable: `event.name == 'step.done'` is true for
+    # all data when a step is done.
     plain = tuple([expr if sure is None else Const(sure) for expr, sure in zip(exprs, found, strict=True)])
     return Choice(exprs, _truths(plain, moment, numbers))
 
@@ -84,6 +87,7 @@ def _truths(
     guarded = [expr for expr in exprs if expr != Const(True)]
     if not guarded:
         return {(True,) * len(exprs): {}}
+    # Most routers ask one thing. Both truths are possible then, and the machinery for several guards is not loaded.
     if len(guarded) == 1 and _is_open(guarded[0]):
         return {tuple([expr is not guarded[0] or truth for expr in exprs]): {} for truth in (True, False)}
     from noetlc.analysis.routers import truths_of  # a file without such routers starts sooner

@@ -56,6 +56,8 @@ class _Fixpoint:
         self._takers = consumers_of(net)
         self._taken = [sum([1 << place for place, _ in arcs]) for arcs in net.inputs]
         self._made = [sum([1 << place for place, _ in arcs]) for arcs in net.outputs]
+        # Only what came since a transition was last fired is entered again: without that, each round would cost as
+        # much as the whole relation.
         self._done = [-1] * len(net.transitions)  # what a transition was last fired beside, -1: never
         self._waiting: dict[int, None] = {}
         self._news: list[tuple[int, int]] = []  # places that got tokens, and what was marked beside them
@@ -80,20 +82,29 @@ class _Fixpoint:
     def _beside(self, transition: int) -> int:
         """The places that may be marked together with all inputs, -1 when these cannot be marked together."""
         taken = self._taken[transition]
+        # A place that was never marked keeps the transition from firing. Its empty row alone does not say so: with it
+        # as the only input the transition would seem to fire beside nothing.
         if taken & ~self._marked:
             return -1
         beside = -1
         for place, weight in self._net.inputs[transition]:
             row = self._rows[place]
+            # An arc that takes two tokens needs a place that may hold two. Inputs that are never marked at once keep
+            # the transition dead: that is all that makes the relation smaller than "everything beside everything".
             if (weight > 1 and not row >> place & 1) or taken & ~(row | 1 << place):
                 return -1
+            # What stays marked while the transition fires must be able to lie beside every input, so that the rows
+            # are intersected.
             beside &= row
+        # A transition without inputs may fire in any marking, beside whatever is ever marked.
         return beside if taken else self._marked
 
     def _mark(self, arcs: Arcs, made: int, beside: int) -> None:
         """Tokens come to `made` places, beside others that were not there when they came last."""
         together = made | beside
         for place, weight in arcs:
+            # The own bit of a place says that a second token may come. It is set where one arc brings two, or where
+            # the place may be marked already when one comes.
             self._widen(place, together if weight > 1 or beside >> place & 1 else together & ~(1 << place))
         if made and beside & ~made:
             self._news.append((made, beside & ~made))
@@ -101,6 +112,8 @@ class _Fixpoint:
     def _mirror(self) -> None:
         """Places that came beside some have these beside itself."""
         news, self._news = self._news, []
+        # Few pairs are cheaper one by one. In a wide fork there are as many as the square of its branches, and one
+        # turn of the matrix enters all of them.
         if sum([beside.bit_count() for _, beside in news]) <= PAIRS * len(self._rows):
             for made, beside in news:
                 for place in bits_of(beside):

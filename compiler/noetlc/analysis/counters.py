@@ -88,6 +88,8 @@ class Counters:
             tests = self._conjuncts(before)
             for test in tests:
                 found = self._limit(key, test, {">=": 0, ">": 1})
+                # A rule that did not match says the opposite of its guard. Of `a and b` that is known to be about `a`
+                # only where `b` is known to hold, which it is when this rule asks it too.
                 if found is not None and all(other is test or other in asked for other in tests):
                     return found
         return None
@@ -110,6 +112,8 @@ class Counters:
         most = limit.value({})
         if most is not None:
             return number(max(0, ceil((most - least) / min(steps))))
+        # The limit is a size. Steps are at least one, so that it is asked no more often than from its start up to the
+        # size.
         return limit if least >= 0 else plus((limit, number(-least)))
 
     def _writes(self) -> Iterator[tuple[str, Template, int]]:
@@ -131,9 +135,12 @@ class Counters:
         match test:
             case Compare(first=first, rest=((op, bound),)) if op in ops:
                 read = _counted(first)
+                # The bound must be on the counter itself. A guard about another key says nothing about how often this
+                # one was asked.
                 if read is None or read.key != key:
                     return None
                 match bound:
+                    # A bound that is no number (NaN) compares with nothing, and is no bound.
                     case Const(value=int() | float() as value) if value == value:
                         return number(max(0, ceil(value) + ops[op] - read.more))
                     case Filter(of=of, name="int") | of:

@@ -52,6 +52,8 @@ class _Tree:
     def covers(self, marking: int) -> bool:
         """Whether a marking of the tree covers this one: whatever follows from it then follows from that."""
         guard = self.code.guard
+        # Comparisons, and not nodes, are what a large tree costs. They are counted so that a limit of nodes also
+        # bounds the work.
         self.compared += len(self.largest)
         return any(((old | guard) - marking) & guard == guard for old in self.largest)
 
@@ -59,6 +61,8 @@ class _Tree:
         """Add a node."""
         guard = self.code.guard
         raised = marking | guard
+        # Only the largest markings are compared with. A smaller one stays in the tree and is followed all the same
+        # (Reynier and Servais 2011).
         self.largest = [old for old in self.largest if (raised - old) & guard != guard]
         self.largest.append(marking)
         self.markings.append(marking)
@@ -72,6 +76,7 @@ class _Tree:
             before = self.markings[at]
             if marking != before and ((marking | guard) - before) & guard == guard:
                 more = _grown(marking - before, guard)
+                # Where the grown places hold ω already, nothing is new.
                 if more & ~marking:
                     if self.pump is None:
                         self.pump = self._pump(here, transition, at, more)
@@ -99,6 +104,8 @@ def coverability_of(net: Petri, limit: int) -> Coverability:
     tree = _Tree(code)
     fired: set[int] = set()
     waiting = [0]
+    # A full field means ω. A number of tokens that comes close to it could be taken for ω, and a bounded net told as
+    # unbounded.
     complete = max(net.initial, default=0) < 1 << (BITS - 1)
     while waiting and complete:
         here = waiting.pop()
@@ -108,9 +115,13 @@ def coverability_of(net: Petri, limit: int) -> Coverability:
             if (marking + need) & want != want:
                 continue
             fired.add(transition)
+            # Whatever a transition takes from ω or adds to it, it is ω again; the guard bit that the sum may have set
+            # above it is taken back.
             after = (marking + code.delta[transition]) | omega
             after &= ~(code.guard & (omega << 1))
             if after & code.guard:
+                # A place has more tokens than fit without being unbounded. Going on would count wrongly, so that the
+                # answer is open.
                 complete = False
                 break
             if not tree.covers(after):

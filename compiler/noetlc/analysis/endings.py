@@ -67,6 +67,8 @@ class Endings:
             parent = graph.parents[here]
             transition = graph.enabled[parent][graph.targets[parent].index(here)]
             if transition not in self._changes:
+                # A reduced transition may stand for thousands. Its change is worked out once, and each state costs
+                # one addition.
                 self._changes[transition] = self._change(transition)
             self._markings[here] = self._markings[parent] + self._changes[transition]
         return self._markings[state]
@@ -77,6 +79,8 @@ class Endings:
         for each in run_of(self._small.origins[transition]):
             for place, count in effect_of(self._net, each).items():
                 found[place] = found.get(place, 0) + count
+        # Single fields may be negative, and the integer as well. Added to a marking that enables the run, it gives
+        # the marking behind it, in which no field is.
         return sum(count << BITS * place for place, count in found.items())
 
     def _unknown(self, state: int) -> Iterator[int]:

@@ -107,6 +107,8 @@ def widest(parts: Iterable[Formula]) -> Formula:
     rest = 0
     for row in rows:
         own = dict(row.terms)
+        # With every size at least one, each product that the maximum has more than this part is worth at least its
+        # number. That much of the plain number is covered already.
         slack = sum(count - own.get(product, 0) for product, count in above.items())
         rest = max(rest, own.get((), 0) - slack)
     return _formula({**above, (): rest})

@@ -40,6 +40,7 @@ class Open(NamedTuple):
 def coverable(net: Petri, target: Arcs, effort: Effort | int) -> Reached | Never | Open:
     """Whether some reachable marking has the tokens of `target`."""
     goal = _Goal(net, target)
+    # A proof in polynomial time, before any marking is looked at.
     if goal.place not in concurrency_of(goal.small.net).marked:
         return Never("the arcs alone exclude it")
     return goal.searched(_account(effort, net))
@@ -72,6 +73,7 @@ class _Goal:
             (*net.outputs, ((goal, 1),)),
             (*net.initial, 0),
         )
+        # Only the goal stays: what is marked beside it does not matter, so that the net becomes as small as it can.
         self.small = reduced(asked, frozenset({goal}))
         self.place = self.small.place(goal)
 
@@ -80,6 +82,8 @@ class _Goal:
         limit = effort.states(self.small.net)
         graph = graph_of(self.small.net, limit)
         effort.spend(self.small.net, len(graph.markings))
+        # A net that grows was not followed past its first pump, which is no answer to this question. The goal is
+        # looked for among its first states all the same.
         if graph.pump is not None:
             graph = explored(self.small.net, limit)
         run = _first(graph, self.small, self.place)

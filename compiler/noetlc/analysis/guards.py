@@ -59,6 +59,7 @@ class Variables:
 
     def value_of(self, number: int, value: Json) -> Value:
         """The value of a variable where its path has some JSON."""
+        # Only scalars can equal a constant of a guard. Lists and mappings are known to be true or false alone.
         if value is None or isinstance(value, str | int | float | bool):
             found = _value(Const(value))
             if found in self._constants[number]:
@@ -68,6 +69,7 @@ class Variables:
     def value_without_ctx(self, number: int) -> Value | None:
         """The value of a variable over `ctx` while nothing has been set; None where that raises, or is not certain."""
         expr = self.known[number].expr
+        # A call may give another value at another time.
         if any(isinstance(each, Call) for each in walk(expr)):
             return None
         scope = PlayScope({"ctx": {}})
@@ -90,6 +92,8 @@ class Variables:
         used = self.of(expr)
         size = 1
         for number in used:
+            # The number of cases is a product, and guards are untrusted input. Beyond the limit the guard may be
+            # anything, which proves less and never wrong.
             size *= len(self.values(number))
         if size > MAX_CASES:
             return None
@@ -109,6 +113,7 @@ class Variables:
     def truth(self, expr: Expr, trial: Mapping[int, Value]) -> bool:
         """The truth of a guard under values, without recursion: operands first."""
         truth: dict[int, bool] = {}
+        # Operands come before what they are in. No recursion: a guard may be nested deeper than Python's stack.
         for part in reversed(list(_all(expr))):
             match part:
                 case Const(value=value):
@@ -121,6 +126,8 @@ class Variables:
                 case Conditional(test=test, then=then, otherwise=otherwise) if otherwise is not None:
                     truth[id(part)] = truth[id(then)] if truth[id(test)] else truth[id(otherwise)]
                 case Compare(first=first, rest=((op, second),)) if _is_test(part):
+                    # Comparisons with constants share the variable of their path: so `x == 'a'` and `x == 'b'`
+                    # exclude each other.
                     found = trial[self._numbers[first]] in {_value(each) for each in _constants_of(second)}
                     truth[id(part)] = found == (op in ("==", "in"))
                 case _:

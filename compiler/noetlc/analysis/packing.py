@@ -80,6 +80,8 @@ def packing_of(net: Petri, bits: Sequence[int]) -> Packing:
         added = asked = 0
         for place, weight in arcs:
             at, width = shift[place], bits[place]
+            # One bit and one token: the value bit is the answer, and no guard bit is needed. In a safe net every
+            # place is such a one.
             if width == 1 == weight:
                 asked |= 1 << at
             else:

@@ -52,6 +52,7 @@ def arcs_of(pairs: Iterable[tuple[int, int]]) -> Arcs:
     found: dict[int, int] = {}
     for place, weight in pairs:
         found[place] = found.get(place, 0) + weight
+    # Sorted, so that equal sides are equal tuples: reductions and joins of equal arcs compare them.
     return tuple(sorted((place, weight) for place, weight in found.items() if weight))
 
 

@@ -18,17 +18,21 @@ def every_run_ends(net: Petri) -> bool:
     if not all(net.inputs):
         return False
     makers, takers = producers_of(net), consumers_of(net)
+    # A place is ranked once each of its makers takes from a place that is ranked before it.
     open_ = [len(each) for each in makers]
     ranked = [place for place, count in enumerate(open_) if not count]
     higher = bytearray(len(net.transitions))
     for place in ranked:  # grows while it is walked
         for transition in takers[place]:
+            # One input that lies above the outputs is enough: in the order of multisets one larger element outweighs
+            # any number of smaller ones.
             if not higher[transition]:
                 higher[transition] = 1
                 for made, _ in net.outputs[transition]:
                     open_[made] -= 1
                     if not open_[made]:
                         ranked.append(made)
+    # A place that is left over stands on or behind a circle of arcs, of which nothing is known here.
     return len(ranked) == len(net.places)
 
 
@@ -45,7 +49,10 @@ def _leading_out(net: Petri) -> Petri:
     kept = []
     for number, row in enumerate(inputs):
         beside = {each for place in row for each in takers[place]}
+        # A transition that asks for no more is enabled whenever this one is. So leaving this one out makes no marking
+        # dead that was not.
         nearest = min((far[each] for each in beside if _asks_less(inputs[each], row)), default=far[number])
+        # Equals stay both: with neither of them the net would have dead markings that the whole net has not.
         if far[number] <= nearest:
             kept.append(number)
     return net._replace(
@@ -72,6 +79,8 @@ def _distances(net: Petri) -> list[float]:
                 heappush(waiting, (1.0, place))
     known: set[int] = set()
     while waiting:
+        # The nearest place first (Dijkstra 1959). Equal distances go by the place's number, and give the same
+        # distances anyhow.
         far, place = heappop(waiting)
         if place in known:
             continue

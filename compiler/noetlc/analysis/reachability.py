@@ -74,6 +74,7 @@ def explored(net: Petri, limit: int) -> Graph:
         if outgrown is None:
             return graph
         _widen(bits, graph, outgrown)
+        # Each restart costs the whole search, so that all fields become roomy at once.
         bits = [max(each, ROOMY) for each in bits]  # more of them will grow
 
 
@@ -89,6 +90,7 @@ def _explored(code: Packing, limit: int) -> tuple[Graph, _Outgrown | None]:
     index, markings, parents = {initial: 0}, [initial], [-1]
     enabled, targets = [code.enabled(initial)], list[list[int]]()
     get = index.get
+    # Breadth first: the parent of a state lies on a shortest run to it, and stories are told along parents.
     for here, marking in enumerate(markings):  # grows while it is walked
         able = enabled[here]
         row: list[int] = []
@@ -104,6 +106,7 @@ def _explored(code: Packing, limit: int) -> tuple[Graph, _Outgrown | None]:
                 markings.append(after)
                 parents.append(here)
                 changed = touched[transition]
+                # Only transitions whose inputs changed are asked again. The others are enabled as they were.
                 following = [each for each in able if each not in changed]
                 following += [each for each in touching[transition] if (after + need[each]) & want[each] == want[each]]
                 enabled.append(following)
@@ -122,6 +125,8 @@ def _pump(graph: Graph, outgrown: _Outgrown) -> Pump | None:
     cycle = [transition]
     while state >= 0:
         before = code.marking(graph.markings[state])
+        # A marking above one on its own way can repeat what led from there, since more tokens disable nothing (Karp
+        # and Miller 1969). A bounded net has no such pair: its place gets a wider field.
         if all(low <= high for low, high in zip(before, after, strict=True)) and before != tuple(after):
             more = tuple(place for place, tokens in enumerate(before) if tokens < after[place])
             return Pump(graph.path_to(state), tuple(reversed(cycle)), more)

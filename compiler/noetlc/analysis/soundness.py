@@ -66,6 +66,7 @@ def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
 def verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:
     """The verdicts on skeletons of one plan. In an unbounded net only the first markings are looked at."""
     bounded = attempted("tokens are bounded", lambda: [_bounded(whole, effort.part(0.2))])
+    # An unbounded net has no last marking. More states of it would cost everything and prove nothing.
     most = effort.budget.states if bounded[0].status is Status.PROVED else QUICK
 
     @cache
@@ -96,11 +97,17 @@ def _searched(skeleton: Skeleton, effort: Effort, most: int) -> _Ends:
 
     grow(min(most, QUICK))
     if not search.is_finished:
+        # A proof from the arcs answers for the cycles, whatever the number of states, so that the search only has to
+        # find ends.
         near = an_end_is_always_near(small.net)
         before = search.states
+        # Breadth first finds the ends of a wide fork last, after every interleaving of its branches. A dive comes to
+        # some at once.
         search.dive(effort.states(small.net, STUBBORN, QUICK))
         effort.spend(small.net, search.states - before, STUBBORN)
         judge = endings()
+        # With a bad end found and the cycles proved, both questions have their answers. Otherwise the rest of the
+        # states has to say whether there is a bad end.
         if not near or all(judge.is_end(state) for state in search.terminals().dead):
             grow(most)
     return _Ends(small, search.terminals(), endings(), near)
@@ -110,6 +117,7 @@ def always_ends(skeleton: Skeleton, limit: int) -> bool:
     """Whether an end is proved to be reachable from every marking that can be reached."""
     small = reduced(skeleton.net)
     ends = terminals_of(small.net, limit)
+    # A search that was cut off proves nothing by itself; the siphons of a free-choice net may prove it all the same.
     if ends.circles or not (ends.complete or is_proved_sound(small.net)):
         return False
     runs = [small.run(ends.graph.path_to(state)) for state in ends.dead]
@@ -150,10 +158,13 @@ def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]
     kinds: dict[int, list[int]] = {}
     for state in _nearest(ends, ends.terminals.dead):
         if not endings.is_end(state):
+            # Ends that leave the same tokens are one fault. An author reads it once, with the shortest run to it.
             kinds.setdefault(endings.left(state), []).append(state)
     told: dict[tuple[str, ...], Verdict] = {}
     tried = 0
     for states in kinds.values():
+        # Looking for data costs far more than looking for ends. Both limits are counts, so that the same faults are
+        # told everywhere.
         if tried >= MAX_TRIED or sum(each.script is not None for each in told.values()) == MAX_STORIES:
             break
         marking = endings.marking(states[0])
@@ -173,6 +184,7 @@ def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]
             if script is not None:
                 told[key] = verdict._replace(script=script)
                 break
+    # Runs that replay come first: they are certain. Sorting is stable, so that shorter ones stay before longer ones.
     yield from sorted(told.values(), key=lambda each: each.script is None)[:MAX_STORIES]
     if not told:
         yield _by_search(question, "every marking in which nothing can happen is an end", ends, assumed, effort)
@@ -188,6 +200,8 @@ def _cycles(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict
     question, assumed = "every cycle has an exit", assumptions_of(skeleton.plan)
     small, graph = ends.small, ends.terminals.graph
     first = [(circle, _nearest(ends, circle)[0]) for circle in ends.terminals.circles]
+    # Where a token beside the circle can only fail, the run ends with that failure and proves nothing about the
+    # circle (NET.md).
     endless = [(circle, state) for circle, state in first if not ends.endings.gives_up(state)]
     for circle, state in endless[:MAX_STORIES]:
         inside = covered([small.origins[each] for member in circle for each in graph.enabled[member]])
@@ -200,6 +214,7 @@ def _cycles(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict
         yield Verdict(question, Status.REFUTED, end, assumed, tuple(names), rows[0].span, story)
     if not endless:
         proof = "an end can be reached from everywhere"
+        # A complete search says more, namely how many states were seen.
         if ends.near and not ends.terminals.complete:
             yield Verdict(question, Status.PROVED, f"{proof} (by the arcs that lead nearer to one)", assumed)
         else:
@@ -218,6 +233,8 @@ def _by_search(question: str, proof: str, ends: _Ends, assumed: tuple[str, ...],
 def _dead(success: Skeleton, whole: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]:
     graph = graph_of(ends.small.net, effort.states(ends.small.net, most=QUICK))
     effort.spend(ends.small.net, len(graph.markings))
+    # Stubborn sets leave transitions out that can fire. What they did fire is alive all the same, and the rest is
+    # asked about one by one.
     rows = graph.enabled if graph.complete else ends.terminals.graph.enabled
     alive = {_element(success.transition(number)) for number in _covered(ends.small, rows)}
     return dead_parts(whole, alive, effort)
@@ -229,10 +246,13 @@ def dead_parts(whole: Skeleton, alive: set[tuple[int, str]], effort: Effort) -> 
     parts = ((number, whole.transition(number)) for number in range(len(whole.origin)))
     asked = [number for number, t in parts if _is_part(whole.plan, t) and _element(t) not in alive]
     dead, open_ = dead_among(whole.net, asked, effort) if asked else (frozenset[int](), frozenset[int]())
+    # An arc has several transitions, such as those of different places in an inclusive chain. It is dead only when
+    # all of them are.
     alive = {_element(whole.transition(number)) for number in asked if number not in dead}
     dead = frozenset(number for number in dead if _element(whole.transition(number)) not in alive)
     seen = {_element(whole.transition(number)) for number in asked if number not in dead and number not in open_}
     open_ = frozenset(number for number in open_ if _element(whole.transition(number)) not in seen)
+    # Where a step never runs, its tasks and arcs do not either. Only the step is told.
     never = {whole.transition(number).step for number in dead if whole.transition(number).role == "admit"}
     told: set[str] = set()
     for t in _shut(whole.plan):
@@ -269,11 +289,14 @@ def dead_among(net: Petri, asked: Sequence[int], effort: Effort) -> tuple[frozen
     rest = set(asked) - _covered(small, graph.enabled)
     if graph.complete:
         return frozenset(rest), frozenset()
+    # The relation has more than can happen and never less: what it excludes is proved dead, however many markings
+    # there are.
     relation = concurrency_of(small.net)
     possible = covered([origin for number, origin in enumerate(small.origins) if relation.allows(small.net, number)])
     dead = rest - possible
     if rest & possible:
         search = Search(small.net)
+        # Dives show what is alive before anything is searched for by itself, which costs a reduction for each part.
         search.dive(effort.states(small.net, STUBBORN, QUICK))
         effort.spend(small.net, search.states, STUBBORN)
         rest -= _covered(small, search.terminals().graph.enabled)
@@ -284,6 +307,7 @@ def dead_among(net: Petri, asked: Sequence[int], effort: Effort) -> tuple[frozen
         found = searched(net, net.inputs[number], effort)
         if isinstance(found, Never):
             dead.add(number)
+        # With the limit hit, the part stays among those of which nothing is known.
         if not isinstance(found, Open):
             rest.discard(number)
     return frozenset(dead), frozenset(rest - dead)
@@ -297,10 +321,13 @@ def _covered(small: Reduced, rows: Sequence[Sequence[int]]) -> set[int]:
 def _bounded(skeleton: Skeleton, effort: Effort) -> Verdict:
     question, assumed = "tokens are bounded", assumptions_of(skeleton.plan)
     small = reduced_for_bounds(skeleton.net, skeleton.transient())
+    # The cheapest proof comes first. It is the usual one, since most playbooks have no fork on a cycle.
     if concurrency_of(small.net).is_safe:
         return Verdict(question, Status.PROVED, "one token of a run at most in each place, and items in loops", assumed)
     nodes = effort.states(small.net, COVERED, effort.budget.nodes)
     tree = coverability_of(small.net, min(nodes, QUICK_TREE))
+    # Ranks prove that there are finitely many markings, in time that grows with the arcs. A longer tree is grown only
+    # where they do not.
     if not tree.complete and tree.pump is None and every_run_ends(small.net):
         return Verdict(question, Status.PROVED, "no arcs lead round, so that each run makes a number of them", assumed)
     if not tree.complete and tree.pump is None:
@@ -322,6 +349,7 @@ def _bounded(skeleton: Skeleton, effort: Effort) -> Verdict:
 def _pumped(skeleton: Skeleton, small: Reduced, pump: Pump, question: str, assumed: tuple[str, ...]) -> Verdict:
     """The verdict that a pump refutes."""
     places, steps = skeleton.plan.net.places, skeleton.plan.steps
+    # Twice round, so that the story shows the second token come to a place that has one.
     run = small.run(pump.path + 2 * pump.cycle)
     cycle = small.run(pump.cycle)
     grown = [places[small.places[place]] for place in pump.places if small.places[place] >= 0]

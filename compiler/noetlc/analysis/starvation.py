@@ -45,6 +45,7 @@ def starved_of(plan: Plan, claims: Iterable[Claim]) -> tuple[Starved, ...]:
     """The joins that starve in the runs of some claims, each once, those that are sure first."""
     found: dict[int, Starved] = {}
     finder = _Finder(plan)
+    # A run that replays is the better story of a join that starves in several.
     for claim in sorted(claims, key=lambda claim: not claim.sure):
         for starved in finder.of(claim):
             found.setdefault(starved.step, starved)
@@ -97,6 +98,7 @@ class _Finder:
         wanted = {self._names[source] for source in missing if source in self._names}
         if wanted.isdisjoint(self._from([self._plan.entry], join)):
             return "itself", -1
+        # From the end: the last gate that kept a token away is nearest to the join that waits for it.
         for t in reversed(run):
             if t.role == "deny" and (t.step in wanted or wanted & self._from(self._targets[t.step], join)):
                 return "gate", t.step
@@ -105,6 +107,8 @@ class _Finder:
                 taken = [self._plan.arcs[t.arc].target] if t.arc >= 0 else []
                 kept = self._sources(t.step, taken, join)
                 lost = self._sources(t.step, self._targets[t.step], join) - kept
+                # The first router from the end that had a way to the missing source and left it. Where it kept
+                # another way to the join, it chose between its sources.
                 if wanted & lost:
                     return ("choice" if kept else ""), t.step
         return "", -1

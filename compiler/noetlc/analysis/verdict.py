@@ -70,6 +70,7 @@ def attempted(question: str, find: Callable[[], Iterable[Verdict]]) -> list[Verd
     """The verdicts on a question; one that it is unknown where finding them fails by a mistake of ours."""
     try:
         return list(find())
+    # A proof that fails by our mistake must not look like one that found nothing: it is `unknown`, with the bug.
     except Exception as error:
         return [failed(question, error)]
 
