@@ -49,11 +49,13 @@ def check_budget(bounds: Bounds, budget: Budget) -> Iterator[Verdict]:
     for key, limit in budget.limits.items():
         formula = formulas[key]
         lowest = 1 if key == "tokens" else 0
+        # Formulas for tokens are right from one item on (`widest`). A promise of none is read as one there.
         sizes = {name: max(most, lowest) for name, most in budget.sizes.items()}
         most = formula.value(sizes)
         question = f"at most {limit:,} {key}"
         missing = [name for name in formula.sizes if name not in sizes]
         if most is not None:
+            # The bound lies above every run. That it is larger than the limit does not show a run that is.
             status = Status.PROVED if most <= limit else Status.UNKNOWN
             shown = f"{formula} = {most:,}" if formula.sizes else f"{most:,}"
             yield Verdict(question, status, f"the bound is {shown}")

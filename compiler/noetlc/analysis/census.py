@@ -51,6 +51,8 @@ class Census(NamedTuple):
 def census_of(net: Petri, limit: int) -> Census:
     """The census of a net, with at most `limit` states."""
     with uncollected():
+        # Most unbounded nets show their pump in a small tree. Without it the search would list states up to its limit
+        # first.
         quick = coverability_of(net, QUICK_TREE) if _may_grow(net) else None
         pump = quick.pump if quick is not None else None
         if pump is None:
@@ -97,6 +99,7 @@ def _census(
 def _large(net: Petri, graph: Graph, limit: int) -> Census:
     """A net with more states than the limit: as a decision diagram, if that is possible."""
     found = counted(net)
+    # No diagram could be made, so that the census says what the cut graph has seen, and the rest is open.
     if isinstance(found, Stopped):
         return _cut(net, graph, limit)._replace(why=f"{limit} states were seen; {found.why}")
     return _census(net, found, found.deadlock, frozenset({"live"} if found.live is None else ()), limit)
@@ -104,6 +107,7 @@ def _large(net: Petri, graph: Graph, limit: int) -> Census:
 
 def _cut(net: Petri, graph: Graph, limit: int) -> Census:
     """The census of a graph that was cut off: only what it has seen."""
+    # A dead marking that was seen refutes; that none was seen proves nothing here.
     deadlock = _first_dead(graph)
     dead = _never_enabled(net)
     open_ = {"states", "edges", "bounds", "stable"}
@@ -184,5 +188,7 @@ def _never_dead(net: Petri, tree: Coverability) -> bool:
         tuple(net.initial[place] for place in bounded),
     )
     graph = graph_of(less, FIRST_STATES)
+    # Without its unbounded places the net can do more, and has finitely many markings. A transition that needs none
+    # of these places is enabled in the whole net whenever it is here.
     sure = {index for index, arcs in enumerate(net.inputs) if len(arcs) == len(less.inputs[index])}
     return graph.complete and all(not sure.isdisjoint(row) for row in graph.enabled)

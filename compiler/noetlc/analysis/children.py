@@ -40,6 +40,7 @@ def called_by(plan: Plan, judged: Callable[[Plan], list[Verdict]]) -> tuple[Call
         if child.path in found:
             continue
         inner = read_plan(child.data)
+        # The same plan may be embedded under several paths. Its digest is its content, so that one proof serves all.
         if child.digest not in digests:
             digests[child.digest] = tuple(judged(inner))
         found[child.path] = Called(child.path, inner, digests[child.digest])

@@ -87,7 +87,7 @@ def _truths(
     guarded = [expr for expr in exprs if expr != Const(True)]
     if not guarded:
         return {(True,) * len(exprs): {}}
-    # Most routers ask one thing. Both truths are possible then, and the machinery for several guards is not loaded.
+    # A single test of something unknown can go both ways, and the machinery for several guards is not loaded.
     if len(guarded) == 1 and _is_open(guarded[0]):
         return {tuple([expr is not guarded[0] or truth for expr in exprs]): {} for truth in (True, False)}
     from noetlc.analysis.routers import truths_of  # a file without such routers starts sooner

@@ -43,6 +43,8 @@ def crowded_of(plan: Plan, effort: Effort) -> tuple[Crowded, ...]:
             source = row.id[len(f"{row.role} {step.name} ") :]
             story = story_of(skeleton, reached.run, f"two tokens of {source!r} lie at `{step.name}`")
             sure = script_of(plan, story.run) is not None
+            # A run of free choices that guards exclude would be a false alarm. Where no data were found, it is told
+            # only when the net that knows of guards allows it as well.
             if sure or isinstance(coverable(informed(skeleton).net, ((place, 2),), effort), Reached):
                 found[row.step] = Crowded(row.step, source, story, sure)
     return tuple(found.values())
@@ -56,6 +58,7 @@ def _perhaps(skeleton: Skeleton) -> list[int]:
         for number, place in enumerate(places)
         if place.role == "in" and skeleton.plan.steps[place.step].join.mode in ("all", "taken")
     ]
+    # The relation over all places is cheap and answers for most joins. Only what it leaves open is searched for.
     small = reduced(skeleton.net, frozenset(asked))
     relation = concurrency_of(small.net)
     where = {place: number for number, place in enumerate(small.places)}

@@ -48,8 +48,10 @@ def differences_of(old: Plan, new: Plan) -> tuple[Difference, ...]:
         if whole_skeleton(old).net != whole_skeleton(new).net:
             told += _resume(old, new)
             near = _changed_steps(before, after)
+            # A change of a step shows in the order of what runs before and after it.
             near |= _neighbours(old, near) | _neighbours(new, near)
             told += _runs(compared(old, new, near), near)
+    # Sorting is stable, so that within a class the order of the plans stays.
     order = list(Class)
     return tuple(sorted(dict.fromkeys(told), key=lambda each: order.index(each.klass)))
 
@@ -140,6 +142,7 @@ def _analysed(old: AnalysisReport, new: AnalysisReport) -> Iterator[Difference]:
     """Findings of the analysis that came or went, and steps that run another number of times."""
     before, after = _refuted(old), _refuted(new)
     for key, span in before.items():
+        # A fault is compared by its words, which name steps: numbers of steps move when one is put in.
         if key not in after:
             yield Difference(Class.RUN, "-", f"no more: {key}", span)
     for key, span in after.items():

@@ -38,11 +38,14 @@ def extents_of(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
     small = together.small
     upper = _most_runs(plan)
     found = []
+    # A large net makes each search dear, so that fewer steps are searched for. The number depends on the net alone,
+    # not on the machine.
     left = min(ASKED, max(4, ASKED_PLACES // len(small.net.places)))
     for number, place in enumerate(ready):
         runs, at_once = upper[number], together.most[place]
         if at_once == 0:
             runs = 0
+        # One run in all and one at once is what the arcs say of most steps, and needs no search.
         elif at_once != 1 or (runs is not None and runs > 1):
             left -= 1
             if left >= 0 and not effort.is_spent:
@@ -66,6 +69,7 @@ def _runs(net: Petri, place: int, upper: int, effort: Effort) -> int:
     for most in range(1, min(upper, MOST)):
         answer = searched(*counting(net, place, most + 1), effort)
         if not isinstance(answer, Reached):
+            # With the limit hit, the bound from the arcs is still right, though it may be too large.
             return most if isinstance(answer, Never) else upper
     return upper
 
@@ -74,6 +78,7 @@ def _at_once(net: Petri, place: int, effort: Effort) -> int | None:
     for most in range(1, MOST):
         answer = searched(net, ((place, most + 1),), effort)
         if not isinstance(answer, Reached):
+            # No number is better than one that is too small: None says "many".
             return most if isinstance(answer, Never) else None
     return None
 
@@ -104,6 +109,8 @@ def _joined(plan: Plan, number: int, found: list[int | None], targets: list[list
         given.append(None if runs is None else runs * (arcs if plan.steps[index[source]].inclusive else min(arcs, 1)))
     known = [each for each in given if each is not None]
     if step.join.mode == "all":
+        # A join that waits for all runs no more often than its rarest source. A source on a cycle does not matter
+        # where another one is bounded.
         return min(known) if known else None
     if len(known) < len(given):
         return None

@@ -155,6 +155,7 @@ class _Facts:
         return " ".join(words)
 
     def _arcs(self, at: Address, step: Step) -> Iterator[tuple[Address, Fact]]:
+        # Arcs go by their targets and not by their numbers, or one that is put in first would change all behind it.
         called = self._names([(index, self._plan.arcs[index]) for index in step.arcs])
         if step.arcs:
             yield (*at, "router"), Fact(Class.RUN, "inclusive" if step.inclusive else "exclusive", step.span)
@@ -186,6 +187,7 @@ class _Facts:
         template = self._plan.templates[index]
         if isinstance(template, MapTemplate):
             for key, value in template.items:
+                # `60 s` and `1 m` are one duration. Their texts differ, and would be told as a change.
                 text = duration_text(value) if key == "timeout" and not word else template_text(value)
                 yield (*at, f"{word}{key}"), Fact(Class.DATA, text, span)
         elif isinstance(template, Literal) and isinstance(template.value, dict):

@@ -67,6 +67,8 @@ class Feeds:
             name = str(access.keys[0]) if access.root.name == "args" and access.keys else access.root.name
             if access.called:
                 continue
+            # Args that are computed may hold any name from anywhere. In doubt it is data from outside: a warning too
+            # many is better than an injection unseen.
             if own is None:
                 return Feed.OUTSIDE
             found = max(found, self._template(own[name], step) if name in own else self._of(access, step))
@@ -127,6 +129,7 @@ def _written(template: Template) -> Feed:
         return Feed.PLAIN
     if not isinstance(template, Literal):
         return Feed.AUTHOR
+    # An empty value waits for one from the payload, which somebody else writes.
     if template.value in (None, ""):
         return Feed.OUTSIDE
     return Feed.PLAIN if _is_plain(template.value) else Feed.AUTHOR
@@ -141,6 +144,7 @@ def _is_plain(value: Json) -> bool:
         return all(map(_is_plain, value.values()))
     if isinstance(value, list):
         return all(map(_is_plain, value))
+    # `--` begins a comment in SQL, though each of its characters alone is plain.
     return not isinstance(value, str) or ("--" not in value and _PLAIN.fullmatch(value) is not None)
 
 

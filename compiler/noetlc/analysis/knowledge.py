@@ -57,6 +57,8 @@ class _Informing:
         self._guards = _guards(self._plan)
         for expr in self._guards.values():
             self._variables.add(expr)
+        # Only guards make variables, and only those that are remembered get places: each value is a place more in
+        # every marking.
         self._kept = self._remembered()
         self._places: dict[tuple[_Kept, str], int] = {}
         self._names: list[str] = []
@@ -96,6 +98,7 @@ class _Informing:
 
     def _variants(self, t: Transition) -> Iterator[tuple[list[int], list[int]]]:
         """The places of knowledge that each variant of a transition takes from and puts into."""
+        # What is forgotten must lose its token whatever value it has, so that there is a variant for each.
         forgotten = self._forgotten(t)
         if forgotten:
             yield from self._forgetting(forgotten, t)
@@ -116,6 +119,8 @@ class _Informing:
         if expr is None or t.role not in ("take", "pass", "admit", "deny"):
             return None
         cases = self._variables.cases(expr, t.role in ("take", "admit"))
+        # A guard with too many cases stays free. That allows runs that data do not, so that it may cost a proof and
+        # never makes a wrong one.
         if cases is None:
             return None
         step = t.step if t.arc >= 0 else NO_STEP
@@ -124,6 +129,8 @@ class _Informing:
             for case in cases
         ]
         fewer = list(dict.fromkeys(mine))
+        # A case in which nothing is remembered allows the transition whatever is known. Each variable of the others
+        # may be known already or not, hence the power of two.
         return None if () in fewer or sum(2 ** len(case) for case in fewer) > MAX_VARIANTS else fewer
 
     def _learning(self, step: int, case: Case) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -167,6 +174,7 @@ class _Informing:
         variable = self._variables.known[kept.variable]
         if variable.root != "ctx" or static_path(variable.expr) != ("ctx", variable.key):
             return UNKNOWN
+        # In a loop one iteration stands for all of them, and another one may have written last.
         if t.task < 0 or self._plan.steps[t.step].loops:
             return UNKNOWN
         rules = self._plan.tasks[t.task].rules
@@ -182,6 +190,8 @@ class _Informing:
                         found.add(self._variables.value_of(kept.variable, value))
                     case _:
                         found.add(UNKNOWN)
+        # Several rules may give the same directive. What the key is afterwards is known only where all of them write
+        # one constant.
         return found.pop() if len(found) == 1 else UNKNOWN
 
     def _forgetting(self, kept: Sequence[_Kept], t: Transition) -> Iterator[tuple[list[int], list[int]]]:
@@ -204,8 +214,12 @@ class _Informing:
                 root = self._variables.known[variable].root
                 if root in ("workload", "ctx"):
                     found[_Kept(variable, -1)] = None
+                # Of two runs in flight each has its own `event`. One token for both would let the guard of one
+                # exclude what the other does, and prove what is not so.
                 elif root in LOCAL and arc >= 0 and step not in twice:
                     found[_Kept(variable, step)] = None
+        # In the order of the plan, so that the same variables are left out everywhere. One that is left out may be
+        # anything.
         return list(found)[:MAX_VARIABLES]
 
 

@@ -55,6 +55,8 @@ def run_of(origin: Origin) -> list[int]:
             case Then(first=first, second=second, times=times):
                 waiting += [second] * times
                 waiting.append(first)
+            # The first of two equal transitions stands for both. It is always the same one, so that a run is told
+            # alike every time.
             case Either(one=one) | Also(one=one):
                 waiting.append(one)
             case Nothing():
@@ -69,6 +71,7 @@ def covered(origins: list[Origin]) -> set[int]:
     waiting = list(origins)
     while waiting:
         here = waiting.pop()
+        # Trees are shared, and after many reductions their paths are exponentially many. Each node is looked at once.
         if id(here) in seen:
             continue
         seen.add(id(here))

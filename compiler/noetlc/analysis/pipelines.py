@@ -69,6 +69,7 @@ def _visit(task: Task) -> Work:
     """One arrival at a task with all its attempts: started, done; patches of `ctx`; timers and signals it waits for."""
     retries = [rule for rule in task.rules if rule.directive == "retry"]
     attempts = max([1, *(rule.attempts for rule in retries)])
+    # An attempt has two events, started and done, and one more where a rule writes to `ctx`.
     again, last = 2 + any(rule.set_ctx for rule in retries), 2 + any(rule.set_ctx for rule in task.rules)
     later = any(rule.directive == "jump" and rule.delay >= 0 for rule in task.rules)
     parked = 2 if task.kind == "wait" else int(task.kind == "playbook" and task.timeout >= 0)
@@ -113,13 +114,17 @@ class _Walks:
 
     def _circle(self, tasks: frozenset[int], ways: list[Way], entries: frozenset[int], depth: int) -> Work | None:
         """The dearest walk inside tasks that lead to each other."""
+        # Each circle that is looked into asks four times about the rest. Deeper ones count as unbounded, which is
+        # always right.
         if depth == DEEPEST:
             return None
         for key in self._counters.keys(tasks):
             limits = {way: limit for way in ways if (limit := self._counters.below(key, way)) is not None}
             if not limits or not self._grows(key, tasks, ways, frozenset(limits)):
                 continue
+            # Several ways may ask the counter with different bounds. The largest is above all of them.
             passes = self._counters.passes(key, tasks, largest(limits.values()))
+            # Where this key is also set to what is no written number, another counter of the circle may bound it.
             if passes is None:
                 continue
             rest = [way for way in ways if way not in limits]
@@ -142,6 +147,7 @@ class _Walks:
         """Whether the counter grows from each time that it is asked to the next."""
         after: dict[int, list[int]] = {task: [] for task in tasks}
         for way in ways:
+            # A walk from one asking to the next that never counts up could go round for ever below the bound.
             if not self._counters.counts(key, way) and way not in asking:
                 after[way.source].append(way.target)
         sources = {way.source for way in asking}

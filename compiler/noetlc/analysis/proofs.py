@@ -66,6 +66,7 @@ class Proofs:
     @cached_property
     def crowded(self) -> "tuple[Crowded, ...]":
         """The joins at which two tokens of one source can lie."""
+        # One token cannot meet another, so that no plan has to be made.
         if self.single:
             return ()
         from noetlc.analysis.crowding import crowded_of
@@ -80,6 +81,8 @@ class Proofs:
         from noetlc.analysis.soundness import dead_parts
         from noetlc.analysis.waves import folded
 
+        # The knowledge of guards multiplies transitions. Lint runs at each save and leaves large plans to `noetlc
+        # analyze`.
         if len(self.plan.net.transitions) > LARGE:
             return ()
         found = dead_parts(informed(folded(whole_skeleton(self.plan))), set(), self._effort.part(0.3))

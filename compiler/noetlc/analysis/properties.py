@@ -70,6 +70,8 @@ def bounds_of(graph: Graph) -> tuple[int, ...]:
 
 
 def _most_tokens(graph: Graph) -> int:
+    # The sum of all fields, one bit of each at a time: as many counts of set bits as the widest field has, not one
+    # look at each place.
     planes: list[tuple[int, int]] = []
     for weight in range(max(graph.code.bits, default=0)):
         mask = sum(
@@ -80,6 +82,8 @@ def _most_tokens(graph: Graph) -> int:
 
 
 def _is_live(graph: Graph, transitions: int) -> bool:
+    # Every run can be led into a terminal component and not out again. A transition can always fire again exactly
+    # when it fires in each of them.
     for members in terminal_components(graph.targets):
         fired: set[int] = set()
         for state in members:
@@ -92,6 +96,7 @@ def _is_live(graph: Graph, transitions: int) -> bool:
 def _stable(graph: Graph) -> tuple[int, ...]:
     changed = 0
     for marking in graph.markings:
+        # A bit that differs from the first marking anywhere says that its place changed.
         changed |= marking ^ graph.markings[0]
     code = graph.code
     fields = zip(code.bits, code.shift, strict=True)
@@ -168,6 +173,7 @@ def _asymmetric(count: int, inputs: list[frozenset[int]]) -> bool:
         for place in side:
             takers[place].add(number)
     for side in inputs:
+        # Of sets that contain each other the smaller come first, so that only neighbours have to be compared.
         ordered = sorted(side, key=lambda place: len(takers[place]))
         if not all(takers[one] <= takers[other] for one, other in pairwise(ordered)):
             return False
@@ -179,6 +185,7 @@ def _pieces(net: Petri, inputs: list[frozenset[int]], outputs: list[frozenset[in
 
     def head(node: int) -> int:
         while leader[node] != node:
+            # Halving the path (Tarjan) keeps chains short without recursion.
             leader[node] = leader[leader[node]]
             node = leader[node]
         return node

@@ -92,6 +92,7 @@ def query_of(text: str) -> Query:
             case 3:
                 return Reaches(names["x"])
             case _:
+                # Counting puts so many tokens into the net, and the number is whoever's who wrote the query.
                 if int(names["count"]) > MAX_TIMES:
                     raise QueryError(f"{text!r} counts further than {MAX_TIMES}")
                 return AtMost(int(names["count"]), names["x"])

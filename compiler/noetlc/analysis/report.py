@@ -64,11 +64,13 @@ def report_of(plan: Plan, queries: Sequence[str] = (), budget: Budget = STANDARD
 
 
 def _report(plan: Plan, queries: Sequence[tuple[Query, str]], effort: Effort) -> AnalysisReport:
+    # A plan leaves as much of the account to each of its children as it takes itself.
     verdicts = sound(plan, effort.part(1 / (1 + len(plan.children))))
     for query, text in queries:
         verdicts.append(answered(plan, query, text, effort))
     report = AnalysisReport(plan.name, tuple(verdicts), assumptions_of(plan), (), None, None)
     proved = all(verdict.status is Status.PROVED for verdict in verdicts)
+    # How often steps run matters little for a plan that is wrong or open, and its net may be endless.
     counting = effort.part(0.5) if proved else effort.part(0.5, QUICK)
     report = _and(report, "how often steps run", lambda: _with_extents(report, plan, counting))
     return _and(report, "the children", lambda: _with_children(report, plan, effort)) if plan.children else report
@@ -106,6 +108,8 @@ def with_budget(report: AnalysisReport, allowed: Json) -> AnalysisReport:
 def sound(plan: Plan, effort: Effort) -> list[Verdict]:
     """Soundness on free choices, and again with what guards show where no data were found for what that allows."""
     free = on_free_choices(plan, effort)
+    # What free choices prove holds for all guards, and what a run with data refutes is refuted. Only what is open is
+    # worth the larger net.
     if all(verdict.status is not Status.UNKNOWN or verdict.bug for verdict in free):
         return free
     return with_guards(plan, free, effort)
@@ -119,6 +123,8 @@ def on_free_choices(plan: Plan, effort: Effort) -> list[Verdict]:
 
 def _without_echoes(verdicts: list[Verdict]) -> list[Verdict]:
     """The verdicts without doubts about what another run has shown to be wrong."""
+    # A run that replays is certain. A doubt about the same steps would tell the author the same fault a second time,
+    # with less behind it.
     shown: dict[str, set[str]] = {}
     for each in verdicts:
         if each.script is not None:
@@ -136,6 +142,7 @@ def with_guards(plan: Plan, free: list[Verdict], effort: Effort) -> list[Verdict
     """The second pass: the verdicts of the first, and what guards exclude of them."""
     known = attempted("what guards exclude", lambda: _informed(plan, effort))
     found: list[Verdict] = [verdict for verdict in known if verdict.bug]
+    # A bug in the second pass leaves the first one as it is: its proofs do not rest on the second.
     if found:
         return [*free, *found]
     for question in dict.fromkeys(verdict.question for verdict in free):
@@ -170,6 +177,7 @@ def confirmed(plan: Plan, verdict: Verdict) -> Verdict:
     """The verdict with a script that replays its story, or without its claim."""
     if verdict.story is None or verdict.script is not None:
         return verdict
+    # Data were looked for already, for several runs to the same end.
     if verdict.sought:
         return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {MAYBE}")
     script = script_of(plan, verdict.story.run)
@@ -184,6 +192,8 @@ def with_census(report: AnalysisReport, plan: Plan, budget: Budget = STANDARD) -
     def counted() -> AnalysisReport:
         skeleton = whole_skeleton(plan)
         census = census_of(skeleton.net, budget.states)
+        # The verdict leaves places aside that are empty between turns, and the census does not. Without a word about
+        # that the two would contradict each other.
         bounded = any(each.question == BOUNDED and each.status is Status.PROVED for each in report.verdicts)
         if bounded and census.pump is not None:
             census = census._replace(why=LAGS)
@@ -236,6 +246,8 @@ def _net_report(net: Petri, budget: Budget) -> AnalysisReport:
         quasi = quasi._replace(detail=f"never: {', '.join(runs[number] for number in census.dead)}")
     live = _judged(NET_QUESTIONS[3], census.live is True, census.live is None)
     if census.open & {"deadlock", "dead", "live"}:
+        # Theorems need no marking, so that they may answer where the count was cut off. They are asked last, for what
+        # the count left open.
         theory = theory_of(net)
         dead = _known(dead, theory.deadlock_free, theory.why)
         quasi = _known(quasi, True if theory.live else None, theory.why)
@@ -256,6 +268,7 @@ def _together(free: list[Verdict], known: list[Verdict]) -> list[Verdict]:
         return free
     if all(verdict.status is not Status.UNKNOWN for verdict in known):
         return [each if each.story else each._replace(detail=f"{each.detail}; {EXCLUDED}") for each in known]
+    # The second pass has a larger net and may hit a limit that the first did not. Then the first one says more.
     if not any(each.story for each in known):  # a limit was hit
         return free
     kept = [each for each in free if each.status is not Status.UNKNOWN]

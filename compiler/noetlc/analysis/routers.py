@@ -61,6 +61,7 @@ def truths_of(
     size = 1
     for each in values:
         size *= len(each)
+        # Too many to try says that nothing is known. A rule that hears that says nothing.
         if size > MAX_TRIALS:
             return None
     orders = list(_orders(variables, used))
@@ -68,6 +69,7 @@ def truths_of(
     for combination in product(*values):
         trial = dict(zip(used, combination, strict=True))
         truths = tuple(variables.truth(guard, trial) for guard in plain)
+        # One example of each row of truths is enough, the first in the order of the file.
         if truths not in found and _is_possible(variables, trial, orders, numbers):
             found[truths] = {variables.known[number].expr: value for number, value in trial.items()}
     return found
@@ -102,6 +104,8 @@ def _compared(test: Compare) -> Expr:
         first, op, second = second, _SWAPPED[op], first
     if op in _POSITIVE:
         return Not(Compare(first, ((_POSITIVE[op], second),)))
+    # `a > b` and `b < a` become one atom, so that they are never told apart. With a number the atoms are worked out
+    # on the number line instead.
     if op in _FLIPPED and not (isinstance(second, Const) and isinstance(second.value, int | float)):
         if op != ">=":
             first, second = second, first
@@ -127,6 +131,8 @@ def _values(variables: Variables, number: int, facts: Mapping[Path, str], boolea
     known = facts.get(path_of(variables.known[number].expr))
     values = variables.values(number)
     if known is None:
+        # A path that is compared with both truths is meant to hold one of the two. Other values would only make
+        # routers seem to have a gap.
         return [value for value in values if value.startswith("=")] if number in booleans else values
     return [f"={known!r}"] if f"={known!r}" in values else ["true"]
 
@@ -149,6 +155,8 @@ def _is_possible(
         number = next((number for number in trial if variables.known[number].expr == base), -1)
         named = [x for value in (variables.values(number) if number >= 0 else ()) for x in _number_of(value)]
         tried = [x for x in _points({order.number for order, _ in mine} | {*named}, base) if _agrees(x, equal, named)]
+        # Truths of orderings change only at the numbers that are named. One number in each interval between them
+        # stands for all in it.
         fits = any(all(_holds(x, order) == truth for order, truth in mine) for x in tried)
         plain = all(order.op == "==" for order, _ in mine)  # else what is no number raises, and no arc is taken
         text = plain and not any(truth for _, truth in mine)
@@ -162,6 +170,7 @@ def _points(numbers: set[float], base: Expr) -> list[float]:
     """Numbers among which every interval between some has one; of a count the whole ones from 0."""
     points = sorted(numbers)
     between = [(a + b) / 2 for a, b in pairwise(points)]
+    # Every named number, one between each two, and one beyond each end: that is every case of a number line.
     tried = [points[0] - 1, *points, *between, points[-1] + 1]
     if not _is_count(base):
         return tried
@@ -218,6 +227,7 @@ def _is_number(expr: Expr, numbers: frozenset[Path]) -> bool:
                 waiting += (left, right)
             case Unary(of=of):
                 waiting.append(of)
+            # A boolean is an `int` for Python and counts as no number here.
             case Const(value=bool()):
                 return False
             case Const(value=int() | float()):

@@ -34,9 +34,11 @@ def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
     for number, t in enumerate(run):
         behind = [made[arc.place].pop(0) for arc in t.inputs if made.get(arc.place)]
         behind = [each for each in behind if each in waiting]
+        # An outcome that writes `ctx` stays where it is: guards elsewhere may read what it wrote.
         if (t.role in OUTCOMES and not _writes(plan, t)) or (behind and t.trigger is Trigger.NOW and not _decides(t)):
             waiting[number] = behind
         else:
+            # A decision needs all that led to it, in the order of the run.
             found += [run[each] for each in _with_all_behind(behind, waiting)]
             found.append(t)
         for arc in t.outputs:
@@ -74,8 +76,11 @@ def _entries(plan: Plan, run: Sequence[Transition], witness: Witness) -> list[Js
     clock = 0
     for t in run:
         taken = [since[arc.place].pop(0) for arc in t.inputs if since.get(arc.place)]
+        # A transition happens when the last of its tokens is there.
         begun = max(taken, default=0)
         if t.role in OUTCOMES:
+            # One second an outcome gives them a total order, which is the order of the run. Two at one moment could
+            # be taken the other way round.
             clock += 1
             found.append(_entry(plan, t, witness, (runs, visits, attempts), len(found), clock - begun))
             begun = clock
@@ -90,6 +95,7 @@ def _entries(plan: Plan, run: Sequence[Transition], witness: Witness) -> list[Js
         for arc in t.outputs:
             weight = arc.weight if isinstance(arc.weight, int) else 1
             since.setdefault(arc.place, []).extend([begun] * weight)
+        # A retry counts on; every other outcome ends the visit, and the next one begins with attempt 1.
         if t.role in OUTCOMES and t.role != "retry":
             attempts[t.task] = 0
     return found

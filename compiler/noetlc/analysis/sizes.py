@@ -57,6 +57,7 @@ class Sizes:
         if not isinstance(written, Literal) or not isinstance(written.value, int):
             return items
         most = items.value({})
+        # A loop has no more iterations in flight than it has items, and a loop of none counts as one token.
         return number(max(1, written.value if most is None else min(most, written.value)))
 
     def named(self, expr: Expr) -> Formula:
@@ -90,6 +91,7 @@ def _ends_of(expr: Expr) -> Iterator[Expr]:
                 waiting.append(of)
             case Conditional(then=then, otherwise=otherwise):
                 waiting += [then] if otherwise is None else [then, otherwise]
+            # Either list may be the one that is looped over, so that both are counted and the larger one is the size.
             case Filter(of=of, name="default", args=(ListOf() as other,)):
                 waiting += [of, other]
             case each:
@@ -103,6 +105,7 @@ def _count(expr: Expr) -> int | None:
             return len(items)
         case Call(callee=Name(name="range"), args=args, named=()):
             bounds = [each.value for each in args if isinstance(each, Const) and isinstance(each.value, int)]
+            # A step of 0 raises in the run. It gives no size, and must not raise here.
             if bounds and len(bounds) == len(args) <= 3 and bounds[2:] != [0]:
                 return len(range(*bounds))
     return None

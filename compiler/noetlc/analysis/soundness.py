@@ -321,7 +321,7 @@ def _covered(small: Reduced, rows: Sequence[Sequence[int]]) -> set[int]:
 def _bounded(skeleton: Skeleton, effort: Effort) -> Verdict:
     question, assumed = "tokens are bounded", assumptions_of(skeleton.plan)
     small = reduced_for_bounds(skeleton.net, skeleton.transient())
-    # The cheapest proof comes first. It is the usual one, since most playbooks have no fork on a cycle.
+    # The cheapest proof comes first.
     if concurrency_of(small.net).is_safe:
         return Verdict(question, Status.PROVED, "one token of a run at most in each place, and items in loops", assumed)
     nodes = effort.states(small.net, COVERED, effort.budget.nodes)

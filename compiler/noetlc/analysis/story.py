@@ -52,7 +52,10 @@ def forks_behind(skeleton: Skeleton, run: Sequence[int]) -> Iterator[Line]:
     }
     for number in run:
         t = skeleton.transition(number)
+        # Tokens of one place are alike in the net. The oldest goes first, so that the story follows one token.
         taken = [(behind[place].pop(0), place) for place, weight in net.inputs[number] for _ in range(weight)]
+        # Tokens that met share only the forks that all of them came through; those in which they were parted are
+        # joined now.
         forks = _common([row for row, place in taken if place not in asides])
         for place, weight in net.outputs[number]:
             splits = t.role == "take" and place in entrances and plan.steps[t.step].inclusive

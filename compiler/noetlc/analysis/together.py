@@ -37,11 +37,14 @@ def together_of(net: Petri, asked: frozenset[int], effort: Effort | int) -> Toge
     graph = graph_of(small.net, effort if isinstance(effort, int) else effort.states(small.net, most=STATES))
     if not isinstance(effort, int):
         effort.spend(small.net, len(graph.markings))
+    # Markings that were not seen may have more at once. The relation still bounds what there can be.
     if not graph.complete:
         return _by_arcs(small, relation, at)
     beside: dict[int, set[int]] = {place: set() for place in asked}
     most: dict[int, int | None] = dict.fromkeys(asked, 0)
     code = graph.code
+    # One mask picks the bits of all places that are asked about, so that a marking costs one operation and its marked
+    # places.
     owner = {code.shift[number] + bit: place for place, number in at.items() for bit in range(code.bits[number])}
     mask = sum(1 << bit for bit in owner)
     for marking in graph.markings:

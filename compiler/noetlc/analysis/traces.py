@@ -70,9 +70,11 @@ class _Automaton(NamedTuple):
 def compared(old: Plan, new: Plan, near: frozenset[str] = frozenset()) -> Compared:
     """Which runs were added and removed; of large nets by the steps `near` the change."""
     found = _compared(_automaton(old, None), _automaton(new, None))
+    # The exact comparison comes first. What is told from steps around the change alone is marked as such.
     if found.complete or not near:
         return found
     found = _compared(_automaton(old, near), _automaton(new, near))
+    # That no run differs around the change is no proof that none differs at all.
     complete = found.complete and not found.added is found.removed is None
     return found._replace(complete=complete, partly=True)
 
@@ -92,9 +94,11 @@ def _compared(before: _Automaton | None, after: _Automaton | None) -> Compared:
             removed = _trace(queue, number)
         if added is not None and removed is not None:
             break
+        # Sets of states may be exponentially many (Rabin and Scott 1959), so that pairs of them are counted.
         if len(queue) > PAIRS:
             return Compared(added, removed, False)
         left, right = before.after(mine), after.after(theirs)
+        # Sorted by name: of several shortest runs the same one is told everywhere.
         for step in sorted(left.keys() | right.keys()):
             pair = left.get(step, frozenset[int]()), right.get(step, frozenset[int]())
             if pair not in seen:
@@ -115,6 +119,7 @@ def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
     """The automaton of a plan's successful runs, None where it is too large; of all steps, or of those `near`."""
     skeleton = folded(success_skeleton(plan))
     names = [_started(plan, number) for number in skeleton.origin]
+    # Steps away from the change become silent, so that reductions can fuse them.
     if near is not None:
         names = [name if name in near else "" for name in names]
     marked = _with_markers(skeleton.net, names)

@@ -48,9 +48,12 @@ def transfer_of(old: Plan, new: Plan) -> Transfer:
     places = {place.id: number for number, place in enumerate(new.net.places)}
     at = [places.get(place.id, -1) for place in old.net.places]
     fresh = _fresh(target, set(at))
+    # The cheap proof first, part by part. It is enough where both nets do the same, and large nets have no other one.
     if _does_the_same(source, target, at, fresh) and always_ends(target, STATES):
         return Transfer((), (), True)
     before = _explored(source.net, [_sparse(source.net.initial)], STATES)
+    # Too many markings to carry over one by one. That a place is missing, where a run can rest, is shown all the
+    # same.
     if not before.complete and always_ends(source, STATES):
         return Transfer(tuple(_lacking(source, at)), (), False)
     now = {number for number in range(len(source.origin)) if source.transition(number).trigger is Trigger.NOW}
@@ -58,6 +61,8 @@ def transfer_of(old: Plan, new: Plan) -> Transfer:
     lacking: dict[int, None] = {}
     moved: dict[Held, Held] = {}
     for marking, edges in before.edges.items():
+        # A run that reaches no end in the old plan either is not stranded by the new one. No run rests in a marking in
+        # which something happens in the same turn.
         if marking in hopeless or any(transition in now for transition, _ in edges):
             continue
         lost = [place for place, _ in marking if at[place] < 0 and is_control(old, place)]
@@ -68,12 +73,14 @@ def transfer_of(old: Plan, new: Plan) -> Transfer:
             moved.setdefault(tuple(sorted([*kept, *fresh])), marking)
     after = _explored(target.net, moved, STATES)
     bad = _without_end(target, after)
+    # In a graph that was cut off an end may lie beyond what was seen, so that nothing is told.
     stranded = tuple(marking for put, marking in moved.items() if put in bad) if after.complete else ()
     return Transfer(tuple(lacking), stranded, before.complete and after.complete)
 
 
 def _does_the_same(source: Skeleton, target: Skeleton, at: list[int], fresh: list[tuple[int, int]]) -> bool:
     """Whether the new net can take every step that the old one can from one marking of rest to the next."""
+    # Between two places of rest only the result counts: the new plan may do the same in other transitions.
     resting = frozenset(range(len(source.net.places))) - source.transient()
     small = reduced(source.net, resting)
     where = [at[place] if place in resting else -1 for place in small.places]

@@ -45,6 +45,7 @@ class Candidates:
         """
         found: list[Json] = []
         for value in (*first, *self._by_name.get(str(path[-1]), ()), *PLAIN):
+            # `1`, `1.0` and `True` are equal for Python and three values of JSON, so that types count too.
             if not any(type(value) is type(other) and value == other for other in found):
                 found.append(value)
         return found
@@ -61,6 +62,7 @@ def constants_in(expr: Expr) -> list[Json]:
         if isinstance(each, Const):
             found.append(each.value)
             if isinstance(each.value, int | float) and not isinstance(each.value, bool):
+                # Beside a bound lie the values with which an ordering turns.
                 found += [each.value + 1, each.value - 1]
     return found
 
@@ -86,6 +88,7 @@ def workload_of(plan: Plan) -> dict[str, Json]:
         scope = PlayScope({"workload": found, "execution_id": "1"})
         for key in plan.workload_order:
             try:
+                # Keys may read each other. The plan says in which order they can be rendered.
                 whole = compile_template(_field(template, key))(scope)
             except Fault:
                 whole = None

@@ -52,12 +52,15 @@ def folded(skeleton: Skeleton) -> Skeleton:
     """The skeleton with each `taken` join folded into its fork that can be; the same one without any."""
     joins = _joins_of(skeleton.plan)
     asked = [join for join in joins if join.fork >= 0]
+    # Waves are judged on all runs, failures included. What holds there holds for every smaller skeleton, so that both
+    # of a plan are folded alike.
     whole = whole_skeleton(skeleton.plan) if asked else skeleton
     while asked:
         crossed = _crossed(_folded(whole, joins), asked)
         if not crossed:
             break
         asked = [join for join in asked if join.step not in crossed]
+        # A join that is left as it is changes the net that the others were judged in, so that they are asked again.
         joins = [join for join in joins if join.step not in crossed]
     return _folded(skeleton, joins) if joins else skeleton
 
@@ -76,6 +79,7 @@ def _joins_of(plan: Plan) -> list[_Join]:
 def _join(plan: Plan, step: int, places: Mapping[str, Mapping[str, int]]) -> _Join | None:
     dead = {place: places["in"][source] for source, place in places["dead"].items()}
     passing = {t.step: t for t in plan.net.transitions if any(arc.place in dead for arc in t.outputs)}
+    # Two forks may each skip branches of this join. Then no one chain of arcs knows at its end what was taken.
     if len(passing) > 1:
         return None
     fork = next(iter(passing), -1)
@@ -101,6 +105,7 @@ def _folded(skeleton: Skeleton, joins: Sequence[_Join]) -> Skeleton:
             outputs.append(after)
             origin.append(skeleton.origin[number])
     memory = frozenset(place for join in joins for place in join.memory)
+    # The memory of a folded join would only multiply markings: nothing takes from it any more.
     initial = [0 if place in memory else tokens for place, tokens in enumerate(old.initial)]
     net = Petri(
         old.name,
@@ -128,6 +133,8 @@ class _Making:
     def made(self, t: Transition, takes: Arcs, makes: Arcs) -> Iterator[tuple[Arcs, Arcs]]:
         """The transition as it becomes."""
         join, fork = self._joins.get(t.step), self._forks.get(t.step)
+        # Tokens wait in `in` until the join meets. Arriving one by one is what makes a marking for every subset of
+        # the branches.
         if join is not None and t.role in ARRIVING:
             return
         if join is not None and t.role in ("meet", "meet_none"):
@@ -186,6 +193,7 @@ def _crossed(skeleton: Skeleton, joins: Sequence[_Join]) -> frozenset[int]:
     met = {join.step: len(old.places) + number for number, join in enumerate(joins)}
     steps = [skeleton.transition(number) for number in range(len(old.inputs))]
     outputs = [
+        # A meeting without a live token leaves no token to ask about. It gets a place of its own for this question.
         ((met[t.step], 1),) if t.step in met and t.role == "meet_none" else makes
         for t, makes in zip(steps, old.outputs, strict=True)
     ]
@@ -199,6 +207,7 @@ def _crossed(skeleton: Skeleton, joins: Sequence[_Join]) -> frozenset[int]:
     )
     over = {join.step: {met[join.step], *_turns_of(plan, join)} for join in joins}
     within = {join.step: {*join.live, *_between(plan, join)} for join in joins}
+    # A reduction may merge places, so that those that are asked about are kept.
     small = reduced(asked, frozenset().union(*over.values(), *within.values()))
     relation = concurrency_of(small.net)
     where = {place: number for number, place in enumerate(small.places)}
@@ -262,6 +271,8 @@ def unfolded(skeleton: Skeleton, run: Iterable[int]) -> list[Transition]:
 
     def arrive(step: int) -> None:
         for t in arrivals[step]:
+            # The net of the plan is played along, so that only tokens arrive that are there. The run that comes out
+            # replays in the engine.
             if all(tokens.get(arc.place, 0) > 0 for arc in t.inputs):
                 fire(t)
 

@@ -77,6 +77,7 @@ _NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0)
 
 def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
     """Values for a run of the plan's net; None when none were found."""
+    # A script has no words for these, so that a run with one of them cannot be replayed, whatever its data are.
     if any(each.role in UNSCRIPTED or each.role == "park" for each in run):
         return None
     walk_ = _Walk(plan, run)
@@ -94,6 +95,8 @@ def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
                 ways.append(walk_.after(state, run[at], at))
                 blame.append(frozenset())
             continue
+        # A transition that is impossible now is so because of what it reads, or of what its alternatives have already
+        # blamed.
         guilty = blame[-1] | walk_.reads(states[-1], run[len(ways) - 1])
         while True:  # back to the last decision that this depends on
             ways.pop()
@@ -103,7 +106,11 @@ def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
             after = states.pop()
             if _depends(guilty, states[-1], after, len(ways) - 1):
                 break
+        # The blame goes along: when the decision has no further value, it is to what was behind all of its failures
+        # that the walk goes back.
         blame[-1] |= guilty
+        # Questions are counted, not seconds, so that every machine gives up at the same one. A run without data is
+        # then no proof that there are none: the verdict is `unknown`.
         if walk_.asked > MAX_ASKED:
             return None
     return None
@@ -111,6 +118,7 @@ def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
 
 def _depends(guilty: frozenset[Path], before: _State, after: _State, at: int) -> bool:
     """Whether something guilty was decided between two states: by a value, its absence, or the choice of a rule."""
+    # The choice of a rule decides what is written, also where it chose no value.
     if ("rule", at) in guilty:
         return True
     fresh = [path for path in after.values if path not in before.values]
@@ -145,6 +153,7 @@ class _Walk:
             expr = guard_of(self._plan.templates[guard])
             paths = set(self._paths(expr, _NOTHING, t.step, -1))
             names = {each.name for each in walk(expr) if isinstance(each, Name)}
+            # Only such a guard can be asked at once, whatever the rest of the run does: the workload never changes.
             if len(paths) == 1 and len(names) == 1 and next(iter(paths))[0] == "workload":
                 wanted = t.role in ("take", "admit")
                 found.setdefault(next(iter(paths)), {})[guard, wanted] = compile_guard(expr)
@@ -203,6 +212,7 @@ class _Walk:
             case "admit" | "deny" if self._admits[t.step] >= 0:
                 return self._asked(state, self._admits[t.step], t.role == "admit", t.step, -1)
             case "begin" if t.level < 1:
+                # Each run of a step begins with an empty `iter`.
                 return iter((state._replace(iters={**state.iters, t.step: {}}),))
             case "expand" | "empty":
                 return self._sized(state, t)
@@ -217,6 +227,7 @@ class _Walk:
         failed = state.failed | {t.step} if t.role == "fail" else state.failed - {t.step}
         behind = state.behind | self.reads(state, t) if _writes(self._plan, t) else state.behind
         state = state._replace(outcomes=number + 1, failed=failed)
+        # Nobody can read the result of a task that lowering made.
         if not self._plan.tasks[t.task].generated:
             state = state._replace(last={**state.last, t.step: number})
             if t.role != "fail":
@@ -225,6 +236,8 @@ class _Walk:
         states: list[Iterator[_State]] = []
         for chosen, rule in enumerate(rules):
             if _fits(self._plan, rule, t):
+                # Each rule with that directive is a way, the first in the file first. The rules before it must not
+                # match, as in the engine.
                 states.append(self._first(state, t, rules[:chosen], rule))
         if t.role == "continue" and (not rules or rules[-1].when >= 0):
             states.append(self._first(state, t, rules, None))
@@ -292,6 +305,7 @@ class _Walk:
             items = compiled(self._scope(trial, t.step, -1, ""))
             return isinstance(items, list | dict) and bool(items) == (t.role == "expand")
 
+        # One item is enough for `expand`, none for `empty`: what a loop does with more is not asked of a run.
         return self._tried(state, list(expressions_of(template)), [[1], []], fits, t.step, -1)
 
     def _asked(
@@ -311,10 +325,13 @@ class _Walk:
     ) -> Iterator[_State]:
         paths = [path for expr in exprs for path in self._paths(expr, state, step, number)]
         free = [path for path in dict.fromkeys(paths) if not _is_set(path, state)]
+        # A path without a value is tried first: the script that comes out says no more than it must.
         without = state._replace(absent=state.absent.union(free))
         if self._holds(fits, without) and self._may_stay(without, free):
             yield without
         tried = [self._candidates.of(path, values) for path in free]
+        # Several paths have as many combinations as the product of their values. Without a free path the one
+        # combination was tried already.
         for combination in islice(product(*tried), MAX_VALUES if free else 0):
             trial = state._replace(values={**state.values, **dict(zip(free, combination, strict=True))})
             if self._holds(fits, trial) and self._may_stay(trial, free):
@@ -326,10 +343,14 @@ class _Walk:
         if not asked:
             return True
         self.asked += len(asked)
+        # A value that a later guard of the run refuses is refused here (forward checking). Otherwise the walk would
+        # find out after all that lies between, and go all the way back.
         scope = PlayScope({"workload": self._given(state.values)})
         return all(_truth(guard, scope) is wanted for guard, wanted in asked)
 
     def _holds(self, fits: _Fits, state: _State) -> bool:
+        # Guards are asked by the evaluator that the engine uses. A value with which one raises is none under which
+        # the run goes on.
         self.asked += 1
         try:
             return fits(state)
@@ -344,6 +365,7 @@ class _Walk:
             if not names or id(each) in inner:
                 continue
             below: Expr = each
+            # Of `a.b.c` only the whole path is a read; `a` and `a.b` are parts of it.
             while isinstance(below, Attribute | Item):
                 below = below.of
                 inner.add(id(below))
@@ -357,6 +379,7 @@ class _Walk:
         match root:
             case "workload":
                 return names if rest else None
+            # The status is given by the transition itself and is not free.
             case "outcome" if number >= 0 and rest and rest[0] != "status":
                 return ("outcome", number, *rest)
             case "event" if rest[:1] == ("result",) and last >= 0:
