@@ -305,6 +305,22 @@ def test_what_a_run_changed_of_the_interpreter_is_gone(env: FakeEnv, code: str, 
     assert ran(env, f"import os, time, signal, resource\nresult = {seen}").result == fresh
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import asyncio, subprocess, json, re, datetime, locale, logging, urllib.request, decimal, csv, sqlite3",
+        "import httpx, duckdb",
+        "import asyncio\nasync def main():\n    await asyncio.sleep(0)",
+        "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(3) as pool: pool.submit(str, 1)",
+        "import subprocess; subprocess.run(['true'], check=True)",
+    ],
+)
+def test_what_leaves_nothing_has_the_same_interpreter_next(env: FakeEnv, code: str) -> None:
+    python.close()  # of one that has it loaded nothing could be told
+    pid = "__import__('os').getpid()"
+    assert ran(env, f"import os\n{code}\nresult = os.getpid()").result == ran(env, f"result = {pid}").result
+
+
 def test_a_mask_of_files_is_gone_with_its_run(env: FakeEnv, tmp_path: Path) -> None:
     ran(env, "import os; os.umask(0o777)")
     ran(env, "open('made', 'w').close()")

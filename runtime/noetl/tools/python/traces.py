@@ -12,6 +12,11 @@ import os
 import sys
 from contextlib import suppress
 
+# Here and not when code first does: what is asked of it afterwards must be what was asked of it before.
+try:
+    import _locale
+except ImportError:  # not on this system
+    _locale = None  # type: ignore[assignment]
 try:
     import resource
 except ImportError:  # not on this system
@@ -65,12 +70,11 @@ def _settings() -> tuple[object, ...]:
     """The settings of the interpreter: the mask of files, limits, arguments, the collector, timers, the locale."""
     mask = os.umask(0o077)
     os.umask(mask)
-    locale = sys.modules.get("_locale")
     timers = [_signal.getitimer(which)[0] > 0 for which in (_signal.ITIMER_REAL, _signal.ITIMER_VIRTUAL)]
     return (
         mask, sys.getrecursionlimit(), sys.getswitchinterval(), sys.get_int_max_str_digits(), tuple(sys.argv),
         getattr(sys, "tracebacklimit", None), gc.isenabled(), gc.get_threshold(), gc.get_debug(), [*gc.callbacks],
-        timers, locale and locale.setlocale(locale.LC_ALL, None), _of_the_process(), _of_the_streams(),
+        timers, _locale and _locale.setlocale(_locale.LC_ALL, None), _of_the_process(), _of_the_streams(),
     )  # fmt: skip
 
 
