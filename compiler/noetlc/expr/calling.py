@@ -5,17 +5,16 @@ task, which name its own args.
 from collections.abc import Callable, Iterator, Mapping
 
 from noetl_ir.expr import Attribute, Block, Const, Expr, MapOf, Name, Template
+from noetl_ir.kinds import CALLED
 from noetlc.ast.playbook import Step, Task, Value
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of
 from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.generated import expression_of
+from noetlc.expr.inside_blocks import by_name_where_rendered, has_blocks, spliced
 from noetlc.expr.paths import accesses
-from noetlc.expr.templates import Pairs, maybe_with, pairs_with
-
-CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
-"""Kinds whose args are what they are called with; those of any other kind are there for its own fields to read."""
+from noetlc.expr.templates import Pairs, pairs_with
 
 
 def own_args(task: Task) -> frozenset[str]:
@@ -31,7 +30,7 @@ def with_own_args(step: Step, task: Task) -> Task:
     names = own_args(task)
     if not names or task.args is None:
         return task
-    given = pairs_of(task.args.template) or {}
+    given = by_name_where_rendered(pairs_of(task.args.template) or {})
     # Bare names that mean something nearer than an arg are left as they are.
     near = {loop.iterator for loop in loops_of(step)} | {other.name for other in step.tasks}
 
@@ -57,17 +56,24 @@ def called_with(entry: Task, args: Value | None) -> Task:
     if not given:
         return entry
 
+    # What the worker renders before the fields is read there by its name; elsewhere its text takes the name's place.
+    by_name = by_name_where_rendered(given)
+    blocks = {key: value for key, value in given.items() if has_blocks(value)}
+
     def replace(expr: Expr) -> Expr | None:
         match expr:
             case Name(name=name) | Attribute(of=Name(name="args"), name=name) if name in given:
-                return expression_of(given[name])
+                return expression_of(by_name[name])
         return None
 
-    fields = _with_blocks(pairs_with(entry.fields, replace), given, given)
-    own = maybe_with(entry.args, replace)
-    if own is not None:
-        own = own._replace(template=_with_blocks((("", own),), given, given)[0][1].template)
-    return entry._replace(fields=fields, args=own)
+    def called(fields: Pairs, *, apart: bool) -> Pairs:
+        fields = _with_blocks(pairs_with(fields, replace), by_name, by_name)
+        if not apart or not blocks:
+            return fields
+        return tuple((key, _changed_to(value, spliced(value.template, blocks))) for key, value in fields)
+
+    own = None if entry.args is None else called((("", entry.args),), apart=True)[0][1]
+    return entry._replace(fields=called(entry.fields, apart=entry.kind in CALLED), args=own)
 
 
 def _with_blocks(fields: Pairs, bare: Mapping[str, Template], given: Mapping[str, Template]) -> Pairs:
@@ -88,7 +94,10 @@ def _with_blocks(fields: Pairs, bare: Mapping[str, Template], given: Mapping[str
 
 
 def _changed(value: Value, change: Callable[[Block], Block]) -> Value:
-    made = with_blocks(value.template, change)
+    return _changed_to(value, with_blocks(value.template, change))
+
+
+def _changed_to(value: Value, made: Template) -> Value:
     # An unchanged value keeps its source, so that findings inside of it still have their place.
     return value if made is value.template else Value(made, value.span, None)
 

@@ -13,6 +13,7 @@ from re import compile as pattern
 from typing import TypeAlias
 
 from noetl_ir.expr import Block, Const, Expr, MapOf, Name, Template
+from noetl_ir.kinds import CALLED
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import ChangeList, HasBodies, Tasks, map_lists, taken_of, with_lists
@@ -22,7 +23,6 @@ from noetlc.ast.walk import blocks_in, replace_steps, task_values
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
 from noetlc.expr.binding import bound, with_blocks
-from noetlc.expr.calling import CALLED
 from noetlc.expr.generated import Pairs, computed, expression_of, generated_name
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
-from noetl_ir.expr import Block, Expr, Filter, Literal, Name, Native, Template, Text, expressions_of
+from noetl_ir.expr import Expr, Filter, Literal, Name, Native, Template, Text, expressions_of
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.python_code import code_of, python_code
@@ -21,6 +21,7 @@ from noetlc.ast.walk import replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import expression_of, generated_name
+from noetlc.expr.inside_blocks import has_blocks
 from noetlc.expr.parser import parse_template
 from noetlc.expr.paths import accesses
 from noetlc.expr.shorthand import path, static_path
@@ -108,7 +109,7 @@ def bind_texts(playbook: Playbook, note: Note) -> Playbook:
 def _own_args(task: Task) -> dict[str, Expr]:
     """The args of a task as expressions; those aside that only a place of their own gives."""
     pairs = {} if task.args is None else pairs_of(task.args.template) or {}
-    found = {key: expression_of(template) for key, template in pairs.items() if not isinstance(template, Block)}
+    found = {key: expression_of(template) for key, template in pairs.items() if not has_blocks(template)}
     return {key: expr for key, expr in found.items() if not any(a.root.name in _NOT_MOVED for a in accesses(expr))}
 
 

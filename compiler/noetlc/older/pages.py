@@ -21,6 +21,7 @@ default would lose pages without a word.
 from collections.abc import Iterator
 
 from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, MapOf, Name, Native, Template, Test
+from noetl_ir.kinds import CALLED
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
@@ -29,7 +30,6 @@ from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Class, Note
-from noetlc.expr.calling import CALLED
 from noetlc.expr.generated import computed, constant, expression_of, generated_name, guard, jump, noop
 from noetlc.expr.parser import parse_template
 from noetlc.expr.rewrite import Replace

@@ -28,6 +28,7 @@ from noetlc.ast.walk import expressions_in, replace_steps, rule_guards, task_val
 from noetlc.ast.workbook import kind_called, pairs_of, template_of_pairs
 from noetlc.diag.change import Change, Note
 from noetlc.expr.generated import expression_of, generated_name, jump, noop
+from noetlc.expr.inside_blocks import by_name_where_rendered
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import fields_with, guard_with, native, value_with
@@ -205,6 +206,7 @@ def _with_own_args(task: Task, own: Container[str]) -> Task:
     given = None if task.args is None else pairs_of(task.args.template)
     if not given or "data" in own:
         return task
+    given = by_name_where_rendered(given)
 
     def replace(expr: Expr) -> Expr | None:
         here = static_path(expr)

@@ -16,7 +16,7 @@ from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import index_of
 from noetl_ir.expr import Json
-from noetl_ir.kinds import Kind, faulty_limit, misfits, seconds_of
+from noetl_ir.kinds import CALLED, Kind, faulty_limit, misfits, seconds_of
 from noetl_ir.plan import Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.play import PlayScope
@@ -68,8 +68,10 @@ class Renderer:
     def render(self, task: Task, scope: PlayScope, position: Position) -> Rendered:
         """The call of a task; raises Fault when a field cannot be rendered or does not fit its kind."""
         kind = kind_of(task.kind)
-        fields = self._mapping(task.fields, scope)
         args = self._mapping(task.args, scope)
+        # What a kind is not called with is there for its own fields to read, and wins over what the token brought.
+        inside = scope.with_args(args) if args and task.kind not in CALLED else scope
+        fields = self._mapping(task.fields, inside)
         # A kind that is not available says so itself when it runs; which fields it would take is not known for sure.
         wrong = misfits(kind, fields) if kind.available else ()
         if "timers" in fields and kind.available:

@@ -93,6 +93,9 @@ class Kind(NamedTuple):
     module: str = ""
 
 
+CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
+"""Kinds whose args are what they are called with; those of any other kind are there for its own fields to read."""
+
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", re.ASCII)
 _UNITS = {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

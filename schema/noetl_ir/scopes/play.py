@@ -36,6 +36,12 @@ class PlayScope:
         self._iterators = iterators
         self._layers = [layer for name in LAYERS if isinstance(layer := given.get(name), dict)]
 
+    def with_args(self, args: Mapping[str, object]) -> "PlayScope":
+        """The scope in which `args` has these over those that it has."""
+        here = self._given.get("args")
+        given = {**self._given, "args": {**(here if isinstance(here, dict) else {}), **args}}
+        return PlayScope(given, results=self._results, tasks=self._tasks, iterators=self._iterators)
+
     def lookup(self, name: str) -> object:
         """The value or view that a bare name means here, for `name()` the function of that name, else `Undefined`."""
         # `now` and `ref` may be names of data too; only their call is the function.
