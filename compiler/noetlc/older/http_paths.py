@@ -78,13 +78,19 @@ def completed(is_envelope: IsEnvelope, own: frozenset[str] = ENVELOPE) -> Replac
 
     def replace(expr: Expr) -> Expr | None:
         match expr:
+            # A comparison stands before the paths in it, since `status` is the code, the outcome or a key of the body
+            # by what it is compared with (REAL.md, values).
             case Compare(first=Attribute() | Item() as first, rest=((op, right),)):
                 if _key(first) == "status" and is_envelope(first.of):
                     return _status_compared(first, op, right, replace)
             case Test(of=Attribute() | Item() as asked, name="defined" | "undefined" as name):
+                # A result has no key `metadata`: of it, `status_code` is the only one that means something here, and
+                # stands for the whole where it is asked whether it is there.
                 if _key(asked) == "metadata" and is_envelope(asked.of):
                     return Test(Attribute(asked.of, "status_code"), name, (), ())
             case Call(callee=Attribute(of=of, name=method)) if is_envelope(of):
+                # A computed key may be one of the result's own, so that nothing is put before it. Only a key that is
+                # written out is known to be the body's.
                 if method == "get" and expr.args and not _is_own(expr.args[0], own):
                     args = tuple(rewritten(arg, replace) for arg in expr.args)
                     return Call(Attribute(Attribute(of, "data"), "get"), args, expr.named)
@@ -153,10 +159,12 @@ def _status_compared(status: Attribute | Item, op: str, right: Expr, replace: Re
     words = _words(right)
     if not words or op not in ("==", "!=", "in", "not in"):
         return None
+    # Any other text is a word of the body: `status == 'pending'` is about the job that the service tells of.
     if not words <= _OK | _FAILED:
         return Compare(_in_body(status), ((op, rewritten(right, replace)),))
     ok = _is_ok(status.of)
     if words & _OK and words & _FAILED:
+        # `status in ['success', 'error']` is how one says *always*.
         asked: Expr = TRUE
     else:
         asked = ok if words & _OK else negated(ok)
@@ -198,6 +206,8 @@ def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
         kind_called(task, kinds) == KIND for step in playbook.steps for task in all_tasks(step.tasks, step.extras)
     ):
         return playbook
+    # No sugar tells that there is something to do. This question is cheaper than the scopes that the pass builds for
+    # each step, and most canonical playbooks end here.
     if not _is_asked(playbook, kinds):
         return playbook
     nearer = Nearer(playbook)
@@ -229,6 +239,8 @@ def _is_asked(playbook: Playbook, kinds: dict[str, str]) -> bool:
             return True
         replace = completed(may_be)
         for expr, _, _ in step_expressions(step):
+            # One expression may stand in several steps. Its identity is a sound key while the playbook keeps it
+            # alive, and costs no hash of a whole tree.
             if (id(expr), is_http) not in known:
                 known[id(expr), is_http] = rewritten(expr, replace) is not expr
                 if known[id(expr), is_http]:
@@ -260,6 +272,8 @@ def _gives_http(step: Step, kinds: dict[str, str]) -> bool:
     if gathers((*last.extras, *step.extras)):
         return False
     leaves = {"break", "jump"}
+    # A rule that leaves before the last task may end the step with the result of another kind, whose keys are its
+    # own. The path then stays as it is written.
     return not any(
         rule.directive in leaves for task in step.tasks[:-1] for rule in task.rules if kind_called(task, kinds) != KIND
     )
@@ -304,6 +318,8 @@ class _Scope(NamedTuple):
         taken |= frozenset([task.name for task in inside])
         asked = frozenset([task.name for task in inside if kind_called(task, self.kinds) == KIND])
         return self._replace(
+            # The step's own name is taken out of the names that hide: a step that is called `response` or `data`
+            # still reads its tool's result by that word.
             hidden=_Some(self.hidden, {step.name}, own),
             names=_Some(self.names, taken, asked),
             listed=_Some(self.listed, taken, none),
@@ -332,6 +348,7 @@ class _Scope(NamedTuple):
         here = static_path(template.expr) if isinstance(template, Native) else ()
         if not isinstance(template, Native) or not self.is_named(here):
             return loop
+        # A loop over the result would go over its keys: `status_code`, `headers` and others. No author meant that.
         items = native(Attribute(template.expr, "data"))
         self.note(Change(BY, loop.items.span, "a loop over a result of http", "review", f"`{items.text}`, its body"))
         return loop._replace(items=Value(items, loop.items.span, None))
@@ -340,7 +357,10 @@ class _Scope(NamedTuple):
         """The step with every path completed."""
         last = step.tasks[-1]
         tool = _OF_TOOL if kind_called(last, self.kinds) == KIND else _NOTHING
+        # Where pages are gathered, the result is a list of what they held and no answer of http. Only `response` is
+        # still one: the last.
         behind = _RESPONSES if tool and gathers((*last.extras, *step.extras)) else tool
+        # Behind a loop the result is a list of answers, in which no word stands for one of them.
         once = behind if step.loop is None else _NOTHING
         extras = tuple([self.extra(extra, tool, behind, once) for extra in step.extras])
         tasks = self.tasks(step.tasks)
@@ -358,6 +378,7 @@ class _Scope(NamedTuple):
         if isinstance(extra, Case):
             rules = []
             for rule in extra.rules:
+                # The guard of a rule is asked of each answer, its actions when all pages are there.
                 asked, chain = (tool, behind) if _in_iteration(rule) else (once, once)
                 rules.append(self.case_rule(rule, asked, chain))
             return extra if _same(tuple(rules), extra.rules) else extra._replace(rules=tuple(rules))
@@ -377,6 +398,7 @@ class _Scope(NamedTuple):
         """
         made: list[Task] = []
         for number, task in enumerate(tasks):
+            # To a task that is jumped to, `_prev` is whatever task jumped, and may be of another kind.
             before = tasks[number - 1] if number and not _is_jumped_to(task, tasks) else None
             made.append(self.task(task, before, fields, extras))
         return tasks if _same(tuple(made), tasks) else tuple(made)
@@ -400,6 +422,8 @@ class _Scope(NamedTuple):
 
     def of_task(self, extra: Sugar, http: Words) -> Sugar:
         if http and _is_set(extra):
+            # The `set` of a task reads the raw result as `output`, not the envelope: 21 of 21 public uses need that.
+            # Its keys are completed by a table of their own.
             raw = completed(lambda expr: expr == _RAW, _OF_RAW)
             extra = map_held(extra, lambda held: self.each(held, raw)) if http is _OF_TOOL else extra
             return self.held(extra, _NOTHING)
@@ -430,6 +454,7 @@ class _Scope(NamedTuple):
 
         def is_envelope(expr: Expr) -> bool:
             if isinstance(expr, Item) and isinstance(expr.of, Name) and expr.of.name in listed:
+                # A number picks one answer out of the list. A text is a key such as `s['stats']`, which is no answer.
                 return not (isinstance(expr.key, Const) and isinstance(expr.key.value, str))
             here = static_path(expr)
             if not here:
@@ -470,10 +495,13 @@ def _with_root(page: Page, replace: Replace) -> Page:
     root: tuple[str, ...] = ()
     if path[:1] in (("response",), ("result",)):
         root, path = path[:1], path[1:]
+    # A path that says `data` twice is complete: the first is that of the result, the second the body's.
     if not page.collect.strategy or not path or path[:2] == ("data", "data"):
         return page
     beside: list[Held] = [page.when] if page.when is not None else []
     beside += [value for _, value in page.next_call]
+    # The conditions beside it tell where an author stands. Where these had to be completed, the body's `data` was left
+    # out everywhere, in the path as well.
     at_body = any(held_with(held, replace) is not held for held in beside)
     # Beside both forms, as `response.data.paging` and `response.total`, the path is what it says.
     if path[0] in ENVELOPE and (not at_body or any(_is_body(part) for held in beside for part in _parts(held))):

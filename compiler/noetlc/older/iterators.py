@@ -84,14 +84,18 @@ def _with_element(draft: StepDraft, entries: list[tuple[Scalar, Node]]) -> list[
     name = draft.loop.iterator if draft.loop is not None else ""
     if not isinstance(kind, Scalar) or kind.text != "python" or not isinstance(code, Scalar) or not name:
         return entries
+    # A parameter of `main` finds the element in `context` by its name (REAL.md, python). Only where the code reads
+    # the mapping of all args, that has to hold it.
     if not words_of(code.text) & {*INPUTS} and "**" not in code.text:
         return entries
     item = (_text(name, kind.span), _text(f"{{{{ iter.{name} }}}}", kind.span))
     for at, (key, value) in enumerate(entries):
         if key.text in _ARGS and isinstance(value, Mapping):
+            # An arg of that name is the author's, and wins.
             if value.get(name) is not None:
                 return entries
             return [*entries[:at], (key, mapping_at([*value.entries, item], value.span)), *entries[at + 1 :]]
+    # Args that are one template cannot take another key.
     if any(key.text in _ARGS for key, _ in entries):
         return entries
     return [*entries, (_text("args", kind.span), mapping_at([item], kind.span))]

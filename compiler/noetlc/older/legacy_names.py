@@ -66,10 +66,14 @@ def rule_meanings(outcome: Expr, result: Expr) -> Meanings:
         **CTX,
         ("response", "status_code"): status,
         ("status_code",): status,
+        # An error of http carried its status under this key; today it is the outcome's, and there for errors without
+        # an answer too, as null.
         ("error", "status"): status,
         ("response",): result,
         ("result",): result,
         ("data",): result,
+        # In the words of older dialects `this` is the envelope and `this.data` the result, so that the longest path
+        # that fits must win: `this` alone would make a key of the outcome of it.
         ("this", "data"): result,
         ("this", "result"): result,
         ("this",): outcome,
@@ -94,6 +98,8 @@ def own_meanings(name: str, result: Expr = OUTCOME_RESULT) -> Meanings:
     By its name alone it would be that of an earlier run. `x.data` and `x.result` are the whole where there is no such
     key.
     """
+    # Both `fetch.rows` and `fetch.data.rows` are written of one result; the engine fell back to the whole where it
+    # had no key `data`.
     parts: Meanings = {(name, key): otherwise(Attribute(result, key), result) for key in ("data", "result")}
     return {(name,): result, **parts}
 
@@ -107,6 +113,8 @@ def arc_meanings(result: Expr, *, loop: bool, may_be_skipped: bool) -> Meanings:
         for word in ("this", "output"):
             found |= {(word, key): path("event", key) for key in ("status", "error")}
         found |= {("success",): equal(path("event", "status"), "ok")}
+    # A step that was skipped ran no tool, and has no outcome to read a status of. It went well, so that `success` is
+    # true of it.
     elif may_be_skipped:
         status = otherwise(path("event", "outcome", "status"), Const("ok"))
         found |= {("this", "status"): status, ("output", "status"): status, ("success",): equal(status, "ok")}
@@ -135,6 +143,8 @@ def declared_names(playbook: Playbook) -> frozenset[str]:
     """
     values = frozenset([key for key, _ in playbook.workload])
     steps = frozenset([step.name for step in playbook.steps])
+    # A workload key `result` never hid the result in an older engine. In a canonical file the author chose the name,
+    # and nothing else has a claim to it.
     return steps | (values - RESERVED if playbook.legacy else values)
 
 
@@ -166,18 +176,24 @@ def renamed(meanings: Meanings, known: Container[str]) -> Replace:
 
     def replace(expr: Expr) -> Expr | None:
         asked = asked_for_none(expr)
+        # The question about none is taken as a whole: of the bare name alone an undefined value would come, of which
+        # `is none` is false.
         if asked is not None and is_name_itself(static_path(asked[0]) or ("",), meanings):
             meant = replace(asked[0])
             return None if meant is None else none_of(meant, negative=asked[1])
         if (error := asked_for_error(expr, replace)) is not None:
             return error
+        # Statuses were `success` where they are `ok` today. Only in a comparison with a status is that word ours;
+        # elsewhere it is a text of the author's.
         if isinstance(expr, Compare):
             return _with_status(expr, lambda part: rewritten(part, replace))
         here = static_path(expr)
         if not here or here[0] in known:
             return None
+        # A meaning of the value itself holds where the path ends; the keys below it may have another.
         if (itself := meanings.get((*here, ITSELF))) is not None:
             return itself
+        # The longest path comes first: `output.data` is the result, `output` the envelope around it.
         for length in range(len(here), 0, -1):
             meaning = meanings.get(here[:length])
             if meaning is not None:
@@ -235,12 +251,15 @@ def is_negative(expr: Expr) -> bool:
 
 def arc_events(*, loop: bool) -> Replace:
     """The old names of events in the guards of arcs."""
+    # A looped step ends with `loop.done` and never with `step.done`: a guard on the old word for its end would be
+    # false for ever.
     ends = {"done": "loop.done" if loop else "step.done", "failed": "step.failed", "loop.done": "loop.done"}
 
     def replace(expr: Expr) -> Expr | None:
         names = named_events(expr)
         if names is None or not any(name in _EVENTS for name in names):
             return None
+        # Several old events become one: `in ['call.done', 'step.exit']` is a plain comparison afterwards.
         mapped = tuple(dict.fromkeys(ends[_EVENTS[name]] if name in _EVENTS else name for name in names))
         asked = one_of(path("event", "name"), mapped)
         return negated(asked) if is_negative(expr) else asked

@@ -23,6 +23,8 @@ def on_success(task: Task, *, set_ctx: Pairs = (), set_iter: Pairs = ()) -> Task
     """
 
     def below(rule: Rule, set_ctx: Pairs, set_iter: Pairs) -> Rule:
+        # An error that is let pass goes on, but is no success: with its result null, `vars` would overwrite a good
+        # value by nothing.
         return rule if _takes_errors_only(rule) else _below(rule, set_ctx, set_iter)
 
     return _patched(task, set_ctx, set_iter, below)
@@ -57,6 +59,7 @@ def _patched(task: Task, set_ctx: Pairs, set_iter: Pairs, patched: "_Patched") -
         rule if rule in again or rule.directive not in _GOES_ON else patched(rule, set_ctx, set_iter)
         for rule in task.rules
     )
+    # An outcome that no rule takes goes on by default. On success that has to set the values as well.
     if rules[-1].when is not None:
         ok = guard(OUTCOME_OK, span)
         rules = (*rules, Rule(ok, "continue", span, set_iter=set_iter, set_ctx=set_ctx))

@@ -68,6 +68,7 @@ def lower_poll(playbook: Playbook, note: Note) -> Playbook:
         poll, rest = taken(task, Poll)
         if poll is None:
             return (task,)
+        # Both would repeat one success, each by a count of its own. The list has a `when` that can ask for the same.
         if any(isinstance(extra, Pages) and any(map(repeats_success, extra.policies)) for extra in rest.extras):
             why = "beside a list of `retry` policies: let the list repeat it, with a `when`"
             note(Change("lower_poll", poll.span, "`poll`", "refused", why))
@@ -84,7 +85,10 @@ def lower_poll(playbook: Playbook, note: Note) -> Playbook:
 def _lowered(step: Step, task: Task, poll: Poll, known: frozenset[str]) -> Tasks:
     label, span = generated_name(task.name, "poll"), poll.span
     until = guard_with(poll.until, names_of_now(step, task, IN_RULES, known))
+    # The counter is one of its own, not the attempts of the task: case §4.3 wants two, and a jump begins the attempts
+    # of `retry` anew.
     begin = Rule(None, "continue", span, set_iter=started(label, poll.deadline, span))
+    # Only successes are polled. An error goes to the rules of `retry`, or fails the task at once.
     left = both(OUTCOME_OK, negated(until.expr))
     rules = (
         *exhausted(label, poll.attempts, poll.deadline, code="poll.exhausted", done=1, when=left),

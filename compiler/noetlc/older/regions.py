@@ -65,6 +65,8 @@ def region_of(playbook: Playbook, begin: str, end: Step) -> Region | str:
             return f"a way leads from `{begin}` to `{name}`, past `{end.name}`: let every way come to `{end.name}`"
         found[name] = None
         waiting += [arc.target for arc in arcs_of(by_name[name])]
+    # A pipeline goes on to the next item by ending. A way back to the loop would begin the whole loop anew within one
+    # of its items.
     if begin in found:
         return f"a way leads back to `{begin}`: the loop itself goes on to the next item"
     region = Region((loop, *(step for step in playbook.steps if step.name in found)), end)
@@ -92,12 +94,14 @@ def _ways_in(playbook: Playbook, region: Region) -> Iterator[str]:
 
 def _of_steps(region: Region) -> Iterator[str]:
     loop, meetings = region.loop, frozenset(meeting for meeting, _ in forks_of(region).values())
+    # The tasks of a cursor claim the next row themselves, and would never come to the steps behind.
     if loop.loop is not None and loop.loop.iterator == _CLAIMING:
         yield f"the loop of `{loop.name}` has a cursor"
     if loop.spec.timeout is not None or loop.spec.knobs:
         yield f"what the `spec` of `{loop.name}` says would hold for the tasks of all steps"
     for step in region.steps[1:]:
         spec = step.spec
+        # A task cannot have a loop, so that the body's step would lose its own.
         if step.loop is not None:
             yield f"`{step.name}` has a loop of its own"
         if spec.join != "any" and step.name not in meetings:
@@ -110,6 +114,8 @@ def _reads(playbook: Playbook, region: Region) -> Iterator[str]:
     """The names that are read of the body where its results are no more."""
     for step in (step for step in playbook.steps if step.name not in region.names):
         for name in (step.name for step in region.steps[1:]):
+            # A step has one result, and a step of the body one for each item: outside of the loop nothing says which
+            # is meant.
             if reads((step,), name):
                 last = f"`{region.loop.name}.results`, the last results of the items"
                 yield f"`{step.name}` reads `{name}`, which has a result for each item: read {last}"
@@ -195,6 +201,8 @@ def _code_reads(task: Task, names: frozenset[str]) -> bool:
     if task.kind != "python":
         return False
     code = code_of(task)
+    # Code that is not at hand, or that takes all args as `**kwargs`, may read any of them: the question errs on the
+    # side of a refusal.
     return code is None or "**" in code or not words_of(code).isdisjoint({*names, *INPUTS, CONTEXT})
 
 

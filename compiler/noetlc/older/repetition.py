@@ -60,6 +60,8 @@ def behind_repeats(task: Task, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """The policy of a task with rules for successes behind what repeats it; without one, the default is written out."""
     span = task.span
     own = task.rules or (Rule(guard(OUTCOME_ERROR, span), "fail", span), Rule(None, "continue", span))
+    # Rules of `case`, `vars` and results are asked after every repetition of the tool (REAL.md, flow). Before it they
+    # would take the outcome of an attempt that is not the last.
     at = next((n for n, rule in enumerate(own) if not repeats(rule, task)), len(own))
     return (*own[:at], *rules, *own[at:])
 
@@ -69,6 +71,7 @@ def names_of_now(step: Step, task: Task, meanings: Meanings, known: frozenset[st
     are what the tool has just given, not what an earlier run did.
     """
     tasks = [own.name for own in step.tasks if not own.generated]
+    # The step's name is its last task's result. In a repetition of an earlier task it still means an earlier run.
     own = {task.name, step.name} if task.name in tasks[-1:] else {task.name}
     given = {path: meant for name in sorted(own) for path, meant in own_meanings(name).items()}
     return renamed({**meanings, **given}, known - own)
@@ -139,6 +142,7 @@ def read_repetition(r: Reader, mapping: Mapping, span: Span, others: tuple[str, 
             stray_key(r, "retry", key, (*_NAMES, *others))
     if isinstance(pause := given.get("backoff"), Scalar) and isinstance(pause.value, int | float):
         given.setdefault("delay", given.pop("backoff"))  # a number is the same pause each time
+    # A multiplier without a word for the backoff is how older files ask for an exponential one.
     backoff = "exponential" if "multiplier" in given else "none"
     if "backoff" in given:
         backoff = _BACKOFFS[choice_of(r, given["backoff"], "`backoff`", tuple(_BACKOFFS)) or "none"]
@@ -172,9 +176,11 @@ def _causes(r: Reader, nodes: list[Node]) -> Guard | None:
     words = [item.text for item in items if isinstance(item, Scalar) and not is_empty(item)]
     if len(words) < len(items):
         wrong_shape(r, node, "`on`", "`error`, the code of an error, a status of http, or a list of them")
+    # One word for any error makes the rest of the list idle.
     if not words or _ANY_CAUSE & set(words):
         return None
     asked: list[Expr] = []
+    # As a cause `status_code` names no code: it asks for any error that came with an answer of http.
     if "status_code" in words:
         asked.append(defined(path("outcome", "http", "status")))
     statuses = tuple(Const(int(word)) for word in words if word.isdecimal())

@@ -75,6 +75,8 @@ def _step(step: Step, namer: "_Namer", shared: frozenset[str], args: frozenset[s
     tasks = []
     for task in step.tasks:
         given = pairs_of(task.args.template) if task.args is not None else None
+        # Fields are rendered with the task's own args; the args themselves with those of the token. One and the same
+        # `input.x` may differ in the two.
         inside = namer.each(_IN_FIELDS, known, args, given or {})
         outside = namer.each(_IN_FIELDS, known, args)
         tasks.append(
@@ -83,6 +85,7 @@ def _step(step: Step, namer: "_Namer", shared: frozenset[str], args: frozenset[s
                 knobs=map_held(task.knobs, inside), timeout=map_held(task.timeout, inside),
             )
         )  # fmt: skip
+    # In arcs and rules `data` is the result of the tool, so it is not among the words there.
     return map_held(step._replace(tasks=tuple(tasks)), namer.each(_EVERYWHERE, known, args))
 
 
@@ -106,6 +109,7 @@ class _Namer:
         taken = frozenset(word for word in words if word not in known)
         is_run = "job" not in known
         replace = _replacing(taken, args, given, is_run=is_run)
+        # A block template binds whole names, and `data` alone is not the request's.
         meanings: dict[str, Expr] = {word: Name("workload") for word in taken - {"data"}}
 
         def change(held: Held) -> Held:
@@ -158,10 +162,12 @@ def _replacing(words: frozenset[str], args: frozenset[str], given: Mapping[str, 
         if not here or here[0] not in words:
             return None
         if len(here) == 1:
+            # Alone, `data` is the old word for a result; only a key below it says that the request is meant.
             return Name("workload") if here[0] != "data" else None
         own = given.get(here[1])
         if own is not None:  # the task's own arg: what it is, where that can be said
             return below(own.expr, here[2:]) if isinstance(own, Native) else None
+        # What an arc brings under that key is nearer to the task than the payload of the run.
         return path("args" if here[1] in args else "workload", *here[1:])
 
     return replace

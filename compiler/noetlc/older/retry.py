@@ -92,6 +92,8 @@ def lower_retry(playbook: Playbook, note: Note) -> Playbook:
     default = next((extra for extra in executor.extras if isinstance(extra, Retry)), None)
     rest = tuple(extra for extra in executor.extras if not isinstance(extra, Retry))
     playbook = playbook._replace(executor=executor._replace(extras=rest)) if default is not None else playbook
+    # Inheritance comes before all else, as the policies of steps and of the executor become those of tasks: from here
+    # on each task has all that holds for it.
     playbook = replace_steps(playbook, lambda step: _inherited(step, default, note))
     if default is not None and not any(extra is default for step in playbook.steps for extra in _policies_in(step)):
         said = "nothing: no tool of the playbook inherits it"
@@ -102,6 +104,7 @@ def lower_retry(playbook: Playbook, note: Note) -> Playbook:
         return lambda task: _retried(step, task, names, note)
 
     playbook = change_lists(playbook, lambda step, tasks: tuple(map(retried(step), tasks)))
+    # Tasks of sinks are no tasks of the list yet, so that `change_lists` does not come to them.
     return replace_steps(playbook, lambda step: _with_sinks(step, retried(step)))
 
 
@@ -116,6 +119,8 @@ def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
         note(Change(BY, on_error.span, "`on_error` of a step", "exact", said))
         on_error = None
     given = _Policies(retry, on_error, None if pages is not None else default)  # a list is a policy too
+    # Sinks and chains inherit only what is about failures: `stop_when: response.done` of the step is about its tool,
+    # and a sink's answer would never be done.
     made = _with_chains(_with_sinks(step, given.of_failures.of), given.of_failures)
     made = made._replace(tasks=tuple(given.of(task) for task in made.tasks))
     for policy, word in ((retry, "`retry`"), (on_error, "`on_error`")):
@@ -126,6 +131,7 @@ def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
         pages = pages.with_bodies(lambda tasks: tuple(given.of_failures.of(task) for task in tasks))
     added = tuple(extra for extra in (pages, poll) if extra is not None)
     if added:
+        # A poll or a list of policies is about the step's result, which is that of its last task.
         made = made._replace(tasks=(*made.tasks[:-1], last._replace(extras=(*last.extras, *added))))
     return step if made == step else made
 
@@ -167,8 +173,10 @@ class _Policies(NamedTuple):
     def of(self, task: Task) -> Task:
         """The task with what it inherits."""
         is_called = not task.generated or task.kind != "noop"
+        # A wait calls no tool, so that it has nothing to repeat.
         if task.kind == "wait" or not is_called:
             return _with_branches(task, self.of)
+        # The nearest policy holds, as in the order tool, then, step, runtime of case §4.2.
         own = any(isinstance(extra, Retry | Pages | NotRetried) for extra in task.extras)
         added: list[Sugar] = []
         if self.retry is not None and not own:
@@ -228,6 +236,8 @@ def _with_chains(step: Step, given: _Policies) -> Step:
     def of_rule(rule: CaseRule) -> CaseRule:
         own, inherited = rule.retry, given
         if own is not None:
+            # A chain that begins anew as a whole must not have tasks that repeat by the step's policy besides: the
+            # attempts would multiply.
             is_whole = own.scope == "chain"
             inherited = given._replace(retry=None if is_whole else Retry(own, own.span), default=None)
         return rule._replace(chain=tuple(inherited.of(task) for task in rule.chain))
@@ -258,6 +268,7 @@ def _retried(step: Step, task: Task, known: frozenset[str], note: Note) -> Task:
         note(Change(BY, other[0].span, "a second `retry`", "exact", "nothing: the first one holds"))
         task = other[1]
     on_error, task = taken(task, OnError)
+    # Rules say what happens to each outcome already; `on_error` is the default policy of tasks that have none.
     if on_error is not None and task.rules:
         note(Change(BY, on_error.span, "`on_error`", "exact", "nothing: the task has a policy"))
         on_error = None
@@ -273,11 +284,15 @@ def _retried(step: Step, task: Task, known: frozenset[str], note: Note) -> Task:
 
 
 def _repeating(step: Step, task: Task, retry: Repetition, known: frozenset[str], note: Note) -> Task:
+    # One attempt is how an inherited `retry` is switched off. A rule for it would turn any error into
+    # `retry.exhausted`, and lose its code.
     if retry.attempts == 1:
         note(Change(BY, retry.span, "`retry`", "exact", "nothing: one attempt repeats nothing"))
         return task
     if task.kind == "http":  # what a step or the executor says for all of its tasks is decided for each
         retry = all_with(retry, completed(results_of_tool(known)))
+    # The texts say that `stop_when` alone repeats successes too (formal §7.2), the engine did not: a person is to
+    # look at it.
     klass: Class = "review" if retry.until is not None and retry.when is None else "safe"
     note(Change(BY, retry.span, "`retry`", klass, _said(retry)))
     meanings = {**IN_RULES, **_TEXT, ("max_attempts",): Const(retry.attempts)}
@@ -308,6 +323,8 @@ def _whole(retry: Repetition, names: Replace) -> tuple[Rule, ...]:
     repeating = _before((), retry, names)
     if repeating[0].when is not None and repeating[0].when.expr == OUTCOME_ERROR:  # no error is left over
         return (*repeating, Rule(None, "continue", retry.span))
+    # The failure comes last and without a guard: a used-up retry asks only rules with one (LANGUAGE §4), so that it
+    # keeps its own code.
     return (*repeating, Rule(guard(OUTCOME_OK, retry.span), "continue", retry.span), Rule(None, "fail", retry.span))
 
 
@@ -318,6 +335,7 @@ def _on_error(on_error: OnError, before: tuple[Rule, ...]) -> tuple[Rule, ...]:
         case "ignore" if not before:
             return (Rule(None, "continue", span),)
         case "ignore":
+            # An explicit guard takes the error that is left of a used-up retry; an `else` would not be asked.
             left = Rule(guard(OUTCOME_ERROR, span), "continue", span)
             kept = tuple(rule for rule in before if rule.directive != "fail")
             return (*kept[:-1], left, kept[-1]) if kept[-1].when is None else (*kept, left)

@@ -53,6 +53,8 @@ class _Secrets:
         self._steps = frozenset([step.name for step in playbook.steps])
         self._variables = frozenset[str]() if _is_own(playbook) else secrets_among(playbook)
         self._workload = dict(playbook.workload)
+        # A secret in `workload` would be in the log of every run. The value is taken out, and its readers get the
+        # entry.
         self._moved = {key: found for key, value in playbook.workload if (found := self._whole(key, value)) is not None}
         self._playbook = playbook
 
@@ -65,6 +67,8 @@ class _Secrets:
         steps = tuple(self._step(step, shared) for step in playbook.steps)
         workbook = tuple((name, self._task(task, Known(shared, ()))) for name, task in playbook.workbook)
         made = playbook._replace(workload=workload, workload_spans=spans, steps=steps, workbook=workbook)
+        # What is left would be evaluated by the server, which never knows a secret: it is refused before anything
+        # runs.
         for span, what in self._left(made):
             why = "a secret is known in the fields of a task only: give it to the task that needs it"
             self._note(Change(BY, span, what, "refused", why))
@@ -127,6 +131,7 @@ class _Secrets:
     def _variable(self, name: str, default: Json, span: Span) -> Expr:
         """The entry of a variable with that default: another default is another entry."""
         fields = () if default is None else (("default", Value(Literal(default), span, None)),)
+        # Two reads with different defaults are two entries. With one, the second would get the default of the first.
         same = [entry.name for entry in self._entries.values() if entry.kind == "env" and _reads(entry, name, default)]
         if same:
             return path("keychain", same[0], "value")
@@ -143,6 +148,8 @@ class _Secrets:
             return None
         said = f"the keychain's entry that `workload.{key}` names, looked up when the task runs"
         self._note(Change(BY, span, "`token()` of a computed name", "review", said))
+        # The name is looked up when the task runs: the payload may name another entry, which a name that is fixed
+        # here would pass over.
         return Attribute(Item(Name("keychain"), path("workload", key)), "token")
 
     def _entry(self, name: str, kind: str, word: str, span: Span, fields: Pairs = ()) -> Expr:
@@ -157,6 +164,7 @@ class _Secrets:
     def _left(self, playbook: Playbook) -> Iterator[tuple[Span, str]]:
         """Secrets at places that do not know the keychain."""
         for value in all_values(playbook):
+            # A block template is rendered as text, into which no entry can be put from here.
             if "env" not in self._workload and any(_IN_BLOCK.search(block.text) for block in blocks_in(value)):
                 yield value.span, "`env` or `token()` in a block template"
             for expr, _ in expressions_in(value):

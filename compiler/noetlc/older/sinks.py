@@ -79,6 +79,7 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
     if isinstance(kind, Scalar) and kind.text in _HERE:
         r.respelt(key.span, f"`{key.text}` into the event log", "nothing: every result is there")
         return None
+    # What the tool says itself wins over the key beside it. Both in one mapping would be a key that is there twice.
     taken = {name.text for name, _ in inner.entries} | _idle(r, mapping)
     rest = [entry for entry in mapping.entries if entry[0].text not in ("tool", "storage", "type", "when", *taken)]
     task = read_single(r, "__sink", mapping_at([*inner.entries, *rest], mapping.span))
@@ -230,6 +231,8 @@ def _falling_through(kind: str, own: Container[str]) -> Replace:
         keys = here[1:]
         if kind == "http" and here[0] in ("result", "response") and keys[:2] == ("data", "data"):
             return otherwise(below(inner, keys[1:]), below(inner, keys[2:]))
+        # The kind says which keys there are. A default around each path would be noise in the plan, and hide a
+        # misspelt key.
         if kind in _SHAPED:
             whole = result if keys else inner
             return below(whole, keys) if kind == "http" and here[0] == "data" else None
@@ -237,6 +240,7 @@ def _falling_through(kind: str, own: Container[str]) -> Replace:
             return _first_of(inner, keys[1:], result)
         if here == ("data",):
             return otherwise(inner, result)
+        # These are the outcome's, whatever the result holds under that name.
         if not keys or (here[0] == "this" and keys[0] in _OUTCOME) or here[:2] == ("response", "status_code"):
             return None
         return _first_of(result, keys, inner)
@@ -318,5 +322,7 @@ def _tasks(task: Task, sink: Sink, name: str, step: Step, known: frozenset[str])
     if sink.when is None:
         return [store]
     merge = generated_name(name, "merge")
+    # A guard of a sink that is false must not end the step: the jump passes the storing only, and what stands behind
+    # still runs.
     rules = (Rule(guard_with(sink.when, names), "continue", span), jump(merge, span))
     return [noop(generated_name(name, "when"), span, rules), store, noop(merge, span)]

@@ -67,10 +67,14 @@ def _lowered(step: Step, note: Note) -> Step:
     if skip is None:
         return step
     word = f"`step.{skip.key}`"
+    # Iterations have no common first task that could end the step. A loop over nothing ends well, as a step that is
+    # skipped does.
     if rest.loop is not None:
         note(Change(BY, skip.span, word, "exact", "a loop over nothing when it is skipped"))
         return _lowered(rest._replace(loop=_emptied(rest.loop, skip)), note)
     note(Change(BY, skip.span, word, "exact", "a first task that ends the run when it is skipped"))
+    # A skipped step ends well and lets the flow go on; as an admission rule it would end the token, and the branch
+    # with it.
     rules = (Rule(skip.unless, "continue", skip.span), Rule(None, "break", skip.span))
     first = noop(generated_name(step.name, skip.key), skip.span, rules)
     return _lowered(rest._replace(tasks=(first, *rest.tasks)), note)

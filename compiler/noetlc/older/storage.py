@@ -76,6 +76,8 @@ def take_output(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node
         return
     r.legacy_seen = True
     tier, inline = _tier_of(node.get("store")), _size_of(node.get(INLINE))
+    # A named tier is the strongest wish, a size the next. Keys to select ask for a reference only where nothing else
+    # does.
     counts = {"store"} if tier not in ("", "inline") else {INLINE, "store"} if inline is not None or tier else _SELECTS
     idle = [
         (name, value)
@@ -145,6 +147,7 @@ def _kept(step: Step, asked: Storage | None, read: bool, note: Note) -> Step:
     own = _said(step.extras)
     limit = None if asked is None else _limit(asked)
     _tell(step.extras, own, note)
+    # A reference that is read must be there to be read; by the default limit it is there for large results.
     if limit is None and read:
         limit = LIMIT
     held = [extra for extra in step.extras if not isinstance(extra, Storage)]
@@ -185,6 +188,7 @@ def _tell(extras: tuple[Sugar, ...], counting: Storage | None, note: Note) -> No
 def _limit(asked: Storage) -> int | None:
     """From what size on a result is stored: any for a named tier, `auto` too; None where nothing is asked."""
     if asked.tier not in ("", "inline"):
+        # With a limit of 0 bytes every result is stored, which is what a named tier asked for.
         return 0
     if asked.inline is not None or asked.tier == "inline":
         return asked.inline
@@ -201,6 +205,7 @@ def _with_limit(task: Task, limit: int) -> Task:
 
 def _knobbed(task: Task, limit: int) -> Task:
     kind = kind_of(task.kind)
+    # A knob that the author wrote stays.
     if kind is None or kind.parks or any(name == INLINE for name, _ in task.knobs):
         return task
     return task._replace(knobs=(*task.knobs, (INLINE, Value(Literal(value=limit), task.span, None))))
@@ -238,6 +243,8 @@ def _renamed(step: Step, names: _Names) -> Step:
 def _own_answered(step: Step, asked: Map[str, Storage]) -> Step:
     """The step whose own constructs know that its result will have a reference: where they are asked there is none."""
     said = asked.get(step.name) or (asked.get(step.tasks[-1].name) if step.tasks else None)
+    # By size, it is known only at run time whether there is a reference. For a named tier it is certain, and the test
+    # is answered here.
     if said is None or said.tier in ("", "inline", _BY_SIZE):
         return step
     own = {(step.name,), ("steps", step.name), ("result",), ("response",), ("output", "data"), ("this", "data")}
@@ -282,6 +289,7 @@ def _replacing(names: _Names) -> Replace:
         if key == "_preview":
             return there, Conditional(there, _preview(of), _NONE)
         if asked is not None and asked.tier not in ("", _BY_SIZE):
+            # The tier keeps the name that was asked for, although one payload store holds all of them (REAL.md, values).
             return defined(of), Conditional(defined(of), Const(asked.tier), _NONE)
         return there, Conditional(there, _tier(found), _NONE)
 

@@ -101,6 +101,7 @@ def _branches(r: Reader, node: Node) -> list[Target]:
             return [Target(guards.pop(), tuple(arc._replace(when=None) for arc in arcs), node.span)]
         return [Target(None, arcs, node.span)]
     asked = _condition(r, node)
+    # Beside `then`, a `step` would be a second answer to where the branch leads.
     if (step := node.key("step")) is not None:
         stray_key(r, "next", step, tuple(key for key in _ITEM if key != "step"))
     found = []
@@ -111,6 +112,8 @@ def _branches(r: Reader, node: Node) -> list[Target]:
             found.append(branch._replace(arcs=arcs))
     if other is not None:
         body = other.get("then") if isinstance(other, Mapping) and other.get("then") is not None else other
+        # An `else` beside a `then` is taken where its own condition is false. It needs that said, because items after
+        # it may follow; one without `then` closes the list, and asks nothing.
         unless = guard(negated(asked.expr), asked.span) if asked is not None and then is not None else None
         assert body is not None
         found += _inside(r, body, unless, node.span)
@@ -124,12 +127,16 @@ def _inside(r: Reader, node: Node, asked: Guard | None, span: Span) -> list[Targ
         return [Target(asked, read_arcs(r, node), span)]
     inner = [branch for item in items if not is_empty(item) for branch in _branches(r, item)]
     found = [branch._replace(when=both_guards(asked, branch.when)) for branch in inner]
+    # A ladder inside a branch that takes nothing ends the token there. Without the empty branch the token would fall
+    # through to the items behind, which are for other conditions.
     return found if inner and inner[-1].when is None else [*found, Target(asked, (), span)]
 
 
 def take_cond(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
     """`cond` or `condition` of an arc: an older word for its `when`."""
     r.respelt(key.span, f"`{key.text}` of an arc", "`when`", "review")
+    # The HEAD engine ignores `cond` of an arc, so that the arc was always taken (two public files). Who wrote it
+    # meant a condition: class `review`.
     draft.guarded = True
     draft.when = read_loose_guard(r, node, f"the arc's `{key.text}`", in_arc=True)
 
@@ -160,6 +167,8 @@ def _arc(r: Reader, node: Node) -> list[Arc]:
         why = "write a rule for each of its conditions"
         r.changes.append(Change("read", mapping.span, "conditions inside of the `next` of a rule", "refused", why))
         return []
+    # A single unknown key is the step's name with args below it: `next: [{load: {id: 1}}]`. A key that looks like a
+    # misspelt word of ours is told as such instead, and never taken for a step.
     if step is None and len(mapping.entries) == 1 and not nearest(mapping.entries[0][0].text, _ITEM):
         key, inner = mapping.entries[0]
         args = read_args(r, inner, "the args of the step") if not is_empty(inner) else None
@@ -181,6 +190,8 @@ def _with_own(r: Reader, node: Mapping, arcs: list[Arc]) -> list[Arc]:
     args, asked, sets = _carried(r, node), _condition(r, node), _sets(r, node)
     return [
         arc._replace(
+            # What the inner arc says wins over the item around it, as the nearer one does everywhere. Conditions add
+            # up: both must be true.
             args=arc.args or args,
             delay=arc.delay or after,
             when=both_guards(asked, arc.when),
@@ -205,6 +216,8 @@ def _targets(r: Reader, node: Node, span: Span) -> list[Arc]:
         name = reference_of(r, node, "the next step")
         return [] if name is None else [_leading(name, node.span, span)]
     template, _ = parse_template(node.text)
+    # The net of a plan has an arc for each target. A template is allowed only where all of its names are written out,
+    # so that what can be reached is known before a run.
     names = list(_named(template.expr)) if isinstance(template, Native) else []
     if not names or any(name is None for _, name in names):
         why = "its targets cannot be enumerated: write `{{ 'a' if x else 'b' }}`, or one guarded arc for each"
@@ -274,6 +287,8 @@ def lower_next(playbook: Playbook, note: Note) -> Playbook:
             targets = targets._replace(mode=mode.mode)
         routed = _routed(rest, targets, made, note)
         steps.append(routed)
+        # Only branches without conditions certainly run beside each other. A join that waits for a branch that was
+        # not taken would never go on.
         if _is_fork(targets):
             forks.append(routed)
         forks += made.get(step.name, ())
@@ -293,6 +308,8 @@ def _chooses(targets: Targets) -> bool:
 def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], note: Note) -> Step:
     span, branches = targets.span, targets.branches
     before = step.router.arcs if step.router is not None else ()
+    # A plain list of several names forks (case §2.4, formal §9.1). A list with conditions is a ladder, of which the
+    # first true one is taken.
     if all(branch.when is None for branch in branches) and not _chooses(targets):
         arcs = tuple(arc for branch in branches for arc in branch.arcs)
         if len(arcs) > 1 and before:  # behind the arcs of rules, the fork is one branch of theirs
@@ -308,6 +325,8 @@ def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], note: Not
             arcs, forks = branch_arcs(name, branch.arcs, branch.when, branch.span)
             found += arcs
             made.setdefault(step.name, []).extend(forks)
+        # Without arcs of its own such a branch would take no token, and the next one would. The generated end takes
+        # it, and the run ends there.
         if targets.mode != "inclusive" and branch is not branches[-1] and _may_lead_nowhere(branch):
             end = f"{name}__end"
             found.append(_leading(end, branch.span, branch.span)._replace(when=branch.when))
@@ -333,8 +352,11 @@ def _joined(playbook: Playbook, forks: list[Step], note: Note) -> Playbook:
 
     def joined(step: Step) -> Step:
         how = waiting.get(step.name)
+        # A join that the author wrote stays as it is.
         if how is None or step.spec.join != "any":
             return step
+        # With other ways in, `join: all` would wait for tokens that need not come, and block the run. The step runs
+        # once for each token then, and the note tells of it.
         if how != "all":
             note(Change(BY, step.name_span, "a fork that meets", "review", "`join: any`: other steps lead here too"))
             return step
@@ -374,6 +396,7 @@ def _way(by_name: dict[str, Step], name: str) -> list[str]:
     found: list[str] = []
     while name in by_name and name not in found:
         found.append(name)
+        # Only a single arc without a guard is certain. Behind a fork or a condition the token may be elsewhere.
         arcs = _arcs(by_name[name])
         if len(arcs) != 1 or arcs[0].when is not None:
             break

@@ -173,6 +173,8 @@ def raw_meanings(kind: str, outcome: Expr, result: Expr) -> Meanings:
     return {
         ("output",): result,
         ("output", "response"): result,
+        # The result of http surely has `data`. That of other kinds may have it or not, and authors write
+        # `output.data` of both.
         ("output", "data"): data if kind == "http" else otherwise(data, result),
         **{("output", key): below(outcome, (key,)) for key in ("status", "error", "http", "meta")},
     }
@@ -184,6 +186,8 @@ def lower_vars(playbook: Playbook, note: Note) -> Playbook:
     playbook = change_lists(
         playbook, lambda step, tasks: tuple(_of_task(task, declared_in(step, known), note) for task in tasks)
     )
+    # Only values hide a name here: the names of steps are not among them, since that of the step itself means its own
+    # result.
     inputs = frozenset([key for key, _ in playbook.workload]) - RESERVED
     return replace_steps(playbook, lambda step: _vars_of_step(step, inputs, note))
 
@@ -198,6 +202,8 @@ def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
         note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the task's policy on success"))
         ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
         _without_own_reference((*ctx, *scratch), note)
+        # The values of the task's own rules win over those of `set` beside them, which is the more general of the
+        # two.
         task = on_success(task, set_ctx=ctx, set_iter=scratch)
 
 
@@ -205,6 +211,8 @@ def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
     """The values of a step are set by its last task, and by what ends it before; all of it together, and after what the
     task sets itself.
     """
+    # The last task of a loop runs once for each item, and a reference is there only when its task has ended: both are
+    # set behind.
     if step.loop is not None or _waits_for_reference(step):
         later = [extra for extra in step.extras if isinstance(extra, Assign)]
         sets = [StepSet(assign.word, assign.set_ctx, assign.set_iter, assign.span) for assign in later]
@@ -220,10 +228,13 @@ def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
     own = {**own_meanings(step.name), **_ENVELOPE}
     last = step.tasks[-1]
     names = renamed({**own, **own_meanings(last.name)}, inputs)
+    # By the last task's name and by the step's, the result is the one that has just come (D10 in REAL.md): by name it
+    # would be that of the run before.
     last = set_after(last, pairs_with(ctx, names), pairs_with(scratch, names))
     names = renamed(own, inputs)
     ctx, scratch = pairs_with(ctx, names), pairs_with(scratch, names)
     _without_own_reference((*ctx, *scratch), note)
+    # A `break` ends the step well before its last task, and the values are set at the end of the step.
     before = tuple(set_at_break(task, ctx, scratch) for task in step.tasks[:-1])
     return step._replace(tasks=(*before, last))
 
@@ -343,6 +354,7 @@ def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
     last = noop(generated_name(step.name, "result"), result.span, (), pairs_with((("result", result.value),), names))
 
     def ending(rule: Rule) -> Rule:
+        # A `break` would end the step without its `result`, and give the task's instead.
         return rule._replace(directive="jump", to=last.name) if rule.directive == "break" else rule
 
     tasks = tuple(task._replace(rules=tuple(map(ending, task.rules))) for task in step.tasks)
@@ -409,6 +421,8 @@ def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
     if not found:
         return playbook
     rules = (rule for step in playbook.steps for task in all_tasks(step.tasks) for rule in task.rules)
+    # A variable that nothing sets is a constant, and belongs into `workload`, where a payload can give it. One that
+    # is set needs its first value in `ctx`.
     written = {key for rule in rules for key, _ in rule.set_ctx}
     pairs: Pairs = tuple(pair for extra in found for pair in extra.pairs)
     given = {key for key, _ in playbook.workload}
@@ -417,7 +431,9 @@ def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
         if key in alias & given:
             note(Change(BY_ROOT, value.span, f"`{key}` of root `spec`", "exact", "nothing: `workload` has that key"))
     pairs = tuple(pair for pair in pairs if pair[0] not in alias & given)
+    # Root `spec` is another name for `workload` (LANGUAGE §1), which nothing sets.
     written -= alias
+    # A key that `workload` has too stays in `ctx`: the two were different values under different roots.
     kept = tuple((key, value) for key, value in pairs if key in written or key in given)
     moved = tuple((key, value) for key, value in pairs if key not in written and key not in given)
     for extra in found:

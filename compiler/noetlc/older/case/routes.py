@@ -54,6 +54,7 @@ def carried_first(route: Route) -> Pairs:
     """The task that records a route where another rule of the iteration may have routed already."""
     if route.carried is None:
         return ()
+    # The first rule that routes wins. A later one must not put its args in the place of the winner's.
     before = otherwise(path("iter", ARGS), Const(None))
     value = chosen(defined(path("iter", ROUTE)), before, expression_of(route.carried.template))
     return ((ARGS, computed(value, route.span)),)
@@ -125,6 +126,8 @@ def about_tool(step: Step, case: Case, known: Set[str]) -> Case:
     """
     events = renamed(_EVENT, frozenset())
     asked = [rule if is_for_loop(rule, step) else _asked(rule, events) for rule in case.rules]
+    # Arcs of a loop are asked once, when it is done: what a route gives of an item has to be recorded in the
+    # iteration.
     if step.loop is not None:
         return case._replace(rules=tuple(rule if is_for_loop(rule, step) else _carrying(step, rule) for rule in asked))
     sent = renamed(rule_meanings(path("iter", OUTCOME), result_of(step.name)), known)
@@ -184,11 +187,14 @@ def _recording(route: Route, inside: Set[str]) -> Route:
     kept: dict[str, Template] = {}
     arcs = []
     for number, arc in enumerate(route.arcs):
+        # A route may lead to one step twice, with other args each time.
         key = arc.target if [other.target for other in route.arcs].count(arc.target) == 1 else f"{arc.target}{number}"
         if arc.args is not None and any(_reads(expr, inside) for expr, _ in expressions_in(arc.args)):
             kept[key] = arc.args.template
             arc = arc._replace(args=computed(path("iter", ARGS, key), arc.args.span))
         if arc.when is not None and _reads(arc.when.expr, inside):
+            # The decision is recorded, not the value: what a guard takes for true (the text `false` is not) is
+            # settled where it is evaluated.
             kept[f"{key}__when"] = native(chosen(decided(arc.when.expr), Const(True), Const(False)))
             arc = arc._replace(when=guard(path("iter", ARGS, f"{key}__when"), arc.when.span))
         if arc.delay is not None and any(_reads(expr, inside) for expr, _ in expressions_in(arc.delay)):

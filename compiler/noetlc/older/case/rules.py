@@ -60,6 +60,7 @@ class Ready(NamedTuple):
 def in_order(case: Case) -> list[tuple[int, CaseRule]]:
     """The rules with their numbers in the file, by priority where that is asked for."""
     numbered = list(enumerate(case.rules))
+    # The sort is stable: among rules of one priority the first in the file is asked first.
     return sorted(numbered, key=lambda pair: -pair[1].priority) if case.order == "priority" else numbered
 
 
@@ -71,6 +72,8 @@ def events_of(rule: CaseRule) -> frozenset[str]:
 def is_for_exit(rule: CaseRule) -> bool:
     """Whether a rule is about the end of its step, which comes behind the end of the call."""
     names = events_of(rule)
+    # A rule that names `call.done` besides is about the call. So is one that names no event, as 265 public rules: it
+    # is asked of the call's success.
     return bool(names) and names <= EXIT
 
 
@@ -97,6 +100,7 @@ def sees_cause(step: Step, rule: CaseRule) -> bool:
     """Whether a rule reads what went wrong behind a retry: in arcs a used-up one is the error, its cause in rules."""
     if rule.when is None or on_failure(rule.when.expr) == FALSE:
         return False
+    # Only a retry puts `retry.exhausted` in the place of the cause. Without one, arcs and rules see the same error.
     if not any(one.directive == "retry" for one in split(step)[1].rules):
         return False
     routes = [route for task in rule.chain if (route := route_of(task)) is not None]
@@ -132,6 +136,8 @@ def ready(step: Step, number: int, rule: CaseRule) -> Ready:
     tasks = named_in_chain(generated_name(step.name, label), rule.chain)
     sets = None
     is_whole = rule.retry is not None and rule.retry.scope == "chain"  # it begins anew with what it sets
+    # A first action that only sets becomes part of the rule that leads to the branch: one task less, as somebody
+    # would write it by hand.
     if not is_whole and tasks and _is_patch(tasks[0]):
         sets, tasks = tasks[0].rules[0], tasks[1:]
     failure = FALSE if rule.when is None else on_failure(expr)
@@ -170,6 +176,8 @@ def _failing(rule: Ready, asked: Expr) -> Guard:
 
 def of_now(rules: Iterable[Rule], main: Task) -> tuple[Rule, ...]:
     """Rules of the case in the policy of the tool: its own name is what it has just given, not an earlier run's."""
+    # Nothing hides the name here: in the policy of a task its own name can mean only what it has just given. By name
+    # it would be an earlier run's result, or none.
     names = renamed(own_meanings(main.name), frozenset())
     return tuple(rule_with(rule, names) for rule in rules)
 
@@ -199,6 +207,8 @@ def meanings_behind(step: Step) -> Meanings:
     meanings = meanings_after(main)
     for _, value in _gathered(after):
         whole = expression_of(value.template)
+        # Pages that are appended are a list, so that `result` alone is all of them, and a key below it is the last
+        # page's. Merged pages are a mapping, which has the keys.
         itself = (ITSELF,) if _is_appended(main, whole) else ()
         meanings = {**meanings, **{(*words, *itself): whole for words in (*_WHOLE, (main.name,))}}
     return meanings
@@ -255,6 +265,8 @@ class Policy(NamedTuple):
 def policy_of(main: Task) -> Policy:
     """The parts of the tool's policy. Failing comes last."""
     rules, ok = list(main.rules), None
+    # A last rule that plainly fails is taken away: `unmatched` says it again behind the rules of the case, which have
+    # to be asked first.
     if rules and rules[-1].when is None and rules[-1].directive == "fail" and rules[-1].code is None:
         rules.pop()
         ignores = False
@@ -285,6 +297,8 @@ def _ignores_errors(rule: Rule) -> bool:
 
 def unmatched(policy: Policy, merge: str, span: Span) -> Rule:
     """The rules for an outcome that no rule takes: it fails, or its error is ignored and no rule routes."""
+    # Failures that no rule takes fail the step (REAL.md, flow). Without this last rule the default would let the
+    # error pass, and an error page would be stored as a success.
     if not policy.ignores:
         return Rule(None, "fail", span)
     when = guard(OUTCOME_ERROR, span)
@@ -316,10 +330,13 @@ class _Whole(NamedTuple):
         return tuple(self._repeating(task) for task in tasks)
 
     def _repeating(self, task: Task) -> Task:
+        # Generated tasks that only lead on or set cannot fail for a cause that a repetition could mend.
         if task.generated and not task.fields:
             inner = tuple(extra.with_bodies(self.of) if isinstance(extra, Choose) else extra for extra in task.extras)
             return task._replace(extras=inner)
         span = self.retry.span
+        # The counter is the chain's own and counts from 0: a policy's attempts count one task, and several tasks may
+        # fail in turn here.
         left = compared(path("iter", self.label), "<", Const(self.retry.attempts - 1))
         when = guard(both(OUTCOME_ERROR, left), span)
         message = constant(f"the chain of `{self.shown}` did not succeed", span)
@@ -339,6 +356,8 @@ def chained(step: Step, rule: Ready, tasks: Tasks) -> Tasks:
         return tasks
     label, span = generated_name(step.name, rule.label, "chain"), retry.span
     shown = next((task.name for task in tasks if not task.generated), step.name)
+    # The counter begins at each entry. Without that, a step that runs again would go on from the attempts of the run
+    # before.
     begin = Rule(None, "continue", span, set_iter=((label, constant(0, span)),))
     return (noop(label, span, (begin,)), *_Whole(tasks[0].name, label, shown, retry).of(tasks))
 
@@ -347,14 +366,19 @@ def merged_result(main: Task, name: str, tasks: Tasks, *, after: Tasks, tool: st
     """The merge point; where tasks of a chain have results, the step keeps what it had before: the result that one of
     the generated tasks behind the tool, `after`, gives, else the tool's: of a wait, else of `tool`.
     """
+    # Generated tasks have no result of their own: the tool's result stays what the step gives, and the merge point
+    # needs none.
     if all(task.generated for task in tasks):
         return noop(name, main.span)
     gathered = _gathered(after)
     if gathered:
         return noop(name, main.span, (), gathered)
+    # A name that is no identifier cannot be read in an expression, so that there is no way to give its result on.
     if not main.name.isidentifier():
         return noop(name, main.span)
     value: Expr = Name(main.name)
+    # A wait that never began has given nothing: rules about the tool itself ended the step before. Its result is the
+    # tool's then.
     if tool.isidentifier():
         value = otherwise(value, Name(tool))
     return noop(name, main.span, (), (("result", Value(native(otherwise(value, Const(None))), main.span, None)),))
