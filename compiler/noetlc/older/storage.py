@@ -289,7 +289,7 @@ def _replacing(names: _Names) -> Replace:
         if key == "_preview":
             return there, Conditional(there, _preview(of), _NONE)
         if asked is not None and asked.tier not in ("", _BY_SIZE):
-            # The tier keeps the name that was asked for, although one payload store holds all of them (REAL.md, values).
+            # The tier keeps the name that was asked for, although one payload store holds all of them (REAL.md).
             return defined(of), Conditional(defined(of), Const(asked.tier), _NONE)
         return there, Conditional(there, _tier(found), _NONE)
 
