@@ -42,8 +42,10 @@ def _dead(unit: Unit, step: Step) -> Iterator[Diagnostic]:
     failing, failure = unit.choices.on_failure(step)
     for number, arc in enumerate(arcs):
         after = next((at for at, each in enumerate(failing) if each is arc), -1)
+        # An arc that takes part in failures may fire then, though it never does after a success: both ways are asked.
         ways = [(arcs, success, number), *([(failing, failure, after)] if after >= 0 else [])]
         told = arc.when is not None and strange_words(arc.when.expr)
+        # A guard that waits for a word that never comes is told as that, and not as an arc behind another.
         if told or any(choice.first(at) for _, choice, at in ways):
             continue
         before = next((_before(row, choice, at) for row, choice, at in ways if choice.may(at)), None)
@@ -61,6 +63,7 @@ def _before(arcs: Sequence[Arc], choice: Choice, number: int) -> list[Arc]:
     """The arcs before one that match whenever it does: the first that does alone, else all that ever do."""
     rows = [each for each in choice.truths or () if each[number]]
     alone = [at for at in range(number) if all(each[at] for each in rows)]
+    # One arc that is to blame is told alone; only where several share the blame all are named.
     return [arcs[at] for at in alone[:1] or range(number) if any(each[at] for each in rows)]
 
 

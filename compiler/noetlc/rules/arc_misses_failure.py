@@ -33,8 +33,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Arcs of steps that let no error pass, whose guards only an error makes true."""
     for step in unit.playbook.steps:
         arcs = step.router.arcs if step.router is not None and step.loop is None else ()
+        # A look at the text first: few files ask arcs for outcomes.
         if not any(arc.when is not None and "event.outcome" in arc.when.text for arc in arcs):
             continue
+        # An error that a rule lets pass ends the step well, and its outcome does come to the arcs.
         if any(lets_errors_pass(task) for task in step.tasks):
             continue
         for arc in arcs:
@@ -55,6 +57,7 @@ def _asks_for_a_bad_status(expr: Expr) -> bool:
 
 def _finding(unit: Unit, guard: Guard) -> Diagnostic:
     fix, at = None, guard.node.text.find(_STATUS) if guard.node is not None else -1
+    # Only where this is all that is asked of the outcome: other parts of it are not there after a failure.
     if guard.node is not None and at >= 0 and guard.node.text.count("event.outcome") == 1:
         span = unit.source.inner_span(guard.node, at, at + len(_STATUS))
         fix = Fix(span, "event.status", "write `event.status`", safe=False)

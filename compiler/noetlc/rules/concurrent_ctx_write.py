@@ -31,15 +31,18 @@ _OWN = frozenset(
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Keys that two steps set, where the arcs let both be at work at once and the values may differ; each key once."""
+    # With one token nothing runs at once, which is seen without a search.
     writers = _writers(unit) if not unit.proofs.single else {}
     beside: dict[str, frozenset[str]] = {}
     around: Around | None = None
     for key, rows in sorted(writers.items()):
         if len(rows) < 2:
             continue
+        # Asked late: the search through the net is paid only by files in which two steps set one key.
         beside, around = beside or unit.proofs.beside, around or Around(unit.playbook)
         names = list(rows)
         for one, other in ((one, other) for at, one in enumerate(names) for other in names[at + 1 :]):
+            # Two steps that set the same value may do so in any order.
             if other not in beside.get(one, ()) or _are_alike(key, rows[one], rows[other], around):
                 continue
             if key in gate_keys(rows[one][0]) & gate_keys(rows[other][0]):
@@ -68,6 +71,7 @@ def _writers(unit: Unit) -> dict[str, dict[str, tuple[Step, list[Value]]]]:
 def _are_alike(key: str, one: tuple[Step, list[Value]], other: tuple[Step, list[Value]], around: Around) -> bool:
     """Whether all values that two steps set are one value wherever they are made."""
     template = one[1][0].template
+    # Equal templates are equal values only if every name in them means the same in both steps.
     if any(value.template != template for value in (*one[1], *other[1])):
         return False
     return not any(_is_own(key, template, around.names(step)) for step in (one[0], other[0]))

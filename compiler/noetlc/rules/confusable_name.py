@@ -28,6 +28,7 @@ _ALPHABETS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Names of steps, tasks, iterators and workload keys that mix alphabets or look like another."""
     names = list(_names(unit))
+    # Backwards, so that of several equal names the first in the file stays.
     plain = {name: span for name, span in reversed(names) if name.isascii()}
     told: set[str] = set()
     for name, span in names:
@@ -40,6 +41,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 f"`{_escaped(name)}` looks like `{twin}`", span,
                 help="write both in one alphabet", related=(Related(plain[twin], "the other one"),),
             )  # fmt: skip
+        # A name in one foreign alphabet is its author's language, and no finding.
         elif len(mixed := _alphabets(name)) > 1:
             yield RULE.finding(
                 f"`{_escaped(name)}` mixes letters of {' and '.join(sorted(mixed)).lower()}", span,

@@ -69,6 +69,7 @@ def _only_truth(moments: str) -> Once[bool | None]:
     """The truth of a guard that has but one at some moments; worked out once for all playbooks."""
 
     def ask(expr: Expr) -> bool | None:
+        # Each moment by itself: a guard may be always true after a success and never after a failure.
         choices = [choice_of((expr,), moment, frozenset()) for moment in moments.split()]
         if not any(choice.may(0) for choice in choices):
             return False

@@ -29,6 +29,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for at, step in enumerate(unit.playbook.steps):
         if step.spec.join in ("any", "all", "taken") or not unit.written.has_join(step):
             continue
+        # From what follows, not from the step itself, so that a step counts as behind itself only on a cycle.
         behind = reached(graph.successors, graph.successors[at])
         inner = [source for source in graph.sources[at] if source in behind]
         outer = [source for source in graph.sources[at] if source not in behind]

@@ -29,6 +29,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for crowded in unit.proofs.crowded:
         step = unit.proofs.plan.steps[crowded.step]
         is_written = unit.written.has_join(unit.playbook.steps[crowded.step])
+        # Ever more tokens, and joins that starve, are findings of their own that say more.
         if is_written and step.name not in flooded and crowded.step not in starved:
             yield RULE.story(
                 f"two tokens of {listed([crowded.source])} can lie at `{step.name}`, one wave before the other",

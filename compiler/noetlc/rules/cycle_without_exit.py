@@ -23,6 +23,7 @@ from noetlc.rules import Rule, Unit, listed
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Circles of markings that nothing leads out of, but those that the steps alone show."""
+    # Where the arcs alone show it, `no-terminal-reachable` has said so without a net.
     if trapped_steps(unit.playbook, unit.graph):
         return
     for claim in unit.proofs.claims(CYCLES):

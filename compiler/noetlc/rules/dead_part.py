@@ -31,9 +31,12 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Parts that guards and joins shut off, but those that steps, tasks or one router alone show to be shut."""
     proofs = unit.proofs
     if (
+        # Each part is a question of its own to the analysis, and lint has a bar for its time.
         _parts(unit.playbook) > MOST_PARTS
         or proofs.starved
         or has_unknown_target(unit.playbook)
+        # With one token and no question asked twice, guards cannot exclude each other: the tree alone shows what is
+        # dead.
         or (proofs.single and not _ask_twice(unit.playbook))
     ):
         return
@@ -42,6 +45,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     arcs = {verdict.span for verdict in dead if verdict.span is not None}
     shut = _behind(unit, told | arcs)
     for verdict in dead:
+        # The arc that is shut is the cause; all that lies behind it is dead for the same reason.
         if verdict.span is not None and not (set(verdict.about) & shut):
             help = "look at the guards on the way to it: no data make them all true"
             yield RULE.finding(verdict.detail, verdict.span, help=help)
@@ -64,6 +68,8 @@ def _ask_twice(playbook: Playbook) -> bool:
     for number, step in enumerate(playbook.steps):
         arcs = step.router.arcs if step.router is not None else ()
         rules = step.spec.admit.rules if step.spec.admit is not None else ()
+        # Gates are compared by what they ask, arcs by their step: the arcs of one router exclude each other on
+        # purpose.
         gate = tuple((rule.when.expr if rule.when is not None else None, rule.allow) for rule in rules)
         for question, guards in ((number, [arc.when for arc in arcs]), (gate, [rule.when for rule in rules])):
             for path in {path[:2] for guard in guards if guard is not None for path in paths_read(guard.expr)}:

@@ -27,6 +27,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         return
     for expr, scalar in all_expressions(unit.playbook):
         for part in walk(expr):
+            # With a second argument null is replaced, too, which its author knows then.
             if not isinstance(part, Filter) or part.name not in ("default", "d") or len(part.args) != 1 or part.named:
                 continue
             path = path_of(part.of)

@@ -35,6 +35,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 for path, const in words_compared(arc.when.expr)
                 if path == _EVENT_NAME and const.value in (wrong, right)
             ]
+            # Both names are asked: the guard was written for either, and fires.
             if any(const.value == right for const in names):
                 continue
             for const in names:
@@ -46,6 +47,7 @@ def _finding(unit: Unit, guard: Guard, const: Const, loops: bool, right: str) ->
     if guard.node is not None:
         span = unit.source.inner_span(guard.node, const.start, const.end)
         written = guard.node.text[const.start : const.end]
+        # Only a literal that stands in the file as such, in its quotes, can be replaced by its place.
         if written[1:-1] == const.value and span.line == span.end_line:
             fix = Fix(span, f"{written[0]}{right}{written[-1]}", f"write `{right}`", safe=False)
     what = "a step with a loop" if loops else "a step without a loop"

@@ -45,14 +45,17 @@ def _branches(step: Step, router: int) -> Iterator[Diagnostic]:
     jumps: dict[int, Policy] = {}
     for rule in asked_rules(step.tasks[router]):
         to = positions.get(rule.to or "", -1)
+        # Forward and guarded: an unguarded jump is no branch, and one backwards is a loop.
         if rule.directive == "jump" and rule.when is not None and to > router:
             jumps.setdefault(to, rule)
     targets = sorted(jumps)
     following = list(pipeline_of(step).following)
+    # The router itself is taken out, or each branch would lead to the next through it.
     following[router] = ()
     for first, second in pairwise(targets):
         last = step.tasks[second - 1]
         runs_on = second - 1 in reached(tuple(following), (first,)) and _only_goes_on(last)
+        # Where other tasks jump to the second place, too, it is a meeting point and not a branch.
         if runs_on and not _is_merge(step, router, second):
             yield RULE.finding(
                 f"the branch of `{step.tasks[first].name}` runs on into that of `{step.tasks[second].name}`",

@@ -22,10 +22,12 @@ from noetlc.rules import Rule, Unit, listed
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """One finding for each way in which tokens pile up, at the fork on its cycle; without an exit it is another."""
+    # A cycle without an exit is the worse fault, and tokens that pile up on it follow from it.
     for claim in unit.proofs.claims(BOUNDED) if not unit.proofs.claims(CYCLES) else ():
         story = claim.verdict.story
         spans = {line.span for line in story.related} if story is not None else set()
         on_cycle = [step for step in unit.playbook.steps if step.name_span in spans or step.span in spans]
+        # The fork is what makes more of one; the step where tokens pile up is only where they lie.
         fork = next((step for step in on_cycle if _forks(step)), None)
         router: Router | None = fork.router if fork is not None else None
         span = router.span if router is not None else claim.verdict.span or unit.playbook.steps[0].name_span

@@ -31,6 +31,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     told: set[int] = set()
     left = _BUDGET
     for fork, step in enumerate(unit.playbook.steps):
+        # Only arcs that are surely taken together: two guards that exclude each other send one token.
         arcs = _surely_together(step)
         if len(arcs) < 2 or left <= 0:
             continue
@@ -38,6 +39,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         left -= seen
         for at in sorted(meetings - told):
             target = unit.playbook.steps[at]
+            # A `join: any` that is written says that it is meant.
             if target.spec.join == "any" and target.spec.join_span is None and not _is_bare_end(target):
                 told.add(at)
                 yield RULE.finding(
@@ -60,6 +62,7 @@ def _meetings(unit: Unit, fork: int, arcs: tuple[Arc, ...]) -> tuple[set[int], i
     meeting.
     """
     graph = unit.graph
+    # The fork belongs to no branch: a way back to it is a cycle and no meeting.
     branch_of: dict[int, int] = {fork: -1}
     waiting: list[int] = []
     found: set[int] = set()
@@ -74,6 +77,7 @@ def _meetings(unit: Unit, fork: int, arcs: tuple[Arc, ...]) -> tuple[set[int], i
         waiting.append(at)
     while waiting:
         here = waiting.pop()
+        # Behind a meeting all is met, and would be told again step by step.
         if here in found:
             continue
         for after in graph.successors[here]:

@@ -27,6 +27,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         for key in sorted(gate_keys(step) & _set(step)):
             locks.setdefault(key, []).append(step)
     for key, steps in sorted(locks.items()):
+        # The search is paid only where two gates read one key.
         beside = unit.proofs.beside if len(steps) > 1 else {}
         pairs = ((one, other) for at, one in enumerate(steps) for other in steps[at + 1 :])
         pair = next(((one, other) for one, other in pairs if other.name in beside.get(one.name, ())), None)

@@ -39,6 +39,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 def _timeout(step: Step, task: Task) -> Value | None:
     fields = dict(task.fields)
+    # The order in which they win: the nearest to the request.
     return task.timeout or fields.get("timeout") or fields.get("timeout_seconds") or step.spec.timeout
 
 

@@ -34,6 +34,7 @@ _FAILING = 400
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Guards that ask for what another kind reports, an error of a noop, or a good answer with a bad status."""
+    # Lowering makes rules for any task, also for outcomes that its kind has not.
     for step in unit.playbook.steps if not unit.playbook.legacy else ():
         for task in step.tasks:
             kind = kind_of(task.kind)
@@ -50,6 +51,7 @@ def _reason(unit: Unit, task: Task, kind: Kind, guard: Guard) -> str:
     for key in _extras(guard.expr):
         if key not in kind.extras:
             return f"`outcome.{key}` is not there for `{task.kind}`"
+    # Of other kinds nothing certain is known about their outcomes.
     if task.kind != "noop" and not (task.kind == "http" and "http" in guard.text):
         return ""
     good, bad = (unit.choices.of([guard], moment) for moment in ("ok", "error"))
@@ -81,6 +83,7 @@ def _asks_for_a_bad_status(choice: Choice) -> bool:
 
 
 def _is_bad(value: str) -> bool:
+    # The first character of an example says how the value is compared.
     return value[1:].isdigit() and int(value[1:]) >= _FAILING
 
 

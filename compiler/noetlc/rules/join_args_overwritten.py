@@ -24,6 +24,7 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Keys of args that arcs of two different steps give to one join of more than one token."""
     joins = {step.name for step in unit.playbook.steps if step.spec.join not in ("any", "first", 1)}
+    # A join that lowering made stands for nothing that its author could change.
     joins = {step.name for step in unit.playbook.steps if step.name in joins and unit.written.has_join(step)}
     seen: dict[tuple[str, str], tuple[str, Arc, Value]] = {}
     for step in unit.playbook.steps if joins else ():
@@ -31,6 +32,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             pairs = pairs_of(arc.args.template) if arc.target in joins and arc.args is not None else None
             for key, value in (pairs or {}).items():
                 assert arc.args is not None
+                # Two arcs of one step are alternatives; only those of different steps come together.
                 source, before, other = seen.setdefault((arc.target, key), (step.name, arc, arc.args))
                 if source != step.name and (pairs_of(other.template) or {}).get(key) != value:
                     yield RULE.finding(

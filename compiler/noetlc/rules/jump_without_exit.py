@@ -33,8 +33,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 def _endless(step: Step) -> Iterator[Diagnostic]:
     graph = pipeline_of(step)
+    # A time limit ends the run wherever it is.
     if graph.expires:
         return
+    # Backwards from the ends: what cannot reach one is found in a single walk.
     before: list[list[int]] = [[] for _ in step.tasks]
     for at, targets in enumerate(graph.following):
         for target in targets:

@@ -33,6 +33,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             template = loop.items.template
             if not isinstance(template, Native):
                 continue
+            # Made for files with such loops only.
             around = around or Around(unit.playbook)
             sliced = _sliced(template.expr)
             keys = _path(sliced or template.expr, around.names(step))
@@ -57,6 +58,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 def _sliced(expr: Expr) -> Expr | None:
     """The list that a loop takes a part of; None where it goes over all of something."""
+    # These take a list and give one, so that what is under them must have been one.
     while isinstance(expr, Filter) and expr.name in ("sort", "batch", "list"):
         expr = expr.of
     return expr.of if isinstance(expr, Slice) else None
@@ -74,6 +76,7 @@ def _path(expr: Expr, names: Names) -> list[str]:
     name, keys = access.root.name, [str(key) for key in access.keys]
     if name == "workload":
         return keys
+    # A bare name may mean something stronger than the workload, of which nothing is known here.
     stronger = (names.args, names.ctx, names.iter, names.tasks, names.iterators)
     return [] if any(name in each for each in stronger) or name not in names.workload else [name, *keys]
 

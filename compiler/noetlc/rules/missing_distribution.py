@@ -27,6 +27,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             if value is None or not isinstance(value.template, Literal):
                 continue
             for name in _named(value.template.value):
+                # A name that may be a module is left to the run, on the worker.
                 if not is_module(name) and not modules_of(name):
                     known = distribution_of(name)
                     what = (

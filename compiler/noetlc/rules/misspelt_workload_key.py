@@ -35,9 +35,11 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 continue
             if key not in near:
                 near[key] = nearest(key, sorted(declared), _LIKENESS)
+            # A key that is like none may come with the payload: only a likely slip is told.
             if near[key]:
                 end = access.nodes[0].end
                 span = unit.source.inner_span(scalar, end - len(key), end)
+                # A key in a subscript or with escapes does not stand in the file as it is.
                 plain = scalar.text[end - len(key) : end] == key and span.line == span.end_line
                 yield RULE.finding(
                     f"the workload declares no `{key}`",

@@ -30,6 +30,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 def _alike(what: str, names: Iterable[tuple[str, Span]]) -> Iterator[Diagnostic]:
     first: dict[str, tuple[str, Span]] = {}
     for name, span in names:
+        # Nobody wrote a generated name.
         if name.startswith("__"):
             continue
         other, at = first.setdefault(name.casefold(), (name, span))

@@ -35,6 +35,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         if any(_reads(arc) & unset for arc in step.router.arcs):
             continue  # that a key is never set is the fault, and told
         choice = unit.choices.on_success(step)
+        # A router with arcs for failures only ends well after a success: nothing is missing there.
         if any(choice.may(number) for number in range(len(choice.guards))) and not choice.covers:
             yield RULE.finding(
                 f"perhaps no arc of `{step.name}` matches, and its token ends there",

@@ -44,6 +44,7 @@ def _broken(unit: Unit, node: Node) -> Iterator[Diagnostic]:
     verdicts = check_budget(bounds_of(unit.proofs.plan), budget)
     for name, verdict in zip(budget.limits, verdicts, strict=True):
         if verdict.status is not Status.PROVED:
+            # The limit's own number is the place, where it is written as a mapping.
             written = node.get(name) if isinstance(node, Mapping) else None
             yield RULE.finding(
                 f"{verdict.question} is not proved: {verdict.detail}",

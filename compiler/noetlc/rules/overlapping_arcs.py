@@ -41,7 +41,10 @@ def _pairs(step: Step, choice: Choice) -> Iterator[Diagnostic]:
     closed = [number for number in range(len(arcs)) if _names_values(choice, number)]
     for at, one in enumerate(closed):
         for other in closed[at + 1 :]:
+            # One path with one value: an example over several paths would be no help to anybody.
             examples = [each for each in choice.both(one, other) if len(each) == 1]
+            # A guard that takes in all of the other, as a range before its part, is ordered on purpose or dead, which
+            # is told.
             if examples and choice.first(other) and _alone(choice, one, other):
                 value = next(iter(examples[0].values()))[1:]
                 yield RULE.finding(

@@ -40,6 +40,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 def _may_differ(template: Template) -> bool:
     """Whether anything but the workload goes into the value."""
     return any(
+        # Names alone decide: a value without any is one value for all iterations.
         isinstance(part, Name) and part.name not in _SAME_FOR_ALL
         for expr in expressions_of(template)
         for part in walk(expr)

@@ -51,9 +51,11 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                         unit.playbook, unit.graph, [frozenset((each.name,)) for each in unit.playbook.steps]
                     )
                     known = before[at]
+                    # The tree first: only reads that it cannot clear are asked of the net.
                     if known is not None and name not in known and at in _behind(unit, read):
                         asked.setdefault((name, step.name), unit.source.inner_span(scalar, access.root.start, expr.end))
     for (name, here), span in list(asked.items())[:_ASKED]:
+        # Only a run that shows it is told: guards may exclude what the arcs allow.
         verdict = unit.proofs.answer(f"always(`{name}` before `{here}`)")
         if verdict is not None and verdict.status is Status.REFUTED and verdict.story is not None:
             yield RULE.story(
@@ -81,6 +83,7 @@ def _step_of(access: Access, names: Names) -> str:
     name = access.root.name
     if name == "steps":
         return str(access.keys[0]) if access.keys else ""
+    # An arg of that name may come, and would be what is read.
     if names.args is Around.ANYTHING:
         return ""
     others = (names.args, names.ctx, names.workload, names.iter, names.tasks, names.iterators)

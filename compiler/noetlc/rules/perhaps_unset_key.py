@@ -64,6 +64,7 @@ def _unsure(unit: Unit, step: Step, value: Value, name: str, sure: Facts, writte
 def _values(step: Step, known: Facts) -> Iterator[tuple[Value, Facts, Facts]]:
     """The values of a step, each with the keys of `ctx` and of `iter` that are surely set when it is made."""
     for loop in loops_of(step):
+        # Items are asked for before any task of the step has set something in `iter`.
         yield loop.items, known, NOTHING
     ctx, iter_ = set_before(step, "ctx"), set_before(step, "iter")
     for at, task in enumerate(step.tasks):
@@ -72,6 +73,7 @@ def _values(step: Step, known: Facts) -> Iterator[tuple[Value, Facts, Facts]]:
             yield value, known | (here or NOTHING), scratch or NOTHING
     done = known | surely_set(step, "ctx")
     for arc in step.router.arcs if step.router is not None else ():
+        # Behind a guard the author may have asked whether the key is there.
         if arc.args is not None and arc.when is None:
             yield arc.args, done, surely_set(step, "iter")
 

@@ -36,6 +36,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 def _help(text: str, at: int) -> str:
     """The advice about a syntax error at an offset; a key of the task in the code has slipped into it."""
+    # A key of the task that stands as deep as the block before it is read as a line of the code.
     slipped = _KEY.match(text, text.rfind("\n", 0, at) + 1)
     if slipped is not None and slipped[1] in _KEYS:
         return f"`{slipped[1]}:` is a key of the task: write it as far to the left as `code`"

@@ -41,6 +41,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     around, after, made = Around(unit.playbook), _After(unit), _made(unit)
     alive = reached(graph.successors, (graph.entry,))
     for here, step in enumerate(unit.playbook.steps):
+        # A step that no token reaches has a finding of its own, and so has the second of two of one name.
         if here not in alive or graph.positions[step.name] != here:
             continue
         names: Names | None = None
@@ -49,6 +50,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 names = names or around.names(step)
                 name = _step_of(access, names, when)
                 read = graph.positions.get(name, -1)
+                # An arc is asked when its step is done, so that the step's own result is there.
                 if scalar is None or read < 0 or (read == here and when == "arc") or after.leads(read, here):
                     continue
                 if read == here and scalar.span in made:
@@ -85,12 +87,14 @@ class _After:
 
     def leads(self, read: int, here: int) -> bool:
         """Whether a way leads from one step to the other; also when that would cost too much to say."""
+        # The frequent case, without a walk.
         if read in self._graph.sources[here]:
             return True
         if read not in self._found:
             if self._left <= 0:
                 return True
             self._found[read] = reached(self._graph.successors, self._graph.successors[read])
+            # Steps are counted, not time: the same file has the same findings on every machine.
             self._left -= len(self._found[read]) + 1
         return here in self._found[read]
 
@@ -103,6 +107,7 @@ def _step_of(access: Access, names: Names, when: str) -> str:
     stronger = [names.args, names.ctx, names.workload, *([] if when == "before" else [names.iter])]
     if names.args is Around.ANYTHING or any(name in keys for keys in stronger):
         return ""
+    # Tasks and iterators hide a step of their name in the pipeline only.
     return "" if when == "task" and (name in names.tasks or name in names.iterators) else name
 
 

@@ -35,6 +35,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             for rule in task.rules:
                 if rule.directive != "retry":
                     continue
+                # Loops that only the run knows count once: a guess about data would be an alarm about nothing.
                 attempts, wait = rule.attempts * rounds, _waits(rule)
                 if attempts > MOST_ATTEMPTS:
                     times = f" in {rounds} iterations" if rounds > 1 else ""
@@ -73,10 +74,12 @@ def _waits(rule: Policy) -> float:
     if rule.backoff == "none" or count <= 0:
         return count * min(delay, most)
     if rule.backoff == "linear":
+        # Bounded, since `attempts` may be any number; what is beyond has passed the limit long before.
         return sum(min(delay * n, most) for n in range(1, min(count, MOST_ATTEMPTS) + 1))
     total = 0.0
     for n in range(min(count, 1_000)):
         total += min(grown(delay, rule.multiplier, n), most)
+        # An exponential delay leaves every limit soon, and floats would overflow.
         if total > 1e12:
             break
     return total

@@ -37,6 +37,7 @@ def _twice(unit: Unit, step: Step, joins: set[str]) -> Iterator[Diagnostic]:
         if arc.target not in joins or first.setdefault(arc.target, number) == number:
             continue
         before = first[arc.target]
+        # Arcs that exclude each other send one token, whichever it is.
         if unit.choices.on_success(step).both(before, number):
             yield RULE.finding(
                 f"`{step.name}` can send two tokens to `{arc.target}`, which waits for one from each source",

@@ -35,6 +35,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Texts of 8 characters and more, without a template or a space but one, under a key that names a
     secret; not what some field takes as the name of one.
     """
+    # A value that some field takes as the name of a secret is looked up elsewhere, and may be read by anybody.
     names = {key for expr in names_of_secrets(unit.playbook) for key in _workload_keys(expr)}
     waiting = list(_named(unit.playbook, names))
     while waiting:
@@ -72,8 +73,10 @@ def _named(playbook: Playbook, names: Container[str]) -> Iterator[tuple[str, Nod
 def _is_secret(name: str, text: str) -> bool:
     if not _KEY.search(name) or (name.lower().endswith("secret") and _NAME.fullmatch(text)):
         return False  # what the secret is called, as `db_secret: shop-db-password`
+    # `Bearer abc…` has one space; a sentence has more, and is no secret.
     scheme, _, rest = text.rpartition(" ")
     secret = rest if scheme.lower() in ("", "bearer", "basic", "token") else ""
+    # `$NAME`, `<your key>` and paths stand for a secret that is elsewhere.
     return len(secret) >= _SHORTEST and "{{" not in text and not secret.startswith(("$", "<", "/"))
 
 

@@ -77,8 +77,10 @@ _HELP = (
 
 def _is_text(entry: KeychainEntry | None, field: str) -> bool:
     """Whether a field is a text that is hidden, whatever the entry holds; None is an entry that nothing declares."""
+    # Addresses are secret only with a password in them, which nobody knows here.
     if field in PUBLIC or field in ADDRESSES:
         return False
+    # Such an entry may hold anything: only fields that are texts in every credential count.
     if entry is None or entry.kind in ("credential", "postgres_credential"):
         return field in _LOGIN
     fields = {name: _written(value) for name, value in entry.fields}
@@ -142,6 +144,7 @@ class Operation(NamedTuple):
 def secret_operations(expr: Expr, is_secret: IsSecret) -> Iterator[Operation]:
     """The operations of an expression on keychain values that are none for a secret, innermost first."""
     parts = list(walk(expr))
+    # The method's attribute is a part, too; its call is told, with the method's name.
     called = {id(part.callee) for part in parts if isinstance(part, Call)}
     secrets: set[int] = set()
     for part in reversed(parts):  # what is inside comes before what it is in
@@ -207,8 +210,10 @@ def _stays(part: Expr, secrets: set[int]) -> bool:
             return id(of) in secrets
         case Filter(of=ListOf(items=items) | TupleOf(items=items), name="join", args=args):
             return any(id(one) in secrets for one in (*items, *args[:1]))
+        # Both branches must be secret: with one of them the run may be right.
         case Conditional(then=then, otherwise=otherwise):
             return id(then) in secrets and id(otherwise) in secrets
+        # `secret or x` is the secret wherever there is one; `secret and x` is `x`.
         case Logic(op="or", left=left):
             return id(left) in secrets
     return False

@@ -38,6 +38,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 for found in _VARIABLE.finditer(scalar.text):
                     around = around or Around(unit.playbook)
                     names = around.names(step)
+                    # A shell has variables of its own, written just so; only a path with a key is surely not one of
+                    # them.
                     if _is_known(found[1], names) and (found[2] or id(value) not in programs):
                         yield _finding(unit, scalar, found)
 

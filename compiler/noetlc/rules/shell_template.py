@@ -29,12 +29,14 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for step, task, value in unit.programs["shell"]:
         fed: list[Span] = []
         for expr, scalar in expressions_in(value):
+            # Who decides the value is what counts: the engine's ids and numbers cannot end a command.
             feed = Feed.ENGINE if scalar is None or is_harmless(expr) else unit.feeds.of(expr, step, task)
             if scalar is not None and feed > Feed.PLAIN:
                 (fed if feed is Feed.OUTSIDE else ours).append(unit.source.inner_span(scalar, expr.start, expr.end))
         if fed:
             message = f"shell of `{task.name}`: this value becomes part of the command{and_more(fed, 'here')}"
             yield RULE.finding(message, fed[0], help=_HELP)
+    # All at once and as a note: an author who writes a path into his own workload need not hear it for each command.
     if ours:
         message = "a value of the workload becomes part of a command, and a payload may bring another"
         yield RULE.note(f"{message}{and_more(ours, 'in this file')}", ours[0], help=_HELP)

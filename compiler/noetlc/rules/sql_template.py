@@ -66,6 +66,7 @@ def _placed(value: Value) -> Iterator[tuple[Expr, Scalar, str]]:
             continue
         if scalar is not before:
             before, at, quotes = scalar, 0, 0
+        # Counted between templates only: a quote inside of one belongs to its expression.
         quotes += scalar.text.count("'", at, max(scalar.text.rfind("{{", at, expr.start), at))
         closed = scalar.text.find("}}", expr.end)
         at = closed + 2 if closed >= 0 else len(scalar.text)

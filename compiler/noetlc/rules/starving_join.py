@@ -22,6 +22,7 @@ from noetlc.rules import Rule, Unit, listed
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Joins that starve, but those of which another rule can say more."""
     for starved in unit.starved:
+        # Choices and cycles are told by rules that name the router or the fork.
         if starved.cause not in ("", "itself", "gate"):
             continue
         plan = unit.proofs.plan

@@ -38,6 +38,7 @@ def _guards(step: Step, task: Task) -> Iterator[tuple[Guard, tuple[str, ...]]]:
     for rule in task.rules:
         if rule.when is not None:
             yield rule.when, ("outcome", "result", "name")
+    # Only the last task's result is the step's, and a loop's is a list.
     if task is step.tasks[-1] and step.loop is None and step.router is not None:
         for arc in step.router.arcs:
             if arc.when is not None:
@@ -73,6 +74,7 @@ def _strange(
     known = (*signals, *timers)
     for where, const in words_compared(guard.expr):
         word = str(const.value)
+        # A constant without a place was made by a lowering.
         if where != path or word in known or guard.node is None or const.end <= const.start:
             continue
         span = unit.source.inner_span(guard.node, const.start, const.end)

@@ -28,6 +28,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Tasks with rules of which perhaps none matches an error, and tasks whose `else` goes on after one."""
     for step in unit.playbook.steps:
         for task in step.tasks:
+            # `on_unmatched: continue` says that it is meant.
             if not task.rules or task.on_unmatched_written or task.kind == "noop" or not unit.written.has_rules(task):
                 continue
             catching = next((rule for rule in task.rules if truth_of(rule.when, ERROR_FACTS) is True), None)

@@ -51,6 +51,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 def _templates(text: str, in_strings: bool) -> Iterator[tuple[int, int]]:
     """Where pairs of braces with an expression stand: in a string, if that is asked for, or around whole strings."""
     idle = _idle(text)
+    # Strings become zeros of the same length, so that `{{ 'a' }}` still reads as braces around an expression.
     outside = _PARTS.sub(lambda part: "0" if len(part[0]) < 2 else f"'{'0' * (len(part[0]) - 2)}'", text)
     strings = (part.span() for part in _PARTS.finditer(text) if in_strings and part["comment"] is None)
     spans = [(0, len(text), outside), *((start, end, text) for start, end in strings)]
@@ -61,6 +62,7 @@ def _templates(text: str, in_strings: bool) -> Iterator[tuple[int, int]]:
             if end < 0:
                 break
             line = text.count("\n", 0, start) + 1
+            # Braces with something else in them, as of a format string, are Python's own.
             if is_expression(text[start + 2 : end]) and not any(line in lines for lines in idle):
                 yield start, end + 2
             start = within.find("{{", start + 2, last)

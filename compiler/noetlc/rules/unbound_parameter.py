@@ -38,6 +38,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         if pattern is None or given is None or not isinstance(scalar, Scalar) or not isinstance(scalar.value, str):
             continue
         text = scalar.text
+        # The driver of postgres replaces placeholders in texts and comments, too.
         if task.kind != "postgres":
             text = _TEXT.sub(lambda found: " " * len(found.group()), text)
         for found in pattern.finditer(text):

@@ -42,14 +42,17 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         free, asked = python_code(text).free, python_reads(text).parameters
         libs = _libs(task)
         names = code_names(unit.playbook, step, task, arriving) if free or asked else None
+        # Args that only the run knows may bind any name.
         if names is None:
             continue
+        # A credential of the task is bound under this name.
         if "auth" in dict(task.fields):
             names.args.add("auth")
         bound = names.args | names.items | _MODULE | (libs or set())
         for name in free if libs is not None else ():
             if name.name not in bound and not of_ours(name.name) and not _in_braces(text, name):
                 yield _module(unit, task, value, name) if name.name in MODULES else _unbound(unit, task, value, name)
+        # The cheap question first: `required_parameters` parses the code.
         if any(name not in names.context and not of_ours(name) for name in asked - names.args):
             for parameter in required_parameters(text):
                 if parameter.name not in names.args | names.context and not of_ours(parameter.name):

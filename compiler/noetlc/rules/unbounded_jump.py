@@ -44,11 +44,13 @@ def _circles(step: Step) -> Iterator[Diagnostic]:
     graph = pipeline_of(step)
     if graph.expires:
         return
+    # Each circle once, whatever task of it the walk comes to first.
     for members in components_of(graph.following):
         at = min(members)
         round_ = len(members) > 1 or at in graph.following[at]
         tasks = [step.tasks[number] for number in sorted(members)]
         leaves = any(graph.ends[number] or set(graph.following[number]) - set(members) for number in members)
+        # A circle without a way out is `jump-without-exit`, which is an error.
         if not round_ or not leaves or any(map(_changes, tasks)):
             continue
         jumps = [rule for task in tasks for rule in asked_rules(task) if rule.directive == "jump"]

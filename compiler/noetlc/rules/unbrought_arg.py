@@ -63,8 +63,10 @@ def _brought(unit: Unit) -> list[list[set[str]] | None]:
                 found[at] = None if pairs is None or ways is None else [*ways, set(pairs)]
                 merged[at] |= set(pairs or {})
     for at, step in enumerate(unit.playbook.steps):
+        # A join puts the args of all its tokens together.
         if step.spec.join != "any" and found[at] is not None:
             found[at] = [merged[at]]
+        # The run's own token brings none.
         elif at == unit.graph.entry and found[at] is not None:
             found[at] = [*(found[at] or []), set()]
     return [ways or None for ways in found]

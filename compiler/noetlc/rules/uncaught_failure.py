@@ -30,6 +30,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         if choice is None or choice.covers or any(_takes_all(arc.when.expr) for arc in arcs if arc.when):
             continue
         caught = [arc for number, arc in enumerate(arcs) if choice.may(number)]
+        # A router without any arc for failures leaves them to the execution, which is the usual way.
         if caught:
             yield RULE.finding(
                 f"a failure of `{step.name}` that this guard does not match ends the execution",

@@ -32,6 +32,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             continue
         reads = python_reads(text)
         names = code_names(unit.playbook, step, task, arriving) if reads.literal and not reads.rebound else None
+        # An arg called `context` is what the code reads.
         if names is None or CONTEXT in names.args:
             continue
         asked = {key.name for key in reads.literal if key.use == "test"}  # the code knows that it may not be there

@@ -87,6 +87,7 @@ class _Around:
         given = _given(dict(self._playbook.workbook)[name])
         callers = [(step, task) for step in self._playbook.steps for task in step.tasks if workbook_name(task) == name]
         nested = any(workbook_name(task) == name for _, task in self._playbook.workbook)
+        # What another entry hands on is not followed: nothing is said where something may be brought.
         if given is None or nested or not callers:
             return None
         for step, task in callers:
@@ -140,6 +141,7 @@ def _aliases(tasks: tuple[Task, ...]) -> frozenset[str] | None:
 
 
 def _ungiven(declared: Declared, name: str, playbook: Playbook, tasks: tuple[Task, ...]) -> Iterator[Diagnostic]:
+    # With several tasks the result is that of whichever ends the step.
     keys = _result(tasks[0], dict(playbook.workbook)) if len(tasks) == 1 else None
     if keys is None:
         return
@@ -201,6 +203,7 @@ def result_keys(text: str) -> frozenset[str] | None:
     main = next((node for node in mains if node.name == "main"), None)
     if main is not None:
         named = any(isinstance(node, ast.Name) and node.id == "result" for node in _own(tree.body))
+        # A program with both `main` and `result` gives what the run decides.
         return None if named else _keys_of(_returned(main.body))
     if any(isinstance(node, ast.Return) for node in _own(tree.body)):
         return None if _stores(tree.body, "result") else _keys_of(_returned(tree.body))
@@ -215,6 +218,7 @@ def _returned(body: "list[ast.stmt]") -> "list[ast.expr | None]":
 
     found: list[ast.expr | None] = [node.value for node in _own(body) if isinstance(node, ast.Return)]
     ends = isinstance(body[-1], ast.Return | ast.Raise) if body else False
+    # A body that may be left at its end gives null there, which has no keys.
     return found if ends or _ends_inside(body) else [*found, None]
 
 
@@ -246,6 +250,7 @@ def _assigned(body: "list[ast.stmt]") -> frozenset[str] | None:
                 given.append(value)
             case ast.Name(id="result"):
                 seen += 1
+    # Each assignment holds the name once; any further use may add keys.
     return _keys_of(given) if given and seen == len(given) else None
 
 

@@ -25,6 +25,7 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Tasks that neither the one before nor a jump leads to."""
     for step in unit.playbook.steps:
+        # A jump with a misspelt target may be the one that leads here.
         if len(step.tasks) < 2 or has_unknown_jump(step):
             continue
         found = reached(pipeline_of(step).following, (0,))

@@ -29,12 +29,14 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Keys that no expression names, where none reads `ctx` as a whole; each at its first place."""
     playbook = unit.playbook
     rules = [rule for step in playbook.steps for task in step.tasks for rule in task.rules]
+    # Backwards, so that the first place of each key stays.
     written = {key: value for rule in reversed(rules) for key, value in reversed(rule.set_ctx)}
     by_code = _read_by_code(unit) if written and not playbook.legacy else None
     if by_code is None:
         return
     read = by_code | {name for expr, _ in all_expressions(playbook) for name in _names(expr)}
     asked = {key for expr, _ in all_expressions(playbook) for key in _keys(expr)}
+    # Where nothing of `ctx` is read at all there is no slip between two names, and nothing is told.
     if not asked and read.isdisjoint(written):
         return
     unset = sorted(asked - written.keys())

@@ -30,6 +30,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for expr, scalar in all_expressions(unit.playbook):
         for access in _of_ctx(expr) if scalar is not None else ():
             key = access.keys[0]
+            # Keys that lowering sets are read where lowering says so.
             if scalar is not None and isinstance(key, str) and key not in written and not key.startswith("__"):
                 yield RULE.finding(
                     f"nothing sets `ctx.{key}`",

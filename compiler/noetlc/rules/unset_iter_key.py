@@ -31,6 +31,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         known: set[str] | None = None
         for expr, scalar, _ in step_expressions(step):
             for access in _of_iter(expr) if scalar is not None else ():
+                # Entries of the workbook may set keys in whichever step calls them.
                 known = known or _known(step) | {
                     key for task in entries for rule in task.rules for key, _ in rule.set_iter
                 }

@@ -22,6 +22,7 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """`verify_ssl: false`, in a task or in a spec that tasks inherit."""
     for name, value in _values(unit):
+        # Written out only: a template may give true.
         if name == "verify_ssl" and value.template == Literal(False):
             yield RULE.finding(
                 "the server's certificate is not checked",
