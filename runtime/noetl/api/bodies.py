@@ -9,6 +9,7 @@ from starlette.requests import Request
 from noetl.api.problems import BadRequest
 from noetl.user_sessions import LIFETIME, LONGEST
 from noetl_ir import codec
+from noetl_ir.nearest import nearest
 
 BODY_BYTES = 1 << 20
 SOURCE_BYTES = 32 << 20
@@ -132,20 +133,25 @@ async def body_of(request: Request, model: type[_B]) -> _B:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise BadRequest(_told(error)) from None
+        raise BadRequest(_told(error, model)) from None
 
 
 def _no_number(text: str) -> None:
     raise ValueError(f"{text} is no JSON")
 
 
-def _told(error: ValidationError) -> str:
+def _told(error: ValidationError, model: type[BaseModel]) -> str:
     """The faults of a body, each with where it stands."""
     found = []
     # The input is left out: it may hold a password, and answers end up in logs of clients.
     for one in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
         place = ".".join(map(str, one["loc"]))
         text = one["msg"].removeprefix("Value error, ")
+        if one["type"] == "extra_forbidden":
+            # pydantic's words, "extra inputs are not permitted", name neither the slip nor what was meant.
+            near = nearest(place, model.model_fields)
+            known = ", ".join(model.model_fields)
+            text = f"there is no such key{f'; did you mean `{near}`?' if near else ''} (the keys are {known})"
         found.append(f"`{place}`: {text}" if place else text)
     return "; ".join(found)
 

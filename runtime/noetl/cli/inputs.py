@@ -70,8 +70,8 @@ def _without_notes(text: str, name: str) -> str:
     notes = len(found) - len(kept)
     if not notes:
         return text
-    where = f"`noetlc lint {name}` shows" if name != STANDARD_INPUT else "`noetlc lint` shows"
-    kept.append(f"{notes} note{'s' if notes > 1 else ''} beside: {where} {'them' if notes > 1 else 'it'}")
+    where = f"`noetlc lint {name}`" if name != STANDARD_INPUT else "`noetlc lint`"
+    kept.append(f"and {notes} note{'s' if notes > 1 else ''}, which {where} shows")
     return "\n\n".join(kept)
 
 

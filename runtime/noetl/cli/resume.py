@@ -84,6 +84,9 @@ def resume(
         row = row_of(runtime, execution)
         look = snapshot_of(runtime, row) if row.ended is not None else None
         if look is not None and not (retry_fault and look.execution.fault is not None):
+            # Without this line the end that is told looks as if something had been tried again.
+            again = ", and it did not end by engine.fault" if retry_fault else ""
+            shown.say(f"execution {row.execution_id} has ended ({row.status}): nothing is left to resume{again}")
             ending = ending_of(runtime, look.program, look.execution, look.execution.status)
             return tell_ending(ending, url, as_json=as_json)
         # Its times are those of a virtual clock, and its tools never ran. To go on with real tools would send half a

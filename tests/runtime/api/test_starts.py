@@ -38,6 +38,14 @@ def unanswered(server: Served, monkeypatch: pytest.MonkeyPatch) -> list[Future[t
     return asked
 
 
+def test_a_key_that_a_body_cannot_have_is_told_beside_what_was_meant(server: Served) -> None:
+    answer = server.client.post("/executions", json={"path": "t/t", "payloads": {}})
+    assert answer.status_code == 400
+    assert "`payloads`: there is no such key; did you mean `payload`?" in answer.json()["detail"]
+    other = server.client.post("/executions", json={"path": "t/t", "workload": {}}).json()["detail"]
+    assert "`workload`: there is no such key (the keys are playbook_id, path, version, payload)" in other
+
+
 def test_others_are_answered_while_starts_wait(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = unanswered(server, monkeypatch)
     monkeypatch.setattr(handlers, "WITHIN", 1e9)

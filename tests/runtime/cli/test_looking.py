@@ -136,6 +136,14 @@ def test_last_is_the_newest_that_nobody_called(home: "Home") -> None:
     assert home.run("status", "last").stdout.split("\n")[0].endswith(execution)
 
 
+def test_resuming_what_has_ended_says_that_nothing_runs_again(home: "Home") -> None:
+    home.run("run", home.plan(LARGE))
+    execution = home.only()
+    told = f"execution {execution} has ended (completed): nothing is left to resume"
+    assert told in home.run("resume", execution).stderr
+    assert f"{told}, and it did not end by engine.fault" in home.run("resume", execution, "--retry-fault").stderr
+
+
 def test_a_store_can_be_named_once_for_all_commands(home: "Home", monkeypatch: pytest.MonkeyPatch) -> None:
     home.env["NOETL_STORE"] = "sqlite:///kept.db"
     home.run("run", home.plan(LARGE))

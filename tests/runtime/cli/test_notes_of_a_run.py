@@ -19,4 +19,4 @@ def test_warnings_are_told_and_notes_are_counted(home: "Home") -> None:
     ended = home.run("run", "old.yaml")
     assert "warning[NL303]" in ended.stderr
     assert "note[" not in ended.stderr
-    assert "4 notes beside: `noetlc lint old.yaml` shows them" in ended.stderr
+    assert "and 4 notes, which `noetlc lint old.yaml` shows" in ended.stderr
