@@ -191,15 +191,18 @@ def _read(data: bytes) -> tuple[str, list[Any]]:
     if not isinstance(value, list) or len(value) < 2 or type(value[0]) is not int or type(value[1]) is not str:
         raise UnreadableMessage("no message: it does not begin with a version and a name")
     version, name, *values = value
+    # Told apart from what is no message: it says that servers and workers are of different releases.
     if version != VERSION:
         raise UnreadableMessage(f"a message of version {version}; this program knows {VERSION}")
     return str(name), values
 
 
 def _fields(values: list[Any], table: tuple[tuple[str, type | None], ...]) -> dict[str, Any]:
+    # Fields have places and no names, so one too many is not left out: the rest would be read as something else.
     if len(values) != len(table):
         raise UnreadableMessage(f"a message with {len(values)} fields instead of {len(table)}")
     for (name, kind), value in zip(table, values, strict=True):
+        # `type` and not `isinstance`, as True is an int to Python: a claim of True would compare equal to claim 1.
         if kind is not None and type(value) is not kind and not (value is None and name in _OPTIONAL):
             raise UnreadableMessage(f"`{name}` is not a {kind.__name__}")
     return {name: value for (name, _), value in zip(table, values, strict=True)}
@@ -217,6 +220,7 @@ def _parts(data: bytes) -> list[bytes]:
     while at < len(data):
         start = at + _LENGTH.size
         at = start + _LENGTH.unpack_from(data, at)[0] if start <= len(data) else len(data) + 1
+        # A report of nothing but empty parts would be millions of them in a few megabytes.
         if at > len(data) or len(found) > MAX_EVENTS:
             raise UnreadableMessage("the report ends early or has too many events")
         found.append(data[start:at])
@@ -228,6 +232,8 @@ def _read_event(data: bytes) -> Event:
         event = read_event(data)
     except codec.CodecError as problem:
         raise UnreadableMessage(f"no event: {problem}") from None
+    # What fires is for the server to say. A worker that could report `workflow.finished`, or tokens of its own, would
+    # decide how a run ends.
     if event.event_type not in WORKER_EVENTS or event.fired:
         raise UnreadableMessage(f"a worker does not report `{event.event_type}`, or what it fired")
     return event

@@ -149,6 +149,7 @@ def _write(path: str, tokens: Sequence[Token]) -> None:
             json.dump(rows, file, indent=2)
             file.flush()
             os.fsync(number)
+        # At once, so that a server which reads at this moment has the old file or the new one, and never a half.
         os.replace(part, path)
     except OSError as error:
         raise TokenProblem(f"{path} cannot be written: {error.strerror}") from None

@@ -44,6 +44,7 @@ def standing_of(runtime: Runtime, snapshot: Snapshot) -> Ending:
 def execution_document(runtime: Runtime, snapshot: Snapshot, *, owned: bool, why: Why) -> dict[str, Json]:
     """How an execution stands, and what goes on in it and is waited for."""
     document = standing_of(runtime, snapshot).as_json()
+    # A result may be large, and whoever asks how an execution stands asks often: it has an address of its own.
     del document["result"]
     parent: Json = list(snapshot.execution.parent) if snapshot.execution.parent else None
     now: list[Json] = [row.as_json() for row in rows_of(snapshot.program, snapshot.execution, driven=owned, why=why)]

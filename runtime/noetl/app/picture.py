@@ -46,6 +46,7 @@ def not_known(pool: str) -> str:
 def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
     """Where something happens: the step, its iteration and its task, as in `fetch[3][0] / page`."""
     plan = program.plan
+    # The number may come from a log that was altered, and a picture is what people look at to find that out.
     text = plan.steps[step].name if 0 <= step < len(plan.steps) else "?"
     text += "".join(f"[{index}]" for index in index_of(run))
     if 0 <= task < len(plan.tasks):
@@ -60,6 +61,7 @@ def rows_of(program: Program, execution: Execution, *, driven: bool = True, why:
     """
     if execution.is_over:
         return
+    # Why no worker begins something is only of interest where somebody drives: else that is the reason.
     for_worker = {step_run_of(key) for key in waiting(execution)} if driven else set()
     for key, run in execution.runs.items():
         if run.ended == 0:

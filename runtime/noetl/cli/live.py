@@ -80,6 +80,7 @@ class Live:
             lines.append(f"{name}: {state}, {execution.counts['tasks']} tasks so far")
             for row in rows_of(program, execution):
                 lines.append(f"  {row_text(row, now)}")
+                # An execution may have a hundred thousand rows. What does not fit is not even made.
                 if len(lines) > MOST_LINES:
                     return lines
         return lines
@@ -105,9 +106,11 @@ class Area:
     def draw(self, lines: list[str]) -> None:
         """Draw the area anew."""
         columns, rows = self._size()
+        # The cursor cannot go up beyond the top of the screen: an area as high as that could not be taken away again.
         fitting = min(MOST_LINES, max(rows - 2, 1))
         shown = lines if len(lines) <= fitting else [*lines[: fitting - 1], "  …"]
         self._shown = lines
+        # One column less than there are: a line that fills the last one wraps on some terminals, and takes two.
         text = "\n".join(cut(line, columns - 1) for line in shown)
         taken, self._height = self._taken_away(), len(shown)
         self._put(taken + text)

@@ -39,6 +39,7 @@ def sentence_of(execution: Execution, program: Program, event: Event) -> Sentenc
     text = found(execution, program, event)
     if not text:
         return None
+    # Lines of a child stand among those of its caller, and both may have a step of one name.
     child = f"{escaped(program.plan.path or program.plan.name)}: " if execution.parent else ""
     return Sentence(child + text, event.event_type in _MATTERS)
 
@@ -77,6 +78,8 @@ def _failed(execution: Execution, program: Program, event: Event) -> str:
     error = event.data.get("error")
     if event.event_type == "loop.iteration.failed":
         loop = execution.loops.get(event.run.rpartition("/")[0])
+        # The first failure of a loop is told at its end, as what its step fails of. A step that does its best does
+        # not fail, so there it is told here.
         told_later = not program.plan.steps[event.step].best_effort and (loop is None or loop.cause == error)
     else:
         told_later = _is_the_end(execution, error)

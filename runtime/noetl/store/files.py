@@ -52,6 +52,7 @@ class FileBlobs:
         self._reach("blob.before_write")
         try:
             self._make(folder)
+            # Read and hashed, and not only looked for: a file that a crash of the disk has damaged is written anew.
             if not self._is_there(reference):
                 self._put(os.path.join(self._path, folder, checksum), data)
             # Also for one that is there: who put it may not have come to this yet.
@@ -110,6 +111,7 @@ class FileBlobs:
         path, size = os.path.join(self._path, folder), 0
         try:
             for name in (*names, *(name for name in os.listdir(path) if name.endswith(".part"))):
+                # Another collector may be at the same folder (`noetl collect` beside a server).
                 with suppress(FileNotFoundError):
                     size += os.stat(os.path.join(path, name)).st_size
                     os.unlink(os.path.join(path, name))
@@ -155,6 +157,7 @@ class FileBlobs:
             _force(os.path.dirname(path) or ".")
 
     def _put(self, path: str, data: bytes) -> None:
+        # Of its own name for each try, as two workers may put the same value at once.
         part = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.part"
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:

@@ -128,6 +128,7 @@ class MemoryStore:
         for append in appends:
             if append.execution_id not in self._logs:
                 raise StoreFailure(f"there is no execution {append.execution_id!r} in this store")
+        # All are looked at before any is written, so that a Conflict of one leaves all others as they were.
         fresh = [self._missing(append.execution_id, append.expected, append.records) for append in appends]
         self._reach("append.before_commit")
         for append, records in zip(appends, fresh, strict=True):
@@ -140,6 +141,8 @@ class MemoryStore:
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
         with self._lock:
             self._reach()
+            # Only taken here under the lock: a log only grows at its end, so reading it on needs none, and a slow
+            # reader holds nobody up.
             log = self._logs.get(execution_id, [])
         if after > len(log):
             raise Conflict(f"the log of {execution_id!r} ends at position {len(log)}, not at {after}")
@@ -176,6 +179,8 @@ class MemoryStore:
             self._reach("put_plan.before_commit")
             self._plans[digest] = data
             versions = self._paths.setdefault(path, [])
+            # To register the newest plan again makes no version; to go back to an older one does, as it is the newest
+            # then.
             if versions[-1:] != [digest]:
                 versions.append(digest)
             self._reach("put_plan.after_commit")

@@ -170,6 +170,7 @@ class ScriptedLauncher:
         done = []
         while self._heap and self._heap[0][0] <= self._clock.now():
             _, _, ticket, outcome = heapq.heappop(self._heap)
+            # A heap cannot drop an entry in its middle, so one that was stopped is passed over when its time comes.
             if id(ticket) not in self._stopped:
                 done.append((ticket, outcome))
             self._stopped.discard(id(ticket))
@@ -183,6 +184,7 @@ class ScriptedLauncher:
         outcome = self._heap[0][0] if self._heap else None
         signal = self._signals[0].at if self._signals else None
         times = [time for time in (due, outcome, signal) if time is not None]
+        # Nothing will ever happen: the run ends here, where a real one would wait for ever.
         if not times:
             return False
         self._clock.move_to(min(times))

@@ -82,6 +82,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """`obj.attribute`: the value under the key, else one of the pure methods, else undefined."""
+        # `loop` is Jinja's own object, with attributes where data has keys.
         if isinstance(obj, LoopContext):
             return super().getattr(obj, attribute)
         found = item(obj, attribute)
@@ -94,6 +95,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         if not isinstance(argument, slice):
             return item(obj, plain(argument))
         part = obj[argument]
+        # A slice copies. In a loop over a long text that is work which no other count sees.
         if len(part) > SHORT_TEXT:
             spend(len(part) >> 3)
         return part
@@ -103,6 +105,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(obj, Undefined | jinja2.Undefined):
             name = obj.path if isinstance(obj, Undefined) else obj._undefined_name
             raise Fault("template.error", f"`{name}` is no function here")
+        # A macro that calls itself has no loop that counts, so each call is paid for as the longest macro costs.
         spend(context[_BUDGET].call_work)
         return super().call(context, obj, *args, **named)
 
@@ -115,6 +118,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 def _compiled(text: str) -> tuple[jinja2.Template, tuple[str, ...], int]:
     """The template, the names it needs from outside, and the work of a call in it."""
     tree = _ENVIRONMENT.parse(text)
+    # Asked for before the tree is rewritten: the budget that is put in by that is no name of the playbook.
     names = tuple(sorted(meta.find_undeclared_variables(tree) - _ENVIRONMENT.globals.keys()))
     _guard(tree)
     called = tree.find_all((nodes.Macro, nodes.CallBlock, nodes.For))
@@ -232,6 +236,7 @@ def _finalized(value: object) -> str:
 
 
 def _environment() -> _Sandbox:
+    # Jinja would drop the last line end, which a text that becomes a file has to keep.
     environment = _Sandbox(undefined=jinja2.ChainableUndefined, finalize=_finalized, keep_trailing_newline=True)
     own: Mapping[str, Callable[..., object]] = {
         _PLAIN: _plain,
@@ -241,6 +246,8 @@ def _environment() -> _Sandbox:
     }
     environment.filters = {**FILTERS, **own}
     environment.tests = dict(TESTS)
+    # Jinja's own `range` is bounded differently, and `cycler`, `joiner` and `lipsum` mean nothing in the expressions
+    # of a playbook.
     environment.globals = {"range": range_, "dict": dict}
     return environment
 

@@ -140,6 +140,8 @@ class SqliteStore:
                     "INSERT OR IGNORE INTO starts VALUES (?, ?, ?)", (key.key, row.execution_id, key.request)
                 )
                 holder, request = cursor.execute(_STARTED, (key.key,)).fetchone()
+                # The key is inserted first and read back: of two starts with one key at the same time the database
+                # lets one in.
                 if holder != row.execution_id:
                     raise Taken(holder, request)
             there = cursor.execute(f"{SELECT_EXECUTIONS} WHERE execution_id = ?", (row.execution_id,)).fetchone()
@@ -207,6 +209,8 @@ class SqliteStore:
             if len(heads) == len(appends):
                 try:
                     after = self._transact("append", quickly)
+                # Another process has appended, or a part of this append is there already, from a try whose answer was
+                # lost. The log tells which.
                 except (sqlite3.IntegrityError, Misplaced):
                     after = self.write("append", carefully)
                 except TRANSLATED as error:
