@@ -19,6 +19,7 @@ from noetl_ir.expr import Json
 
 MAX_BYTES: Final = 256 * 1024 * 1024
 MAX_DEPTH: Final = 200
+# An empty list takes one byte here and 56 as a Python object, so that bytes alone do not bound memory.
 MAX_ITEMS: Final = 10_000_000
 MAX_BITS: Final = 14_000
 """Bits of an integer: what Python still turns into decimal digits."""

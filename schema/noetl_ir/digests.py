@@ -14,6 +14,7 @@ def sha256(size: int = 0) -> "Hash":
     """A digest to `update`; of OpenSSL where that is loaded, or where about `size` bytes will be many."""
     if "hashlib" not in sys.modules and size < _LARGE:
         try:
+            # Python's own modules for it changed their name with 3.12.
             if sys.version_info >= (3, 12):
                 from _sha2 import sha256 as own
             else:

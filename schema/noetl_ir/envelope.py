@@ -67,6 +67,7 @@ def origin_of(execution_id: str, first: Event) -> Origin:
 
 def envelope_of(plan: Plan, origin: Origin, event: Event, position: int) -> dict[str, Json]:
     """The envelope of the event at a log position, counted from 1."""
+    # Bounds are asked here, too: a log may be shown beside a plan that is not its own.
     step = plan.steps[event.step].name if 0 <= event.step < len(plan.steps) else None
     task = plan.tasks[event.task].name if 0 <= event.task < len(plan.tasks) else None
     run = step_run_of(event.run) or None
@@ -105,6 +106,7 @@ def envelope_of(plan: Plan, origin: Origin, event: Event, position: int) -> dict
 def status_of(event: Event) -> str:
     """The status in the envelope's words."""
     data = event.data
+    # Of these the status follows from what the event says; of all others the type tells.
     match event.event_type:
         case "task.done":
             return "success" if data.get("status") == "ok" else "error"

@@ -56,6 +56,7 @@ _TABLES = {"case": _CASE, "formal": _FORMAL, "extended": _EXTENDED}
 
 def old_name(event: Event, dialect: str) -> str:
     """The event's name in one of `DIALECTS`, "" where that specification has none."""
+    # One event of ours, two of theirs: by how the task ended.
     if dialect == "extended" and event.event_type == "task.done":
         return "ToolCompleted" if event.data.get("status") == "ok" else "ToolErrored"
     return _TABLES[dialect].get(event.event_type, "")

@@ -85,12 +85,15 @@ def read_event(body: bytes) -> Event:
     small = len(body) <= codec.SMALL  # nearly all are, and are looked at here instead of by what knows any value
     fields: Any = codec.unpack_small(body) if small else _large(body)
     try:
+        # Taken apart before anything is checked: a value of another shape fails here, whatever it is.
         *plain, fired, data = fields
         firings = tuple([_firing((t, _keys(took), _keys(made))) for t, took, made in fired])
     except (TypeError, ValueError):
         raise codec.CodecError("not an event") from None
+    # Exact types, all at once: a truth value is an `int` to `isinstance`, and a check for each field costs more.
     if tuple(map(type, (*plain, fired, data))) != _TYPES or not {*map(type, map(_first, firings))} <= _NUMBERS:
         raise codec.CodecError("not an event")
+    # What was not small was checked by `unpack`; of small events only the payload can hold anything deep.
     if small and data:
         codec.check(data, max_depth=MAX_DEPTH - 1, max_items=MAX_ITEMS)
     return event_of((*plain, firings, data))
@@ -128,6 +131,8 @@ def action_id_of(execution_id: str, key: str, task: int, visit: int) -> str:
     """The id that all attempts of a task run: a hash of execution, step run, index path, task and visit."""
     run, _, path = key.partition("/")
     digest = sha256()
+    # Attempts are left out on purpose: a tool that is called again under one id can know that it did the work
+    # already.
     digest.update(f"{execution_id}:{run}:{path.replace('/', '.')}:{task}:{visit}".encode())
     return digest.hexdigest()[:32]
 

@@ -53,6 +53,7 @@ class _Node(metaclass=_Final):
 
     def __init__(self, *given: object, **named: object) -> None:
         """The first node of a class."""
+        # From the second node on the compiled constructor stands in this one's place.
         type(self).complete()
         self.__init__(*given, **named)  # type: ignore[misc]
 

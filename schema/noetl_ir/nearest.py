@@ -50,6 +50,7 @@ def _comparable(word: str, known: Iterable[str]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name for name in known if len(name) <= LONGEST))
     if len(names) <= MOST:
         return names
+    # A slip adds, drops or changes a letter or two, and seldom both ends of a word.
     folded, fewest, longest = word.lower(), len(word) - 2, len(word) + 2
     alike = (name for name in names if fewest <= len(name) <= longest and _has_an_end_of(folded, name.lower()))
     return tuple(islice(alike, MOST))

@@ -64,6 +64,7 @@ def kind_of_error(code: Json, status: Json = None) -> str:
 
 def with_kind(error: dict[str, Json], extras: dict[str, Json] | None = None) -> dict[str, Json]:
     """An error that says its `kind`; one that says it already stays as it is. `extras` are those of its outcome."""
+    # A tool knows its errors better than the tables here.
     if "kind" in error:
         return error
     # The status counts before the code: one code, `http.status`, stands for all answers that are no success.
@@ -121,4 +122,5 @@ def reference(*, store: str, key: str, size: int, checksum: str, schema_hint: st
 
 def is_reference(value: object) -> bool:
     """Whether a value is a reference made by `reference`."""
+    # Exactly `true`: a result of an author's own may have a key of this name.
     return isinstance(value, dict) and value.get(REFERENCE_KEY) is True

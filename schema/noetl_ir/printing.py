@@ -162,4 +162,5 @@ def _ref(index: int) -> str:
 
 
 def _line(text: str) -> str:
+    # One line a template, so that a golden's diff shows which one changed.
     return text.replace("\\", "\\\\").replace("\n", "\\n")

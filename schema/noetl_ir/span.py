@@ -16,6 +16,7 @@ class Span(NamedTuple):
 
     def is_inside(self, outer: "Span") -> bool:
         """Whether all of it stands in another range of the same file."""
+        # Tuples compare by line first, then column, which is the order of a file.
         return outer[:2] <= self[:2] and self[2:] <= outer[2:]
 
     def __str__(self) -> str:

@@ -31,11 +31,13 @@ def canonical() -> Tables:
 
 def dialects_of(package: str) -> list[Dialect]:
     """The dialects of a package, each of which a module exports as `DIALECT`, in the order of their names."""
+    # Found by existing, as kinds and rules are: a dialect is added by its module alone.
     return [registry.load(package, name, "DIALECT", Dialect) for name in registry.names(package)]
 
 
 def merged(dialects: list[Dialect]) -> Tables:
     """The tables of several dialects as one. Raises `ValueError` where two take the same key."""
+    # By the names of the scopes, so that a new scope is merged without a line here.
     found = {scope: _merged([getattr(dialect.tables, scope) for dialect in dialects]) for scope in Tables._fields}
     return Tables(**found)  # type: ignore[arg-type]
 
@@ -45,6 +47,7 @@ def _merged(tables: list[dict[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for table in tables:
         twice = found.keys() & table.keys()
+        # Which of two readers takes a key must not depend on the order of their names.
         if twice:
             raise ValueError(f"two dialects take {sorted(twice)}")
         found.update(table)

@@ -6,4 +6,5 @@ from noetlc.dialects import Dialect
 from noetlc.reading import task
 from noetlc.reading.reader import Tables
 
+# Only what v10 has not: the tables of both are put together.
 DIALECT = Dialect("canonical, v2", Tables(task_forms={"labelled": task.labelled_form}))

@@ -140,11 +140,13 @@ class _Body(NamedTuple):
         if here.parked is not None:
             self._add(f"park {path}", "park", here.run, here.parked, span=own)
             leaving = here.parked
+            # A wait ends by what somebody sends, every other parked task by the report about its child or its job.
             trigger = SIGNAL if self.task.kind == SIGNALLED else REPORT
         for outcome, exits in zip(("ok", "error"), self._exits(), strict=True):
             for role, name, target, span in exits:
                 id = f"{outcome} {path} {name}"
                 self._add(id, role, leaving, target, trigger=trigger, outcome=outcome, span=span)
+        # A fault may come before the task parks and after it.
         if here.parked is not None:
             self._fault(f"fault run {path}", here.run)
         self._fault(f"fault {path}", leaving)

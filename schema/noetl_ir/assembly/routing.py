@@ -48,6 +48,7 @@ def targets_of(
     """
     made = []
     for number, (arc, place, span) in enumerate(zip(arcs, into, spans, strict=True)):
+        # A token that ends needs no place to wait in: nothing follows from the time at which it ends.
         if arc.delay < 0 or not place:
             made.append(place)
             continue
@@ -63,13 +64,17 @@ def build_chains(maker: Maker, step: Step, index: int, *, links: list[Link], end
     telling = [
         link if link.on_failure else link._replace(takes=False) for link in links if link.on_failure or link.dead
     ]
+    # A failed run whose router has no arc for it ends at once; dead tokens would then only tell joins of a run that
+    # is over.
     if not any(link.takes for link in telling):
         telling = []
     inclusive = step.inclusive
+    # An inclusive router asks all its arcs, also behind one without a guard.
     asked = links if inclusive else _until_certain(links)
     for word, chain, first in (("ok", asked, ends.done), ("ko", telling, ends.failed)):
         build = _inclusive if inclusive else _exclusive
         build(_Chain(maker, step.name, index, word, span), chain, first)
+        # A chain that asks nothing cannot fail, and its net has no way for that.
         if any(link.asks for link in chain):
             maker.transition(f"err {step.name} {word}", "err", first, NOTHING, step=index, span=span, fault=True)
 
@@ -130,6 +135,7 @@ def _inclusive(chain: _Chain, links: list[Link], here: Arcs) -> None:
     some: Arcs | None = None
     for link in links:
         guarded = link.guard >= 0 or not link.takes
+        # Places that no token can reach are not made: the analysis would call them dead parts.
         after_some = chain.place("s", link.number + 1, link.span) if link.takes or some else None
         after_none = chain.place("n", link.number + 1, link.span) if guarded and nothing else None
         if nothing is not None:

@@ -119,12 +119,14 @@ def seconds_of(value: Json) -> float | None:
             seconds = float(found[1]) * _UNITS[found[2]]
         case _:
             return None
+    # Infinities and NaN fail the comparison, so that no timer is ever set to one.
     return float(seconds) if 0 <= seconds <= MAX_SECONDS else None
 
 
 def grown(delay: float, multiplier: float, times: int) -> float:
     """A delay multiplied so many times, `MAX_SECONDS` at most."""
     try:
+        # The power of a float raises instead of giving infinity.
         return min(delay * multiplier**times, MAX_SECONDS)
     except OverflowError:
         return MAX_SECONDS if delay else 0.0
@@ -142,6 +144,7 @@ def faulty_limit(timeout: Json) -> str:
 def _shown(value: Json) -> str:
     """A value as far as a message needs it: a number, or what else it is."""
     if isinstance(value, int | float) and not isinstance(value, bool):
+        # A number of thousands of digits would fill the message, and may not even be printable.
         return str(value) if abs(value) < 1e15 else "a number that is too large"
     return "null" if value is None else named(value)
 
@@ -150,6 +153,7 @@ def limit_of(timeout: Json) -> float | None:
     """The seconds that an attempt may take by its `timeout`: a duration, or of {connect, read} the sum."""
     if isinstance(timeout, dict):
         parts = [seconds for value in timeout.values() if (seconds := seconds_of(value)) is not None]
+        # The sum, since an attempt first connects and then reads: the whole may take both.
         return sum(parts) if parts else None
     return seconds_of(timeout)
 
@@ -170,6 +174,7 @@ def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
     ]
     for name, known in kind.fields.items():
         value = given.get(name)
+        # A required field that renders to null is missing: an empty value is not the author's way to give it.
         if value is None and known.required:
             wrong.append(f"field {name!r} is missing")
         if known.values and isinstance(value, str) and not known.takes(value):
@@ -194,6 +199,7 @@ def fits(shape: Shape, value: Json) -> bool:
         case "name":
             return isinstance(value, str)
         case "integer":
+            # A truth value is an `int` to Python, here and below.
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
             return isinstance(value, int | float) and not isinstance(value, bool)
@@ -241,12 +247,15 @@ def sql_fields(params: str) -> dict[str, Field]:
     """The fields of every kind that runs SQL; `params` says how values are written that the driver binds."""
     return {
         "command": Field(("text",), text="sql", doc="SQL; with several statements the result is that of the last one."),
+        # Playbooks of all dialects have the statement under one of these names; `one_of` keeps two of them from being
+        # given.
         "query": Field(("text",), text="sql", doc="Another name for `command`."),
         "sql": Field(("text",), text="sql", doc="Another name for `command`."),
         "statement": Field(("text",), text="sql", doc="Another name for `command`."),
         "code": Field(("text",), text="sql", doc="Another name for `command`."),
         "commands": Field(("text", "list"), text="sql", doc="SQL texts that run in order, in one transaction."),
         "command_b64": Field(("text",), text="literal", doc="`command` as base64 of its UTF-8 text."),
+        # No program text: a path or a mapping, whose text is rendered like any other.
         "script": Field(
             ("text", "map"),
             doc="A file with the SQL: a path, or {uri, source: {type: file}}; or SQL, {source: {type: inline, code}}.",

@@ -11,6 +11,7 @@ KIND = Kind(
         "method": Field(
             ("text",),
             values=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"),
+            # Playbooks write `get` and `GET` alike.
             any_case=True,
             doc="The request method in any case; GET when absent.",
         ),
@@ -31,9 +32,11 @@ KIND = Kind(
     },
     knobs={
         "max_response_bytes": Field(("integer",), doc="The largest answer that is read, in bytes; 64 MiB when absent."),
+        # As knobs, too, so that a step or the executor can say them once for all requests inside.
         "verify_ssl": Field(("boolean",), doc="Default of the field of this name."),
         "follow_redirects": Field(("boolean",), doc="Default of the field of this name."),
     },
+    # Exactly one address, and at most one body: which of two counts would be a guess.
     one_of=(("url", "endpoint"),),
     only_one=(("json", "body", "payload", "data", "form"),),
     extras={"http": ("status", "headers")},

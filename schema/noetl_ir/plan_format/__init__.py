@@ -110,6 +110,7 @@ def write_plan(plan: Plan) -> bytes:
     with uncollected():
         # The collector would walk a million young tuples again and again here, and none of them is in a cycle.
         body = codec.pack_record(_body(plan))
+    # The plan's own edition, not the newest: a plan that is read and written again keeps its bytes and its digest.
     head = MAGIC + plan.edition.to_bytes(2, "big") + len(body).to_bytes(8, "big")
     children = [child.data for child in plan.children]
     return b"".join([head, _sha256([head, body, *children]), body, *children])
@@ -143,6 +144,7 @@ def _read(data: bytes, rows: "_Kept", *, verified: bool = False) -> Plan:
         plan = _plan(parts, children, rows, edition, verified=verified)
     except (codec.CodecError, Malformed, BadNodes) as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
+    # Every plan from outside is proved sound before it runs: bytes with a right digest can be anybody's.
     problems = () if verified else verify(plan)
     if problems:
         raise PlanError(f"the plan is not sound: {problems[0]}")
@@ -264,6 +266,7 @@ def _net(body: codec.Parts, rows: _Kept, *, verified: bool) -> Net:
 
 
 def _templates(body: codec.Parts, *, verified: bool) -> Sequence[Template]:
+    # Templates are made when a run asks for them: most runs never come to most of them.
     if verified:
         return Table(LateTemplates(body.skipped(), body.skipped()))
     reader = ExpressionReader(body.value())
@@ -282,6 +285,7 @@ def _children(named: object, data: memoryview) -> tuple[Child, ...]:
     """The embedded plans; each is read when it is started, and checked against its digest then and here."""
     found, start = [], 0
     rows = listed(named)
+    # Asked before any child is copied out of the bytes.
     if len(rows) > MAX_CHILDREN:
         raise Malformed("the plan embeds too many others")
     for row in rows:

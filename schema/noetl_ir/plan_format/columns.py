@@ -236,6 +236,7 @@ class Records(_Opening[T]):
         self._fields = fields
 
     def flatten(self, values: Sequence[T]) -> Plain:
+        # `zip` of nothing gives no columns at all, and each has to be written.
         if not values:
             return [field.flatten(()) for field in self._fields]
         columns = zip(*cast("Sequence[tuple[object, ...]]", values), strict=True)
@@ -263,6 +264,7 @@ class Records(_Opening[T]):
         return Rows(self._of, [Late(count, partial(_late, *pair)) for pair in zip(self._fields, columns, strict=True)])
 
     def _joined(self, columns: list[Packed[object]]) -> Rows[T]:
+        # A short column would leave rows half made, which nobody would see before a run comes to them.
         if len(set(map(len, columns))) > 1:
             raise Malformed("the columns of a table differ in length")
         return Rows(self._of, columns)
@@ -314,6 +316,7 @@ def enter(parts: Parts, count: int) -> None:
 
 def _picked(members: Sequence[T], numbers: Plain, *, trusted: bool = False) -> Packed[T]:
     indices = cast("list[int]", listed(numbers)) if trusted else NUMBER.checked(numbers)
+    # A negative number would name a member from the end.
     if not trusted and indices and (min(indices) < 0 or max(indices) >= len(members)):
         raise Malformed("a number names nothing")
     return Picked(members.__getitem__, Numbers(indices))

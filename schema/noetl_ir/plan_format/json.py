@@ -63,6 +63,7 @@ def plan_from_json(value: Json) -> Plan:
         raise PlanError(f"the plan has format {edition}, and {VERSION} is known here")
     given = {key: item for key, item in value.items() if key not in _HEAD}
     if edition < 3 and isinstance(limits := given.get("limits"), dict):
+        # An older runtime would not know them, and run with others than the plan says.
         if limits.keys() & _LATER:
             raise PlanError(f"the plan is damaged: format {edition} has no such limits")
         given["limits"] = {**{name: Limits._field_defaults[name] for name in _LATER}, **limits}
@@ -145,6 +146,7 @@ def _worded(row: object, words: tuple[str, ...]) -> Json:
 
 
 def _tagged(rows: object, words: tuple[str, ...], depth: int = 0) -> list[object]:
+    # Templates nest, and JSON from outside may nest deeper than Python's stack.
     if not isinstance(rows, list) or depth > 256:
         raise Malformed("expected a list of rows")
     return [_tag(row, words, depth) for row in rows]
@@ -277,6 +279,7 @@ def _member(enumeration: type, value: object) -> object:
 
 
 def _exact(kind: type, value: object) -> object:
+    # Exact types: `true` is no number here, though Python takes it for one.
     if type(value) is not kind and not (kind is float and type(value) is int):
         raise Malformed(f"expected {kind.__name__}, found {type(value).__name__}")
     # JSON writes 1.0 as 1. Kept as an int it would have other bytes, and another digest, than the same plan compiled.
@@ -316,6 +319,7 @@ def _schema(hint: object, definitions: dict[str, Json]) -> Json:
     if isinstance(hint, type) and hasattr(hint, "_fields"):
         name = f"{hint.__module__.rpartition('.')[2].capitalize()}{hint.__name__}"
         if name not in definitions:
+            # Entered before it is made, so that a record which holds its own kind ends.
             definitions[name] = {}
             definitions[name] = _record_schema(hint, definitions)
         return {"$ref": f"#/$defs/{name}"}

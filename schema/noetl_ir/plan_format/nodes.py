@@ -181,6 +181,7 @@ class _Parts:
         self._used = used
 
     def node(self, index: object) -> Expr:
+        # Earlier rows only: so no expression can hold itself, and none has to be looked for twice.
         if type(index) is not int or not 0 <= index < len(self._expressions):
             raise BadNodes("an expression names one that does not come before it")
         self._used.append(index)
