@@ -35,6 +35,7 @@ class Pair(NamedTuple):
 
     def place(self, change: Difference) -> str:
         """The place of a change in the file that it is about."""
+        # What is gone has its place in the old file only; all else is shown where a reviewer finds it now.
         file = printable(self.old if change.sign == "-" else self.new)
         return f"{file}:{change.span}" if change.span.line else file
 

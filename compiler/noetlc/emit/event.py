@@ -260,6 +260,8 @@ def schema_text() -> str:
     schema = envelope_schema()
     properties = schema["properties"]
     assert isinstance(properties, dict)
+    # Inside of the JSON Schema the payloads hang on the event's name by `if` and `then`: one schema validates a line
+    # of a log without knowing which event it is.
     properties["event_type"] = {"enum": list(EVENTS)}
     schema["allOf"] = [
         {

@@ -50,6 +50,8 @@ def _page(net: Petri, number: int, places: list[int], transitions: list[int]) ->
         for sign, side in (("i", net.inputs[transition]), ("o", net.outputs[transition])):
             for place, weight in side:
                 here = f"p{place}"
+                # PNML allows arcs within one page only. A place of another step is borrowed by a reference, one for
+                # each page that needs it.
                 if places[place] != number:
                     here = borrowed.setdefault(place, f"r{number}.{place}")
                 ends = (here, f"t{transition}") if sign == "i" else (f"t{transition}", here)

@@ -150,6 +150,8 @@ def dialects_schema() -> Schema:
 
     Where dialects write different shapes under one key, any shape stands; steps and tasks may have a tool's fields.
     """
+    # Only the shapes of containers hold for all dialects. Under `tool`, `next` and `loop` each dialect had another
+    # one, and a schema that knows one of them would underline working files in an editor.
     containers = {row: shape for row, shape in VALUES.items() if "$ref" in shape and row not in _RESHAPED}
     return _schema("A NoETL playbook in any dialect", _Form(combined()[0], containers, {}, _OPEN))
 
@@ -187,8 +189,12 @@ def _schema(title: str, form: _Form) -> Schema:
     tables = form.tables
     scopes = [name for name in tables._fields if name not in _APART and name != "then"]
     definitions: dict[str, Json] = {name: _scope(form, name, tuple(getattr(tables, name))) for name in scopes}
+    # The answer of an admission rule stands in the same `then` as the directives of a task's, so that `allow` is
+    # added to their keys.
     definitions["then"] = _scope(form, "then", (*tables.then, "allow"))
     definitions["task"] = _either(*[_task(form, kind) for kind in _kinds()])
+    # A labelled task is a mapping of one key, the name (S000). The docs of the product still write it, so that people
+    # will paste it.
     labelled: Schema = {"type": "object", "minProperties": 1, "maxProperties": 1}
     entry = _either(_ref("task"), {**labelled, "additionalProperties": _ref("task")})
     if not form.open:
@@ -239,6 +245,7 @@ def _scope(form: _Form, name: str, keys: tuple[str, ...]) -> Schema:
     properties: dict[str, Json] = {key: form.values.get((name, key), _ANY) for key in keys}
     if name in _KNOBBED:
         for knob, field in sorted(knobs_of_any_kind().items()):
+            # A knob that the readers' table has too keeps the table's shape, which is that of its place.
             properties.setdefault(knob, _field(field))
     if name == "task_spec":
         properties.update({knob: _field(field) for knob, field in TASK_KNOBS.items()})
@@ -260,6 +267,7 @@ def _task(form: _Form, kind: Kind) -> Schema:
     schema = _scope(form, "task", (*keys, *(name for name in kind.fields if name not in keys)))
     properties: dict[str, Json] = {key: form.values.get(("task", key), _ANY) for key in keys}
     properties.update({name: _field(field) for name, field in kind.fields.items()})
+    # The constant makes an editor choose one of the alternatives, so that it offers the fields of that kind only.
     properties["kind"] = {"const": kind.name}
     required: list[Json] = ["kind", *(name for name, field in kind.fields.items() if field.required)]
     return {**schema, "title": kind.name, "description": kind.summary, "properties": properties, "required": required}
@@ -267,8 +275,10 @@ def _task(form: _Form, kind: Kind) -> Schema:
 
 def _field(field: Field) -> Schema:
     shapes: list[Json] = [_SHAPES[shape] for shape in field.shapes]
+    # An enumeration in a schema knows no case: a field that takes its words in any case stays text.
     if field.values and not field.any_case:
         shapes = [_one_of(*field.values)]
+    # Any shape makes all others beside it idle, and a template of it is a text anyway.
     if _ANY in shapes:
         schema = dict(_ANY)
     else:

@@ -67,12 +67,14 @@ def _told(verdict: Verdict, file: str) -> Iterator[str]:
     if verdict.story is None or verdict.status is Status.PROVED:
         return
     lines = [f"{printable(line.text)}{_place(file, line.span)}" for line in verdict.story.lines]
+    # The beginning says how a run came about, the end what is wrong with it: the middle is what can be spared.
     if len(lines) > MAX_LINES:
         half = MAX_LINES // 2
         lines = [*lines[:half], f"… {len(lines) - MAX_LINES} more …", *lines[-half:]]
     yield from (f"      {line}" for line in lines)
     yield f"      ⇒ {printable(verdict.story.end)}"
     for line in verdict.story.related:
+        # The end of a story often names the related place in its own words; told twice, it would look like two facts.
         if line.text not in verdict.story.end:
             yield f"        {printable(line.text)}{_place(file, line.span)}"
     if verdict.script is not None:

@@ -33,6 +33,7 @@ def _command(level: str, one: Reported) -> str:
     diagnostic = one.diagnostic
     span = diagnostic.span
     properties = {"file": one.file}
+    # A finding about the whole file has no line; an invented one would point at text that is not to blame.
     if span.line:
         properties |= {"line": str(span.line), "endLine": str(max(span.line, span.end_line))}
         if span.end_line == span.line:  # GitHub has columns only inside of one line, the last one included
@@ -44,8 +45,12 @@ def _command(level: str, one: Reported) -> str:
 
 
 def _data(text: str) -> str:
+    # The percent sign goes first, or it would escape the escapes. A line break in a message would begin a new
+    # workflow command, written by whoever wrote the playbook.
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
+    # Properties stand between commas and colons: a file's name with one of these would end its property, and what
+    # follows could be read as another.
     return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -18,6 +18,7 @@ def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:
             "check_name": one.slug,
             "fingerprint": fingerprint,
             "severity": _SEVERITIES[one.diagnostic.severity],
+            # A finding without a place has the line 0, which no file has.
             "location": {"path": one.file, "lines": {"begin": max(1, one.diagnostic.span.line)}},
         }
         for one, fingerprint in zip(report.findings, fingerprints(report), strict=True)

@@ -16,6 +16,8 @@ _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:
     """A document; a file without findings has one case, which passes."""
     del codes
+    # Files come first by their names, those without findings too: a server that counts cases would else see a clean
+    # run as one without tests.
     found: dict[str, list[Reported]] = {name: [] for name in report.files}
     for one in report.findings:
         found.setdefault(one.file, []).append(one)
@@ -35,6 +37,7 @@ def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:
 
 def _case(one: Reported, report: FindingsReport) -> list[str]:
     diagnostic = one.diagnostic
+    # Two findings of one code in one file need different names, or a server may take them for one case.
     title = f"{diagnostic.code} {one.slug} at {diagnostic.span.line}:{diagnostic.span.column}"
     place = f"{one.file}:{diagnostic.span.line}:{diagnostic.span.column}"
     text = "\n".join(part for part in (f"{place}: {diagnostic.message}", diagnostic.help) if part)

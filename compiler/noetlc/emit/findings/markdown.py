@@ -27,6 +27,8 @@ def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:
 def marked(text: str) -> str:
     """A message in Markdown: what stands between back quotes stays code, all else is plain text."""
     parts = printable(text).split("`")
+    # An odd number of back quotes leaves one open, behind which Markdown would be read. Such a text is written
+    # without any code in it.
     if len(parts) % 2 == 0:
         return _escaped(text)
     return "".join(

@@ -30,6 +30,7 @@ def emitted(report: FindingsReport, codes: Mapping[str, Code]) -> str:
     driver: Json = {"name": "noetlc", "rules": [_rule(code, codes.get(code)) for code in used]}
     run: Json = {
         "tool": {"driver": driver},
+        # The default of SARIF is UTF-16 code units: behind an emoji every column would be one too far to the left.
         "columnKind": "unicodeCodePoints",
         "artifacts": [{"location": {"uri": _uri(name)}} for name in report.files],
         "results": results,
@@ -71,6 +72,7 @@ def _result(one: Reported, index: int, fingerprint: str) -> Json:
         ]
         if diagnostic.code.startswith(_STORIES):
             result["codeFlows"] = [_flow(one.file, diagnostic)]
+    # A fix without a place has no region to delete, which SARIF requires.
     if diagnostic.fix is not None and diagnostic.fix.span.line:
         result["fixes"] = [_fix(one.file, diagnostic.fix)]
     return result
@@ -106,5 +108,7 @@ def _region(span: Span) -> Json:
 
 def _uri(file: str) -> str:
     """A name of a file as a URI, relative as it was given, else with its scheme (RFC 3986)."""
+    # File names are bytes, and may be no text. `surrogatepass` writes what came in instead of failing the whole
+    # report.
     path = quote(file.replace("\\", "/"), safe="/~", errors="surrogatepass")
     return f"file://{path}" if path.startswith("/") else path

@@ -60,6 +60,7 @@ def chained(sizes: Sequence[Size], links: Sequence[Link]) -> Chains:
     making = _Making(_ranks(len(sizes), [links[number] for number in plain]), list(sizes), len(links))
     ways: list[Way | None] = [None] * len(links)
     ranks = making.ranks
+    # Short links come first, as few bends serve each of them; a few long ones could spend the budget of all.
     for number in sorted(plain, key=lambda each: abs(ranks[links[each].source] - ranks[links[each].target])):
         ways[number] = making.way(links[number])
     up, down = _neighbours(making, links, ways)
@@ -121,6 +122,8 @@ def _neighbours(making: _Making, links: Sequence[Link], ways: Sequence[Way | Non
 
     def add(here: int, there: int, weight: float) -> None:
         pair = (here, there) if making.ranks[here] < making.ranks[there] else (there, here)
+        # Links that share a piece pull by the strongest of them. Added up, a handler that all steps fail to would
+        # draw the whole picture to itself.
         pieces[pair] = max(weight, pieces.get(pair, 0.0))
 
     for link, way in zip(links, ways, strict=True):

@@ -49,6 +49,7 @@ def _box(id: str, node: Node) -> Iterator[str]:
     for number, inner in enumerate(node.inner.nodes):
         yield from (f"  {line}" for line in _box(f"{id}t{number}", inner))
     yield from (f"    {_line(f'{id}t', edge)};" for edge in node.inner.edges)
+    # An unseen arrow keeps the tasks below the box of their step: without it Graphviz would put them side by side.
     yield f"    {id} -> {id}t0 [style=invis];"
     yield "  }"
 
@@ -70,4 +71,5 @@ def _escaped(char: str) -> str:
         return "\\n"
     if char in '"\\':
         return "\\" + char
+    # A lone surrogate cannot be written as UTF-8, and Graphviz reads no control characters.
     return "\ufffd" if "\ud800" <= char <= "\udfff" or char < " " else char

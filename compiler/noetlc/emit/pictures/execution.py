@@ -69,6 +69,8 @@ def log_of(envelopes: Iterable[Envelope]) -> Log:
     for number, each in enumerate(envelopes):
         try:
             _count(log, each)
+        # The log is a file from anywhere. Whatever is wrong with a line is told with its number, and never as a
+        # traceback.
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise NoLog(
                 f"event {number + 1} is no envelope of an event ({type(problem).__name__}: {problem})"
@@ -82,6 +84,8 @@ def with_execution(picture: Picture, plan: Plan, log: Log, digest: str) -> Pictu
     """The picture with what ran, how often, and how long. `digest` is that of the plan."""
     said = f"Execution {log.execution}: {log.ending or 'running'}, {duration(log.last - log.first)}"
     picture = picture.saying(said)
+    # Steps are matched by name, and names such as `start` are in every playbook: what another one did would be
+    # painted as if it were this one's.
     if log.playbook and log.playbook != (plan.path or plan.name):
         return picture.saying(f"It is one of another playbook, {log.playbook}: nothing of it is painted here.")
     if log.digest and log.digest != digest:
@@ -226,6 +230,8 @@ def _painted(picture: Picture, plan: Plan, log: Log) -> Picture:
     edges = [_with_count(edge, taken[edge.id]) for edge in picture.edges]
     ended = [number for number, node in enumerate(nodes) if node.id == step_id("end")]
     for number in ended:
+        # An undeclared `end` runs nothing and has no events. An arrow that was taken to it is all that says it was
+        # reached.
         if any(edge.target == number and taken[edge.id] for edge in edges):
             nodes[number] = nodes[number]._replace(mark=Mark.DONE)
     return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
@@ -246,6 +252,7 @@ def _with_tally(node: Node, tally: Tally | None, retries: int, *, is_over: bool)
         return node._replace(mark=worse(node.mark, Mark.IDLE))
     count = len(tally.open)
     mark = Mark.DONE
+    # A run that is still open when the execution has ended never ended itself: cut off, not running.
     if tally.failed or (count and is_over):
         mark = Mark.FAILED
     if count and not is_over:

@@ -38,6 +38,7 @@ def emitted(pictures: Sequence[Picture], source: Source, boxes: int | None = Non
         "source": list[Json](line.rstrip("\r\n") for line in lines_of(source.text)),
         "name": source.name,
     }
+    # The digest is over the very text between the tags, the line break before it included.
     script = f"\n{_file('page.js')}"
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
@@ -165,6 +166,8 @@ def _flat(points: Sequence[tuple[float, float]]) -> list[Json]:
 
 def _folds(picture: Picture, most: int) -> list[Json]:
     """Every part that can be folded, those inside others after them; some are closed at first in a large picture."""
+    # The page opens with as many boxes as can be read. The smaller parts below come from folding on, so that each
+    # fold of the opening is one of theirs.
     opening = folded(picture, most) if most and len(picture.nodes) > most else picture
     closed = {node.id for node in opening.nodes if node.shape is Shape.FOLD}
     whole = folded(opening, max(LEAST_FOLDED, len(opening.nodes) // 5))

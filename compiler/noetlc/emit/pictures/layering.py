@@ -27,12 +27,15 @@ def turned(count: int, ends: Sequence[tuple[int, int]]) -> list[bool]:
         if state[root]:
             continue
         state[root] = 1
+        # The walk keeps its own stack: a playbook of thousands of steps in a row would be too deep for calls.
         way = [(root, iter(leaving[root]))]
         while way:
             node, rest = way[-1]
             for number in rest:
                 target = ends[number][1]
                 if state[target] == 1:
+                    # The target is still on the way: the link closes a cycle. Layers need a graph without any, so
+                    # that this one is drawn against the direction.
                     is_turned[number] = True
                 elif not state[target]:
                     state[target] = 1
@@ -56,6 +59,7 @@ def ranks_of(count: int, spans: Sequence[Span]) -> list[int]:
     for node in order:
         ranks[node] = max((ranks[span.upper] + span.length for span in above[node]), default=0)
     for node in reversed(order):
+        # A node is lowered only where that shortens more links than it lengthens.
         if below[node] and len(below[node]) > len(above[node]):
             ranks[node] = max(ranks[node], min(ranks[span.lower] - span.length for span in below[node]))
     lowest = min(ranks, default=0)

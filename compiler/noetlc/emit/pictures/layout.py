@@ -85,6 +85,7 @@ def _rows(layers: list[list[int]], chains: Chains, across: list[float]) -> Rows:
         tops.append(y)
         bottoms.append(y + height)
         far = max((abs(across[item] - across[other]) for item in layer for other, _ in chains.down[item]), default=0.0)
+        # A curve that goes far to the side within a low gap is nearly flat, and hard to follow.
         y += height + min(MOST_ROW_GAP, ROW_GAP + far / 14)
     return Rows(tops, bottoms)
 
@@ -118,6 +119,7 @@ def parts_of(count: int, ends: Sequence[tuple[int, int]]) -> list[list[int]]:
 def packed(sizes: Sequence[Size]) -> tuple[list[Point], Size]:
     """The upper left corner of each part, in shelves from left to right, and the size of the whole."""
     area = sum((size.width + APART) * (size.height + APART) for size in sizes)
+    # The page is to be somewhat wider than high, and no part is wider than the page.
     most = max(1.4 * area**0.5, *(size.width for size in sizes)) if sizes else 0.0
     corners, x, y, shelf, width = list[Point](), 0.0, 0.0, 0.0, 0.0
     for size in sizes:

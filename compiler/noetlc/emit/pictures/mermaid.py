@@ -50,6 +50,7 @@ def emitted(picture: Picture) -> str:
 
 
 def _fits(text: str) -> bool:
+    # Every arrow has `->`, and no text has: `>` is written as an entity.
     return text.count("->") <= MAX_EDGES and len(text) <= MAX_CHARACTERS
 
 
@@ -103,6 +104,8 @@ def _styles(picture: Picture) -> Iterator[str]:
         if ids:
             yield f"  classDef {mark} fill:{fill},stroke:{stroke},stroke-width:2px,color:#1b2733"
             yield f"  class {','.join(ids)} {mark}"
+    # Mermaid numbers the arrows of a chart in the order of their lines, those inside subgraphs too, which stand
+    # before.
     before = sum(len(node.inner.edges) for node in picture.nodes if node.inner and node.shape is not Shape.FOLD)
     for mark, (_, stroke) in _COLOURS.items():
         rows = [str(before + number) for number, edge in enumerate(picture.edges) if edge.mark is mark]

@@ -35,6 +35,7 @@ def wrapped(text: str, most: int, lines: int) -> tuple[str, ...]:
     found: list[str] = []
     rest = " ".join(text.split())
     while len(rest) > most and len(found) < lines - 1:
+        # A space in the first third is no good place: the line would be nearly empty.
         cut = rest.rfind(" ", most // 3, most + 1)
         cut = cut if cut > 0 else most
         found.append(rest[:cut].rstrip())
@@ -45,6 +46,7 @@ def wrapped(text: str, most: int, lines: int) -> tuple[str, ...]:
 def _advance(char: str) -> int:
     if " " <= char <= "~":
         return _PLAIN[ord(char) - 32]
+    # Combining marks stand over the character before them, and take no room.
     if unicodedata.combining(char):
         return 0
     return WIDE if unicodedata.east_asian_width(char) in "WF" else OTHER

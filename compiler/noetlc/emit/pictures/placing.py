@@ -28,6 +28,8 @@ def placed(
         near, order = (up, rows) if sweep % 2 == 0 else (down, rows[::-1])
         for number in order:
             _settle(layers[number], apart[number], middles, near)
+    # Sweeps look at one side only, and each undoes some of what the other did. The fine turns look at both at once,
+    # and let it settle.
     for turn in range(FINE if len(widths) < LARGE // 4 else 4):
         for number in rows if turn % 2 == 0 else rows[::-1]:
             _settle(layers[number], apart[number], middles, both)
@@ -77,8 +79,11 @@ def _settle(layer: Sequence[int], offsets: Sequence[float], middles: list[float]
         if weight:
             wish = sum([middles[other] * share for other, share in near[item]]) / weight
         else:
+            # An item without neighbours stays where it is, but gives way to any that has one.
             weight, wish = 0.01, middles[item]
         wish, count = wish - offset, 1
+        # A wish to the left of the pool before it violates the order: the two become one pool, at the mean of their
+        # wishes.
         while pools and pools[-1][1] > wish:
             weight_before, wish_before, count_before = pools.pop()
             wish = (wish * weight + wish_before * weight_before) / (weight + weight_before)

@@ -21,6 +21,7 @@ def emitted(picture: Picture) -> bytes:
     except ImportError as missing:
         raise NoRenderer(f"PNG needs the package `{missing.name}`: pip install 'noetlc[pictures]'") from None
     text, size = document(picture, "never")
+    # A large net at twice its size would be gigabytes of pixels: sides and area have a limit each.
     zoom = min(ZOOM, MOST_SIDE / max(size), (MOST_PIXELS / (size.width * size.height)) ** 0.5)
     faces = [font_source_sans_pro.font_files_ttf[name] for name in ("SourceSansPro", "SourceSansProBold")]
     return resvg_py.svg_to_bytes(svg_string=text, zoom=zoom, font_files=faces, sans_serif_family="Source Sans Pro")

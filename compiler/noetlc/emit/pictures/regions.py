@@ -40,8 +40,11 @@ def folded(picture: Picture, most: int) -> Picture:
     """The picture with at most that many boxes, or as few as folding can do; a caption says what was folded."""
     whole = len(picture.nodes)
     small = picture
+    # Parts of one step and pieces of rows are what a reader knows from the playbook; forks and chains come after
+    # them, since their ends are found by the shape alone.
     for parts_of in (_homes, _rows):
         small = _without(small, parts_of(small)) if len(small.nodes) > most else small
+    # Each round folds what the one before has made: a fold is a box like any other, and may be part of a larger one.
     for _ in range(ROUNDS):
         excess = len(small.nodes) - most
         if excess <= 0:
@@ -84,6 +87,7 @@ def _rows(picture: Picture) -> list[Part]:
     for row in rows.values():
         if len(row) >= WIDE:
             piece = -(-len(row) // IN_ROW)
+            # A wide row is folded in pieces and not as one, so that some of its breadth stays to be seen.
             parts += [row[start : start + piece] for start in range(0, len(row), piece)]
     return [Part(part[0], part[-1], frozenset(part)) for part in parts if len(part) > 1]
 
@@ -104,11 +108,13 @@ def _chosen(picture: Picture, excess: int, most: int) -> list[Part]:
     """Parts without a common box, the smallest first, until enough boxes are gone."""
     arrows = _arrows(picture)
     pinned = {number for number, node in enumerate(picture.nodes) if node.mark in IN_SIGHT}
+    # The length of a piece grows with the excess, so that a long chain becomes few boxes in one round.
     piece = max(LEAST + 1, -(-2 * len(picture.nodes) // max(1, most)))
     parts = [*_forks(arrows), *_chains(arrows, piece)]
     taken: set[int] = set()
     chosen = []
     for part in sorted(parts, key=lambda each: (len(each.members), each.first)):
+        # A part with nearly all boxes would fold the picture into one, which shows nothing.
         if excess > 0 and len(part.members) < len(picture.nodes) - 1 and part.members.isdisjoint(taken | pinned):
             chosen.append(part)
             taken |= part.members
@@ -120,6 +126,7 @@ def _arrows(picture: Picture) -> Arrows:
     after: list[dict[int, bool]] = [{} for _ in picture.nodes]
     before: list[dict[int, bool]] = [{} for _ in picture.nodes]
     for edge in picture.edges:
+        # One plain arrow beside those of failures makes the way a plain one.
         plain = edge.kind is not Kind.KO or after[edge.source].get(edge.target, False)
         after[edge.source][edge.target] = before[edge.target][edge.source] = plain
     return Arrows(after, before)
@@ -137,11 +144,15 @@ def _forks(arrows: Arrows) -> Iterator[Part]:
     for node, row in enumerate(after):
         for other in row:
             backwards[other].append(node)
+    # Postdominators are dominators of the graph read backwards, from one exit that all leaves lead to.
     behind = dominators_of(EXIT, backwards)
     for first, row in enumerate(after):
+        # Only a box where ways part, or that a loop comes back to, can begin a part that is no chain.
         if len(row) < 2 and len(arrows.before[first]) < 2:
             continue
         last = behind.get(first, EXIT)
+        # Where the nearest meeting makes no part, one further on may. The number of tries is bounded, since each
+        # walks over the boxes between.
         for _ in range(CLIMBS):
             if last == EXIT:
                 break
@@ -215,6 +226,7 @@ def _without(picture: Picture, parts: list[Part]) -> Picture:
 
 
 def _fold(picture: Picture, part: Part, edges: list[Edge]) -> Node:
+    # The first and the last box stand at the ends, since titles, joins and forks of a fold are read from there.
     order = [part.first, *sorted(part.members - {part.first, part.last}), part.last]
     index = {number: position for position, number in enumerate(order)}
     nodes = tuple([picture.nodes[number] for number in order])

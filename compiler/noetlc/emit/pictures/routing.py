@@ -80,6 +80,8 @@ def routed(
     sizes, edges = boxes
     scene = _Scene(sizes, chains, middles, rows, _ports(edges, links, chains, middles))
     users = Counter(way.trunk for way in chains.ways if way is not None)
+    # A trunk of one link is part of its route; only a shared one is drawn by itself, once, or its dashes would lie
+    # over each other.
     shared = [number for number in range(len(chains.trunks)) if users[number] > 1]
     stem_of = {number: position for position, number in enumerate(shared)}
     trunks = [scene.trunk(trunk) for trunk in chains.trunks]
@@ -182,6 +184,8 @@ def _ports(
         wanted.setdefault((trunk.target, trunk.sign < 0), set()).add((trunk.items[0], trunk.kind))
     found = {}
     for (node, bottom), items in wanted.items():
+        # The ports of a box stand in the order of where their links come from, so that no two cross at its edge. The
+        # item breaks ties, for pictures that are the same each time.
         row = sorted(items, key=lambda each: (middles[each[0]][0], each))
         room = edges[node] - 2 * PORT_MARGIN
         step = max(0.0, min(PORTS_APART, room / (len(row) - 1))) if len(row) > 1 else 0.0
@@ -210,6 +214,7 @@ def _loops(links: Sequence[Link]) -> dict[int, list[float]]:
 def _loop(link: Link, size: Size, middle: Point, offset: float) -> Route:
     x, y = middle[0] + size.width / 2, middle[1] + offset
     label = (x + LOOP + link.label.width / 2 - 4, y) if link.label.width else None
+    # Several loops may be higher than the box; their ends are kept on its edge all the same.
     far = max(0.0, size.height / 2 - LEAST_LOOP / 2)
     at = middle[1] + min(max(offset, -far), far)
     return Route(((x, at - 7), (x, at + 7)), label, form="loop")

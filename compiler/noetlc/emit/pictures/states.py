@@ -54,6 +54,8 @@ def _drawn(
     cut = False
     for state, code in enumerate(graph.markings[:shown]):
         nodes.append(node(state, graph.code.marking(code)))
+        # At its limit the search has found markings that it did not go on from. They are drawn, without arrows, and
+        # the caption says so.
         row = zip(graph.enabled[state], graph.targets[state], strict=True) if state < len(graph.targets) else ()
         cut = cut or state >= len(graph.targets)
         for transition, target in row:

@@ -22,6 +22,8 @@ def steps_of(playbook: Playbook) -> Picture:
     edges: list[Edge] = []
     for number, step in enumerate(playbook.steps):
         for position, arc in enumerate(step.router.arcs if step.router is not None else ()):
+            # A step `end` that nobody declares is a place to lead to (LANGUAGE §1). It gets a box only where an arc
+            # leads there.
             if arc.target not in numbers and arc.target == END:
                 numbers[END] = len(nodes)
                 nodes.append(Node(step_id(END), Shape.END, END))
@@ -38,6 +40,7 @@ def tasks_of(playbook: Playbook) -> Picture:
         inner = _pipeline(step)
         if inner.nodes:
             kinds = _kinds(step)
+            # The kinds stand on the tasks inside, so that the line of all of them would say it twice.
             lines = [line for line in nodes[number].lines if line != kinds]
             nodes[number] = nodes[number]._replace(lines=tuple(lines), inner=inner)
     return picture._replace(level="tasks", nodes=tuple(nodes))
@@ -89,6 +92,7 @@ def _edge(step: Step, position: int, arc: Arc, ends: tuple[int, int]) -> Edge:
 
 def fails(step: Step, arc: Arc) -> bool:
     """Whether only a failure takes the arc."""
+    # Dashed arrows are for failures alone: an arc that a success may take as well is a plain one.
     return takes_part_on_failure(arc) and truth_of(arc.when, done_facts(step)) is False
 
 
@@ -99,6 +103,7 @@ def _text(arc: Arc) -> str:
 
 def _pipeline(step: Step) -> Picture:
     """The tasks of a step one after the other, with their rules and jumps."""
+    # Tasks that lowering made are not in the file, and who reads the picture looks for what was written.
     tasks = [task for task in step.tasks if not task.generated]
     numbers = {task.name: number for number, task in enumerate(tasks)}
     nodes = tuple([_task(step, task) for task in tasks])
@@ -127,6 +132,7 @@ def _can_go_on(task: Task) -> bool:
     """Whether some outcome may continue with the next task: a rule says so, or none is certain to match."""
     if not task.rules or any(rule.directive == "continue" for rule in task.rules):
         return True
+    # With a rule that always matches nothing falls through to the default, which is to go on.
     return all(rule.when is not None and truth_of(rule.when, NO_FACTS) is not True for rule in task.rules)
 
 

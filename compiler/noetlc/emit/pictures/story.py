@@ -54,6 +54,7 @@ def _numbered(lines: Iterable[str]) -> Iterator[str]:
     number = 0
     for line in lines:
         is_taken = " takes the arc to `" in line
+        # The numbers of the lines must be those that `_told` paints on the arrows, which counts arcs alone.
         number += is_taken
         yield f"({number}) {line}" if is_taken else f"· {line}"
 
@@ -80,6 +81,7 @@ def _told(picture: Picture, plan: Plan | None, run: Sequence[str]) -> Picture:
     """The boxes and arrows that a run passes, with the numbers of its turns on arrows."""
     if picture.level == "states":
         return _marked(picture, _walked(picture, run))
+    # A net that is no plan's has transitions and nothing else that a run could be seen at.
     if plan is None:
         return _marked(picture, {transition_id(id): Mark.TOLD for id in run})
     by_id = {each.id: each for each in plan.net.transitions}
@@ -110,6 +112,8 @@ def _element(level: str, plan: Plan, each: Transition) -> str:
     match each.role:
         case "take":
             return arc_id(step.name, step.arcs.index(each.arc))
+        # A run begins, expands, finds nothing or is refused once: by one of these a step is passed, whichever way it
+        # goes on.
         case "begin" | "expand" | "empty" | "deny":
             return step_id(step.name)
         case "start" if level == "tasks":
@@ -148,6 +152,7 @@ def _noted(picture: Picture, span: Span, mark: Mark, note: str) -> Picture:
     around = [each for each in elements if each.span is not None and _holds(each.span, span)]
     if not around:
         return picture
+    # Boxes are nested, and so are their places: the smallest is the one that the finding is about.
     best = min(around, key=lambda each: _extent(each.span))
     return _annotated(_marked(picture, {best.id: mark}), best.id, note)
 

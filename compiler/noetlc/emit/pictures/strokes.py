@@ -18,6 +18,7 @@ def arrows_of(drawing: Drawing, prefix: str) -> Iterator[str]:
     """All arrows, those behind the others first; the stems that several share stand by themselves."""
     edges = list(enumerate(drawing.picture.edges))
     routes = drawing.layout.routes
+    # What is drawn last lies on top: links that go behind the boxes come first, and the marked run last.
     edges.sort(key=lambda each: (routes[each[0]].form != "straight", each[1].mark not in QUIET))
     for stem in drawing.layout.stems:
         yield f'<g class="stem {stem.kind}">{path(stem.points, "rows", has_head=True)}</g>'
@@ -51,6 +52,8 @@ def path(points: Sequence[Point], form: str, *, has_head: bool) -> str:
 def _arrow(drawing: Drawing, position: int, edge: Edge, prefix: str) -> Iterator[str]:
     route = drawing.layout.routes[position]
     is_told = edge.mark not in QUIET
+    # A marked link is drawn over its stem to the end. The stem is shared, and must not be marked for those that the
+    # run did not take.
     points = drawing.layout.whole(position) if is_told else route.points
     hint = "\n".join(filter(None, [edge.text, *edge.facts, *edge.notes]))
     classes = " ".join(filter(None, ("edge", edge.kind.value, edge.mark.value)))

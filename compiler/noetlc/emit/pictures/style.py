@@ -64,6 +64,7 @@ def sheet(dark: str) -> str:
 
     `dark` says when the dark colours hold: `media` where the reader's system asks for them, `never`.
     """
+    # A PNG is for one background: its reader's system is not there to be asked when it is drawn.
     if dark == "never":
         return _rules(_LIGHT)
     return f"{_rules(_LIGHT)}@media (prefers-color-scheme: dark){{{_rules(_DARK)}}}"
