@@ -56,6 +56,7 @@ def json_of(pairs: Sequence[Pair]) -> str:
         {
             "old": pair.old,
             "new": pair.new,
+            # A change that is only cosmetic is listed all the same: who reads JSON decides what to leave out.
             "same": not pair.acts,
             "resumable": pair.resumable,
             "changes": [_change(each) for each in pair.changes],

@@ -278,6 +278,8 @@ def _payload_schema(known: EventType) -> Schema:
     properties: dict[str, Json] = {
         name: {**key.schema, "description": key.doc} if key.doc else key.schema for name, key in keys.items()
     }
+    # A log that lacks a key which is not optional, or has one that no table names, is invalid: its readers may rely
+    # on the table.
     required: list[Json] = [name for name, key in keys.items() if not key.optional]
     return {
         "type": "object",

@@ -247,6 +247,7 @@ def _scope(form: _Form, name: str, keys: tuple[str, ...]) -> Schema:
         for knob, field in sorted(knobs_of_any_kind().items()):
             # A knob that the readers' table has too keeps the table's shape, which is that of its place.
             properties.setdefault(knob, _field(field))
+    # These knobs are on a task of any kind; the ones before are those of single kinds, of which the scope takes all.
     if name == "task_spec":
         properties.update({knob: _field(field) for knob, field in TASK_KNOBS.items()})
     return {

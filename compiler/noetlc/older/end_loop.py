@@ -68,6 +68,7 @@ def lower_end_loop(playbook: Playbook, note: Note) -> Playbook:
                 f"go over steps: put `{end.loop}` to `{name}` into a playbook, and call it with `kind: playbook`"
             )
             note(Change(BY, end.span, "`end_loop`", "refused", why))
+        # Both loops are left without an end: which of the two could stay is for the author to say.
         if name in outside or name in outside.values():
             playbook = _unended(playbook, name)
         else:
@@ -99,6 +100,7 @@ def _without(playbook: Playbook, name: str, end: EndLoop, note: Note) -> Playboo
         return playbook
     region = _with_own_names(region, frozenset(key for key, _ in playbook.workload))
     lifted = _Lifting(region)
+    # The pipeline is built before it is known to be whole: a clash of names shows only in the tasks.
     why = obstacle(playbook, region) or lifted.clash()
     if why:
         note(Change(BY, end.span, "`end_loop`", "refused", why))
@@ -157,6 +159,7 @@ class _Lifting:
         if not tasks or (step is self._region.loop and not reads(self._region.steps[1:], step.name)):
             return tasks
         shown = [task for task in tasks if not task.generated]
+        # What other steps read by the step's name is the result that its pipeline gives: that task gets the name.
         giving = [task for task in tasks if task.generated and any(key == "result" for key, _ in task.fields)]
         if giving and reads(self._region.steps, step.name):
             tasks = _renamed(tasks, giving[-1].name, step.name)
@@ -182,6 +185,8 @@ class _Lifting:
             self.klass = "review"
             for way, arc in zip(ways, after[name][1:], strict=False):
                 after[way[-1]] = [arc]
+            # The branches run one after the other in a pipeline: the last step of each leads to the next branch. That
+            # loses no work, but the order is new, hence `review`.
             after[name] = after[name][:1]
         return after
 
@@ -190,6 +195,7 @@ class _Lifting:
         tasks, after, name = self._segments[step.name], self._after[step.name], self._head_of(step.name)
         position = self._order.index(step.name)
         behind = self._order[position + 1] if position + 1 < len(self._order) else self._region.end.name
+        # A token that no arc takes ended its branch only. In a pipeline it ends the item.
         if not after or after[-1].when is not None:
             self.klass = "review"
         breaks = any(rule.directive == "break" for task in tasks for rule in task.rules if self._is_own(step, task))
@@ -198,6 +204,7 @@ class _Lifting:
         if not needed and ((ends and position + 1 == len(self._order)) or (self._falls(after, behind) and not breaks)):
             return tasks
         rules = tuple(self._rule(arc) for arc in after)
+        # Without this rule the default would fall into the next segment, to which no arc leads.
         if not rules or rules[-1].when is not None:
             rules = (*rules, Rule(None, "break", step.span))
         going = tuple(_going_on(task, name) if self._is_own(step, task) else task for task in tasks)
@@ -249,6 +256,7 @@ class _Lifting:
                 return path("iter", _args_name(step.name))
             if expr.name in keys:
                 read = path("iter", _args_name(step.name), expr.name)
+                # Only some arcs bring the key: without it the name means what it means elsewhere.
                 return read if keys[expr.name] else otherwise(read, expr)
             return None
 

@@ -49,12 +49,14 @@ def lower_end(playbook: Playbook, note: Note) -> Playbook:
     if not found:
         return playbook
     works = any(task.kind != "noop" for step in playbook.steps if step.name == END for task in step.tasks)
+    # In a file with arcs a step `end` without work changes nothing by being led to, and the arcs would be noise.
     if all(end.for_work for end in found) and not works:
         return playbook
     return replace_steps(playbook, lambda step: _ended(step, note))
 
 
 def _ended(step: Step, note: Note) -> Step:
+    # Steps that lowering made end where their token is to end; the author's leaves alone are led on.
     if step.router is not None or step.name == END or step.name.startswith(PREFIX):
         return step
     at = step.name_span

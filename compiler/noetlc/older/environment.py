@@ -120,6 +120,7 @@ class _Moving:
         self._taken = {key for key, _ in playbook.workload}
         self._keys: dict[Expr, str] = {}
         for key, value in playbook.workload:
+            # A key of the workload that is that variable already is read in its stead: one key for one variable.
             if isinstance(value.template, Native) and self._read(value.template.expr):
                 self._keys.setdefault(value.template.expr, key)
         self._made: list[tuple[str, Expr, Span]] = []

@@ -162,6 +162,8 @@ def _with_items(loop: Loop, lists: Set[str], note: Note) -> Loop:
     items = loop.items
     after = any(isinstance(extra, Where) for extra in loop.extras)
     for slicing in slices if not isinstance(items.template, Block) else ():  # told where it is checked
+        # Which items `where` leaves out is known only in their iterations, and the list is cut before them: they
+        # count, which a person is to know.
         first = after and slicing.word != "order_by"
         said = "a part of the loop's `in`" + (": what `where` leaves out counts too" if first else "")
         note(Change(BY, slicing.span, f"`{slicing.word}`", "review" if first else "exact", said))

@@ -63,6 +63,7 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
             continue
         made = _renamed(step, shared, nearer, again=step.name in again)
         _tell(step, made, note)
+        # A step that had no old names is not touched: its arcs mean the last task's outcome, as the author wrote.
         made = step if made == step else _with_outcome(made)
         tasks = tuple(map(without_dead, made.tasks))
         steps.append(straight(made if tasks == made.tasks else made._replace(tasks=tasks)))
@@ -98,6 +99,8 @@ def _with_outcome(step: Step) -> Step:
     tool = tool_before_branches(step.tasks)
     if step.loop is not None or step.router is None or tool in (-1, len(step.tasks) - 1):
         return step
+    # Tasks that sinks and sets became stand behind the tool, and `event.outcome` is that of the last. The author
+    # meant the tool's.
     arcs = tuple(arc_with(arc, _OF_TOOL) if _is_success(arc) else arc for arc in step.router.arcs)
     if all(arc is old or arc == old for arc, old in zip(arcs, step.router.arcs, strict=True)):
         return step

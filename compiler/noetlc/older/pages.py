@@ -84,6 +84,7 @@ def read_retry(r: Reader, key: Scalar, node: Node) -> Repetition | Pages | None:
         policies = [page for item in node.items if (page := _page(r, item)) is not None]
         return Pages(tuple(policies), key.span) if policies else None
     if isinstance(node, Scalar) and isinstance(node.value, bool):
+        # `false` is one attempt, which switches an inherited policy off; no policy at all would inherit it.
         return plain_repetition(DEFAULT_ATTEMPTS if node.value else 1, key.span)
     if isinstance(node, Scalar) and isinstance(node.value, int):
         return plain_repetition(read_attempts(r, node), key.span)
@@ -355,6 +356,7 @@ class _Paged(NamedTuple):
             patch = ((self._key("more"), constant(number, page.span)), *following, *collected)
             when = guard(both(OUTCOME_OK, self._asked(page)), page.span)
             rules.append(Rule(when, "continue", page.span, set_iter=patch))
+        # The last page asks for no other one, and is collected as any other.
         last = ((self._key("more"), constant(None, span)), *collected)
         rules.append(Rule(guard(OUTCOME_OK, span), "continue", span, set_iter=last))
         fetching = self._calling([page for _, page in more])._replace(rules=tuple(rules))

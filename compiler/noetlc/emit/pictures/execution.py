@@ -177,6 +177,7 @@ def _count_step(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple
             tally.begin(*run)
             count = payload.get("n")
             tally.items += count if isinstance(count, int) else 0
+        # A loop at level 0 ends the run of its step, for which no `step.done` follows.
         case "loop.done" if level == 0 and run[0] in tally.open:
             tally.done += 1
             tally.end(*run)
@@ -201,6 +202,8 @@ def _count_task(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple
             tally.done += not is_error
             tally.end(*run)
         case "retry.started":
+            # An attempt that will be repeated ends here, so that the waiting before the next one is no time of the
+            # task.
             tally.retries += 1
             tally.end(*run)
         case _:

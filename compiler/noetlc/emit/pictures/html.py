@@ -41,6 +41,8 @@ def emitted(pictures: Sequence[Picture], source: Source, boxes: int | None = Non
     # The digest is over the very text between the tags, the line break before it included.
     script = f"\n{_file('page.js')}"
     digest = b64encode(sha256(script.encode()).digest()).decode()
+    # The policy lets nothing be loaded and only this script run: a page about an untrusted playbook is safe to open
+    # even if an escape were missing.
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     title = ", ".join(picture.title for picture in pictures)
     views = "\n".join(_view(number, drawing) for number, drawing in enumerate(drawings))
@@ -177,6 +179,8 @@ def _folds(picture: Picture, most: int) -> list[Json]:
     while waiting:
         fold, inside = waiting.pop()
         shut = inside or fold.id in closed
+        # The page knows boxes by their position in the whole picture, so that a fold is told by the boxes that it
+        # stands for.
         members: list[Json] = [index[leaf.id] for leaf in leaves_of(fold)]
         found.append({"title": fold.title, "members": members, "closed": shut})
         if fold.inner is not None:
@@ -186,6 +190,7 @@ def _folds(picture: Picture, most: int) -> list[Json]:
 
 def _json(data: Json) -> str:
     """JSON that no markup can end or begin in, and that ASCII can hold: lone surrogates and all."""
+    # No `<`, `>` or `&` is left in the data, or a text of the playbook could end the element and begin a script.
     return (
         json.dumps(data, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     )

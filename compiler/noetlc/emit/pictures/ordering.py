@@ -22,6 +22,8 @@ def ordered(layers: list[list[int]], up: Neighbours, down: Neighbours) -> list[l
     size = sum(map(len, layers))
     worse = 0
     for round_ in range(ROUNDS if size < LARGE else ROUNDS_OF_LARGE):
+        # Sweeps may make it worse before they make it better; a few in a row without a gain end the search, and the
+        # best order is kept.
         if not least or worse == PATIENCE:
             break
         layers = _swept(layers, up if round_ % 2 == 0 else down, downwards=round_ % 2 == 0)
@@ -42,6 +44,8 @@ def _between(upper: Sequence[int], lower: Sequence[int], down: Neighbours) -> in
     """The crossings between two layers: inversions among the lower ends, counted in a tree of sums."""
     place = {item: number for number, item in enumerate(lower)}
     size = 1
+    # The tree has a leaf for each place, and a power of two of them, so that the parent of a node is its number
+    # halved.
     while size < len(lower):
         size *= 2
     sums = [0] * (2 * size)

@@ -59,6 +59,7 @@ def _straighten(
                 left = middles[layer[position - 1]] + offsets[position] - offsets[position - 1]
             if position + 1 < len(layer):
                 right = middles[layer[position + 1]] - offsets[position + 1] + offsets[position]
+            # Without room between the neighbours the item stays where the sweeps have put it.
             if left <= right:
                 middles[item] = min(max(wish, left), right)
 

@@ -171,6 +171,8 @@ def _between(after: list[list[int]], first: int, last: int) -> frozenset[int]:
             if other not in found:
                 found.add(other)
                 waiting.append(other)
+        # A part of hundreds of boxes would hide the picture, and looking for its end again and again would take
+        # quadratic time.
         if len(found) > LARGEST:
             return frozenset()
     return frozenset(found)
@@ -236,6 +238,8 @@ def _fold(picture: Picture, part: Part, edges: list[Edge]) -> Node:
     homes = {node.home for node in nodes}
     home = homes.pop() if len(homes) == 1 else ""
     title = home or f"{_ends(first)[0]} … {_ends(last)[1]}"
+    # The id is that of the first box, which no other fold can begin with: what is painted on a picture finds it
+    # again.
     fold = Node(f"fold {first.id}", Shape.FOLD, title, span=first.span, inner=inner)
     mark = Mark.NONE
     for node in nodes:

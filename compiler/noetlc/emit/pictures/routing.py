@@ -90,6 +90,7 @@ def routed(
     for link, way in zip(links, chains.ways, strict=True):
         if link.source == link.target:
             routes.append(_loop(link, sizes[link.source], middles[link.source], loops[link.source].pop(0)))
+        # A link beyond the budget of bends has no way through the rows: it goes straight, behind the boxes.
         elif way is None:
             routes.append(_straight(link, sizes, middles))
         elif way.trunk < 0:
@@ -97,6 +98,8 @@ def routed(
             routes.append(Route(points, scene.label(way)))
         elif way.trunk in stem_of:
             join = 2 * (len(chains.trunks[way.trunk].items) - 1 - way.join)
+            # A route ends where it comes to its stem. The point is there twice, since points come in pairs, and the
+            # curve leads to the first.
             at = trunks[way.trunk][join]
             routes.append(Route((*scene.beginning(link, way), at, at), scene.label(way), stem_of[way.trunk], join))
         else:

@@ -51,8 +51,10 @@ def lower_entering(playbook: Playbook, note: Note) -> Playbook:
             note(Change(BY, one.span, "`step.enter` of a loop", "safe", "a step before it that sets"))
         steps.append(_before(step, names[step.name], found, has_args=step.name in given))
         rest = tuple(extra for extra in step.extras if not isinstance(extra, Entering))
+        # The join is that of the step before now. On both, the loop would wait for tokens that were joined already.
         steps.append(step._replace(extras=rest, spec=step.spec._replace(join="any", join_span=None)))
     executor = playbook.executor
+    # A run that begins at the loop has to begin at the step before it, or nothing would be set.
     entry = names.get(executor.entry_step or ENTRY)
     if entry is not None:
         executor = executor._replace(entry_step=entry, entry_span=executor.entry_span or playbook.span)

@@ -81,9 +81,13 @@ def lower_case(playbook: Playbook, note: Note) -> Playbook:
             steps.append(step._replace(extras=tuple(e for e in step.extras if not isinstance(e, CaseSetting))))
             continue
         case, rest = settled(rest, case)
+        # Names are made apart before anything is called after them: two branches with a task `save` would be one
+        # otherwise.
         case = apart(rest, case)
         own = declared_in(step, known)
         lowered = _Lowered(rest, case, own, made, note)
+        # Rules that only look at the event and route are arcs as they stand: the plain form, without a record of the
+        # route.
         arcs_only = lowered.becomes_arcs
         if not arcs_only:
             lowered = lowered._replace(case=about_tool(rest, case, own))
@@ -115,6 +119,8 @@ class _Lowered(NamedTuple):
         enter = [(n, rule) for n, rule in rules if events_of(rule) == {"step.enter"}]
         rules = [pair for pair in rules if pair not in enter]
         if self.case.eval == "on_entry":
+            # The end of the call comes before the end of the step, and `else` is for what neither takes. The sort is
+            # stable, so that the file's order holds within each.
             rules.sort(key=lambda pair: 2 if pair[1].when is None else is_for_exit(pair[1]))
         in_tool = [pair for pair in rules if not is_for_loop(pair[1], step)]
         always = None
@@ -150,6 +156,8 @@ class _Lowered(NamedTuple):
             return False
         others = [rule for rule in self.case.rules if events_of(rule) != {"step.enter"}]
         in_tool = [rule for rule in others if not is_for_loop(rule, self.old)]
+        # Where the tool's errors are ignored, or their cause is read behind a retry, arcs would be asked about
+        # another event than the rules were.
         if policy_of(split(self.old)[1]).ignores or any(sees_cause(self.old, rule) for rule in in_tool):
             return False
         return only_routes(in_tool) and (self.old.loop is None or not in_tool)
@@ -181,6 +189,7 @@ class _Lowered(NamedTuple):
             _Branch(rule, own, own[0].name if own else end if branches or end != merge else "")
             for rule, own, end in zip(rules, tasks, ends, strict=True)
         ]
+        # With no branch at all there is nothing to meet, and the step ends where the tool does.
         target = merge if branches else ""
         if exit_name and any(_stays(rule) and rule.success == TRUE for rule in rules):
             first_asked = [one for one in made if not is_for_exit(one.rule.rule)]
@@ -247,6 +256,8 @@ class _Lowered(NamedTuple):
         sets = branch.rule.sets
         if sets is None:
             return branch
+        # In the tool's own policy `result` is `outcome.result`; one task further the outcome is another's, and the
+        # tool's was kept.
         sets = rule_with(sets, renamed(meanings_behind(self.old), self.known))
         return branch._replace(rule=branch.rule._replace(sets=sets))
 
@@ -292,13 +303,18 @@ class _Lowered(NamedTuple):
         found: list[Task] = []
         before: list[Entering] = []
         for rule in rules:
+            # Before the tool there is no result that a branch or a route could be about. All public rules on
+            # `step.enter` set.
             if rule.tasks or rule.sets is None:
                 why = "on `step.enter` a rule can only set"
                 self.note(Change(BY, rule.rule.span, "`case`", "refused", why))
                 continue
+            # Set once before the loop, the value is the same for all items. In the first task it would be set by
+            # each, beside each other.
             if step.loop is not None and may_stand_before(step, rule.sets):
                 before.append(Entering(rule.label, rule.sets._replace(directive="continue"), rule.rule.span))
                 continue
+            # Items that run at once have no first one that the others could wait for.
             if step.loop is not None and (step.loop.mode != "sequential" or step.loop.inner is not None):
                 why = "what `step.enter` sets reads or sets what each item has, and items run at once here: set it in "
                 why += "a step before the loop"
@@ -334,6 +350,7 @@ def _taking(branch: _Branch, when: Guard) -> tuple[Rule, ...]:
     made = made._replace(set_ctx=sets.set_ctx if sets else (), set_iter=(*(sets.set_iter if sets else ()), *routes))
     if retry is None:
         return (made,)
+    # A rule that only repeats must not take the used-up outcome: that stays a failure (REAL.md, flow).
     does_more = branch.tasks or rule.route is not None or sets is not None
     return (retry, made) if does_more else (retry,)
 
@@ -354,6 +371,7 @@ def _patched(rule: Rule, ok: Rule | None) -> Rule:
     """The rule with what the tool's own policy sets on success."""
     if ok is None or rule.directive == "retry":
         return rule
+    # What the rule sets wins over the tool's own policy, as it is asked behind it.
     ctx = {**dict(ok.set_ctx), **dict(rule.set_ctx)}
     scratch = {**dict(ok.set_iter), **dict(rule.set_iter)}
     return rule._replace(set_ctx=tuple(ctx.items()), set_iter=tuple(scratch.items()))

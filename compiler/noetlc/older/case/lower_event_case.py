@@ -61,6 +61,8 @@ def lower_event_case(playbook: Playbook, note: Note) -> Playbook:
         return rest._replace(extras=(*rest.extras, case))
 
     cases = [extra for step in playbook.steps for extra in step.extras if isinstance(extra, Case)]
+    # Lowering a case writes old words into arcs and rules that the file need not have had. The pass that renames them
+    # is asked for here, as it looks for this node only.
     if cases and not any(isinstance(extra, OldNames) for extra in playbook.extras):
         playbook = playbook._replace(extras=(*playbook.extras, OldNames(cases[0].span)))
     return replace_steps(playbook, each)
@@ -75,6 +77,7 @@ def _waiting(case: Case, step: Step, note: Note) -> Step:
         return step
     called = tuple(task for task in step.tasks if not task.generated)
     signals = names - {TIMER} - OWN
+    # A step that hears only of its own tool hears it once: the plain form asks the same rules without a wait.
     if called and not signals and TIMER not in names:
         said = "rules that are asked once: none is about an event from outside"
         note(Change(BY, case.span, "`eval_mode: on_event`", "review", said))
@@ -87,6 +90,8 @@ def _waiting(case: Case, step: Step, note: Note) -> Step:
         step = step._replace(extras=tuple(_of_event(extra, timed) for extra in step.extras), tasks=())
     rules = tuple(_about(rule, wait.name, called[-1].name if called else "", timed) for rule in case.rules)
     case = case._replace(rules=rules, timeout=step.spec.timeout, tool=called[-1].name if called else "")
+    # The timeout is the wait's timer now. As the step's own limit it would fail the run at the moment at which a rule
+    # is to hear of it.
     spec = step.spec._replace(timeout=None)
     return step._replace(tasks=(*step.tasks, wait), spec=spec, extras=(case, *step.extras))
 
@@ -105,6 +110,7 @@ def _refused(case: Case, step: Step, names: frozenset[str]) -> Change | None:
             return Change(
                 BY, at, f"`{own[0]}` with `on_event`", "refused", "the step has no tool that it would tell of"
             )
+        # Nothing tells a step of what happens in other steps: a wait for that would never end.
         if own and (rule.when is not None and any(static_path(p) == ("event", "step") for p in walk(rule.when.expr))):
             return Change(BY, at, f"`{own[0]}` of another step with `on_event`", "refused", _OTHERS)
         if _events(rule) & LOOP:
@@ -127,6 +133,7 @@ def _refused(case: Case, step: Step, names: frozenset[str]) -> Change | None:
 
 def _before_wait(step: Step) -> Step:
     """The step whose tool has what is about it, so that the wait, the last task, has not."""
+    # Constructs of a step are about its last task. The wait is going to be that, and has none of what they ask for.
     moved = tuple(extra for extra in step.extras if isinstance(extra, Poll | Pages | Assign | Sink))
     last = step.tasks[-1]._replace(extras=(*step.tasks[-1].extras, *moved))
     rest = tuple(extra for extra in step.extras if extra not in moved)

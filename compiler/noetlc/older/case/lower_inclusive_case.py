@@ -107,7 +107,11 @@ class _Segments(NamedTuple):
             onward = self._head(rules[position + 1]) if position + 1 < len(rules) else merge
             segments += self._segment(main, rule, onward, merge, arcs.setdefault(rule.number, []))
         ok, span, waits = policy.ok, self.case.span, self.case.eval == "on_event"
+        # What stands behind the tool, or is set by it, may be read by the guards. The firing set is made behind it
+        # then.
         later = bool(after) or (sets_first(ok) and not waits)
+        # All guards are decided at once, on the tool's outcome: what an earlier segment sets must not make a later
+        # rule fire.
         fired = self._flags(rules, [self._asked(rule, main, later=later) for rule in rules])
         sets = ok.set_ctx if ok is not None else ()
         start = self._head(rules[0]) if rules else merge
@@ -224,6 +228,7 @@ class _Segments(NamedTuple):
             label = rule.label if not count else f"{rule.label}__next{count}"
             count += 1
             arcs += self._arcs_of(label, rule, route)
+            # A deferred route lets its chain go on. All others end the chain here: tasks behind them never run.
             if route.policy == "defer":
                 found += in_chain(self.old, (self._deferred(task, label, route),), self.known)
                 continue
@@ -241,6 +246,7 @@ class _Segments(NamedTuple):
         """A route that is recorded if it is the first or of a higher priority; the chain goes on."""
         span, here = route.span, path("iter", ROUTE)
         higher = compared(Const(route.priority), ">", path("iter", PRIORITY))
+        # Only a higher priority replaces what is recorded, so that the first of equals stays.
         when = guard(either(negated(defined(here)), higher), span)
         given = () if route.carried is None else ((ARGS, route.carried),)
         patch = ((ROUTE, constant(label, span)), (PRIORITY, constant(route.priority, span)), *given)
