@@ -30,6 +30,7 @@ GOLDENS = {"older": "dialects or lower", "lower": "lower", "rules": "rules", "di
 
 def changed(since: str) -> list[str]:
     """The files that differ from a commit, and those that are not known to git yet."""
+    # Three dots: what this branch changed since it left the other, not what the other has done meanwhile.
     diff = ["git", "diff", "--name-only", "--diff-filter=d", f"{since}..."], ["git", "diff", "--name-only", "HEAD"]
     new = ["git", "ls-files", "--others", "--exclude-standard"]
     said = [
@@ -56,6 +57,7 @@ def mirrored(package: str, name: str, *, has_goldens: bool) -> Iterator[str]:
     if (ROOT / named).exists():
         yield named.as_posix()
     elif not has_goldens and (folder := tests / inside.parent) != tests and (ROOT / folder).exists():
+        # Goldens of the room test a module without a test of its own. Where there are none, all of the folder does.
         yield folder.as_posix()
 
 
@@ -74,6 +76,8 @@ def tests_of(names: Iterable[str]) -> tuple[list[str], list[str]]:
         module = ".".join(inside.parts).removesuffix(".__init__")
         importing = [test for test, found in imports.items() if module in found]
         shown = GOLDENS.get(inside.parts[1]) if package == "compiler/noetlc" else None
+        # A module that everything imports would run everything. Its own test says most about it, and `tools/check`
+        # the rest.
         chosen |= {*(importing if len(importing) <= MANY else ()), *mirrored(package, name, has_goldens=bool(shown))}
         goldens |= {shown} if shown else set()
     return sorted(chosen), sorted(goldens)

@@ -36,6 +36,7 @@ def codes_markdown() -> str:
     """Every code that a finding can have, with its severity; `noetlc explain CODE` has the page."""
     lines = ["| code | slug | severity | what it finds |", "|---|---|---|---|"]
     for code, entry in every_code().items():
+        # A bar would end the cell of the table.
         shown = entry.title.replace("|", "\\|")
         lines.append(f"| {code} | `{entry.slug}` | {entry.severity} | {shown} |")
     return "\n".join(lines) + "\n"
@@ -43,6 +44,7 @@ def codes_markdown() -> str:
 
 def filled(text: str) -> str:
     """A document with its generated parts made anew. Raises KeyError for a part that nothing makes."""
+    # The marks stay in the text, so that the next run finds the parts again.
     return _PART.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}", text)
 
 

@@ -32,6 +32,7 @@ def stale(root: Path, generated: dict[str, str]) -> list[str]:
     found = []
     for name, generator in generated.items():
         path = root / name
+        # Texts are compared, not times: a checkout gives all files new times.
         if not path.exists() or path.read_text(encoding="utf-8") != text_of(generator):
             found.append(name)
     return found

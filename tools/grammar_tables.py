@@ -27,10 +27,14 @@ def tables() -> str:
     """The text of `noetlc/expr/tables.py`: lark's LALR tables for `grammar.GRAMMAR`, numbered from the start."""
     made = Lark(GRAMMAR, parser="lalr", lexer=NoLexer, maybe_placeholders=False, keep_all_tokens=True)
     table = made.parser.parser._parse_table
+    # lark numbers rules and states as its sets give them, which differs from run to run. Everything is numbered anew
+    # in a fixed order, so that the file changes only when the grammar does.
     rules = sorted(made.rules, key=lambda rule: (rule.origin.name, [part.name for part in rule.expansion]))
     numbers = {(rule.origin, tuple(rule.expansion)): place for place, rule in enumerate(rules, 1)}
     terminals = sorted({name for actions in table.states.values() for name in actions if name.isupper()})
+    # One letter a terminal keeps the tables small.
     letters = dict(zip(terminals, ascii_letters, strict=False))
+    # States are numbered as they are met from the start. Those that nothing leads to are left out.
     order, places = [table.start_states["start"]], {table.start_states["start"]: 0}
     states = []
     for state in order:
@@ -39,12 +43,14 @@ def tables() -> str:
         reductions: dict[int, list[str]] = {}
         for symbol, (act, target) in sorted(table.states[state].items()):
             if act.name != "Shift":
+                # Rows go by rule, with all terminals behind it that it is taken for: written once, not once for each.
                 reductions.setdefault(numbers[target.origin, tuple(target.expansion)], []).append(letters[symbol])
                 continue
             if target not in places:
                 places[target] = len(order)
                 order.append(target)
             (shifts if symbol in letters else gotos).append((symbol, places[target]))
+        # Rule 0 is the end of the text: it is in no list of rules.
         if state == table.end_states["start"]:
             reductions[0] = [letters["$END"]]
         states.append(

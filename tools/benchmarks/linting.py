@@ -33,6 +33,7 @@ def _one_size(bench: Bench, size: int) -> list[Reading]:
     own = bench.file(f"lint_{size}.yaml", playbook(size))
     files = {"yamllint": own, "cfn-lint": bench.file(f"stack_{size}.yaml", cloudformation(size))}
     works = {name: _peer_lint(name, path) for name, path in files.items() if _installed(name)}
+    # All linters in one round, each beside the others.
     seconds, *others = interleave(bench.runs, lambda: _lint(bench, own), *works.values())
     readings = [_faster(size, seconds, base, name) for name, base in zip(works, others, strict=True)]
     readings += [
@@ -73,6 +74,7 @@ def many_files(bench: Bench) -> list[Reading]:
     folder = bench.folder / "many"
     folder.mkdir(exist_ok=True)
     for i in range(_FILES):
+        # Each file has a name of its own: equal ones could be checked once.
         text = playbook(_FILE_STEPS).replace(f"gen_{_FILE_STEPS}", f"gen_{_FILE_STEPS}_{i}")
         (folder / f"{i}.yaml").write_text(text)
 

@@ -32,6 +32,8 @@ def process(
 
     Output goes to files, so that nothing has to be read while it runs and the time is the program's own.
     """
+    # A pipe that nobody empties stops the program when it is full, and emptying it would take time from the other
+    # core.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begun = time.perf_counter()
         try:
@@ -48,8 +50,11 @@ def process(
 
 def _wait(child: subprocess.Popen[bytes], begun: float) -> tuple[int, int, float]:
     """Exit code, peak resident memory in kB and seconds, asked of the kernel for this child alone."""
+    # A descriptor can be waited for with a limit, and leaves the figures of the child to `wait4`, which `Popen.wait`
+    # would take.
     pidfd = os.pidfd_open(child.pid)
     try:
+        # Without a limit one program that hangs would hold up the whole table.
         if not select.select([pidfd], [], [], _TIME_LIMIT)[0]:
             child.kill()
     finally:
@@ -72,6 +77,8 @@ def interleave(runs: int, *works: Callable[[], float]) -> tuple[float, ...]:
     """The median figure of each work, after `runs` rounds in which each ran once, in turn."""
     figures: list[list[float]] = [[] for _ in works]
     for _ in range(runs):
+        # In turn, so that a slow minute of the machine slows all of them. The median leaves out the rounds in which
+        # one was disturbed.
         for kept, work in zip(figures, works, strict=True):
             kept.append(work())
     return tuple(median(kept) for kept in figures)
@@ -104,6 +111,7 @@ def peer_python(name: str) -> Path:
 def peer(name: str, work: str, count: int) -> dict[str, float]:
     """Run a peer's workload `peers/<name>.py`; its report `{seconds, count, peak_kb}`."""
     script = Path(__file__).parent / "peers" / f"{name}.py"
+    # `-P` keeps the script's folder out of the path, where a module of the bench could stand for one of the peer's.
     done = process([peer_python(name), "-P", "-W", "ignore", script, work, str(count)])
     return json.loads(done.output.strip().splitlines()[-1])
 

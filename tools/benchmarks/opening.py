@@ -25,6 +25,7 @@ def main(plan: str, address: str, runs: int) -> dict[str, list[float]]:
     store.put_plan(digest_of(data), "bench/opening", data)
     store.close()
     seconds = []
+    # One round more than asked for: the first one verifies, and is told apart.
     for _ in range(runs + 1):
         begun = time.process_time()
         store = open_store(address)
@@ -33,6 +34,7 @@ def main(plan: str, address: str, runs: int) -> dict[str, list[float]]:
         program.choices(program.plan.net.transitions[program.transition("begin", program.plan.entry)].outputs[0].place)
         seconds.append(time.process_time() - begun)
         store.close()
+        # The next opening must not find what this one made.
         del program
     return {"first": seconds[:1], "again": seconds[1:]}
 

@@ -32,6 +32,7 @@ def graphs(paths: list[Path]) -> dict[str, list[float]]:
             tuple(makes for _, makes in sides),
             tuple(int(number in marked) for number in range(document["places"])),
         )
+        # What an earlier net left behind must not be collected in this one's time.
         gc.collect()
         begun = time.perf_counter()
         graph = graph_of(net, 10_000_000)
@@ -52,6 +53,7 @@ def verdicts(paths: list[Path]) -> dict[str, list[float]]:
         for number, plan in enumerate(compile_source(str(path), path.read_bytes()).plans)
     ]
     found: dict[str, list[float]] = {}
+    # The first plan runs twice, and its second time is the one that stays.
     for name, plan in [*plans[:1], *plans]:
         begun = time.perf_counter()
         answers = sound(plan, Effort(STANDARD))
@@ -70,10 +72,12 @@ def worst(paths: list[Path]) -> dict[str, list[float]]:
     for path in [*paths[:1], *paths]:
         data = path.read_bytes()
         [plan] = compile_source(str(path), data).plans
+        # Processor time: a bar on the slowest of many would otherwise be missed by any disturbance.
         begun = time.process_time()
         verdicts = report_of(plan).verdicts
         analysed = time.process_time()
         check_source(str(path), data)
+        # A question may have several verdicts. One run that replays answers it, whatever the doubts beside it.
         refuted = {each.question for each in verdicts if each.status is Status.REFUTED}
         unknown = any(each.status is Status.UNKNOWN and each.question not in refuted for each in verdicts)
         found[str(path)] = [analysed - begun, time.process_time() - analysed, float(unknown)]
@@ -104,6 +108,7 @@ def published(folder: Path) -> dict[str, list[float]]:
             "stable_marking": bool(found.stable),
             "deadlock": found.deadlock is not None,
         }
+        # The contest does not publish every answer of every net.
         differ += any(answer[key] != value for key, value in own.items() if key in answer)
     return {"nets": [len(answers)], "differ": [differ], "seconds": [time.perf_counter() - begun]}
 

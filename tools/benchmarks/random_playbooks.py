@@ -156,6 +156,7 @@ def _joined(chance: random.Random, steps: list[_Step]) -> list[_Step]:
     for at, step in enumerate(steps):
         for target, _ in step.arcs:
             sources.setdefault(target, set()).add(at)
+    # The share is drawn for a whole playbook, so that some have few joins that wait and some have many.
     waits = chance.choice((0.2, 0.5, 0.8))
     found = []
     for at, step in enumerate(steps):

@@ -24,6 +24,7 @@ class Bench(NamedTuple):
     def file(self, name: str, text: str) -> Path:
         """Write an input file once."""
         path = self.folder / name
+        # Inputs are written once, so that all rounds read the same file.
         if not path.exists():
             path.write_text(text)
         return path
@@ -66,6 +67,7 @@ class Pair(NamedTuple):
 
 def at_most(label: str, product: float, base: float, *, times: float, unit: str, base_name: str) -> Reading:
     """The product may take `times` the base."""
+    # A ratio to something that was measured beside it: a figure in seconds says nothing on another machine.
     ratio = product / base
     return Reading(label, product, base, unit, base_name, ratio, f"≤ {times:g} ×", ratio <= times)
 
@@ -78,6 +80,7 @@ def reaches(label: str, pair: Pair, *, times: float, known: float, base_name: st
     there is no verdict.
     """
     bar = f"≥ {times:g} ×"
+    # A verdict from a loaded machine would be too good, and nobody would look at it again.
     if pair.base < known / 2:
         note = f"no verdict: {base_name} ran at {pair.base:.0f}/s, {known:.0f}/s is known of it; the machine is loaded"
         return Reading(label, pair.product, pair.base, "/s", base_name, pair.ratio, bar, None, note)

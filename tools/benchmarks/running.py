@@ -29,6 +29,7 @@ def plan(bench: Bench, name: str, source: str) -> Path:
 def store(bench: Bench, name: str) -> str:
     """The address of a fresh store in a folder of its own."""
     folder = bench.folder / "stores" / name
+    # A store grows with each run. A fresh one makes the rounds alike.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return f"sqlite:///{folder}/log.sqlite"

@@ -22,6 +22,7 @@ _OTHERS = {"langgraph": 2_000, "burr": 2_000, "prefect": 200}  # further peers a
 def one_step(bench: Bench) -> list[Reading]:
     """A one-step plan, whole process, into a store that is there already."""
     compiled, address = running.plan(bench, "one", chain(1)), running.store(bench, "one")
+    # The first run makes the store and verifies the plan, which the row is not about.
     running.run(bench, compiled, address)
 
     def own() -> float:
@@ -86,6 +87,8 @@ def _slope(bench: Bench) -> Reading:
     rounds = []
     for _ in range(bench.runs):
         done = _done(bench, compiled)
+        # The median of short stretches: one pause of the machine spoils one stretch, and not the rate of the whole
+        # run.
         rates = [_rate(done[at : at + _STRETCH]) for at in range(0, len(done) - _STRETCH + 1, _STRETCH)]
         rounds.append((median(rates[: len(rates) // 4]), median(rates[-len(rates) // 4 :])))
     ratios = [late / early for early, late in rounds]
@@ -138,6 +141,7 @@ def iterations(bench: Bench) -> list[Reading]:
 
 def loop_memory(bench: Bench) -> list[Reading]:
     """Ten thousand iterations of a 1 KB result, after 1 step run and after 10,000."""
+    # Two sizes and their ratio: memory that grows with the work shows there, whatever the interpreter itself takes.
     few = _peak(bench, "memory_1", parallel(10_000, result_bytes=1024, steps_before=1))
     many = _peak(bench, "memory_10000", parallel(10_000, result_bytes=1024, steps_before=10_000))
     return [

@@ -32,6 +32,7 @@ _LIMIT = 600.0  # seconds
 
 def main(what: str, where: str, count: int, plans: list[Path]) -> dict[str, float]:
     """Measure one server."""
+    # A child is an execution of its own, which waits as well.
     driven = 2 * count if what == "child" else count
     with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder, _cluster(Path(folder), where) as cluster:
         server = Connection(cluster.url)
@@ -41,11 +42,13 @@ def main(what: str, where: str, count: int, plans: list[Path]) -> dict[str, floa
         memory, spent, began = _memory(process), cpu(process.process.pid), time.monotonic()
 
         def begun(number: int) -> list[str]:
+            # A connection of its own for each caller: one would serve a single request at a time.
             own = Connection(cluster.url)
             found = [str(own.json("POST", "/executions", data=start)["execution_id"]) for _ in range(number)]
             own.close()
             return found
 
+        # One caller alone would measure the way there and back, not what the server can take.
         with ThreadPoolExecutor(_CALLERS) as callers:
             names = [name for found in callers.map(begun, [count // _CALLERS] * _CALLERS) for name in found]
         rate = len(names) / (time.monotonic() - began)
@@ -58,6 +61,7 @@ def main(what: str, where: str, count: int, plans: list[Path]) -> dict[str, floa
             "list": median(_took(server, "/executions") for _ in range(5)),
         }
         server.close()
+        # The restart finds everything in the store: that is what the next figures are about.
         cluster.stop_child(process)
         cluster.start_server(0)
         server, process = Connection(cluster.url), _server(cluster)
@@ -99,6 +103,7 @@ def _drive(server: Connection, count: int) -> float:
         figures = dict(
             line.rsplit(" ", 1) for line in server.ask("GET", "/metrics").body.decode().splitlines() if line[:1] != "#"
         )
+        # The server itself says how many it drives. To list them would be a load of its own.
         if float(figures["noetl_driven_executions"]) >= count:
             return longest
         if time.monotonic() > until:

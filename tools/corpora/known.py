@@ -49,6 +49,7 @@ class Known(NamedTuple):
     def of(self, file: File) -> Expected | None:
         """What is known of a file: the first that fits."""
         for one in self.outcomes:
+            # Case counts on every system.
             if fnmatchcase(file.path, one.path) and any(fnmatchcase(file.day, day) for day in one.days):
                 return one
         return None

@@ -42,6 +42,7 @@ class _Limited(Generic[What, Found]):
         begun = time.perf_counter()
         before = signal.signal(signal.SIGALRM, _end)
         try:
+            # An alarm interrupts Python wherever it is, also in a loop that never looks at a clock.
             signal.setitimer(signal.ITIMER_REAL, self._limit)
             try:
                 found = self._work(what)
@@ -60,5 +61,6 @@ def limited(
     work: Callable[[What], Found], files: Iterable[What], limit: float, processes: int = PROCESSES
 ) -> Iterator[Done[What, Found]]:
     """Do a work on each file, in order; `limit` in seconds. `work` is a function of a module."""
+    # Forked, so that what is imported here is imported once and not in each process.
     with multiprocessing.get_context("fork").Pool(processes) as pool:
         yield from pool.imap(_Limited(work, limit), files, chunksize=4)

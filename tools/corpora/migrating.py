@@ -33,6 +33,7 @@ def migrate(file: File) -> Migrated:
     problems = tuple((found.code, found.span.line, found.message) for found in made.problems)
     if made.after is None:
         return Migrated(problems, before, before, ())
+    # Migrating is to be done when it was done once: what it writes has to compile and to stay as it is.
     again = migrated(file.name, made.after)
     return Migrated(problems, before, line_count(made.after), tuple(_wrong(file.data, made.after, again.after)))
 
@@ -43,6 +44,7 @@ def _wrong(before: bytes, after: bytes, again: bytes | None) -> Iterator[str]:
     elif again != after:
         yield "migrating the new text changes it again"
     text = after.decode("utf-8", "replace")
+    # Comments are the author's. No check of meaning would notice that they are gone.
     lost = sorted({comment for comment in comments_of(before.decode("utf-8", "replace")) if comment not in text})
     if lost:
         yield f"{len(lost)} comments are lost, the first is {lost[0]!r}"
@@ -57,6 +59,7 @@ def line_count(data: bytes) -> int:
 def comments_of(text: str) -> Iterator[str]:
     """The comments of a YAML text, found by what its scanner passes over; nothing of a text that it cannot scan."""
     try:
+        # By the scanner of another program, so that a fault of our reader cannot hide what it lost.
         marks = [(token.start_mark.index, token.end_mark.index) for token in yaml.scan(text)]
     except yaml.YAMLError:
         return
@@ -88,6 +91,7 @@ def told(done: list[Done[File, Migrated]], examples: int) -> Iterator[str]:
     causes: dict[str, list[str]] = {}
     for one in done:
         if one.found is not None and one.found.problems:
+            # The first problem is the cause; those behind it often follow from it.
             code, line, message = one.found.problems[0]
             causes.setdefault(cause_of(code, message), []).append(f"{one.what.name}:{line}: {message}")
     yield "refusals by the first problem of a file:"

@@ -33,6 +33,7 @@ _SHELL = re.compile(r"(?m)^[\s-]*(?:kind|type|tool)\s*:\s*[\"']?shell\b")
 
 def lacking(text: str, hosts: Container[str]) -> str:
     """Why a playbook cannot run offline where `hosts` are served; "" where nothing speaks against it."""
+    # What stands in a comment is not needed.
     return next(_reasons(_COMMENT.sub("", text), hosts), "")
 
 
@@ -51,6 +52,7 @@ def _reasons(text: str, hosts: Container[str]) -> Iterator[str]:
         yield "tables of another server"
     if _INTERNALS.search(text):
         yield "imports of another program"
+    # Sorted, so that the reason is the same each time.
     for host in sorted(hosts_in(text)):
         if host not in hosts:
             yield f"host {host}"

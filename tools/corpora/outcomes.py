@@ -74,6 +74,7 @@ def outcome_in(url: str) -> Outcome | None:
 
 
 def _kept(value: Json) -> Json:
+    # Outcomes are kept from run to run and compared; a page of data would fill that and tell nothing more.
     return value if len(repr(value)) <= _MOST else "<long>"
 
 
@@ -96,12 +97,14 @@ def masked(value: Json) -> Json:
             return [masked(inner) for inner in value]
         case str():
             return _VOLATILE_TEXT.sub("~", value)
+        # Sums of floats differ in their last digits with the order of their parts.
         case float():
             return round(value, 4)
     return value
 
 
 def _is_volatile(key: str, value: Json) -> bool:
+    # Whole numbers stay: a count under a key such as `id` or `key` is worth comparing.
     return isinstance(value, str | float | dict | None) and bool(_VOLATILE_KEY.search(key)) and not _is_plain(value)
 
 
@@ -140,6 +143,7 @@ def differences(old: Outcome, new: Outcome, *, by_chance: bool = False) -> Itera
     """
     if (old.status, old.code) != (new.status, new.code):
         yield f"ends {old.status} {old.code} {old.step} → {new.status} {new.code} {new.step}".replace("  ", " ")
+    # Where the playbook draws lots, only how it ends can be compared.
     if by_chance:
         return
     gone, more = sorted(old.done.keys() - new.done.keys()), sorted(new.done.keys() - old.done.keys())
@@ -149,6 +153,8 @@ def differences(old: Outcome, new: Outcome, *, by_chance: bool = False) -> Itera
         if old.done[step] != new.done[step]:
             yield f"{step} ran {old.done[step]} → {new.done[step]} times"
         one, other = masked(old.results.get(step)), masked(new.results.get(step))
+        # A result that one version does not give is no difference: a router may be a step in one dialect and not in
+        # another.
         if one != other and one is not None and other is not None:
             yield f"{step}: {next(_apart('', one, other), '')}"
 

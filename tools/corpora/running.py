@@ -51,6 +51,8 @@ def ran(place: Place, file: File, run: str, expected: Expected | None) -> Outcom
         fields = place.database.fields(run)
         for url in (store, f"{store}.before"):
             store_credentials(url, names, fields)
+        # What must have run before has a store of its own, so that the store of the run holds one execution to be
+        # told.
         for earlier in expected.before if expected else ():
             _run(_command(earlier, file.data, f"{store}.before", None), home)
         begun = time.perf_counter()
@@ -72,6 +74,7 @@ def _lay_out(place: Place, file: File, target: Path, run: str) -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
         data = source.read_bytes()
         if source.suffix in _TEXTS:
+            # Bytes that are no UTF-8 come out as they went in.
             data = turned(data.decode("utf-8", "surrogateescape"), place.hosts, at).encode("utf-8", "surrogateescape")
         copy.write_bytes(data)
 
@@ -93,6 +96,8 @@ def _run(argv: list[str], home: Path) -> tuple[int | None, str]:
     """The exit code, None when the time was up, and what was printed."""
     files, output = home / "files", home / "output"
     path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+    # Nothing of this machine's environment: results are compared between machines, and no secret of ours may get into
+    # a run.
     env = {"PATH": path, "HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8", "TZ": "UTC"}
     with open(output, "wb") as out:
         child = subprocess.Popen(
@@ -107,6 +112,7 @@ def _run(argv: list[str], home: Path) -> tuple[int | None, str]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
+    # Interrupted first, so that the log is written to its end and says how far the run came.
     for number in (signal.SIGINT, signal.SIGKILL):
         try:
             os.killpg(child.pid, number)
@@ -120,6 +126,7 @@ _ERROR = re.compile(r"(?m)^.*?error\[(NL\d+)\] (.*)$")
 
 
 def _outcome(store: str, code: int | None, said: str) -> Outcome:
+    # A traceback of the playbook's own code is an outcome like others. One of ours is a bug, whatever the log says.
     if "Traceback (most recent call last)" in said and "noetl" in said.rpartition("Traceback")[2].partition("\n\n")[0]:
         return Outcome("broken", message=said[-1500:])
     found = outcome_in(store) if (Path(store.removeprefix("sqlite:///"))).exists() else None
@@ -127,6 +134,7 @@ def _outcome(store: str, code: int | None, said: str) -> Outcome:
         if error := _ERROR.search(said):
             return Outcome("refused", code=error[1], message=error[2][:300])
         return Outcome("unfinished" if code is None else "refused", message=said.strip()[-400:])
+    # A run that wanted the network says nothing about the product.
     if found.status == "failed" and is_offline(found.message):
         return found._replace(status="offline")
     return found

@@ -39,9 +39,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = urlsplit(self.path)
+        # Addresses were turned to `/RUN/HOST/PATH`: one server stands for all services and keeps what it remembers
+        # apart by run.
         run, _, rest = parts.path.lstrip("/").partition("/")
         host, _, path = rest.partition("/")
         site = self.server.sites.get(unquote(host))
+        # What one run did must not change another's answers.
         memory = self.server.memories.setdefault(run, Memory())
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         request = Request(self.command, f"/{unquote(path)}", query, dict(self.headers.items()), body, memory)
@@ -87,6 +90,7 @@ def turned(text: str, hosts: Container[str], at: str) -> str:
     """A text with the addresses of some hosts turned to the server; `at` is its address for a run."""
 
     def local(found: re.Match[str]) -> str:
+        # The address of a service that is not here stays, so that the run fails as being offline and is told so.
         return f"{at}/{found[1]}" if found[1] in hosts else found[0]
 
     return _ADDRESS.sub(local, text)

@@ -104,6 +104,7 @@ def _events(request: Request, page: int) -> Answer:
 def _flaky(request: Request, page: int) -> Answer:
     request.memory.tries[str(page)] += 1
     failing = [part.strip() for part in request.query.get("fail_on", "").split(",")]
+    # A page fails the first time alone: a retry has to get through, or nothing would be learned about it.
     if str(page) in failing and request.memory.tries[str(page)] == 1:
         return Answer(500, {"detail": "Simulated failure"})
     return _values(page)
@@ -194,6 +195,7 @@ def echo(request: Request) -> Answer:
             status = int(rest) if rest.isdigit() else 400
             return Answer(status, "")
         case "delay":
+            # A longer delay would use up the time that a run has in all.
             time.sleep(min(float(rest or 0), 10.0))
             return Answer(200, _echoed(request))
         case "json":
