@@ -19,5 +19,6 @@ KIND = Kind(
     },
     result="the result of `return_step`, else of the child's last step; {execution_id} with `wait: false`",
     older={"result_step": "return_step"},
+    # The child runs as an execution of its own, for days perhaps; no worker waits for it.
     parks=True,
 )

@@ -12,5 +12,6 @@ KIND = Kind(
         ),
     },
     result="{name, data} of what ended the wait: the name of the signal and what it carries, or the id of the timer",
+    # No worker waits: a thousand waits cost rows in the store and no slot.
     parks=True,
 )

@@ -70,12 +70,14 @@ class Table(Sequence[T]):
             for number in range(-(-self._count // BLOCK)):
                 yield from self._blocks.get(number) or self._block(number)
         else:
+            # In stretches, not in blocks that are kept: a walk over the whole would push out what a run asks for.
             for start in range(0, self._count, _PACE):
                 yield from self._packed.values(start, start + _PACE)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, tuple | Table) or len(other) != self._count:
             return NotImplemented if not isinstance(other, tuple | Table) else False
+        # Row by row, so that neither table is made whole to be compared.
         return all(one == another for one, another in zip(self, other, strict=True))
 
     def __hash__(self) -> int:
@@ -108,6 +110,7 @@ class Table(Sequence[T]):
         def at(row: int) -> int:
             return cast("int", column.values(row, row + 1)[0])
 
+        # Searched in the packed column: no row is made for the question.
         rows = range(self._count)
         return range(bisect_left(rows, value, key=at), bisect_right(rows, value, key=at))
 
@@ -139,6 +142,7 @@ class Texts:
     """Texts, one behind the other."""
 
     def __init__(self, values: list[str]) -> None:
+        # One text for all: ten thousand short ones would take more for their headers than for their letters.
         self._whole = "".join(values)
         self._ends = _Ends(list(map(len, values)))
 
@@ -164,6 +168,7 @@ class Numbers:
 
 
 def _array(values: list[int]) -> "array[int]":
+    # From the narrowest array up; the first that holds all is the smallest.
     for code in "bhi":
         try:
             return array(code, values)
@@ -240,6 +245,7 @@ class Lists(Generic[T]):
         if not ends:
             return []
         first = ends[0]
+        # All entries of the block at once, then cut: a call for each tuple costs more than what it gives.
         entries = tuple(self._inner.values(first, ends[-1]))
         return [entries[one - first : other - first] for one, other in pairwise(ends)]
 
@@ -266,6 +272,7 @@ class Rows(Generic[T]):
     """Rows, a column each field: named tuples, or plain ones."""
 
     def __init__(self, of: type[T], columns: Sequence[Packed[object]]) -> None:
+        # The constructor of tuples itself: the columns were checked when they were read.
         make = partial(tuple.__new__, cast("type[tuple[object, ...]]", of))  # there is a column for each field
         self._make = cast("Callable[[tuple[object, ...]], T]", make)
         self._columns = columns
@@ -290,6 +297,7 @@ class _Ends:
     """Where stretches of many lengths end that lie one behind the other: a sum is kept for the first of each block."""
 
     def __init__(self, lengths: list[int]) -> None:
+        # One sum a block: a sum for each would take more than the lengths, and from none a far one would cost a walk.
         sums = (sum(lengths[start : start + BLOCK]) for start in range(0, len(lengths), BLOCK))
         self._starts = array("q", accumulate(sums, initial=0))
         self._lengths = _array(lengths)

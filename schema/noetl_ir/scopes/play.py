@@ -34,6 +34,7 @@ class PlayScope:
         self._results = results
         self._tasks = tasks
         self._iterators = iterators
+        # Found once: a bare name is looked up in all of them each time it is asked.
         self._layers = [layer for name in LAYERS if isinstance(layer := given.get(name), dict)]
 
     def with_args(self, args: Mapping[str, object]) -> "PlayScope":
@@ -81,8 +82,10 @@ class PlayScope:
         return Undefined(name, "it is not known here")
 
     def _iterator(self, name: str) -> object:
+        # The innermost loop of that name, as they are listed from the inside out.
         depth = self._iterators.index(name)
         value = self._entry(depth, name)
+        # An item may be null, which is a value and not the lack of one.
         return Undefined(name, "there is no such loop") if value is None and not self._has(depth, name) else value
 
     def _level(self, depth: int) -> dict[str, object]:

@@ -51,6 +51,7 @@ class Undefined:
 
     def inside(self, key: object) -> "Undefined":
         """The value under a key of this: undefined too, for the same reason."""
+        # A template can go on below what is undefined for ever; the path in its message must end.
         path = self.path if len(self.path) > MAX_MESSAGE else f"{self.path}{key_text(key)}"
         return Undefined(path, self.hint or f"`{self.path}` is undefined")
 
@@ -165,6 +166,7 @@ _MARKER = re.compile(r"\[\[secret:[^\[\]]{1,1000}:[0-9a-f]{32}\]\]", re.ASCII)
 
 def refuse_marker(value: object) -> None:
     """Raises Fault for a text that is nothing but the marker of a secret, which a result or `ctx` may hold."""
+    # The beginning first: hardly any text begins so, and the pattern costs more.
     if type(value) is str and value.startswith("[[secret:") and _MARKER.fullmatch(value):
         raise Fault("template.error", "this is a secret that was hidden: have a tool do with it what is to be done")
 
