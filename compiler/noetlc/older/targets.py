@@ -135,7 +135,7 @@ def _inside(r: Reader, node: Node, asked: Guard | None, span: Span) -> list[Targ
 def take_cond(r: Reader, draft: ArcDraft, key: Scalar, node: Node) -> None:
     """`cond` or `condition` of an arc: an older word for its `when`."""
     r.respelt(key.span, f"`{key.text}` of an arc", "`when`", "review")
-    # The HEAD engine ignores `cond` of an arc, so that the arc was always taken (two public files). Who wrote it
+    # The HEAD engine ignores `cond` of an arc, so that the arc was always taken (two public arcs). Who wrote it
     # meant a condition: class `review`.
     draft.guarded = True
     draft.when = read_loose_guard(r, node, f"the arc's `{key.text}`", in_arc=True)
