@@ -33,6 +33,7 @@ def plans(paths: list[Path]) -> dict[str, list[float]]:
         deliver(data)
         kept[f"events {path}"] = [time.process_time() - begun]
         gc.collect()
+        # Right behind the events of the same file, so that both are of the same moment.
         kept[str(path)] = [_compiled(str(path), data)]
     return kept
 
@@ -43,6 +44,7 @@ def _compiled(name: str, data: bytes) -> float:
 
     begun = time.process_time()
     written = [write_plan(plan) for plan in compile_source(name, data).plans]
+    # A plan that is refused takes no time: it must end the measurement and not improve it.
     seconds = time.process_time() - begun
     return seconds if written else sys.exit(f"{name} does not compile")
 

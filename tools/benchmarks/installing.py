@@ -25,11 +25,13 @@ def install() -> int:
 def _install(name: str, packages: tuple[str, ...]) -> bool:
     folder = BENCH / name
     marker = folder / "installed"
+    # The mark is made last: an environment that broke off halfway is made again.
     if marker.exists():
         print(f"{name}: there")
         return True
     print(f"{name}: installing {' '.join(packages)}", flush=True)
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    # A peer that cannot be had costs its own rows alone, so that a failure is told and the others go on.
     done = subprocess.run([folder / "bin" / "pip", "install", "--quiet", *packages], check=False)
     if done.returncode == 0:
         marker.touch()

@@ -62,6 +62,7 @@ def main() -> None:
             url = f"http://127.0.0.1:{server.stdout.readline().strip()}/"
             asyncio.run(_by_tool(url))  # imports, and the certificates
             for _ in range(int(sys.argv[1])):
+                # In turn, so that a slow moment of the machine falls on both.
                 figures["httpx"].append(asyncio.run(_by_httpx(url)))
                 figures["tool"].append(asyncio.run(_by_tool(url)))
         finally:

@@ -66,6 +66,7 @@ def told(corpus: Corpus, done: list[Done[File, Seen]], examples: int) -> Iterato
         for cause, where in _causes(one):
             causes.setdefault(cause, []).append(where)
     yield "refusals by the first error of a file:"
+    # What stops most files comes first; equal ones by name, so that the report is the same each time.
     for cause, places in sorted(causes.items(), key=lambda item: (-len(item[1]), item[0])):
         yield f"  {len(places):4} {cause}"
         yield from (f"         {place}" for place in places[:examples])
@@ -74,6 +75,7 @@ def told(corpus: Corpus, done: list[Done[File, Seen]], examples: int) -> Iterato
 
 def _causes(one: Done[File, Seen]) -> Iterator[tuple[str, str]]:
     if one.found is not None and one.found.errors:
+        # Further errors of a file often follow from the first, and would be counted as causes of their own.
         code, line, message = one.found.errors[0]
         yield cause_of(code, message), f"{one.what.name}:{line}: {message}"
 

@@ -41,6 +41,8 @@ def run_corpus(corpus: Corpus, asked: Asked) -> int:
             return _reported(corpus, asked, folder, isolated=inside is not None)
     with _folder(None) as folder:
         try:
+            # A process cannot put itself behind walls that it is already outside of: the whole program is started a
+            # second time.
             code = again_inside(folder)
         except NoIsolation as problem:
             print(f"others' code runs only where it is isolated: {problem}; --trusted runs yours", file=sys.stderr)
@@ -76,6 +78,7 @@ def _reported(corpus: Corpus, asked: Asked, folder: Path, *, isolated: bool) -> 
         database.end()
     saved = json.dumps([run.as_json() for run in runs], ensure_ascii=False, indent=1)
     if isolated:
+        # Inside nothing else can be written. Who started this copies the file to where it was asked for.
         (folder / "saved.json").write_text(saved, encoding="utf-8")
     elif asked.save is not None:
         asked.save.write_text(saved, encoding="utf-8")
@@ -98,6 +101,7 @@ def _all(corpus: Corpus, known: Known, database: Database, folder: Path) -> list
             print(f"{number} {done.outcome.status} {file.name}", file=sys.stderr, flush=True)
             return done
 
+        # In the order of the corpus, whichever ends first: two reports can be compared line by line.
         return list(threads.map(run, enumerate(corpus.playbooks)))
 
 

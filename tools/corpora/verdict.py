@@ -79,6 +79,7 @@ def _known(runs: list[Run], examples: int) -> Iterator[str]:
     judged = [
         (run, list(misses(run.expected, run.outcome)))
         for run in runs
+        # What could not run is neither right nor wrong.
         if run.expected and run.expected.is_outcome and run.outcome.status != "offline"
     ]
     right = sum(not missed for _, missed in judged)
@@ -100,6 +101,7 @@ def _versions(ran: list[Run]) -> Iterator[str]:
     for _, group in groupby(
         sorted(ran, key=lambda run: run.file.name.partition("/")[2]), key=lambda run: run.file.path
     ):
+        # Authors mend what they run, so that the newest version is what the older ones are held against.
         *older, newest = sorted(group, key=lambda run: run.file.day)
         for run in older:
             found = list(differences(run.outcome, newest.outcome, by_chance=is_by_chance(run, newest)))
