@@ -91,9 +91,12 @@ def _net(file: str, data: bytes, budget: Budget, *, states: bool) -> AnalysisRep
     from noetlc.source.pnml_reader import PnmlError, read_pnml
 
     try:
-        net = petri_of(read_pnml(data))
+        written = read_pnml(data)
+        net = petri_of(written)
     except PnmlError as problem:
         raise click.UsageError(f"{file}: {problem}") from None
+    for part in written.left_out:
+        click.echo(f"note: {file} is read without {part}", err=True)
     if states:
         return net_report(net, budget)
     # What a proof without states decides costs nothing; only what it leaves open is searched.

@@ -92,6 +92,7 @@ def take_where(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     """`where` or `filter`; an empty one means none."""
     r.legacy_seen = True
     if is_empty(node) or (isinstance(node, Scalar) and node.text.strip() in ("", "{{}}", "{{ }}")):
+        r.respelt(key.span, f"an empty `{key.text}`", "nothing: no item is left out")
         return
     guard = read_loose_guard(r, node, f"`{key.text}`")
     if guard is not None:

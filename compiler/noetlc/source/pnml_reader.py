@@ -17,7 +17,7 @@ MAX_TOKENS = 1 << 40
 
 NODES = frozenset({"place", "transition", "referencePlace", "referenceTransition", "arc", "net", "page"})
 PLAIN_ARCS = frozenset({"", "normal", "ordinary"})
-SKIPPED = frozenset({"toolspecific", "graphics", "declaration"})
+SKIPPED = frozenset({"toolspecific", "graphics", "declaration", "finalmarkings"})
 WEIGHTS = frozenset({"inscription", "initialMarking"})
 TYPES = frozenset({"type", "arctype", "arcType"})
 _OTHER = re.compile(r"\b(inhibitor|reset|read|test)(?=arc|\b)", re.IGNORECASE)
@@ -42,6 +42,8 @@ class Written(NamedTuple):
     places: tuple[Node, ...]
     transitions: tuple[Node, ...]
     arcs: tuple[tuple[str, str, int], ...]
+    left_out: tuple[str, ...] = ()
+    """Parts of the file that are well formed and not read, in plain words."""
 
 
 def read_pnml(data: bytes) -> Written:
@@ -90,6 +92,7 @@ class _Reading:
         self._path: list[str] = []
         self._open: list[_Open] = []
         self._skipping = 0
+        self._has_final = False
         self._text: list[str] = []
         self._nets = 0
         self._name = ""
@@ -106,6 +109,7 @@ class _Reading:
         # Counted, since skipped elements hold others; an arc's own parts are looked at all the same, for they may
         # change it.
         if self._skipping or kind in SKIPPED:
+            self._has_final |= kind == "finalmarkings"
             self._skipping += 1
             self._refuse_other_arcs(f"{kind} {' '.join(attributes.values())}")
             return
@@ -162,6 +166,7 @@ class _Reading:
         """The net, when all is read."""
         if not self._nets:
             raise PnmlError("there is no <net> in it")
+        left_out = ("its final markings: where a net ends is asked of its structure",) if self._has_final else ()
         arcs = []
         # Resolved at the end, since an arc or a reference may stand before what it names.
         for source, target, weight in self._arcs:
@@ -169,7 +174,9 @@ class _Reading:
             if (ends[0] in self._places) == (ends[1] in self._places):
                 raise PnmlError(f"an arc leads from {source!r} to {target!r}, which are not a place and a transition")
             arcs.append((*ends, weight))
-        return Written(self._name, tuple(self._places.values()), tuple(self._transitions.values()), tuple(arcs))
+        return Written(
+            self._name, tuple(self._places.values()), tuple(self._transitions.values()), tuple(arcs), left_out
+        )
 
     def _begin_net(self, attributes: dict[str, str]) -> None:
         self._nets += 1

@@ -38,6 +38,16 @@ def test_places_transitions_weights_and_tokens_are_read() -> None:
     assert read(SMALL) == Petri("n", ("p",), ("t",), (((0, 2),),), ((),), (2,))
 
 
+FINAL = '<finalmarkings><marking><place idref="p"><text>0</text></place></marking></finalmarkings>'
+
+
+def test_final_markings_are_left_out_and_said_to_be() -> None:
+    assert read(SMALL + FINAL) == read(SMALL)
+    written = read_pnml(NET.format(body=SMALL + FINAL, kind=PT).encode())
+    assert [part.partition(":")[0] for part in written.left_out] == ["its final markings"]
+    assert read_pnml(NET.format(body=SMALL, kind=PT).encode()).left_out == ()
+
+
 def test_pages_nest_and_reference_nodes_stand_for_nodes_of_other_pages() -> None:
     body = (
         f'<page id="one">{SMALL}</page><page id="two"><page id="in"><referencePlace id="r" ref="q"/>'
