@@ -149,6 +149,18 @@ def test_a_writer_that_waits_too_long_says_why(path: str, monkeypatch: pytest.Mo
     store.close()
 
 
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM keys", "UPDATE keys SET value = 'text'", "UPDATE keys SET value = x''"]
+)
+def test_a_damaged_key_of_claims_is_said(path: str, statement: str) -> None:
+    """Notes of plans that were verified are held against it, so whoever only looks reads it too."""
+    with closing(SqliteStore(path)) as store:
+        store.vouch("d", "checks")
+    sql(path, f"{statement} WHERE name = 'claims'")
+    with closing(SqliteStore(path)) as store, pytest.raises(StoreFailure, match="key of claims is missing or damaged"):
+        store.vouches("d", "checks")
+
+
 def test_other_files_are_refused_untouched(path: str) -> None:
     os.mkdir(os.path.dirname(path))
     for make, words in {

@@ -166,8 +166,10 @@ class SqliteStore:
         self.write("create", work)
 
     def claims_key(self) -> bytes:
-        ((key,),) = self.rows("SELECT value FROM keys WHERE name = 'claims'", ())
-        return bytes(key)
+        found = self.rows("SELECT value FROM keys WHERE name = 'claims'", ())
+        if not found or not isinstance(key := found[0][0], bytes) or not key:
+            raise StoreFailure(f"{self.path}: the key of claims is missing or damaged")
+        return key
 
     def started_with(self, key: str) -> tuple[str, str] | None:
         found = self.rows(_STARTED, (key,))
