@@ -44,11 +44,23 @@ class StepArgs(Sugar):
     span: Span
 
 
+class Saved(Sugar):
+    """A `save` of a step into no store, or into the event log, as `where` says."""
+
+    word: str
+    where: str
+    pairs: Pairs
+    span: Span
+
+
 def take_step_args(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
     """`args` or `input` of a step, `with` or `data` of one without a tool: its result."""
     r.legacy_seen = True
     draft.extras.append(StepArgs(f"`{key.text}`", tuple(read_pairs(r, node, f"`{key.text}`")), key.span))
 
+
+_TOLD = frozenset({"`save`", "`sink`"})
+"""What was told as `Saved` already."""
 
 _ARGS = pattern(r"\bargs\.([^\W\d]\w*)")
 
@@ -57,10 +69,10 @@ def lower_args(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which only tasks and arcs have args."""
     # The noops come first: a step without a tool gives its args as its result, and a task that is still `generated`
     # would be passed over below, and give nothing.
-    playbook = replace_steps(playbook, _with_noop)
+    playbook = replace_steps(playbook, lambda step: _with_noop(_of_saved(step, note)))
     for step in playbook.steps:
         for args in step.extras:
-            if isinstance(args, StepArgs):
+            if isinstance(args, StepArgs) and args.word not in _TOLD:
                 said = "defaults under the token's args"
                 note(Change("lower_args", args.span, f"{args.word} of a step", "exact", said))
                 for key, value in _unread(step, args):
@@ -85,6 +97,22 @@ def _brought(playbook: Playbook) -> dict[str, frozenset[str]]:
         target = arc.target if arc.target in names else ""
         found[target] = found.get(target, frozenset()).union(["*"] if pairs is None else pairs)
     return found
+
+
+def _of_saved(step: Step, note: Note) -> Step:
+    """The step in which a `save` into no store is its args where it has no tool, and nothing where it has one."""
+    saved, rest = taken_of(step, Saved)
+    if saved is None:
+        return step
+    alone = step.tasks[0] if len(step.tasks) == 1 else None
+    is_free = not any(isinstance(extra, StepArgs) for extra in step.extras)
+    if is_free and alone is not None and alone.generated and not alone.fields:
+        said = "the result of the step"
+        rest = rest._replace(extras=(*rest.extras, StepArgs(saved.word, saved.pairs, saved.span)))
+    else:
+        said = "nothing: every result is there" if "log" in saved.where else "nothing: every result is in the event log"
+    note(Change("lower_args", saved.span, f"{saved.word} {saved.where}", "exact", said))
+    return _of_saved(rest, note)  # `save` and `sink` may both stand there
 
 
 def _with_noop(step: Step) -> Step:

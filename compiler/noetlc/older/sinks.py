@@ -32,6 +32,7 @@ from noetlc.expr.inside_blocks import by_name_where_rendered
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import fields_with, guard_with, native, value_with
+from noetlc.older.args import Saved
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import below, declared_in, declared_names, own_meanings, renamed
 from noetlc.older.loose import read_loose_guard
@@ -41,6 +42,7 @@ from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty, mapping_of, missing, wrong_shape
 from noetlc.reading.task import read_single
+from noetlc.reading.values import read_pairs
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
 
@@ -65,8 +67,8 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
     if mapping is None:
         return None
     mapping = _respelt(r, mapping)
-    tool = mapping.get("tool") or mapping.get("storage") or mapping.get("type")
-    if tool is None and all(name.text in _STORED for name, _ in mapping.entries):
+    tool = _store_of(mapping)
+    if _is_plain(mapping) and tool is None:
         r.respelt(key.span, f"`{key.text}` without a store", "nothing: every result is in the event log")
         return None
     if tool is None:
@@ -149,9 +151,42 @@ def _tool(r: Reader, node: Node) -> Mapping | None:
     return mapping_at([(key_as(node, "kind"), node)], node.span)
 
 
+def _store_of(mapping: Mapping) -> Node | None:
+    return mapping.get("tool") or mapping.get("storage") or mapping.get("type")
+
+
+def _is_plain(mapping: Mapping) -> bool:
+    """Whether there is nothing beside the store but what is stored."""
+    return all(name.text in {*_STORED, "tool", "storage", "type"} for name, _ in mapping.entries)
+
+
+def _where(node: Node) -> str:
+    has_store = isinstance(node, Mapping) and _store_of(node) is not None
+    return "into the event log" if has_store else "without a store"
+
+
+def _kept_here(node: Node) -> Node | None:
+    """The data for the event log, or for no store at all: in a step without a tool they are its result."""
+    if not isinstance(node, Mapping) or not _is_plain(node):
+        return None
+    store = _store_of(node)
+    kind = (store.get("kind") or store.get("type")) if isinstance(store, Mapping) else store
+    if store is not None and not (isinstance(kind, Scalar) and kind.text in _HERE):
+        return None
+    data = node.get("data") or node.get("args")
+    return data if isinstance(data, Mapping) else None
+
+
 def take_sink(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) -> None:
     """Take `sink` or `save`; a list is one after the other."""
     items = node.items if isinstance(node, Sequence) else [node]
+    saved = _kept_here(items[0]) if len(items) == 1 and isinstance(draft, StepDraft) else None
+    if saved is not None:
+        r.legacy_seen = True
+        draft.extras.append(
+            Saved(f"`{key.text}`", _where(items[0]), tuple(read_pairs(r, saved, f"`{key.text}`")), key.span)
+        )
+        return
     draft.extras += [sink for item in items if (sink := read_sink(r, key, item)) is not None]
 
 

@@ -32,6 +32,7 @@ from noetl.sql_results import (
     result_of,
     rows_result,
     texts_of,
+    told,
     writing_of,
 )
 from noetl_ir.expr import Json
@@ -89,7 +90,7 @@ async def run(call: Call, env: Env) -> Outcome:
     except (duckdb.Error, OverflowError, TypeError, ValueError) as problem:  # a value that nothing can carry too
         # A conflict of two transactions, which one after the other would not have.
         again = isinstance(problem, duckdb.TransactionException)
-        return error("duckdb.error", str(problem), retryable=again, duckdb={"code": type(problem).__name__})
+        return error("duckdb.error", told(problem), retryable=again, duckdb={"code": type(problem).__name__})
 
 
 class _Work(NamedTuple):

@@ -30,6 +30,7 @@ from noetl.sql_results import (
     result_of,
     rows_result,
     texts_of,
+    told,
     writing_of,
 )
 from noetl_ir.expr import Json
@@ -90,9 +91,9 @@ async def run(call: Call, env: Env) -> Outcome:
         # Conflicts with other transactions: the very same statements may go through the next time. After other errors
         # they fail again.
         again = state in SERIALIZATION
-        return error("pg.error", str(problem), retryable=again, pg={"code": state, "sqlstate": state})
+        return error("pg.error", told(problem), retryable=again, pg={"code": state, "sqlstate": state})
     except (ValueError, OverflowError, UnicodeError) as problem:  # a value that no statement can carry
-        return error("pg.error", str(problem), pg={"code": None, "sqlstate": None})
+        return error("pg.error", told(problem), pg={"code": None, "sqlstate": None})
 
 
 async def _target(fields: dict[str, Json], env: Env) -> tuple[str, dict[str, str]]:

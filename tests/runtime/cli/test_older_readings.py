@@ -13,6 +13,22 @@ if TYPE_CHECKING:
     from conftest import Home
 
 CASES = {
+    "what a step without a tool saves into no store is its result, and nothing beside a tool": (
+        """
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = {'n': 1}"}
+    save: {data: {n: 2}}
+    next: [{step: told}]
+  - step: told
+    save: {data: {n: "{{ start.n }}"}}
+    next: [{step: logged}]
+  - step: logged
+    sink: {tool: event_log, args: {n: "{{ told.n + 1 }}"}}
+    next: [{step: fin, args: {told: "{{ told }}", logged: "{{ logged }}", first: "{{ start.n }}"}}]
+""",
+        {"told": {"n": 1}, "logged": {"n": 2}, "first": 1},
+    ),
     "what is set when a looped step is entered is set once, before the first item": (
         """
 workflow:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.running import run
+from noetl import sql_results
 from noetl_ir.expr import Json
 
 ROWS = "SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3"
@@ -87,3 +88,8 @@ workflow:
     for result in ("{rows: [{n: 3}], row_count: 1, columns: [n]}", "{rows: [{n: 3}]}"):
         found = run(text, f"outcomes: [{{step: start, outcome: {{result: {result}}}}}]")
         assert found.result("show") == "3 1"
+
+
+def test_what_a_database_says_is_one_line_without_carets() -> None:
+    said = 'Parser Error: syntax error at or near "SELEC"\n\nLINE 1: SELEC 1;\n        ^^^^^'
+    assert sql_results.told(ValueError(said)) == 'Parser Error: syntax error at or near "SELEC"; LINE 1: SELEC 1;'
