@@ -341,7 +341,9 @@ class ApiService:
         return origin_of(row.execution_id, first[1])
 
     def _lacking(self, program: Program, execution_id: str, request: Request) -> Future[tuple[str, ...]]:
-        """Nothing starts that could not get at its secrets; workers elsewhere are asked."""
+        """Nothing starts that could not get at the secrets it declares; workers elsewhere are asked. A name in a task's
+        `auth` that nothing declares is looked up when the task runs, which may never be.
+        """
         if self._registry is not None and (workload := workload_of(program, execution_id, request)) is not None:
             pools = secret_pools(program.plan)
             return self._registry.preflight.ask(Check(execution_id, pools, program.digest, workload))

@@ -166,7 +166,10 @@ def _check_inputs(program: Program, execution_id: str, request: Request) -> None
 
 
 def _check_keychain(runtime: Runtime, program: Program, execution_id: str, request: Request) -> None:
-    """Nothing starts that could not get at its secrets. A workload that has no value fails the run itself."""
+    """Nothing starts that could not get at the secrets it declares. A workload that has no value fails the run itself.
+
+    A name in a task's `auth` that nothing declares is looked up when the task runs, which may never be.
+    """
     from noetl.app.secret_resolver import unresolvable
 
     settings = runtime.settings
