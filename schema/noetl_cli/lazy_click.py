@@ -259,7 +259,7 @@ class Declared:
         return found, rest
 
     def _called_back(self, given: Mapping["_Parameter", object], environ: Mapping[str, str]) -> dict[str, object]:
-        """The arguments of the function: eager parameters first, then as they were given, then as they were written."""
+        """The arguments of the function: eager parameters first, then as they were written."""
         context = _PlainContext()
         written = [*reversed(self._parameters)]
         order = sorted(written, key=lambda parameter: not parameter.settings.get("is_eager"))

@@ -43,7 +43,7 @@ FORM_CODES: dict[str, Code] = {
         "A playbook is read as a whole; without a limit one file can fill the memory of who compiles it.",
         "workload: {rows: [ … a million rows … ]}",
         "Keep data in a file or a table of its own and read it in a step.\n"
-        "At most 32 MiB, 2,000,000 parts and 1,000 documents are read.",
+        "At most 32 MiB, 4,000,000 parts and 1,000 documents are read.",
     ),
     "NL006": Code(
         "nested-too-deep", E, "Too many mappings and lists inside each other",

@@ -14,6 +14,7 @@ from noetl_ir.records import NamedTuple
 MAX_BYTES = 1 << 28
 MAX_DEPTH = 200
 MAX_TOKENS = 1 << 40
+MOST_DIGITS = 100
 
 NODES = frozenset({"place", "transition", "referencePlace", "referenceTransition", "arc", "net", "page"})
 PLAIN_ARCS = frozenset({"", "normal", "ordinary"})
@@ -199,8 +200,9 @@ class _Reading:
         elif what in WEIGHTS:
             # PIPE writes `Default,3`: a colour that is the only one there is.
             number = text.rpartition(",")[2].strip() if text.startswith("Default,") else text
-            # Python's numbers have no end, and every sum of the analysis would carry so large a one along.
-            if not number.isdecimal() or int(number) > MAX_TOKENS:
+            # Python's numbers have no end, and every sum of the analysis would carry so large a one along. One of more
+            # than 4,300 digits it does not even read, leading zeros among them.
+            if not number.isdecimal() or len(number) > MOST_DIGITS or int(number) > MAX_TOKENS:
                 raise PnmlError(f"{text[:40]!r} is no number of tokens")
             node.weight = int(number)
 

@@ -90,6 +90,8 @@ def test_any_namespace_or_none_will_do(prefix: str) -> None:
         (SMALL.replace("<initialMarking>", "<hlinitialMarking/><initialMarking>"), PT, "coloured"),
         (SMALL.replace(">2<", ">many<"), PT, "no number"),
         (SMALL.replace(">2<", ">-1<"), PT, "no number"),
+        (SMALL.replace(">2<", ">" + "9" * 5000 + "<"), PT, "no number"),
+        (SMALL.replace(">2<", ">" + "0" * 5000 + "2<"), PT, "no number"),
         (SMALL + '<place id="t"/>', PT, "twice"),
         (SMALL + '<arc id="b" source="p" target="gone"/>', PT, "gone"),
         (SMALL + '<arc id="b" source="p" target="p"/>', PT, "not a place and a transition"),
