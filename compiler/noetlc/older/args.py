@@ -9,6 +9,7 @@ args: {n: 1}, tool: {kind: python, code: …}, and `{{ args.n }}` anywhere in th
 A default that is a block template is rendered by a first task.
 """
 
+from collections.abc import Iterator
 from re import compile as pattern
 from typing import TypeAlias
 
@@ -30,6 +31,7 @@ from noetlc.expr.templates import all_with, fields_with
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 from noetlc.older.legacy_names import RESERVED
 from noetlc.older.nearer import arcs_within
+from noetlc.older.page_nodes import Pages
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.values import read_pairs
@@ -87,9 +89,17 @@ def lower_args(playbook: Playbook, note: Note) -> Playbook:
 
 
 def _brought(playbook: Playbook) -> dict[str, frozenset[str]]:
-    """The keys that arcs bring to each step; under "" those that may come to any, and `*` where only the run knows."""
+    """The keys that arcs, and next calls of its own, bring to each step; under "" those that may come to any, and `*`
+    where only the run knows.
+    """
     found: dict[str, frozenset[str]] = {"": frozenset()}
     names = {step.name for step in playbook.steps}
+    for step in playbook.steps:
+        # A loop over pages gives `args` of its own to every call but the first. Read as the default alone, each page
+        # would be the first one again.
+        for value in _of_next_calls(step):
+            pairs = pairs_of(value.template)
+            found[step.name] = found.get(step.name, frozenset()).union(["*"] if pairs is None else pairs)
     for arc in arcs_within(playbook.steps):
         pairs = {} if arc.args is None else pairs_of(arc.args.template)
         # An arc in a construct that is still to be lowered may name no step yet. Its args may come to any step then,
@@ -97,6 +107,13 @@ def _brought(playbook: Playbook) -> dict[str, frozenset[str]]:
         target = arc.target if arc.target in names else ""
         found[target] = found.get(target, frozenset()).union(["*"] if pairs is None else pairs)
     return found
+
+
+def _of_next_calls(step: Step) -> Iterator[Value]:
+    """The `args` that loops over pages in a step give to their next calls."""
+    holders = (step.extras, *(task.extras for listed in _lists(step) for task in listed))
+    for pages in (extra for extras in holders for extra in extras if isinstance(extra, Pages)):
+        yield from (value for page in pages.policies for name, value in page.next_call if name == "args")
 
 
 def _of_saved(step: Step, note: Note) -> Step:
