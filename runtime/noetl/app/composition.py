@@ -7,6 +7,7 @@ Nothing else builds a control plane, a worker or a service. `driver_of` drives o
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -164,9 +165,11 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
     bus = _local_bus(settings, times)
     patience = Patience(settings.patience, settings.say)
     tracker = LocalWorkers(DEFAULT_POOL, settings.limits)
+    said: deque[str] = deque(maxlen=1)
     control = _control(
-        runtime, bus, tracker, observe, times, patience, wall=WallClock() if virtual is not None else None
-    )
+        runtime, bus, tracker, observe, times, patience, say=said.append,
+        wall=WallClock() if virtual is not None else None,
+    )  # fmt: skip
     # No threads on a virtual clock: the order in which fetches come would then decide what a run does.
     environments = _local_environments(runtime, chance, BackgroundFetches(0) if virtual is not None else None)
     real = _launcher(environments, times)
@@ -177,7 +180,7 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
     waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)
     if virtual is None:  # tools go on meanwhile
         patience.wait = lambda: _pass_pause(waiter, times.steady)
-    embedded = Embedded(Parts(runtime.store, runtime.blobs, bus, times.clock, waiter, control, worker, patience))
+    embedded = Embedded(Parts(runtime.store, runtime.blobs, bus, times.clock, waiter, control, worker, patience, said))
     return Driver(execution_id, embedded, launcher, control)
 
 

@@ -6,13 +6,13 @@ has anything to do. The process owns the execution it drives; whoever wants some
 of it writes to the inbox.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.patience import Patience
-from noetl.ports import Blobs, Bus, Clock, StartKey, Store
+from noetl.ports import Blobs, Bus, Clock, StartKey, Store, StoreFailure
 from noetl.server.control import ControlPlane
 from noetl.server.execution import Ask
 from noetl.worker.worker import Launcher, Worker
@@ -66,6 +66,8 @@ class Parts(NamedTuple):
     control: ControlPlane
     worker: Worker
     patience: Patience
+    said: Sequence[str] = ()
+    """The last that the control plane said: why it gave something up."""
 
 
 class Embedded:
@@ -141,6 +143,10 @@ class Embedded:
             if not (worker.busy or control.is_open) or not self._pass_time():
                 break
         control.settle()
+        # A store that refuses even the event of a mistake keeps nothing of this execution. In a server others go on
+        # beside it; here there is no other, and who started it has to hear why it stands.
+        if execution_id not in control.executions:
+            raise StoreFailure(self._parts.said[-1] if self._parts.said else f"execution {execution_id} is given up")
         # Interrupted while the store had no room: the reason is told, else the run seems to end by itself.
         if not execution.is_over:
             self._parts.patience.check()
