@@ -31,6 +31,7 @@ TAKEN = {
     "a result": ("result = 'k {{ start.k }}'", "k 1"),
     "an escape beside it": (r"result = '{{ n }}\t\\'", "5\t\\"),
     "several literals": ("result = ('a{{ n }}' 'b')", "a5b"),
+    "an arg of that name": ("result = '{{ own }}'", "3"),
     "an arg of the task stays": ("result = ['{{ n }}', own]", ["5", 3]),
     "no space before and behind": ("result = [1 for x in[1]if'{{ n }}'in'5']", [1]),
     "the run's id": ("result = '{{ execution_id }}'.isdigit()", True),
@@ -43,7 +44,6 @@ LEFT = {
     "a string with a percent": ("result = '{{ n }} %s' % 1", "{{ n }} 1"),
     "code that makes templates": ("render = '{{ n }}'; result = render", "{{ n }}"),
     "a pattern": ("match '5':\n          case '{{ n }}': result = 1\n          case _: result = 2", 2),
-    "an arg of that name": ("result = '{{ own }}'", "{{ own }}"),
 }
 
 
