@@ -323,6 +323,22 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return tuple(part for pair in pairs for part in pair)
 
 
+def operands_of(chain: Logic) -> list[Expr]:
+    """The operands of a chain of one word (`a or b or c`), from left to right.
+
+    A guard of a thousand `or` is a left-leaning chain: it is walked, not recursed into, so that no file can exhaust the
+    stack.
+    """
+    found: list[Expr] = []
+    here: Expr = chain
+    while isinstance(here, Logic) and here.op == chain.op:
+        found.append(here.right)
+        here = here.left
+    found.append(here)
+    found.reverse()
+    return found
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """`expr` and everything inside it, outermost first; without recursion."""
     waiting = [expr]

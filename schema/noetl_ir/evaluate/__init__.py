@@ -31,6 +31,7 @@ from noetl_ir.expr import (
     Not,
     Template,
     Text,
+    operands_of,
 )
 from noetl_ir.scopes.values import Fault, Undefined
 
@@ -226,16 +227,8 @@ def _never(scope: Scope) -> bool:
 
 
 def _chain(expr: Logic) -> Truth:
-    """A chain of one word, without recursion along it; what is behind the operand that decides is not asked."""
-    operands: list[Truth] = []
-    here: Expr = expr
-    while isinstance(here, Logic) and here.op == expr.op:
-        # A guard of a thousand `or` is a left-leaning chain: it is walked, not recursed into, so that no file can
-        # exhaust the stack.
-        operands.append(truth(here.right))
-        here = here.left
-    operands.append(truth(here))
-    operands.reverse()
+    """A chain of one word; what is behind the operand that decides is not asked."""
+    operands = [truth(operand) for operand in operands_of(expr)]
     if expr.op == "and":
         return lambda scope: all(operand(scope) for operand in operands)
     return lambda scope: any(operand(scope) for operand in operands)

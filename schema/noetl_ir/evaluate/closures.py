@@ -33,6 +33,7 @@ from noetl_ir.expr import (
     Test,
     TupleOf,
     Unary,
+    operands_of,
 )
 from noetl_ir.scopes.values import Fault, Undefined, View, key_text, plain, refuse_marker, stored
 from noetl_ir.scopes.vocabulary import FUNCTIONS
@@ -325,14 +326,7 @@ def _binary(op: str, left: Run, right: Run) -> Run:
 
 
 def _logic(expr: Logic) -> Run:
-    """A chain of one word, without recursion along it."""
-    operands: list[Run] = []
-    here: Expr = expr
-    while isinstance(here, Logic) and here.op == expr.op:
-        operands.append(closure(here.right))
-        here = here.left
-    first = closure(here)
-    operands.reverse()
+    first, *operands = [closure(operand) for operand in operands_of(expr)]
     if expr.op == "and":
 
         def run_and(scope: Scope) -> object:
