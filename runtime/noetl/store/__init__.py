@@ -5,8 +5,28 @@ with `open_blobs(url, *, hook=None)` keeps `Blobs`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeGuard
 
-from noetl.ports import Conflict, Wanted
+from noetl.ports import Append, Conflict, Wanted
+from noetl_ir.records import NamedTuple
+
+
+class Head(NamedTuple):
+    """Where the log of an execution ends, as a store saw it last: the number of its row, and what its events come to.
+
+    Only appends move it, so it can be too old but never wrong: an append behind it meets the primary key.
+    """
+
+    number: int
+    position: int
+    chain: int
+    status: str
+    ended: int | None
+
+
+def is_end(head: Head | None, append: Append) -> TypeGuard[Head]:
+    """Whether an append goes behind a head, as far as that is known without reading the log."""
+    return head is not None and head.position == append.expected and bool(append.records)
 
 
 def missing(

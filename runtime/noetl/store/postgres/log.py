@@ -9,17 +9,16 @@ positions without gaps, a checksum that chains the events of an execution.
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
 from psycopg.errors import UniqueViolation
 
 from noetl.ports import ALL, Append, Conflict, Damaged, ExecutionRow, Record, StartKey, Taken, Wanted
-from noetl.store import SELECT_EXECUTIONS, condition, cut_off, missing
+from noetl.store import SELECT_EXECUTIONS, Head, condition, cut_off, is_end, missing
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.pool import Connection
 from noetl.store.postgres.texts import read, written
-from noetl_ir.records import NamedTuple
 
 Records = Sequence[tuple[str, bytes]]
 
@@ -98,16 +97,6 @@ WHERE execution = %s AND position > %s ORDER BY position LIMIT {_PAGE}
 _T = TypeVar("_T")
 
 
-class Head(NamedTuple):
-    """Where the log of an execution ends."""
-
-    number: int
-    position: int
-    chain: int
-    status: str
-    ended: int | None
-
-
 class Log:
     """Keeps executions and their events."""
 
@@ -176,7 +165,7 @@ class Log:
         with self._lock:
             # Taken out first: whatever goes wrong, the heads are read again.
             known = [self._heads.pop(append.execution_id, None) for append in appends]
-        heads = [head for head, append in zip(known, appends, strict=True) if _is_end(head, append)]
+        heads = [head for head, append in zip(known, appends, strict=True) if is_end(head, append)]
 
         def quickly(connection: Connection) -> list[Head]:
             return self._insert(connection, heads, appends)
@@ -334,11 +323,6 @@ def _batch(head: Head, records: Sequence[tuple[str, bytes]]) -> tuple[dict[str, 
         "chain": chain,
     }
     return batch, position, chain
-
-
-def _is_end(head: Head | None, append: Append) -> TypeGuard[Head]:
-    """Whether an append goes behind a head as far as that is known here."""
-    return head is not None and head.position == append.expected and bool(append.records)
 
 
 def _batches(

@@ -17,7 +17,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
 from noetl.catalogue import EVERY, PlanRow, Versions
@@ -37,13 +37,12 @@ from noetl.ports import (
     Wanted,
 )
 from noetl.space import check_room
-from noetl.store import SELECT_EXECUTIONS, condition, cut_off, is_sealed, missing, note_of, seal_of
+from noetl.store import SELECT_EXECUTIONS, Head, condition, cut_off, is_end, is_sealed, missing, note_of, seal_of
 from noetl.store.sqlite.catalogue import SqliteCatalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
 from noetl.store.sqlite.owners import Owners, Ownership
 from noetl_ir.expr import Json
-from noetl_ir.records import NamedTuple
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
@@ -75,24 +74,6 @@ _READ = f"SELECT key, event_id, body, chain FROM events WHERE key > ? AND key < 
 _T = TypeVar("_T")
 _open: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
 _inherited: list[object] = []
-
-
-class Head(NamedTuple):
-    """Where the log of an execution ends, as this store saw it last.
-
-    Only appends move it, so it can be too old but never wrong: an append behind it meets the primary key.
-    """
-
-    number: int
-    position: int
-    chain: int
-    status: str
-    ended: int | None
-
-
-def _is_end(head: Head | None, append: Append) -> TypeGuard[Head]:
-    """Whether an append goes behind a head as far as that is known here."""
-    return head is not None and head.position == append.expected and bool(append.records)
 
 
 class Misplaced(Conflict):
@@ -207,7 +188,7 @@ class SqliteStore:
         with self._lock:
             # Taken out first: whatever goes wrong, the heads are read again.
             known = [self._heads.pop(append.execution_id, None) for append in appends]
-            heads = [head for head, append in zip(known, appends, strict=True) if _is_end(head, append)]
+            heads = [head for head, append in zip(known, appends, strict=True) if is_end(head, append)]
             if len(heads) == len(appends):
                 try:
                     after = self._transact("append", quickly)
