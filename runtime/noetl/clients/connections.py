@@ -30,7 +30,7 @@ KEPT = 5.0
 MOST = 64
 """Most that may have kept connections at once, as many as there are slots; who used them last loses them first."""
 
-PORTS = {"http": 80, "https": 443}
+_PORTS = {"http": 80, "https": 443}
 _WITHOUT_EFFECTS = frozenset({"GET", "HEAD", "OPTIONS"})
 _BROKE_BEFORE_AN_ANSWER = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
@@ -55,7 +55,7 @@ def is_proxied() -> bool:
 
 def origin_of(url: httpx.URL) -> tuple[str, str, int]:
     """Scheme, host and port."""
-    return url.scheme, url.host, url.port or PORTS.get(url.scheme, 0)
+    return url.scheme, url.host, url.port or _PORTS.get(url.scheme, 0)
 
 
 class Transport(httpx.AsyncBaseTransport):

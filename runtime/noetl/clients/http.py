@@ -22,7 +22,6 @@ BODY_BYTES = 64 * 1024 * 1024
 REDIRECTS = 20
 
 _T = TypeVar("_T")
-_PORTS = {"http": 80, "https": 443}
 
 
 class Request(NamedTuple):
@@ -211,13 +210,12 @@ def _owner(request: Request) -> Hashable:
 
 def _same_origin(one: "httpx.URL", other: "httpx.URL") -> bool:
     """The origins of RFC 6454 §4; that of the same host over TLS instead of plain HTTP is the same."""
-    ports = [url.port or _PORTS.get(url.scheme, 0) for url in (one, other)]
-    if one.host != other.host:
-        return False
+    from noetl.clients.connections import origin_of
+
     # Sites send plain HTTP to TLS on the same host. What went out in clear already may go again under TLS; never the
     # other way.
-    upgraded = (one.scheme, other.scheme) == ("http", "https") and ports == [80, 443]
-    return upgraded or (one.scheme == other.scheme and ports[0] == ports[1])
+    upgraded = origin_of(one) == ("http", one.host, 80) and origin_of(other) == ("https", one.host, 443)
+    return upgraded or origin_of(one) == origin_of(other)
 
 
 def _merged(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
