@@ -188,8 +188,10 @@ class Journal:
             self._done(turns)
             return
         for turn in turns:
-            if not any(turn is held for held in self._held):
-                continue  # its execution was given up meanwhile
+            # These are the first that are held, in order. One that is not the first any more was dropped with its
+            # execution.
+            if not self._held or self._held[0] is not turn:
+                continue
             try:
                 self._store_all((turn,))
             except (Conflict, StoreRefused) as problem:
