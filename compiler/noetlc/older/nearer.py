@@ -153,14 +153,19 @@ def _is_result_of(key: str, template: Template, step: str) -> bool:
 
 def _spread(given: list[tuple[str, str, dict[str, Template] | None, Template]], inside: dict[str, set[str]]) -> None:
     """Puts the keys that arcs give into the steps that they lead to; what is passed on means what it means before."""
-    grows = True
-    while grows:
-        grows = False
-        for source, target, pairs, whole in given:
+    leading: dict[str, list[tuple[str, dict[str, Template] | None, Template]]] = {name: [] for name in inside}
+    for source, target, pairs, whole in given:
+        leading[source].append((target, pairs, whole))
+    # A step is looked at again only where it got something to pass on: a long chain that passes all of it on, written
+    # from its end, would else cost its length twice over.
+    waiting = [*reversed(inside)]
+    while waiting:
+        source = waiting.pop()
+        before = inside[source]
+        for target, pairs, whole in leading[source]:
             found = inside.get(target)
             if found is None:
                 continue
-            before = inside[source]
             if pairs is not None:
                 # An arg that passes on what has the name already is no new meaning, unless the step before had one of
                 # its own to pass on.
@@ -170,4 +175,4 @@ def _spread(given: list[tuple[str, str, dict[str, Template] | None, Template]], 
                 new = set(before) if passed else set()
             if not new <= found:
                 found |= new
-                grows = True
+                waiting.append(target)
