@@ -1,6 +1,7 @@
 """What tests of tools need around a call: surroundings, a call with defaults, HTTP servers, and the processes."""
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -126,6 +127,22 @@ def ended(number: int) -> bool:
             return True
         time.sleep(0.01)
     return False
+
+
+class JsonHandler(BaseHTTPRequestHandler):
+    """Answers in JSON, and says nothing about requests."""
+
+    def log_message(self, *words: object) -> None:
+        """Nothing is said."""
+
+    def answer(self, value: object, status: int = 200, **headers: str) -> None:
+        """Send a value, with further headers."""
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        for name, text in {**headers, "content-type": "application/json", "content-length": str(len(data))}.items():
+            self.send_header(name, text)
+        self.end_headers()
+        self.wfile.write(data)
 
 
 @contextmanager

@@ -3,9 +3,7 @@
 Each works as its author meant it. What is right is counted by hand from REAL.md and LANGUAGE §6.
 """
 
-import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
@@ -13,26 +11,18 @@ import pytest
 
 from noetlc.pipeline import compile_source
 from older_runs import FIN, HEAD, results_of
-from tool_doubles import http_server
+from tool_doubles import JsonHandler, http_server
 
 if TYPE_CHECKING:
     from conftest import Home
 
 
-class Pages(BaseHTTPRequestHandler):
+class Pages(JsonHandler):
     """Three pages of two rows: the number of the page, and whether there are more."""
-
-    def log_message(self, *words: object) -> None:
-        """Nothing is said about requests."""
 
     def do_GET(self) -> None:
         page = int(dict(parse_qsl(urlsplit(self.path).query)).get("page", 1))
-        data = json.dumps({"page": page, "more": page < 3, "data": [page * 10, page * 10 + 1]}).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.answer({"page": page, "more": page < 3, "data": [page * 10, page * 10 + 1]})
 
 
 @pytest.fixture(scope="module")

@@ -4,16 +4,14 @@ The server has four pages of three rows, and a body with keys that a result of h
 by hand; what constructs mean says REAL.md (values, flow).
 """
 
-import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from older_runs import results_of
-from tool_doubles import http_server
+from tool_doubles import JsonHandler, http_server
 
 if TYPE_CHECKING:
     from conftest import Home
@@ -22,11 +20,8 @@ ROWS = [{"id": page * 10 + row} for page in (1, 2, 3, 4) for row in (0, 1, 2)]
 USERS = [{"name": "Ada"}, {"name": "Bob"}]
 
 
-class Pages(BaseHTTPRequestHandler):
+class Pages(JsonHandler):
     """Answers with JSON."""
-
-    def log_message(self, *words: object) -> None:
-        """Nothing is said about requests."""
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -37,12 +32,7 @@ class Pages(BaseHTTPRequestHandler):
         elif url.path == "/pages":
             rows = ROWS[3 * (page - 1) :][:3]
             body = {"data": rows, "total": 12, "paging": {"page": page, "hasMore": page < 4, "next": page + 1}}
-        data = json.dumps(body).encode()
-        self.send_response(404 if url.path == "/none" else 200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.answer(body, 404 if url.path == "/none" else 200)
 
 
 @pytest.fixture(scope="module")

@@ -4,17 +4,15 @@ The server fails every other request for some paths, and all of one. What is rig
 asked on failures only, a failure passed over leaves `_prev` or sets it, and `finally` follows a success.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 
 import pytest
 
 from noetlc.migrate.migration import migrated
 from older_runs import HEAD, results_of
-from tool_doubles import http_server
+from tool_doubles import JsonHandler, http_server
 
 if TYPE_CHECKING:
     from conftest import Home
@@ -22,23 +20,15 @@ if TYPE_CHECKING:
 ASKED: Counter[str] = Counter()
 
 
-class Flaky(BaseHTTPRequestHandler):
+class Flaky(JsonHandler):
     """Answers `/once…` with 503 the first time, `/none` with 404, and all else with cloth."""
-
-    def log_message(self, *words: object) -> None:
-        """Nothing is said about requests."""
 
     def do_GET(self) -> None:
         ASKED[self.path] += 1
         status = 404 if self.path == "/none" else 200
         if self.path.startswith("/once") and ASKED[self.path] % 2:
             status = 503
-        data = json.dumps({"cloth": [3, 4]}).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.answer({"cloth": [3, 4]}, status)
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,11 @@ searched for the secrets.
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tool_doubles import http_server
+from tool_doubles import JsonHandler, http_server
 
 if TYPE_CHECKING:
     from conftest import Home
@@ -23,22 +22,14 @@ NEXT: dict[str, str] = {}
 """The address of the next page by path."""
 
 
-class Pages(BaseHTTPRequestHandler):
+class Pages(JsonHandler):
     """Answers with the address of the next page, and null behind the last."""
-
-    def log_message(self, *words: object) -> None:
-        """Nothing is said about requests."""
 
     def do_GET(self) -> None:
         SEEN.append((f"http://{self.headers['host']}", f"{self.path} {self.headers}"))
-        data = json.dumps({"next": NEXT.get(self.path.partition("?")[0])}).encode()
-        self.send_response(302 if self.path == "/moved" else 200)
-        if self.path == "/moved":
-            self.send_header("location", NEXT[self.path])
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        moved = self.path == "/moved"
+        there = {"location": NEXT[self.path]} if moved else {}
+        self.answer({"next": NEXT.get(self.path.partition("?")[0])}, 302 if moved else 200, **there)
 
 
 @pytest.fixture

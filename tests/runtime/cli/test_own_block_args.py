@@ -3,9 +3,7 @@
 What is right is counted by hand: `{% if workload.x %}a{% else %}b{% endif %}` is `a` where `x` is true.
 """
 
-import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
@@ -13,25 +11,17 @@ import pytest
 
 from noetlc.pipeline import compile_source
 from older_runs import HEAD, results_of
-from tool_doubles import http_server
+from tool_doubles import JsonHandler, http_server
 
 if TYPE_CHECKING:
     from conftest import Home
 
 
-class Pages(BaseHTTPRequestHandler):
+class Pages(JsonHandler):
     """The number of the page that was asked for."""
 
-    def log_message(self, *words: object) -> None:
-        """Nothing is said about requests."""
-
     def do_GET(self) -> None:
-        data = json.dumps({"page": int(dict(parse_qsl(urlsplit(self.path).query))["page"])}).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.answer({"page": int(dict(parse_qsl(urlsplit(self.path).query))["page"])})
 
 
 @pytest.fixture(scope="module")
