@@ -42,8 +42,10 @@ class Around:
         into = _ways_into(playbook)
         # Made once for all steps, since every task of a step asks for them.
         self._arriving = {name: _union(_keys(made, step, into) for step, made in arcs) for name, arcs in into.items()}
+        others, unknown = _others(into)
         self._alike = {
-            name: frozenset(key for key in keys if _is_alike(key, name, into)) for name, keys in self._arriving.items()
+            name: frozenset() if name in unknown else frozenset(keys - others.get(name, set()))
+            for name, keys in self._arriving.items()
         }
         self._playbook = playbook
 
@@ -143,21 +145,46 @@ def says_itself(key: str, template: Template | None) -> bool:
     return isinstance(template, Native) and static_path(template.expr) in ((key,), ("workload", key), ("args", key))
 
 
-def _is_alike(key: str, name: str, into: _Into, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether every arc to a step that gives a key gives what its name means without it."""
-    # A circle of arcs that pass args on adds nothing of its own: its other ways in decide.
-    if name in seen:
-        return True
-    for step, template in into.get(name, ()):
-        pairs = pairs_of(template)
-        if pairs is None:
-            # `args: "{{ args }}"` hands the token's args on whole.
-            passed = isinstance(template, Native) and static_path(template.expr) == ("args",)
-            if not passed or not _is_alike(key, step.name, into, seen | {name}):
-                return False
-        elif key in pairs and not (says_itself(key, pairs[key]) and _is_alike(key, step.name, into, seen | {name})):
-            return False
-    return True
+def _others(into: _Into) -> tuple[dict[str, set[str]], set[str]]:
+    """Step → the keys that some way to it gives something else than what their names mean without it, and the steps at
+    which nothing is known of any key.
+    """
+    found: dict[str, set[str]] = {}
+    unknown: set[str] = set()
+    passing: dict[str, list[tuple[str, str | None]]] = {}
+    for name, arcs in into.items():
+        for step, template in arcs:
+            pairs = pairs_of(template)
+            if pairs is None:
+                # `args: "{{ args }}"` hands the token's args on whole.
+                if isinstance(template, Native) and static_path(template.expr) == ("args",):
+                    passing.setdefault(step.name, []).append((name, None))
+                else:
+                    unknown.add(name)
+                continue
+            for key, value in pairs.items():
+                if says_itself(key, value):
+                    passing.setdefault(step.name, []).append((name, key))
+                else:
+                    found.setdefault(name, set()).add(key)
+    # What is another thing at one step is so wherever it is passed on to. Each step is looked at when that grew, so
+    # that neither long chains nor many ways between two steps cost more than their arcs; a circle adds nothing.
+    waiting = [*found, *unknown]
+    while waiting:
+        name = waiting.pop()
+        for target, passed in passing.get(name, ()):
+            here = found.setdefault(target, set())
+            if passed is None and name in unknown and target not in unknown:
+                unknown.add(target)
+                waiting.append(target)
+            if passed is None:
+                new = found.get(name, set()) - here
+            else:
+                new = {passed} - here if name in unknown or passed in found.get(name, ()) else set()
+            if new:
+                here |= new
+                waiting.append(target)
+    return found, unknown
 
 
 def _keys(template: Template, step: Step, into: _Into, seen: frozenset[str] = frozenset()) -> frozenset[str]:
