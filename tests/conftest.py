@@ -11,7 +11,7 @@ from syrupy.data import SnapshotCollections
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from goldens import GOLDEN
-from noetl import deployment, own
+from noetl.host import engine_files, process_secrets
 
 if TYPE_CHECKING:
     from harness.clusters import Cluster
@@ -38,8 +38,8 @@ def own_process() -> Iterator[None]:
     """What a process knows of its stores and secrets is that of a test: thousands of them are played in one process."""
     # Not by `monkeypatch`: asked for here it would be undone after all other fixtures, in every test.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(own, "_stores", {**own._stores})
-        patch.setattr(deployment, "_known", {**deployment._known})
+        patch.setattr(engine_files, "_stores", {**engine_files._stores})
+        patch.setattr(process_secrets, "_known", {**process_secrets._known})
         yield
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from noetl.bus.nats.codec import Codec
-from noetl.messages import UnreadableMessage
+from noetl.messages.encoding import UnreadableMessage
 from noetl_ir.codec import CodecError, pack_unsorted, unpack
 from noetl_ir.expr import Json
 

@@ -165,6 +165,11 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
         [".ci/run:1: cd '/wo" + "rk/'", "README.md:2: see /wo" + "rk/main"],
     ),
     (
+        tidy.many_rooms,
+        {f"{RUNTIME}/__init__.py": "", f"{RUNTIME}/b/c.py": "", **{f"{RUNTIME}/a{n}.py": "" for n in range(10, 26)}},
+        [f"{RUNTIME}: 17 rooms, more than 16: put {', '.join(f'a{n}.py' for n in range(10, 26))}, b together"],
+    ),
+    (
         tidy.strange_top_level,
         {"README.md": "", ".gitignore": "", "docs/a.md": "", "hello.ir": "", "setup.py": ""},
         ["docs: does not belong at the top level", "setup.py: does not belong at the top level"],

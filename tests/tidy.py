@@ -256,6 +256,18 @@ def files(root: Path) -> Iterator[Path]:
                 yield path
 
 
+ROOMS = 16
+"""How many packages and modules a newcomer to the runtime chooses from: as many as one reads at a glance."""
+
+
+def many_rooms(root: Path) -> Iterator[str]:
+    """The runtime has at most 16 packages and modules at its top."""
+    place = root / PACKAGES["noetl"]
+    found = sorted({path.relative_to(place).parts[0] for path in place.rglob("*.py")} - {"__init__.py"})
+    if len(found) > ROOMS:
+        yield f"{PACKAGES['noetl']}: {len(found)} rooms, more than {ROOMS}: put {', '.join(found)} together"
+
+
 def strange_top_level(root: Path) -> Iterator[str]:
     """The top level is fixed."""
     for entry in sorted(root.iterdir()):
@@ -278,5 +290,6 @@ CHECKS: tuple[Check, ...] = (
     unpaired_kinds,
     unclear_codes,
     workplace_paths,
+    many_rooms,
     strange_top_level,
 )

@@ -8,8 +8,8 @@ from socket import gethostname
 import pytest
 
 from harness.clusters import Cluster
+from noetl.api.bearer_tokens import add_token
 from noetl.app.adapters import open_bus
-from noetl.tokens import add_token
 from noetl_ir.commands import Serving
 from services import waited_for
 

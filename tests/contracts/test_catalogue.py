@@ -1,7 +1,7 @@
 """What the catalogue of every store promises: its lists come by pages."""
 
-from noetl.catalogue import PlanRow, Versions
 from noetl.ports import Store
+from noetl.ports.catalogue import PlanRow, Versions
 
 
 def test_the_catalogue_is_listed_by_pages(store: Store) -> None:

@@ -13,10 +13,10 @@ import pytest
 from noetl.app.sessions import sessions_on
 from noetl.clients.nats import target_of
 from noetl.ports import StoreFailure
+from noetl.ports.user_sessions import FIELDS, Stale
 from noetl.sessions import KeptSessions, Storage
 from noetl.sessions.nats import NatsSessions
 from noetl.sessions.sqlite import SqliteSessions
-from noetl.user_sessions import FIELDS, Stale
 from noetl_ir.expr import Json
 from services import nats, waited_for
 

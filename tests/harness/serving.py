@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from starlette.testclient import TestClient
 
+from noetl.api.bearer_tokens import Token
 from noetl.api.guard import Guard
 from noetl.api.notifier import Notifier
 from noetl.api.routes import application
@@ -16,7 +17,6 @@ from noetl.app.composition import server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
 from noetl.server.service import Service
-from noetl.tokens import Token
 
 SECOND = 1_000_000
 

@@ -17,8 +17,8 @@ from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.task_environment import TaskEnvironments
 from noetl.cli import main
 from noetl.engine.program import Program
-from noetl.needs import Needs
 from noetl.ports import Call, Clock, Env
+from noetl.ports.needs import Needs
 from noetl.server import inbox
 from noetl.worker import launcher
 from noetl.worker.scripted import ScriptedLauncher, VirtualClock, read_script

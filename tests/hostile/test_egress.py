@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from noetl.egress import BadNetwork, Egress, networks_of
+from noetl.clients.egress import BadNetwork, Egress, networks_of
 from noetl.tools import http
 from noetl_cli.lazy_click import real_command
 from noetl_ir.expr import Json

@@ -15,7 +15,7 @@ import pytest
 
 from harness.mutating import altered
 from harness.running import Endless, bus_made, run
-from noetl.messages import (
+from noetl.messages.encoding import (
     UnreadableMessage,
     read_answer,
     read_broadcast,

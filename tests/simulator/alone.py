@@ -18,11 +18,11 @@ from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.patience import Patience
 from noetl.ports import Call
 from noetl.server.control import ControlPlane
 from noetl.server.execution import OwnedExecution, hydrate
 from noetl.server.journal import BEFORE_EFFECTS, Batching
+from noetl.server.store_retry import StoreRetry
 from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers
 from noetl.store.memory import MemoryBlobs, MemoryStore
 from noetl.worker.launcher import AsyncLauncher
@@ -194,7 +194,7 @@ class Alone:
             bus, pool=DEFAULT_POOL, slots=4, launcher=hands, program_of=environments.program_of,
             context_of=environments.context_of, clock=clock, steady=steady,
         )  # fmt: skip
-        embedded = Embedded(Parts(disk, self._blobs, bus, clock, hands, control, worker, Patience()))
+        embedded = Embedded(Parts(disk, self._blobs, bus, clock, hands, control, worker, StoreRetry()))
         with disk.own(ID):
             if self._store.execution(ID) is None:
                 return embedded.start(program, ID, Request({}))

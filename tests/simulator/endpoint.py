@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from itertools import count
 
-from noetl.messages import (
+from noetl.messages.encoding import (
     read_answer,
     read_broadcast,
     read_command,

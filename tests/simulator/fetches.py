@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Hashable, Mapping
 
 from noetl.engine.program import Program
-from noetl.needs import Needs
 from noetl.ports import Blobs
+from noetl.ports.needs import Needs
 from noetl_ir.expr import Json
 from simulator.timeline import SECOND, Timeline
 

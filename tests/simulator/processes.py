@@ -13,8 +13,8 @@ from typing import NamedTuple
 from noetl.app.idle import IdleWorker
 from noetl.app.task_environment import TaskEnvironments
 from noetl.engine.program import Program
-from noetl.needs import Needs
 from noetl.ports import Blobs
+from noetl.ports.needs import Needs
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.journal import Batching

@@ -8,7 +8,7 @@ import pytest
 import noetl.server.control
 import simulator.world
 from noetl.engine import reports
-from noetl.needs import Absent, Needs, wait_for
+from noetl.ports.needs import Absent, Needs, wait_for
 from noetl.server.control import ControlPlane
 from noetl.server.dues import Dues
 from noetl.server.execution import OwnedExecution

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 from starlette.requests import Request
 
 from noetl.api.problems import BadRequest
-from noetl.user_sessions import LIFETIME, LONGEST
+from noetl.ports.user_sessions import LIFETIME, LONGEST
 from noetl_ir import codec
 from noetl_ir.nearest import nearest
 

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
+from noetl.api.bearer_tokens import MAY, Token, digest_of
 from noetl.api.problems import BadRequest
 from noetl.api.throttle import Throttle
-from noetl.egress import is_loopback
-from noetl.tokens import MAY, Token, digest_of
+from noetl.clients.egress import is_loopback
 
 _SCHEME = "bearer "
 

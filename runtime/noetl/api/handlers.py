@@ -27,10 +27,10 @@ from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
 from noetl.api.problems import BadRequest, Rejected, Unknown, no_room, problem
 from noetl.api.service import ApiService, Start
 from noetl.api.streams import Streams
-from noetl.catalogue import Versions
 from noetl.ports import Wanted
+from noetl.ports.catalogue import Versions
+from noetl.ports.idempotency import KEY, BadKey, start_key
 from noetl.server.workers.preflight import WITHIN
-from noetl.starts import KEY, BadKey, start_key
 from noetl_ir import codec
 from noetl_ir.expr import Json
 

@@ -9,7 +9,7 @@ from noetl.api.bodies import BLOB_BYTES, BODY_BYTES, LAST_VERSION, SOURCE_BYTES,
 from noetl.api.operation import Operation
 from noetl.api.pages import LAST_POSITION, LONGEST_PAGE, PAGE, Paged
 from noetl.api.problems import TYPE
-from noetl.starts import LONGEST
+from noetl.ports.idempotency import LONGEST
 from noetl_ir.expr import Json
 
 _FLAG: Json = {"type": "string", "enum": ["true", "false"]}

@@ -16,8 +16,8 @@ from noetl.api.pages import Paged
 from noetl.api.problems import BadRequest, answering, problem_of
 from noetl.api.service import ApiService
 from noetl.api.streams import Streams
-from noetl.starts import KEY
-from noetl.user_sessions import Sessions
+from noetl.ports.idempotency import KEY
+from noetl.ports.user_sessions import Sessions
 
 _ONE = "/executions/{execution_id}"
 _POSITION = "the position in the log of the event before"

@@ -24,17 +24,17 @@ from noetl.app.snapshot_cache import SnapshotCache
 from noetl.app.snapshots import UnreadableExecution, events_of, program_of, result_of, root_of
 from noetl.app.verifier import verifier
 from noetl.app.workers import EVERY_POOL, hindrance, worker_document
-from noetl.catalogue import PlanRow, Versions
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
+from noetl.host.runnable_kinds import unable
 from noetl.ports import ExecutionRow, NoRoom, Owned, Record, StartKey, Taken, Wanted
-from noetl.runnable import unable
+from noetl.ports.catalogue import PlanRow, Versions
+from noetl.ports.idempotency import other
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 from noetl.server.service import Service, Standing
 from noetl.server.workers.registry import WorkerRegistry
-from noetl.starts import other
 from noetl_ir.commands import Check, WorkerHeartbeat
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.expr import Json
@@ -398,7 +398,7 @@ def _told() -> Iterator[None]:
 
 def compiled(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
     """Compile the source of a playbook. Raises Faulty with what the compiler found."""
-    from noetl.compiling import CompileError, compile_source
+    from noetl.clients.compiler import CompileError, compile_source
 
     try:
         return compile_source(data, name, folders)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from noetl.api.bearer_tokens import Token
 from noetl.api.bounded import protocol_in
 from noetl.api.connections import Book, ConnectionLimits
 from noetl.api.guard import Guard
@@ -25,9 +26,8 @@ from noetl.app.clock import WallClock
 from noetl.app.collecting import Collecting, Collector
 from noetl.app.composition import server_of
 from noetl.app.runtime import Runtime
+from noetl.ports.user_sessions import Sessions
 from noetl.server.service import Service
-from noetl.tokens import Token
-from noetl.user_sessions import Sessions
 from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:

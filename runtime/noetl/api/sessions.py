@@ -12,7 +12,7 @@ from noetl.api.bodies import ActivityBody, SessionBody, SessionTokenBody, body_o
 from noetl.api.pages import limit_of, page
 from noetl.api.problems import BadRequest, Unknown
 from noetl.api.throttle import Throttle
-from noetl.user_sessions import FIELDS, Found, Sessions, Stale
+from noetl.ports.user_sessions import FIELDS, Found, Sessions, Stale
 
 
 class SessionBook:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from noetl.recent import Recent
+from noetl.bounded_table import BoundedTable
 
 MOST_KEYS = 10_000
 
@@ -20,7 +20,7 @@ class Throttle:
         self._burst = burst
         self._per_second = per_second
         self._now = now
-        self._buckets: Recent[str, tuple[float, float]] = Recent(most)
+        self._buckets: BoundedTable[str, tuple[float, float]] = BoundedTable(most)
 
     def allows(self, key: str) -> bool:
         """Whether one more try is let through; it counts then."""

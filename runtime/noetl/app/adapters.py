@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Protocol
 
-from noetl import own
-from noetl.deployment import learn_file
+from noetl.host import engine_files
+from noetl.host.process_secrets import learn_file
 from noetl.ports import Blobs, Broadcasts, Bus, Store, StoreFailure
 from noetl_ir import registry
 from noetl_ir.commands import Answer, Command, Said
@@ -92,10 +92,10 @@ def secrets_path_of(url: str) -> str:
 def guard(url: str) -> None:
     """Keep tools from the files of a store and of its secrets."""
     store = secrets_path_of(url).removesuffix(".credentials")
-    own.keep_from_tools(store)
+    engine_files.keep_from_tools(store)
     learn_file(f"{store}.credentials.key")
 
 
 def narrowed(url: str) -> tuple[str, ...]:
     """Keep others from the files of a store that was opened; those that they could use until now."""
-    return own.narrow(secrets_path_of(url).removesuffix(".credentials"))
+    return engine_files.narrow(secrets_path_of(url).removesuffix(".credentials"))

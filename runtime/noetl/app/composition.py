@@ -16,16 +16,16 @@ from noetl.app.clock import MonotonicClock, SteadyClock, WallClock
 from noetl.app.embedded import Embedded, Parts, Ticking, Waiter
 from noetl.app.identities import fraction
 from noetl.app.task_environment import TaskEnvironments
-from noetl.background import BackgroundFetches
 from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.patience import PAUSE, Patience
 from noetl.ports import STOPS, Bus, Clock
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.execution import Ask
 from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching
+from noetl.server.store_retry import PAUSE, StoreRetry
 from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers, WorkerTracker
+from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.scripted import ScriptedLauncher, Signal, VirtualClock
 from noetl.worker.worker import Launcher, Worker
@@ -163,11 +163,11 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
     times = _Times(WallClock(), SteadyClock()) if virtual is None else _Times(virtual, virtual)
     chance = unforeseen() if virtual is None else _unchanging()
     bus = _local_bus(settings, times)
-    patience = Patience(settings.patience, settings.say)
+    store_retry = StoreRetry(settings.store_timeout, settings.say)
     tracker = LocalWorkers(DEFAULT_POOL, settings.limits)
     said: deque[str] = deque(maxlen=1)
     control = _control(
-        runtime, bus, tracker, observe, times, patience, say=said.append,
+        runtime, bus, tracker, observe, times, store_retry, say=said.append,
         wall=WallClock() if virtual is not None else None,
     )  # fmt: skip
     # No threads on a virtual clock: the order in which fetches come would then decide what a run does.
@@ -176,18 +176,20 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
     launcher: AsyncLauncher | ScriptedLauncher = real
     if virtual is not None and script is not None:
         launcher = ScriptedLauncher(script, virtual, real, _signalling(control, execution_id))
-    worker = _local_worker(settings, bus, environments, launcher, times, patience)
+    worker = _local_worker(settings, bus, environments, launcher, times, store_retry)
     waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)
     if virtual is None:  # tools go on meanwhile
-        patience.wait = lambda: _pass_pause(waiter, times.steady)
-    embedded = Embedded(Parts(runtime.store, runtime.blobs, bus, times.clock, waiter, control, worker, patience, said))
+        store_retry.wait = lambda: _pass_pause(waiter, times.steady)
+    embedded = Embedded(
+        Parts(runtime.store, runtime.blobs, bus, times.clock, waiter, control, worker, store_retry, said)
+    )
     return Driver(execution_id, embedded, launcher, control)
 
 
 def _with_local_worker(runtime: Runtime, changed: Callable[[str], None], say: Callable[[str], None]) -> Server:
     from noetl.server.service import Service
 
-    settings, times, patience = runtime.settings, _Times(WallClock(), SteadyClock()), Patience(math.inf, say)
+    settings, times, store_retry = runtime.settings, _Times(WallClock(), SteadyClock()), StoreRetry(math.inf, say)
     bus = _local_bus(settings, times)
     environments = _local_environments(runtime, unforeseen())
 
@@ -196,12 +198,13 @@ def _with_local_worker(runtime: Runtime, changed: Callable[[str], None], say: Ca
             environments.forget(execution.execution_id)
         changed(execution.execution_id)
 
-    control = _control(runtime, bus, LocalWorkers(DEFAULT_POOL, settings.limits), observe, times, patience, say=say)
+    control = _control(runtime, bus, LocalWorkers(DEFAULT_POOL, settings.limits), observe, times, store_retry, say=say)
     launcher = _launcher(environments, times)
-    worker = _local_worker(settings, bus, environments, launcher, times, patience)
+    worker = _local_worker(settings, bus, environments, launcher, times, store_retry)
     service = Service(
         control, store=runtime.store, worker=worker, waiter=launcher, clock=times.steady,
-        load=runtime.programs.load, skips=runtime.was_scripted, say=say, patience=patience, look=runtime.check_room,
+        load=runtime.programs.load, skips=runtime.was_scripted, say=say, store_retry=store_retry,
+        look=runtime.check_room,
     )  # fmt: skip
     return Server(service, None)
 
@@ -220,17 +223,17 @@ def _with_bus(runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None],
         changed(execution.execution_id)
 
     times, monotonic, sleeper = _Times(WallClock(), SteadyClock()), MonotonicClock(), Sleeper()
-    patience = Patience(math.inf, say)
+    store_retry = StoreRetry(math.inf, say)
     # The name tells this process from every other, also from one of the same machine before a restart, whose last
     # words may still come.
     registry = WorkerRegistry(bus, bus, monotonic, os.urandom(8).hex())
     tracker = RemoteWorkers(Leases(monotonic), registry, Macs(runtime.store.claims_key))
-    control = _control(runtime, bus, tracker, observe, times, patience, batching=EVERY_ROUND, say=say)
+    control = _control(runtime, bus, tracker, observe, times, store_retry, batching=EVERY_ROUND, say=say)
     bus.listen(sleeper.wake)
     service = Service(
         control, store=runtime.store, worker=IdleWorker(), waiter=sleeper, clock=times.steady,
         load=runtime.programs.load, skips=runtime.was_scripted, say=say, reaches=lambda: bus.room(STOPS) > 0,
-        patience=patience, look=runtime.check_room,
+        store_retry=store_retry, look=runtime.check_room,
     )  # fmt: skip
     return Server(service, registry)
 
@@ -241,7 +244,7 @@ def _control(
     tracker: WorkerTracker,
     observe: Observer,
     times: _Times,
-    patience: Patience,
+    store_retry: StoreRetry,
     *,
     wall: Clock | None = None,
     batching: Batching = BEFORE_EFFECTS,
@@ -250,7 +253,7 @@ def _control(
     return ControlPlane(
         bus, store=runtime.store, blobs=runtime.blobs, clock=times.clock, steady=times.steady, wall=wall,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe, tracker=tracker,
-        environment=runtime.settings.environment.variables_for, say=say, keep=patience,
+        environment=runtime.settings.environment.variables_for, say=say, keep=store_retry,
         batching=EVERY_EVENT if runtime.settings.every_event else batching,
     )  # fmt: skip
 
@@ -287,13 +290,13 @@ def _local_worker(
     environments: TaskEnvironments,
     launcher: Launcher,
     times: _Times,
-    patience: Patience,
+    store_retry: StoreRetry,
 ) -> Worker:
     """The only worker that there is: it takes the orders of all pools."""
     return Worker(
         bus, pool=DEFAULT_POOL, slots=settings.slots, limited=settings.limits, launcher=launcher,
         program_of=environments.program_of, context_of=environments.context_of, clock=times.clock, steady=times.steady,
-        fetches=environments.fetches, failed=patience.failed,
+        fetches=environments.fetches, failed=store_retry.failed,
     )  # fmt: skip
 
 

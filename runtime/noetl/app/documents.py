@@ -6,11 +6,11 @@ from noetl.app.ending import Ending, ending_of
 from noetl.app.picture import Why, rows_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import Snapshot, events_of, program_of
-from noetl.catalogue import PlanRow
 from noetl.engine.program import Program
 from noetl.engine.replay import Verdict
 from noetl.engine.replay import replay as checked
 from noetl.ports import ExecutionRow
+from noetl.ports.catalogue import PlanRow
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 

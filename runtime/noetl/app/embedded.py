@@ -11,10 +11,10 @@ from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.patience import Patience
 from noetl.ports import Blobs, Bus, Clock, StartKey, Store, StoreFailure
 from noetl.server.control import ControlPlane
 from noetl.server.execution import Ask
+from noetl.server.store_retry import StoreRetry
 from noetl.worker.worker import Launcher, Worker
 from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.evaluate.work import Stopped, go_on, stop
@@ -65,7 +65,7 @@ class Parts(NamedTuple):
     launcher: Waiter
     control: ControlPlane
     worker: Worker
-    patience: Patience
+    store_retry: StoreRetry
     said: Sequence[str] = ()
     """The last that the control plane said: why it gave something up."""
 
@@ -87,7 +87,7 @@ class Embedded:
         self._interrupted = True
         if self._driving:
             stop()
-        self._parts.patience.interrupt()
+        self._parts.store_retry.interrupt()
 
     def start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> str:
         """Start an execution and drive it; returns its status, `paused` or `interrupted` when it stopped early.
@@ -127,7 +127,7 @@ class Embedded:
         execution = control.executions[execution_id].execution
         while not self._interrupted:
             moved = control.step()
-            self._parts.patience.check()
+            self._parts.store_retry.check()
             if (
                 owned := control.executions.get(execution_id)
             ) is not None:  # another one, where the engine made a mistake
@@ -149,7 +149,7 @@ class Embedded:
             raise StoreFailure(self._parts.said[-1] if self._parts.said else f"execution {execution_id} is given up")
         # Interrupted while the store had no room: the reason is told, else the run seems to end by itself.
         if not execution.is_over:
-            self._parts.patience.check()
+            self._parts.store_retry.check()
         return execution.status if execution.is_over else "interrupted"
 
     def _pass_time(self) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from noetl.app.secret_resolver import lacking
 from noetl.engine.program import Program
-from noetl.needs import Needs, Waiting
 from noetl.ports import Broadcasts, Clock, Fence
+from noetl.ports.needs import Needs, Waiting
 from noetl.server.workers.preflight import WITHIN
 from noetl.server.workers.tracker import pool_of
 from noetl_ir.commands import Broadcast, Check, Checked

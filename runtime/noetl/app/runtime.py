@@ -13,11 +13,11 @@ from noetl.app.identities import IDS
 from noetl.app.programs import Programs
 from noetl.app.task_environment import Log
 from noetl.engine.program import Program
-from noetl.environment import NO_ENVIRONMENT, Environment
-from noetl.patience import LONGEST, Patience
+from noetl.host.environment import NO_ENVIRONMENT, Environment
 from noetl.ports import Blobs, Fence, Store
 from noetl.server.execution import hydrate
 from noetl.server.journal import Keep, at_once
+from noetl.server.store_retry import LONGEST, StoreRetry
 from noetl.worker.scripted import Script
 from noetl_ir.events import Event
 from noetl_ir.records import NamedTuple
@@ -44,7 +44,7 @@ class Settings(NamedTuple):
     """What workloads may read of the environment."""
     tick: Callable[[], None] | None = None
     """Called whenever the driver is about to wait, at least five times a second while it does."""
-    patience: float = LONGEST
+    store_timeout: float = LONGEST
     """Seconds that a run waits for a store that takes nothing."""
     say: Callable[[str], None] = lambda text: None
     """Hears that a run waits for that."""
@@ -102,7 +102,7 @@ class Runtime:
 @contextmanager
 def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]) -> Iterator[Runtime]:
     """Open the store at a URL with the blobs beside it; raises StoreFailure."""
-    keep: Keep = Patience(settings.patience, settings.say) if settings.waits else at_once
+    keep: Keep = StoreRetry(settings.store_timeout, settings.say) if settings.waits else at_once
     store: Store = keep(lambda: open_store(url))
     with ExitStack() as closing:
         # Registered as soon as it is open: what fails after it must not leave the store open.

@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from noetl import deployment
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, keychain_fields
-from noetl.needs import HERE, Needs
+from noetl.host import process_secrets
 from noetl.ports import Fence
+from noetl.ports.needs import HERE, Needs
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.scopes.values import Sealed, View
@@ -114,15 +114,15 @@ class SecretResolver:
 
     def _shows_own(self, value: Json) -> bool:
         """Whether a value has something of the deployment's own in it."""
-        if not deployment.secrets():
+        if not process_secrets.secrets():
             return False
         from noetl.worker.redaction import forms_in
 
-        return forms_in(value, tuple(deployment.secrets()))
+        return forms_in(value, tuple(process_secrets.secrets()))
 
     def _names_own(self, value: Json) -> bool:
         """Whether a value may have the marker of something of the deployment's own."""
-        if not deployment.secrets():
+        if not process_secrets.secrets():
             return False
         from noetl.worker.redaction import has_markers
 
@@ -156,7 +156,7 @@ class SecretResolver:
             redactor = Redactor(key, partial(_opened, keychain))
             redactor.learn(keychain.known_secrets())
             needs.check()  # a secret that is not here yet would never be hidden
-            redactor.learn((deployment.ENTRY, name, text) for text, name in deployment.secrets().items())
+            redactor.learn((process_secrets.ENTRY, name, text) for text, name in process_secrets.secrets().items())
             # Kept only when it knows all declared secrets. A half one would let the others through into the log.
             self._redactor = redactor
         return self._redactor
@@ -208,7 +208,7 @@ def _sealed(value: object, redactor: Redactor) -> object:
 
 def _opened(keychain: Keychain, entry: str, field: str) -> Json:
     """The secret that a marker stands for. Raises KeyError."""
-    if entry == deployment.ENTRY:
+    if entry == process_secrets.ENTRY:
         # The server's own database password is hidden like any secret. But its marker in a log must not give it to
         # whoever writes a playbook.
         raise KeyError(f"{field} is what this deployment was given for itself: no task may use it")

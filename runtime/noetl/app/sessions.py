@@ -5,9 +5,9 @@ import os
 from noetl.app.clock import WallClock
 from noetl.clients.nats import Target, target_of
 from noetl.ports import StoreFailure
+from noetl.ports.user_sessions import Sessions
 from noetl.sessions import KeptSessions
 from noetl.sessions.sqlite import SqliteSessions
-from noetl.user_sessions import Sessions
 from noetl_ir.expr import Json
 
 FILE = "sessions.db"

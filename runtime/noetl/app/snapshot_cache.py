@@ -8,9 +8,9 @@ from threading import Lock
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import Snapshot, catch_up, program_of
+from noetl.bounded_table import BoundedTable
 from noetl.engine.execution import Execution
 from noetl.ports import ExecutionRow
-from noetl.recent import Recent
 
 _MOST = 16
 
@@ -20,7 +20,7 @@ class SnapshotCache:
 
     def __init__(self, runtime: Runtime, most: int = _MOST) -> None:
         self._runtime = runtime
-        self._kept: Recent[str, tuple[Lock, Execution]] = Recent(most)
+        self._kept: BoundedTable[str, tuple[Lock, Execution]] = BoundedTable(most)
         self._lock = Lock()
 
     @contextmanager

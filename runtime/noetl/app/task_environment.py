@@ -6,12 +6,12 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from noetl.app.secret_resolver import SecretResolver
-from noetl.background import BackgroundFetches, in_asyncio
+from noetl.bounded_table import BoundedTable
 from noetl.engine.program import Program
-from noetl.needs import Needs
 from noetl.ports import Blobs, Call, Fence
-from noetl.recent import Recent
+from noetl.ports.needs import Needs
 from noetl.server.children import NotFound
+from noetl.worker.background_fetches import BackgroundFetches, in_asyncio
 from noetl.worker.results import OwnValues, Results
 from noetl.worker.session import SessionContext
 from noetl_ir.commands import RunPipeline
@@ -52,7 +52,7 @@ class TaskEnvironments:
         self._chance = chance
         self._log = log
         self._fence = fence
-        self._kept: Recent[str, SecretResolver] = Recent(KEPT)
+        self._kept: BoundedTable[str, SecretResolver] = BoundedTable(KEPT)
         self._resolvers: WeakValueDictionary[str, SecretResolver] = WeakValueDictionary()  # a session has its resolver
 
     def program_of(self, order: RunPipeline, needs: Needs) -> Program:

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from noetl.app.programs import program_of
 from noetl.app.verifier import verifier
-from noetl.egress import is_loopback
+from noetl.bounded_table import BoundedTable
+from noetl.clients.egress import is_loopback
 from noetl.engine.program import Program
-from noetl.needs import Needs
 from noetl.ports import StoreFailure, StoreRefused
-from noetl.recent import Recent
+from noetl.ports.needs import Needs
 from noetl.server.children import NotFound
 from noetl.store.http import Connection, RemoteBlobs, RemoteStore, Unreachable
 from noetl_ir.commands import Broadcast, Serving
@@ -37,7 +37,7 @@ class WorkerCache:
         self._named = frozenset(urls)
         self._announced = ""
         self._servers: dict[str, Connection] = {url: Connection(url) for url in urls}
-        self._programs: Recent[str, Program] = Recent(PROGRAMS_KEPT)
+        self._programs: BoundedTable[str, Program] = BoundedTable(PROGRAMS_KEPT)
 
     def hear(self, broadcast: Broadcast) -> None:
         """Take in which servers there are; of more than one the last that was heard is asked first."""

@@ -14,7 +14,7 @@ from noetl.app.composition import WorkerOptions, bus_worker_of
 from noetl.app.preflight_answers import Answering, PreflightAnswers
 from noetl.app.runtime import Settings
 from noetl.app.worker_cache import WorkerCache
-from noetl.background import BackgroundFetches
+from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.worker import Worker
 

@@ -13,8 +13,8 @@ from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from typing import Generic, TypeVar
 
+from noetl.messages.fair_queue import FairQueue
 from noetl.ports import Bus, Clock, DeadLetter, Full
-from noetl.rotation import Rotation
 
 REPORTS = "@reports"
 """The name of the reports' queue among the dead letters."""
@@ -209,7 +209,7 @@ class _Queue(Generic[_T, _A]):
         self.shared = shared
         self.size = 0
         self.most: int | None = None
-        self.waiting: Rotation[MemoryDelivery[_T, _A]] = Rotation()
+        self.waiting: FairQueue[MemoryDelivery[_T, _A]] = FairQueue()
         self.later: list[tuple[int, int, MemoryDelivery[_T, _A]]] = []
         self.out: dict[MemoryDelivery[_T, _A], None] = {}
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from noetl import deployment
+from noetl.host import process_secrets
 from noetl_cli import CommandLine, tell, write_out
 
 COMMANDS: dict[str, str] = {
@@ -53,7 +53,7 @@ def _tell_problem(error: Exception, words: Sequence[str]) -> int | None:
 
 LINE = CommandLine(
     "noetl", "Run NoETL playbooks durably, and look at their executions.", __name__, COMMANDS,
-    tell=_tell_problem, masked=deployment.masked,
+    tell=_tell_problem, masked=process_secrets.masked,
 )  # fmt: skip
 group = LINE.group
 
@@ -63,5 +63,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return LINE.run(argv)
     # Only where the command line is the process's own: a test, or a program that calls `main`, keeps its environment.
-    deployment.learn_process(sys.argv[1:], os.environ)
+    process_secrets.learn_process(sys.argv[1:], os.environ)
     return LINE.run_process()

@@ -13,7 +13,7 @@ from noetl.app.adapters import secrets_path_of
 from noetl.cli.inputs import json_of, read_input
 from noetl.cli.stores import json_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
-from noetl.own import make_folder
+from noetl.host.engine_files import make_folder
 from noetl.secrets.credentials import CredentialProblem, Credentials, CredentialTaken
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from noetl.cli.text import escaped
-from noetl.deployment import masked
+from noetl.host.process_secrets import masked
 from noetl.ports import Call, Fence
 from noetl_cli import lazy_click as click
 
 
 def _fence(context: click.Context, _: click.Parameter, allowed: tuple[str, ...]) -> Fence:
     """The fence that keeps tools from addresses that are not public, but for those. Raises UsageError."""
-    from noetl.egress import BadNetwork, Egress, networks_of
+    from noetl.clients.egress import BadNetwork, Egress, networks_of
 
     try:
         return Egress(networks_of(allowed), context.command.name or "server").refusal

@@ -6,7 +6,7 @@ import os
 import re
 
 from noetl.cli.text import escaped
-from noetl.environment import Environment
+from noetl.host.environment import Environment
 from noetl_cli import lazy_click as click
 
 _PATTERN = re.compile(r"[\w*?]+", re.ASCII)

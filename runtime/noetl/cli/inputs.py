@@ -46,7 +46,7 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
         return Given(_from_json(name, data), compiled=False)
     from pathlib import Path
 
-    from noetl.compiling import CompileError, compile_playbook
+    from noetl.clients.compiler import CompileError, compile_playbook
 
     try:
         if name == STANDARD_INPUT:
@@ -188,7 +188,7 @@ def script_of(name: str) -> Script:
 
 
 def _from_yaml(name: str, data: bytes) -> Json:
-    from noetl.compiling import CompileError, plain_document
+    from noetl.clients.compiler import CompileError, plain_document
 
     try:
         return json_of(plain_document(name, data))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from noetl.app.documents import version_document
-from noetl.catalogue import PlanRow, Versions
 from noetl.cli.stores import existing_runtime, is_there, json_option, server_option, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
+from noetl.ports.catalogue import PlanRow, Versions
 
 
 @click.command("playbooks", short_help="List the playbooks of a catalogue.")

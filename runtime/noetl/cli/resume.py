@@ -31,7 +31,7 @@ from noetl.cli.stores import (
 from noetl.cli.text import Stopped, escaped, json_text
 from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.program import Program
-from noetl.environment import Environment
+from noetl.host.environment import Environment
 from noetl.ports import Owned
 from noetl_cli import lazy_click as click
 

@@ -22,12 +22,12 @@ from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
-from noetl.environment import Environment
-from noetl.own import holds
+from noetl.host.engine_files import holds
+from noetl.host.environment import Environment
+from noetl.host.runnable_kinds import unable
 from noetl.ports import StartKey
-from noetl.runnable import unable
+from noetl.ports.idempotency import BadKey, other, start_key
 from noetl.server.children import NotFound
-from noetl.starts import BadKey, other, start_key
 from noetl_cli import lazy_click as click
 
 if TYPE_CHECKING:

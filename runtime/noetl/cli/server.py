@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from noetl.api.bearer_tokens import TokenFile, TokenProblem
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.buses import bus_at, pool_limit_option
 from noetl.cli.daemons import fence_option, log, say
@@ -16,11 +17,10 @@ from noetl.cli.environment import env_option
 from noetl.cli.remote import ask_server, connected
 from noetl.cli.stores import opened_runtime, path_option, store_option
 from noetl.cli.text import Problem
-from noetl.deployment import learn_file
-from noetl.environment import Environment
+from noetl.host.environment import Environment
+from noetl.host.process_secrets import learn_file
 from noetl.ports import Fence
-from noetl.tokens import TokenFile, TokenProblem
-from noetl.user_sessions import Sessions
+from noetl.ports.user_sessions import Sessions
 
 DEFAULT_PORT = 8082
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -226,7 +226,7 @@ def owning_root(runtime: Runtime, row: ExecutionRow) -> Iterator[None]:
 
 def _compiled(path: Path, folders: tuple[Path, ...]) -> bytes:
     """Compile a child found in a catalogue folder; raises NotFound."""
-    from noetl.compiling import CompileError, compile_playbook
+    from noetl.clients.compiler import CompileError, compile_playbook
 
     try:
         return compile_playbook(path, folders)[0]

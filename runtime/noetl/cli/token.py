@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from noetl.api.bearer_tokens import ROLES, TokenProblem, TokenTaken, add_token, delete_token, read_tokens, replace_token
 from noetl.cli.stores import json_option, path_of, store_option
 from noetl.cli.text import Problem, escaped, json_text, table
-from noetl.tokens import ROLES, TokenProblem, TokenTaken, add_token, delete_token, read_tokens, replace_token
 
 _file = click.option("--tokens", "path", metavar="FILE", help="The file of tokens; beside the store by default.")
 

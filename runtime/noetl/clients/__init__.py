@@ -1,1 +1,1 @@
-"""Clients of servers elsewhere: HTTP with its kept connections, NATS, and Google's tokens, inside the fence."""
+"""Clients of what is elsewhere: servers by HTTP, NATS and SQL, programs, the compiler; and what fences them in."""

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 import httpcore
 import httpx
 
-from noetl.egress import address_of
+from noetl.clients.egress import address_of
 from noetl.ports import Fence
 
 KEPT = 5.0

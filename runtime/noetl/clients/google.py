@@ -8,8 +8,8 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
+from noetl.clients.content import json_of
 from noetl.clients.http import Request
-from noetl.contents import json_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 

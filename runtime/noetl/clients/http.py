@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Hashable
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
-from noetl.egress import NotAllowed
+from noetl.clients.egress import NotAllowed
 from noetl.ports import Fence
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from noetl.egress import address_of
+from noetl.clients.egress import address_of
 from noetl.ports import Fence
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple

@@ -23,9 +23,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from shlex import quote
 
-from noetl.deployment import is_own as is_own_variable
-from noetl.needs import HERE, Needs
-from noetl.own import is_own
+from noetl.host.engine_files import is_own
+from noetl.host.process_secrets import is_own as is_own_variable
+from noetl.ports.needs import HERE, Needs
 from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.secrets.remote import Fetch, Fetcher, NotFetched, TokenEntry, named_secrets
 from noetl_ir.evaluate import Fault

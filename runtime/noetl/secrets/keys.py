@@ -9,7 +9,7 @@ import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import suppress
 
-from noetl.own import make_folder
+from noetl.host.engine_files import make_folder
 
 VARIABLE = "NOETL_CREDENTIAL_KEY"
 KEY_BYTES = 32

@@ -21,9 +21,9 @@ from functools import cache
 from typing import TypeAlias
 from urllib.parse import quote, urlencode
 
+from noetl.clients.content import json_of
 from noetl.clients.google import Unusable, account_of, token_request
 from noetl.clients.http import Answer, Request, RequestLimits, answered, is_there, shown_url, waited
-from noetl.contents import json_of
 from noetl.ports import Fence
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
@@ -154,7 +154,7 @@ class Fetcher:
         import asyncio
 
         from noetl.clients import nats
-        from noetl.egress import NotAllowed
+        from noetl.clients.egress import NotAllowed
 
         bucket = asked.text("bucket")
         if bucket is None:

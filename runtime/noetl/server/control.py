@@ -7,7 +7,7 @@ ordered again (`redelivery`), and what a worker elsewhere claimed and left (`tra
 the report of what was not stopped is refused.
 
 An execution whose log somebody else has extended is given up, and whoever it belongs to; all others go on. So they do
-when a turn of one raises what no turn may raise: that one ends with `engine.fault` (`faults`).
+when a turn of one raises what no turn may raise: that one ends with `engine.fault` (`host.engine_faults`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from noetl.engine.effects import resume_with, unbegun
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.faults import CODE, fault_of
+from noetl.host.engine_faults import CODE, fault_of
 from noetl.ports import (
     Blobs,
     Bus,

@@ -7,6 +7,7 @@ is given up with the turn.
 
 from collections.abc import Sequence
 
+from noetl.bounded_table import BoundedTable
 from noetl.engine import reports
 from noetl.engine.decide import decide
 from noetl.engine.effects import effects, recover
@@ -16,7 +17,6 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
 from noetl.ports import Append, Blobs, Clock, ExecutionRow, Record, StartKey, Store, StoreFailure
-from noetl.recent import Recent
 from noetl.server.dues import Dues
 from noetl.server.journal import Journal, Keep, at_once
 from noetl.server.waiting_orders import WaitingOrders, waiting
@@ -72,7 +72,7 @@ class OwnedExecution:
         self._wall = wall
         self._turned = 0
         self.dues = Dues(clock, steady)
-        self._answers: Recent[tuple[str, str], Answer] = Recent(ANSWERS_KEPT)
+        self._answers: BoundedTable[tuple[str, str], Answer] = BoundedTable(ANSWERS_KEPT)
         self._begun: dict[str, tuple[str, int]] = {}
 
     def create(

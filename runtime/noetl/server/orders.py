@@ -7,9 +7,9 @@ An order that is larger than the bus takes goes outside, and a note of where it 
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from noetl.messages import write_command
+from noetl.messages.encoding import write_command
+from noetl.messages.fair_queue import FairQueue
 from noetl.ports import STOPS, Blobs, Bus, Full, MessageTooLarge
-from noetl.rotation import Rotation
 from noetl.server.journal import Keep, at_once
 from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said, StopPipeline
 
@@ -23,7 +23,7 @@ class Orders:
         self._keep = keep
         self._bus = bus
         self._blobs = blobs
-        self._waiting: dict[str, Rotation[RunPipeline]] = {}
+        self._waiting: dict[str, FairQueue[RunPipeline]] = {}
         self._stops: deque[StopPipeline] = deque()
 
     def __len__(self) -> int:
@@ -32,7 +32,7 @@ class Orders:
 
     def add(self, order: RunPipeline, pool: str, priority: int) -> None:
         """Keep an order for a pool."""
-        self._waiting.setdefault(pool, Rotation()).add(order.execution_id, order, priority)
+        self._waiting.setdefault(pool, FairQueue()).add(order.execution_id, order, priority)
 
     def add_stop(self, order: StopPipeline) -> None:
         """Keep an order to stop."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from noetl.messages import UnreadableMessage, read_report
+from noetl.messages.encoding import UnreadableMessage, read_report
 from noetl.ports import Blobs, Bus, ReportDelivery, Store
 from noetl.server.execution import OwnedExecution
 from noetl.server.workers.tracker import WorkerTracker

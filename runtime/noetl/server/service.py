@@ -4,7 +4,7 @@ It takes up what nobody drives, so a server that starts, or outlives another one
 Other threads hand work in with `do`; how much waits is bounded. When the store fails, what is in memory is given up
 and read again from the log once the store answers: nothing that was acknowledged is lost, since nothing is
 acknowledged before it is on disk. Where there is only no room, nothing is given up: the turn that could not be stored
-waits for some (`patience`), tools go on meanwhile, and what others hand in is refused.
+waits for some (`store_retry`), tools go on meanwhile, and what others hand in is refused.
 """
 
 import math
@@ -17,11 +17,11 @@ from typing import Protocol, TypeVar
 
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
-from noetl.faults import fault_of
-from noetl.patience import PAUSE, Patience
+from noetl.host.engine_faults import fault_of
 from noetl.ports import Busy, Clock, Conflict, Damaged, ExecutionRow, NoRoom, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
 from noetl.server.control import FOREIGN, ControlPlane
+from noetl.server.store_retry import PAUSE, StoreRetry
 from noetl_ir.records import NamedTuple
 
 WAITING = 1_000
@@ -118,7 +118,7 @@ class Service:
     """Drives what a control plane keeps. `load` gives the program of a digest, and raises NotFound.
 
     `skips` says of an execution that it is not this service's to drive: one on a virtual clock, for example. `reaches`
-    says whether the bus to workers elsewhere is there. `patience` is what the control plane stores with, and `look`
+    says whether the bus to workers elsewhere is there. `store_retry` is what the control plane stores with, and `look`
     raises NoRoom where there is none.
     """
 
@@ -134,11 +134,11 @@ class Service:
         skips: Callable[[str], bool],
         say: Callable[[str], None],
         reaches: Callable[[], bool] = lambda: True,
-        patience: Patience | None = None,
+        store_retry: StoreRetry | None = None,
         look: Callable[[bool], None] = lambda suspected: None,
     ) -> None:
-        self._patience = patience or Patience(math.inf, say)
-        self._patience.wait = self._wait_for_room
+        self._store_retry = store_retry or StoreRetry(math.inf, say)
+        self._store_retry.wait = self._wait_for_room
         self._look = look
         self._look_due = 0
         self._control = control
@@ -170,7 +170,7 @@ class Service:
         if self._stopping:
             raise Busy("the server is stopping")
         try:
-            self._work.put_nowait(_Piece(future, lambda: self._patience.hurried(lambda: work(self._control))))
+            self._work.put_nowait(_Piece(future, lambda: self._store_retry.hurried(lambda: work(self._control))))
         except Full:
             raise Busy(f"{WAITING} requests wait already") from None
         self._waiter.wake()
@@ -190,14 +190,14 @@ class Service:
 
     def lacks_room(self, problem: NoRoom) -> None:
         """There was none for what somebody wanted to store; from any thread."""
-        self._patience.failed(problem)
+        self._store_retry.failed(problem)
 
     def standing(self) -> Standing:
         """How it stands; from any thread."""
         executions = len(self._control.executions)
         waiting, reaches = self._work.qsize(), self._reaches()
         refused = self._control.refused
-        problem = self._patience.problem
+        problem = self._store_retry.problem
         trouble = self._trouble if problem is None else str(problem)
         full = problem.reason if isinstance(problem, NoRoom) else ""
         return Standing(executions, self._worker.busy, waiting, trouble, self._stopping, reaches, refused, full)
@@ -267,23 +267,23 @@ class Service:
         if self._clock.now() >= self._look_due:
             self._look_due = self._clock.now() + LOOK_FOR_ROOM
             try:
-                self._look(self._patience.problem is not None)
+                self._look(self._store_retry.problem is not None)
             except NoRoom as problem:
-                self._patience.failed(problem)
-        self._patience.check()
+                self._store_retry.failed(problem)
+        self._store_retry.check()
 
     def _wait_for_room(self) -> None:
         """The pause between two tries to store a turn: tools go on, and nobody waits for an answer."""
         until = time.monotonic() + PAUSE
         while (left := until - time.monotonic()) > 0:
             self._waiter.pass_time(self._clock.now() + round(left * 1_000_000))
-        problem = self._patience.problem
+        problem = self._store_retry.problem
         while problem is not None and (piece := self._next()) is not None:
             piece.refuse(problem)
         # The thread is within a store's call and cannot come back to `run` by itself. The wait for room must not
         # outlast the end that was asked for.
         if self._is_over():
-            self._patience.interrupt()
+            self._store_retry.interrupt()
 
     def _next(self) -> _Piece | None:
         try:
@@ -343,7 +343,7 @@ class Service:
                     continue
                 self._control.take_up(name, self._load(row.plan_digest))
             except NoRoom as problem:  # its lock is a file too; it is found again
-                self._patience.failed(problem)
+                self._store_retry.failed(problem)
             except (Owned, Conflict):  # whoever was quicker goes on with it
                 continue
             # One log that cannot be read must not keep the others from being driven; it is told once, and tried at

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from noetl.ports import Clock, StoreFailure
-from noetl.user_sessions import FIELDS, LIFETIME, Found, SessionPage
+from noetl.ports.user_sessions import FIELDS, LIFETIME, Found, SessionPage
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
@@ -55,7 +55,7 @@ class Storage(Protocol):
 
 
 class KeptSessions:
-    """`noetl.user_sessions.Sessions` over a storage. `clock` says what time it is for those who look."""
+    """`noetl.ports.user_sessions.Sessions` over a storage. `clock` says what time it is for those who look."""
 
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from noetl.clients.egress import NotAllowed
 from noetl.clients.nats import INBOX, Target, Unreachable, open_client
-from noetl.egress import NotAllowed
 from noetl.ports import StoreFailure
+from noetl.ports.user_sessions import Stale
 from noetl.sessions import Kept
-from noetl.user_sessions import Stale
 
 if TYPE_CHECKING:
     from nats.aio.client import Client

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
-from noetl.own import make_folder
+from noetl.host.engine_files import make_folder
 from noetl.ports import StoreFailure
+from noetl.ports.user_sessions import Stale
 from noetl.sessions import Kept
-from noetl.user_sessions import Stale
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS session (

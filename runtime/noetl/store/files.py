@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from itertools import islice
 
-from noetl.files import file_name_of
-from noetl.own import make_folder
+from noetl.host.confined_files import file_name_of
+from noetl.host.disk_space import FULL, check_room
+from noetl.host.engine_files import make_folder
 from noetl.ports import Blobs, Hook, NoRoom, StoreFailure
-from noetl.space import FULL, check_room
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference as reference_to
 

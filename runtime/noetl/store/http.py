@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from noetl.catalogue import EVERY, PlanRow, Versions
-from noetl.egress import is_loopback
+from noetl.clients.egress import is_loopback
 from noetl.ports import ALL, Append, Blobs, ExecutionRow, InboxRow, Record, StartKey, Store, StoreFailure, Wanted
-from noetl.starts import KEY
+from noetl.ports.catalogue import EVERY, PlanRow, Versions
+from noetl.ports.idempotency import KEY
 from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 
-from noetl.catalogue import EVERY, PlanRow, Versions
-from noetl.files import file_name_of
+from noetl.host.confined_files import file_name_of
 from noetl.ports import (
     ALL,
     Append,
@@ -28,6 +27,7 @@ from noetl.ports import (
     Taken,
     Wanted,
 )
+from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.store import is_sealed, missing, seal_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference

@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 
-from noetl.executables import output_limit, variables_of
-from noetl.files import FileRefused, script_text
+from noetl.clients.executables import output_limit, variables_of
+from noetl.host.confined_files import FileRefused, script_text
+from noetl.host.processes import ACTION_ID, Ended, ProcessLimits, bytes_of, child_environ, run_child
+from noetl.host.runnable_kinds import ENGINES
 from noetl.ports import Call, Env, InvalidFields
-from noetl.processes import ACTION_ID, Ended, ProcessLimits, bytes_of, child_environ, run_child
-from noetl.runnable import ENGINES
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.container import KIND

@@ -16,10 +16,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from noetl.files import FileRefused, inside
-from noetl.own import has_second_name, holds, is_own, second_names, stores_in
-from noetl.ports import Call, Env, InvalidFields
-from noetl.sql_results import (
+from noetl.clients.sql_results import (
     UNUSABLE,
     Writing,
     bindable_array,
@@ -35,6 +32,9 @@ from noetl.sql_results import (
     told,
     writing_of,
 )
+from noetl.host.confined_files import FileRefused, inside
+from noetl.host.engine_files import has_second_name, holds, is_own, second_names, stores_in
+from noetl.ports import Call, Env, InvalidFields
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.duckdb import KIND

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from urllib.parse import quote
 
+from noetl.clients.auth import login_of
+from noetl.clients.content import bytes_of, json_of, text_of, value_of
 from noetl.clients.google import Unusable, account_of, token_request
 from noetl.clients.http import BODY_BYTES, SECONDS, Answer, Request, RequestLimits, exchanged, is_there
-from noetl.contents import bytes_of, json_of, text_of, value_of
-from noetl.files import FileRefused, inside, read_file, write_file
-from noetl.logins import login_of
+from noetl.host.confined_files import FileRefused, inside, read_file, write_file
 from noetl.ports import Call, Env, Fence, InvalidFields
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits

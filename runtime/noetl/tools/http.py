@@ -14,6 +14,8 @@ may connect there, or a secret would go to another origin), `http.request` (the 
 
 from contextlib import suppress
 
+from noetl.clients.auth import login_of
+from noetl.clients.content import json_of, text_of
 from noetl.clients.http import (
     BODY_BYTES,
     SECONDS,
@@ -25,8 +27,6 @@ from noetl.clients.http import (
     same_origin,
     shown_url,
 )
-from noetl.contents import json_of, text_of
-from noetl.logins import login_of
 from noetl.ports import Call, Env, InvalidFields
 from noetl_ir.expr import Json, texts_in
 from noetl_ir.kinds import misfits, seconds_of

@@ -13,10 +13,10 @@ import asyncio
 import re
 from typing import TYPE_CHECKING
 
+from noetl.clients.auth import login_of
+from noetl.clients.content import bytes_of, value_of
+from noetl.clients.egress import NotAllowed
 from noetl.clients.nats import EXTRA, SECONDS, Target, Unreachable, connected, is_there, target_of
-from noetl.contents import bytes_of, value_of
-from noetl.egress import NotAllowed
-from noetl.logins import login_of
 from noetl.ports import Call, Env, Fence
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits, seconds_of

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from noetl.logins import login_of
-from noetl.ports import Call, Env, InvalidFields
-from noetl.sql_results import (
+from noetl.clients.auth import login_of
+from noetl.clients.sql_results import (
     UNUSABLE,
     Writing,
     bindable_array,
@@ -33,6 +32,7 @@ from noetl.sql_results import (
     told,
     writing_of,
 )
+from noetl.ports import Call, Env, InvalidFields
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.postgres import KIND

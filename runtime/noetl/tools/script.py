@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from noetl.executables import run_program
-from noetl.files import FileRefused, inline_script, script_path
+from noetl.clients.executables import run_program
+from noetl.host.confined_files import FileRefused, inline_script, script_path
 from noetl.ports import Call, Env
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
@@ -20,7 +20,7 @@ ARGS = "NOETL_ARGS"
 
 
 async def run(call: Call, env: Env) -> Outcome:
-    """Run the script; error codes as in `noetl.executables`, and `file.refused` for one that is not in the root."""
+    """Run the script; error codes as in `clients.executables`, and `file.refused` for one outside of the root."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     fields = call.fields

@@ -5,7 +5,7 @@ Text is data: nothing here opens a file because a text looks like one (only the 
 
 import shutil
 
-from noetl.executables import run_program
+from noetl.clients.executables import run_program
 from noetl.ports import Call, Env
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
@@ -14,7 +14,7 @@ from noetl_ir.outcome import Outcome, error
 
 
 async def run(call: Call, env: Env) -> Outcome:
-    """Run the commands; the error codes are those of `noetl.executables`, and `fields.invalid`."""
+    """Run the commands; the error codes are those of `noetl.clients.executables`, and `fields.invalid`."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     fields = call.fields

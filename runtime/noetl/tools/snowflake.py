@@ -16,10 +16,8 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from noetl.files import FileRefused
-from noetl.logins import login_of
-from noetl.ports import Call, Env, InvalidFields
-from noetl.sql_results import (
+from noetl.clients.auth import login_of
+from noetl.clients.sql_results import (
     UNUSABLE,
     Writing,
     bindable,
@@ -33,6 +31,8 @@ from noetl.sql_results import (
     texts_of,
     writing_of,
 )
+from noetl.host.confined_files import FileRefused
+from noetl.ports import Call, Env, InvalidFields
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.snowflake import KIND

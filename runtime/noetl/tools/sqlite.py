@@ -11,9 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
 
-from noetl.files import FileRefused, inside
-from noetl.ports import Call, Env, InvalidFields
-from noetl.sql_results import (
+from noetl.clients.sql_results import (
     UNUSABLE,
     Writing,
     bindable,
@@ -28,6 +26,8 @@ from noetl.sql_results import (
     texts_of,
     writing_of,
 )
+from noetl.host.confined_files import FileRefused, inside
+from noetl.ports import Call, Env, InvalidFields
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.sqlite import KIND

@@ -17,11 +17,11 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from types import FunctionType
 
-from noetl.contents import json_of
-from noetl.files import FileRefused, inside, read_file, write_file
-from noetl.logins import name_in
+from noetl.clients.auth import name_in
+from noetl.clients.content import json_of
+from noetl.clients.sql_results import TooManyRows, most_rows
+from noetl.host.confined_files import FileRefused, inside, read_file, write_file
 from noetl.ports import Call, Env, InvalidFields
-from noetl.sql_results import TooManyRows, most_rows
 from noetl_ir import registry
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from noetl.engine.program import Program
-from noetl.needs import Needs
 from noetl.ports import Call
+from noetl.ports.needs import Needs
 from noetl.worker.named import Named
 from noetl_ir import registry
 from noetl_ir.commands import RunPipeline

@@ -8,9 +8,9 @@ what was missing is here: until then the worker is in `trouble`.
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from noetl.messages import UnreadableMessage, read_command
-from noetl.needs import Awaited, Needs, Waiting
+from noetl.messages.encoding import UnreadableMessage, read_command
 from noetl.ports import Blobs, Bus, Delivery, StoreFailure
+from noetl.ports.needs import Awaited, Needs, Waiting
 from noetl.worker.session import Misfit, Session
 from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said
 from noetl_ir.records import NamedTuple

@@ -6,7 +6,7 @@ the server's expressions read go along in the event (v10 §10, LANGUAGE §2).
 
 from collections.abc import Callable, Mapping, Sequence
 
-from noetl.files import file_name_of
+from noetl.host.confined_files import file_name_of
 from noetl.ports import Blobs
 from noetl.worker.schemas import KNOB
 from noetl_ir import codec

@@ -15,7 +15,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from noetl.files import FileRefused, inside, read_file
+from noetl.host.confined_files import FileRefused, inside, read_file
 from noetl.ports import Call
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
@@ -96,7 +96,7 @@ def _check(name: str, root: str) -> Check:
 
 def _read(name: str, root: str) -> bool | dict[str, Json]:
     """A schema of the registry. Raises FileRefused, _Unusable."""
-    from noetl.contents import json_of
+    from noetl.clients.content import json_of
 
     data = read_file(inside(root, f"{FOLDER}/{name}.json"), MOST_BYTES)
     try:

@@ -13,8 +13,8 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from noetl.clients.sql_results import result_of
 from noetl.ports import Call
-from noetl.sql_results import result_of
 from noetl.worker.launcher import AsyncLauncher
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of

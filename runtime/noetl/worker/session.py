@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from noetl.engine.body import Directive, fault_directive, judge
 from noetl.engine.program import Program
-from noetl.faults import CODE, fault_of
-from noetl.needs import Needs
+from noetl.host.engine_faults import CODE, fault_of
 from noetl.ports import StoreFailure
+from noetl.ports.needs import Needs
 from noetl.worker.fields import Rendered, Renderer, kind_of
 from noetl.worker.origins import origin_of
 from noetl.worker.results import Results

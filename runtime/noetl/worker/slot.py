@@ -1,7 +1,7 @@
 """A slot of a worker: one pipeline at work, and what it waits for."""
 
-from noetl.needs import Waiting
 from noetl.ports import Call, Clock, Ticket
+from noetl.ports.needs import Waiting
 from noetl.worker.intake import Begun
 from noetl_ir.commands import Answer, Report
 from noetl_ir.events import Event

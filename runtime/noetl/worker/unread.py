@@ -4,7 +4,7 @@ Whatever comes from outside is checked before it gets into a report. This is for
 """
 
 from noetl.engine.reports import REFUSED
-from noetl.messages import UnreadableMessage, read_report, write_report
+from noetl.messages.encoding import UnreadableMessage, read_report, write_report
 from noetl_ir.codec import CodecError
 from noetl_ir.commands import Report
 from noetl_ir.events import Event, event_of

@@ -2,7 +2,7 @@
 
 A report that has no answer is sent again, later each time, until it has one: a bus may lose what a crash cuts off.
 What takes long, plans and values and tokens, is fetched and stored by `fetches` beside it: a pipeline goes on in a
-coroutine, which awaits what it needs and has not yet (`noetl.needs`), and pauses where the store fails.
+coroutine, which awaits what it needs and has not yet (`noetl.ports.needs`), and pauses where the store fails.
 
 One thread: nothing here blocks. `step` does all that can be done now, and is the loop of those coroutines: time and
 threads come from outside, so that a simulator decides when anything is over. A `Launcher` runs tools beside it and
@@ -15,10 +15,8 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Protocol, TypeVar
 
-from noetl.background import BackgroundFetches
 from noetl.engine.program import Program
-from noetl.messages import write_report
-from noetl.needs import Needs, Waiting, wait_for
+from noetl.messages.encoding import write_report
 from noetl.ports import (
     STOPS,
     Blobs,
@@ -33,6 +31,8 @@ from noetl.ports import (
     Ticket,
     address_of,
 )
+from noetl.ports.needs import Needs, Waiting, wait_for
+from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.heartbeats import Heartbeats
 from noetl.worker.intake import Begun, Intake
 from noetl.worker.session import Attempt, Session, SessionContext, Verdict

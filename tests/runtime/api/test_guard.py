@@ -6,10 +6,7 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from harness.serving import served
-from noetl.api.guard import Guard, check_binding
-from noetl.api.problems import BadRequest
-from noetl.api.routes import ROUTES
-from noetl.tokens import (
+from noetl.api.bearer_tokens import (
     ROLES,
     Token,
     TokenFile,
@@ -21,6 +18,9 @@ from noetl.tokens import (
     read_tokens,
     replace_token,
 )
+from noetl.api.guard import Guard, check_binding
+from noetl.api.problems import BadRequest
+from noetl.api.routes import ROUTES
 
 TOKENS = [Token(role, role, digest_of(f"secret-{role}")) for role in ROLES]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.serving import Served, served
+from noetl.api.bearer_tokens import ROLES, Token, digest_of
 from noetl.api.throttle import Throttle
-from noetl.tokens import ROLES, Token, digest_of
 from noetl_ir.expr import Json
 
 USER: dict[str, Json] = {

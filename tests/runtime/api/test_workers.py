@@ -4,9 +4,9 @@ from pathlib import Path
 
 from harness.running import compiled
 from harness.serving import served, until
+from noetl.api.bearer_tokens import Token, digest_of
 from noetl.api.bodies import BLOB_BYTES, SOURCE_BYTES
 from noetl.engine.starting import Request
-from noetl.tokens import Token, digest_of
 
 WAITS = "workflow:\n  - {step: start, tool: {name: w, kind: wait, events: [go]}}\n"
 

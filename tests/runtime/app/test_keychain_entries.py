@@ -7,7 +7,7 @@ import pytest
 from harness.running import compiled
 from noetl.app.programs import program_of
 from noetl.app.secret_resolver import SecretResolver
-from noetl.needs import HERE
+from noetl.ports.needs import HERE
 
 CHAIN = """
 keychain:

@@ -9,11 +9,11 @@ import pytest
 from harness.running import compiled
 from noetl.app.preflight_answers import LONGEST_PROBLEM, MOST_WAITING, Answering, PreflightAnswers, secret_pools
 from noetl.app.programs import program_of
-from noetl.background import BackgroundFetches
 from noetl.engine.program import Program
-from noetl.needs import Needs
 from noetl.ports import MessageTooLarge
+from noetl.ports.needs import Needs
 from noetl.server.workers.preflight import Preflight
+from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.scripted import VirtualClock
 from noetl_ir.commands import Broadcast, Check, Checked, WorkerHeartbeat
 from services import waited_for

@@ -10,8 +10,8 @@ import pytest
 from harness.running import compiled
 from noetl.app.verifier import verifier
 from noetl.app.worker_cache import WorkerCache
-from noetl.needs import HERE
 from noetl.ports import StoreFailure
+from noetl.ports.needs import HERE
 from noetl.server.children import NotFound
 from noetl_ir import plan_format
 from noetl_ir.commands import Serving

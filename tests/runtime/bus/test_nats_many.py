@@ -89,7 +89,7 @@ def test_a_report_finds_the_server_that_it_is_for(opened: Opener) -> None:
 def test_a_server_that_is_there_and_silent_is_passed_by() -> None:
     url = nats().bus_url()
     silent, other = NatsBus(url, codec=PLAIN), NatsBus(url, codec=PLAIN)
-    worker = NatsBus(url, codec=PLAIN, limits=Limits(patience=0.2))
+    worker = NatsBus(url, codec=PLAIN, limits=Limits(silence_seconds=0.2))
     try:
         for server in (silent, other):
             server.reports()

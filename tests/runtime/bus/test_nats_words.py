@@ -13,7 +13,7 @@ from noetl.bus.nats import connection as connection_module
 from noetl.bus.nats import open_bus
 from noetl.bus.nats.codec import packed, unpacked
 from noetl.bus.nats.names import address_in, header_of, text_of, token_of
-from noetl.messages import UnreadableMessage
+from noetl.messages.encoding import UnreadableMessage
 
 
 def test_a_frame_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from harness.running import HEAD, compiled
 from harness.serving import served
-from noetl import runnable
+from noetl.host import runnable_kinds
 from noetl.worker.fields import kind_of
 from noetl_ir.plan_format import read_plan
 from noetl_ir.registry import names
@@ -33,37 +33,37 @@ workflow:
 
 @pytest.fixture(autouse=True)
 def _asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    runnable.lacking.cache_clear()
-    monkeypatch.setattr(runnable, "lacking", runnable.lacking.__wrapped__)
+    runnable_kinds.lacking.cache_clear()
+    monkeypatch.setattr(runnable_kinds, "lacking", runnable_kinds.lacking.__wrapped__)
 
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_what_needs_an_extra_that_is_missing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = read_plan(compiled(LOOP % f"{kind}, {TASKS[kind]}"))
-    assert runnable.unable(plan) == ()
+    assert runnable_kinds.unable(plan) == ()
     module = kind_of(kind).module.partition(".")[0]
     monkeypatch.setitem(sys.modules, module, None)
     for name in [name for name in sys.modules if name.startswith(f"{module}.")]:
         monkeypatch.delitem(sys.modules, name)
-    (told,) = runnable.unable(plan)
+    (told,) = runnable_kinds.unable(plan)
     assert told == f"the kind `{kind}` of step `start` in `t/t` needs the extra: pip install 'noetlc[{kind}]'"
 
 
 def test_a_container_needs_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    (told,) = runnable.unable(read_plan(compiled(LOOP % "container, image: x")))
+    (told,) = runnable_kinds.unable(read_plan(compiled(LOOP % "container, image: x")))
     assert "needs a container engine: none of podman, docker, nerdctl is on PATH" in told
 
 
 def test_children_are_asked_too() -> None:
     child = HEAD.replace("t/t", "t/c") + "workflow:\n  - {step: start, tool: {kind: rhai, code: x}}\n"
     plan = read_plan(compiled(f"workflow:\n  - {{step: start, tool: {{kind: playbook, path: t/c}}}}\n---\n{child}"))
-    assert runnable.unable(plan) == ("the kind `rhai` of step `start` in `t/c` is not run by this version",)
+    assert runnable_kinds.unable(plan) == ("the kind `rhai` of step `start` in `t/c` is not run by this version",)
 
 
 def test_every_kind_of_a_plain_install_can_run_here() -> None:
     plain = {name for name in names("noetl_ir.kinds") if kind_of(name).available and not kind_of(name).module}
-    assert {name for name in plain - {"container"} if runnable.lacking(name)} == set()
+    assert {name for name in plain - {"container"} if runnable_kinds.lacking(name)} == set()
 
 
 def test_run_refuses_and_leaves_nothing(home: "Home") -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from noetl import deployment
-from noetl.environment import Environment
+from noetl.host import process_secrets
+from noetl.host.environment import Environment
 
 if TYPE_CHECKING:
     from conftest import Home
@@ -170,7 +170,7 @@ def proc_of(number: int) -> str:
 
 def test_words_of_the_command_line_are_wiped_too(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from noetl import deployment; deployment.learn_process(sys.argv[1:], os.environ);"
+        "import os, sys; from noetl.host import process_secrets as s; s.learn_process(sys.argv[1:], os.environ);"
         "print(open('/proc/self/cmdline').read().replace(chr(0), ' '), sys.argv[1:], os.environ['PGPASSWORD'])"
     )
     said = subprocess.run(
@@ -184,7 +184,7 @@ def test_words_of_the_command_line_are_wiped_too(tmp_path: Path) -> None:
 
 def test_a_library_in_c_still_reads_its_variable(tmp_path: Path) -> None:
     code = (
-        "import ctypes, os, sys; from noetl import deployment; deployment.learn_process([], os.environ);"
+        "import ctypes, os, sys; from noetl.host import process_secrets; process_secrets.learn_process([], os.environ);"
         "get = ctypes.CDLL(None).getenv; get.restype = ctypes.c_char_p; print(get(b'PGPASSWORD').decode())"
     )
     given = {**os.environ, "PGPASSWORD": TOKEN}
@@ -195,8 +195,8 @@ def test_a_library_in_c_still_reads_its_variable(tmp_path: Path) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl is Linux's")
 def test_a_process_that_has_keys_cannot_be_traced_by_others_of_its_user() -> None:
     code = (
-        "import ctypes, os; from noetl import deployment; get = ctypes.CDLL(None).prctl; before = get(3, 0, 0, 0, 0);"
-        "deployment.learn_process([], os.environ); print(before, get(3, 0, 0, 0, 0))"
+        "import ctypes, os; from noetl.host import process_secrets as s; get = ctypes.CDLL(None).prctl; "
+        "before = get(3, 0, 0, 0, 0); s.learn_process([], os.environ); print(before, get(3, 0, 0, 0, 0))"
     )
     bare = {name: value for name, value in os.environ.items() if not name.startswith(("NOETL_", "PG"))}
     for given, said in ((bare, "1 1"), ({**bare, "NOETL_TOKEN": TOKEN}, "1 0")):
@@ -221,17 +221,19 @@ def test_a_process_that_has_keys_cannot_be_traced_by_others_of_its_user() -> Non
     ],
 )
 def test_what_counts_as_a_key(monkeypatch: pytest.MonkeyPatch, name: str, value: str, found: set[str]) -> None:
-    monkeypatch.setattr(deployment, "_known", known := {})
-    monkeypatch.setattr(deployment, "_wipe", lambda environ: None)
-    deployment.learn_process([], {name: value})
+    monkeypatch.setattr(process_secrets, "_known", known := {})
+    monkeypatch.setattr(process_secrets, "_wipe", lambda environ: None)
+    process_secrets.learn_process([], {name: value})
     assert set(known) == found
 
 
 def test_files_that_a_process_was_given_count_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deployment, "_known", known := {})
-    monkeypatch.setattr(deployment, "_wipe", lambda environ: None)
+    monkeypatch.setattr(process_secrets, "_known", known := {})
+    monkeypatch.setattr(process_secrets, "_wipe", lambda environ: None)
     seed = "SUAMLK2ZNL35WSMW37E7UD4VZ7ELPKW7DHC3BWBSD2GCZ7IUQQXZIORRBU"
     (tmp_path / "c.creds").write_text(f"-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n")
     (tmp_path / "pass").write_text("h:5432:*:u:a\\:long\\\\one\n")
-    deployment.learn_process(["--bus", f"nats://h/p?creds={tmp_path}/c.creds"], {"PGPASSFILE": str(tmp_path / "pass")})
+    process_secrets.learn_process(
+        ["--bus", f"nats://h/p?creds={tmp_path}/c.creds"], {"PGPASSFILE": str(tmp_path / "pass")}
+    )
     assert set(known) == {seed, "a:long\\one"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from google_emulator import Google, account, google
-from noetl.egress import Egress
+from noetl.clients.egress import Egress
 from noetl.secrets.credentials import Credentials
 from noetl.secrets.keychain import Entry, Keychain, Unresolved
 from noetl.secrets.remote import Fetcher

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.running import Ran, bus_made, compiled, run
-from noetl.messages import UnreadableMessage, read_report, write_report
+from noetl.messages.encoding import UnreadableMessage, read_report, write_report
 from noetl.ports import Ticket
 from noetl.worker.results import Results
 from noetl_ir.codec import CodecError

@@ -8,8 +8,8 @@ import pytest
 
 from harness.running import HEAD
 from harness.serving import Served, served
-from noetl.catalogue import Versions
 from noetl.ports import Store, StoreFailure, Wanted
+from noetl.ports.catalogue import Versions
 from noetl.store import http
 from tool_doubles import http_server
 

@@ -10,8 +10,8 @@ import pytest
 from psycopg import errors
 
 from harness.disks import fill, small_disk
+from noetl.host.disk_space import LEAST_ROOM, check_room
 from noetl.ports import ExecutionRow, NoRoom, StoreFailure
-from noetl.space import LEAST_ROOM, check_room
 from noetl.store.files import FileBlobs
 from noetl.store.postgres.address import address_of
 from noetl.store.postgres.failures import failure

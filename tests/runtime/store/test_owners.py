@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from harness.pace import allowed
+from noetl.host.lease_renewal import LEASE, RENEW_EVERY
 from noetl.ports import Conflict, ExecutionRow, Owned, Store, StoreFailure
-from noetl.renewal import LEASE, RENEW_EVERY
 from noetl.store.postgres import open_store as open_postgres
 from noetl.store.sqlite import SqliteStore, open_store
 from services import postgres, waited_for

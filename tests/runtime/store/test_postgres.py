@@ -101,7 +101,7 @@ def test_a_restart_in_the_middle_is_waited_for_and_nothing_is_lost(store: Postgr
 
 
 def test_a_server_that_stays_away_is_an_error_in_words(url: str) -> None:
-    store = PostgresStore(url, patience=0.2)
+    store = PostgresStore(url, reconnect_seconds=0.2)
     store.create(ROW)
     postgres().kill()
     try:
@@ -274,7 +274,7 @@ def test_a_damaged_event_is_named(store: PostgresStore, url: str, damage: str) -
 def test_what_waits_too_long_is_given_up(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "LOCK_TIMEOUT", "200ms")
     monkeypatch.setattr(pool_module, "STATEMENT_TIMEOUT", "2s")
-    store = PostgresStore(url, patience=0.1)
+    store = PostgresStore(url, reconnect_seconds=0.1)
     store.create(ROW)
     parameters = address_of(url).parameters
     with psycopg.connect(**parameters) as other:  # type: ignore[arg-type]

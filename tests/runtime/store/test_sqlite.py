@@ -12,8 +12,8 @@ from zlib import crc32
 
 import pytest
 
-from noetl.catalogue import PlanRow
 from noetl.ports import Conflict, ExecutionRow, NoRoom, StoreFailure
+from noetl.ports.catalogue import PlanRow
 from noetl.store.sqlite import SqliteStore, opening, schema
 from noetl.store.sqlite.failures import TEXTS, failure
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from google_emulator import Google, account, google
-from noetl.egress import Egress
+from noetl.clients.egress import Egress
 from noetl.tools import gcs
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome

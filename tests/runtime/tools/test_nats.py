@@ -10,7 +10,7 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from noetl.egress import Egress
+from noetl.clients.egress import Egress
 from noetl.tools import nats as tool
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome

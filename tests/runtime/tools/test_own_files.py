@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from noetl.files import FileRefused, inside, script_text
-from noetl.own import keep_from_tools, make_folder, narrow
+from noetl.host.confined_files import FileRefused, inside, script_text
+from noetl.host.engine_files import keep_from_tools, make_folder, narrow
 from noetl.tools import duckdb, script, shell, sqlite, transfer
 from noetl_ir.outcome import Outcome
 from tool_doubles import FakeEnv, call_of

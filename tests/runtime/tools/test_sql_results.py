@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.running import run
-from noetl import sql_results
+from noetl.clients import sql_results
 from noetl_ir.expr import Json
 
 ROWS = "SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3"

@@ -4,8 +4,8 @@ import pytest
 
 from noetl.app.clock import WallClock
 from noetl.bus.memory import MemoryBus
-from noetl.needs import Needs
 from noetl.ports import StoreFailure
+from noetl.ports.needs import Needs
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.worker import Worker
 from noetl_ir.commands import Answer, Command, RunPipeline, Said

@@ -16,7 +16,7 @@ from noetl.bus.nats.connection import Message, NatsConnection
 from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import Limits
-from noetl.messages import UnreadableMessage
+from noetl.messages.encoding import UnreadableMessage
 from noetl.ports import Full
 
 

@@ -8,7 +8,7 @@ from nats.aio.msg import Msg
 
 from noetl.bus.nats.codec import Codec, packed, unpacked
 from noetl.bus.nats.connection import Message, NatsConnection
-from noetl.messages import UnreadableMessage
+from noetl.messages.encoding import UnreadableMessage
 
 KEPT = 10_000
 """Notices that wait to be looked at; the oldest go first."""

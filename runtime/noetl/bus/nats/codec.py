@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from noetl.messages import (
+from noetl.messages.encoding import (
     MAX_BYTES,
     UnreadableMessage,
     read_answer,

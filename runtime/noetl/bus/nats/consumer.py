@@ -26,7 +26,7 @@ from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import CONSUMER, Limits, stream_of
-from noetl.messages import UnreadableMessage
+from noetl.messages.encoding import UnreadableMessage
 from noetl.ports import DeadLetter
 
 AHEAD = 32

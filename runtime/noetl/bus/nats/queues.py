@@ -21,13 +21,13 @@ Less than the server waits before it orders something again on purpose."""
 
 class Limits(NamedTuple):
     """`capacity` bounds each queue; `ack_wait` is in seconds; a message is handed out `deliveries` times. A server that
-    answers no report for `patience` seconds, much less than a lease, is passed by.
+    answers no report for `silence_seconds` seconds, much less than a lease, is passed by.
     """
 
     capacity: int = 10_000
     deliveries: int = 10
     ack_wait: float = 30.0
-    patience: float = 5.0
+    silence_seconds: float = 5.0
 
 
 def stream_of(prefix: str, pool: str) -> str:

@@ -2,8 +2,8 @@
 
 A worker knows where a report goes from the command that it is about, and from each answer. Where that server is gone,
 NATS says so at once, and the report goes to any other one, which hands it on to all where it is not its own. One that
-is there and silent, cut off or stopped, is passed by after `Limits.patience`: then all servers are asked, as one of
-them may have taken over. A report that gets lost is repeated by its worker, so nothing is stored on the way.
+is there and silent, cut off or stopped, is passed by after `Limits.silence_seconds`: then all servers are asked, as
+one of them may have taken over. A report that gets lost is repeated by its worker, so nothing is stored on the way.
 """
 
 import secrets
@@ -16,15 +16,15 @@ from typing import Any
 
 from nats.aio.msg import Msg
 
+from noetl.bounded_table import BoundedTable
 from noetl.bus.nats.codec import Codec, packed, unpacked
 from noetl.bus.nats.connection import Message, NatsConnection, status_of
 from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import Limits
-from noetl.messages import UnreadableMessage
+from noetl.messages.encoding import UnreadableMessage
 from noetl.ports import DeadLetter, Full
-from noetl.recent import Recent
 from noetl_ir.records import NamedTuple
 
 REPORTS = "@reports"
@@ -70,8 +70,8 @@ class ReportRequests:
         self._numbers = count()
         self._asked: dict[int, _OpenRequest] = {}
         self._keys: dict[str, list[int]] = {}
-        self._routes: Recent[str, str] = Recent(_ROUTES)
-        self._silent: Recent[str, float] = Recent(_ROUTES)
+        self._routes: BoundedTable[str, str] = BoundedTable(_ROUTES)
+        self._silent: BoundedTable[str, float] = BoundedTable(_ROUTES)
         connection.wait(connection.hear(f"{self._inbox}.*", self._answered))
 
     def route(self, execution_id: str, sender: str) -> None:
@@ -98,7 +98,7 @@ class ReportRequests:
     def _is_silent(self, about: str) -> bool:
         """Whether nothing that was said about an execution has had an answer for too long."""
         now = time.monotonic()
-        return now - self._silent.setdefault(about, now) > self._limits.patience
+        return now - self._silent.setdefault(about, now) > self._limits.silence_seconds
 
     def _has_room(self, key: str) -> bool:
         # A report that is sent again takes no further room: were it refused, the one that is lost would never be

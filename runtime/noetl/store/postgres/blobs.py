@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import psycopg
 
-from noetl.files import file_name_of
+from noetl.host.confined_files import file_name_of
 from noetl.ports import StoreFailure
 from noetl.store.postgres.address import address_of
 from noetl.store.postgres.pool import Connection, Pool

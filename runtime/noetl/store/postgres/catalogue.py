@@ -1,7 +1,7 @@
 """The plans of a store, and which of them each playbook path has had."""
 
-from noetl.catalogue import PlanRow, Versions
 from noetl.ports import Conflict
+from noetl.ports.catalogue import PlanRow, Versions
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.pool import Connection
 from noetl.store.postgres.texts import read, written

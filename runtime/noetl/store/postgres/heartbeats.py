@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from noetl.renewal import LEASE
+from noetl.host.lease_renewal import LEASE
 from noetl.store.postgres.pool import Connection
 
 _SEEN = "(SELECT * FROM unnest(%(still)s::integer[], %(beats)s::bigint[]))"

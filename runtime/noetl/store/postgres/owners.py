@@ -20,8 +20,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from types import TracebackType
 
+from noetl.host.lease_renewal import LEASE, Renewal, hung_text
 from noetl.ports import Owned, StoreFailure
-from noetl.renewal import LEASE, Renewal, hung_text
 from noetl.store.postgres.failures import TRANSLATED, failure
 from noetl.store.postgres.heartbeats import STANDS_STILL, Heartbeats
 from noetl.store.postgres.pool import Connection, Pool, is_alive

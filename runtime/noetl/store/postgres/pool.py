@@ -44,11 +44,11 @@ SELECT set_config('search_path', %(schema)s, false), set_config('synchronous_com
 
 
 class Pool:
-    """Connections to one address. `patience` is how many seconds a lost server is waited for."""
+    """Connections to one address. `reconnect_seconds` is how many seconds a lost server is waited for."""
 
-    def __init__(self, address: Address, *, patience: float = 10.0) -> None:
+    def __init__(self, address: Address, *, reconnect_seconds: float = 10.0) -> None:
         self.address = address
-        self._patience = patience
+        self._reconnect_seconds = reconnect_seconds
         self._free: list[Connection] = []
         self._out = 0
         self._turn = threading.Condition()
@@ -69,7 +69,7 @@ class Pool:
 
     def run(self, work: Callable[[Connection], _T]) -> _T:
         """Do something that may be repeated; again while the server is lost. Raises StoreFailure."""
-        until, pause = time.monotonic() + self._patience, FIRST_PAUSE
+        until, pause = time.monotonic() + self._reconnect_seconds, FIRST_PAUSE
         while True:
             try:
                 return self._work(work)

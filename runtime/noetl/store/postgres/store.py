@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from noetl.catalogue import EVERY, PlanRow, Versions
 from noetl.ports import ALL, Append, ExecutionRow, Hook, InboxRow, Record, StartKey, Wanted
+from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.store import is_sealed, note_of, seal_of
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.address import address_of
@@ -17,13 +17,13 @@ from noetl_ir.expr import Json
 
 
 class PostgresStore:
-    """A `Store` in the database at `url`. `patience` is how many seconds a lost server is waited for."""
+    """A `Store` in the database at `url`. `reconnect_seconds` is how many seconds a lost server is waited for."""
 
     dropped: str | None = None
 
-    def __init__(self, url: str, *, hook: Hook | None = None, patience: float = 10.0) -> None:
+    def __init__(self, url: str, *, hook: Hook | None = None, reconnect_seconds: float = 10.0) -> None:
         address = address_of(url)
-        self._pool = Pool(address, patience=patience)
+        self._pool = Pool(address, reconnect_seconds=reconnect_seconds)
         self._access = Access(self._pool, hook)
         self._log = Log(self._access)
         self._catalogue = PostgresCatalogue(self._access)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 from zlib import crc32
 
-from noetl.catalogue import EVERY, PlanRow, Versions
+from noetl.host.disk_space import check_room
 from noetl.ports import (
     ALL,
     Append,
@@ -36,7 +36,7 @@ from noetl.ports import (
     Taken,
     Wanted,
 )
-from noetl.space import check_room
+from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.store import SELECT_EXECUTIONS, Head, condition, cut_off, is_end, is_sealed, missing, note_of, seal_of
 from noetl.store.sqlite.catalogue import SqliteCatalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure

@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from noetl.catalogue import PlanRow, Versions
 from noetl.ports import Conflict
+from noetl.ports.catalogue import PlanRow, Versions
 
 _T = TypeVar("_T")
 _NEWEST = "SELECT digest, version FROM catalogue WHERE path = ? ORDER BY version DESC LIMIT 1"

@@ -3,8 +3,8 @@
 import os
 import sqlite3
 
+from noetl.host.disk_space import check_room
 from noetl.ports import NoRoom, StoreFailure, StoreRefused
-from noetl.space import check_room
 
 TEXTS = {
     sqlite3.SQLITE_FULL: "the disk is full",

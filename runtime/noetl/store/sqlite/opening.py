@@ -8,9 +8,9 @@ it into the database and deletes it as soon as the last connection closes. So it
 import os
 import sqlite3
 
-from noetl.own import make_folder, touch
+from noetl.host.disk_space import FULL
+from noetl.host.engine_files import make_folder, touch
 from noetl.ports import NoRoom, StoreFailure
-from noetl.space import FULL
 from noetl.store.sqlite import schema, wal
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl_ir.records import NamedTuple

@@ -20,11 +20,11 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol
 
-from noetl.files import file_name_of
-from noetl.own import make_folder
+from noetl.host.confined_files import file_name_of
+from noetl.host.disk_space import FULL
+from noetl.host.engine_files import make_folder
+from noetl.host.lease_renewal import LEASE, Renewal, hung_text
 from noetl.ports import Conflict, NoRoom, Owned, StoreFailure
-from noetl.renewal import LEASE, Renewal, hung_text
-from noetl.space import FULL
 from noetl_ir.records import NamedTuple
 
 _TRIES = 2_000

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from noetl.processes import child_environ, end, has_ended, start
+from noetl.host.processes import child_environ, end, has_ended, start
 from noetl.tools.python.frames import HEADER, READY, message_of
 from noetl_ir.expr import Json
 

@@ -11,10 +11,10 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from noetl.files import FileRefused, script_text
-from noetl.logins import name_in
+from noetl.clients.auth import name_in
+from noetl.host.confined_files import FileRefused, script_text
+from noetl.host.processes import ACTION_ID, bytes_of
 from noetl.ports import Call, Env
-from noetl.processes import ACTION_ID, bytes_of
 from noetl.tools.python.interpreter import Died
 from noetl.tools.python.pool import POOL
 from noetl_ir.expr import Json

@@ -7,7 +7,7 @@ import json
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-from noetl.contents import json_of
+from noetl.clients.content import json_of
 from noetl.tools.quantum.circuit import Circuit, InvalidCircuit, circuit_of_list
 from noetl.tools.quantum.openqasm import parsed
 from noetl_ir.expr import Json

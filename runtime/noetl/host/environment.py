@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
-from noetl.deployment import is_own
 from noetl.engine.program import Program
 from noetl.engine.workload import variables_of
+from noetl.host.process_secrets import is_own
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 

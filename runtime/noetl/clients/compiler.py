@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 
-from noetl.processes import child_environ
+from noetl.host.processes import child_environ
 
 SECONDS = 120
 MEMORY = 4 << 30

@@ -7,7 +7,7 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-class Recent(OrderedDict[_K, _V]):
+class BoundedTable(OrderedDict[_K, _V]):
     """At most `most` values by key, in the order in which they were set last; one more, and the oldest goes.
 
     A plain table has that order too, but walks over the places of all that went before to find its oldest.

@@ -8,7 +8,7 @@ times are ISO text, an interval is its seconds, bytes are base64 text, NaN and i
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from noetl.files import FileRefused, script_text
+from noetl.host.confined_files import FileRefused, script_text
 from noetl.ports import Call, InvalidFields
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noetl.messages import (
+from noetl.messages.encoding import (
     VERSION,
     UnreadableMessage,
     read_answer,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.running import HEAD
-from noetl.compiling import CompileError, compile_playbook, compile_source
+from noetl.clients.compiler import CompileError, compile_playbook, compile_source
 
 GOOD = (HEAD + "workflow:\n  - {step: start, tool: {kind: noop, result: 1}}\n").encode()
 BAD = (HEAD + "workflow:\n  - {step: start, tool: {kind: nooop}}\n").encode()

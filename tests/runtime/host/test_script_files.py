@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from noetl.files import FileRefused, inline_script, script_path, script_text
+from noetl.host.confined_files import FileRefused, inline_script, script_path, script_text
 from noetl_ir.expr import Json
 
 

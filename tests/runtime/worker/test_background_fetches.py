@@ -12,9 +12,9 @@ import pytest
 
 from harness.running import run
 from noetl.app.task_environment import TaskEnvironments
-from noetl.background import BackgroundFetches
-from noetl.needs import HERE, Needs, Waiting
 from noetl.ports import Blobs, StoreFailure, StoreRefused
+from noetl.ports.needs import HERE, Needs, Waiting
+from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.templates import render
 from noetl_ir.evaluate import Fault, compile_template
 from noetl_ir.outcome import is_reference
@@ -69,7 +69,7 @@ def test_who_asks_for_the_same_meanwhile_has_the_same() -> None:
 
 
 def test_a_store_that_fails_is_tried_again_and_one_that_refuses_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noetl.background.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("noetl.worker.background_fetches.FIRST_PAUSE", 0.001)
     fetches, failures = BackgroundFetches(1), [StoreFailure("away"), StoreFailure("still away")]
 
     def work() -> str:
@@ -89,7 +89,7 @@ def test_a_store_that_fails_is_tried_again_and_one_that_refuses_is_not(monkeypat
 
 
 def test_what_nobody_waits_for_any_more_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noetl.background.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("noetl.worker.background_fetches.FIRST_PAUSE", 0.001)
     fetches, calls = BackgroundFetches(1), list[int]()
 
     def fails() -> None:

@@ -3,12 +3,12 @@
 import pytest
 
 from noetl.bus.memory import MemoryBus
-from noetl.rotation import Rotation
+from noetl.messages.fair_queue import FairQueue
 from noetl_ir.commands import StopPipeline
 
 
 def test_names_take_turns_and_each_keeps_its_order() -> None:
-    queue: Rotation[str] = Rotation()
+    queue: FairQueue[str] = FairQueue()
     for text in ("a1", "a2", "a3", "b1", "c1", "c2"):
         queue.add(text[0], text)
     assert [queue.next() for _ in range(2)] == ["a1", "b1"]
@@ -20,7 +20,7 @@ def test_names_take_turns_and_each_keeps_its_order() -> None:
 
 
 def test_of_one_name_the_highest_priority_goes_first() -> None:
-    queue: Rotation[str] = Rotation()
+    queue: FairQueue[str] = FairQueue()
     for text, priority in (("a1", 0), ("a2", 5), ("b1", 9), ("a3", 5)):
         queue.add(text[0], text, priority)
     assert queue.first() == "a2"
@@ -28,7 +28,7 @@ def test_of_one_name_the_highest_priority_goes_first() -> None:
 
 
 def test_what_is_dropped_leaves_the_turns_as_they_are() -> None:
-    queue: Rotation[str] = Rotation()
+    queue: FairQueue[str] = FairQueue()
     for text in ("a1", "a2", "b1", "c1"):
         queue.add(text[0], text)
     queue.keep(lambda text: text not in ("a1", "b1"))

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from noetl.patience import LONGEST, OVER_AFTER, TOLD_AFTER, Patience
 from noetl.ports import NoRoom, StoreFailure
+from noetl.server.store_retry import LONGEST, OVER_AFTER, TOLD_AFTER, StoreRetry
 
 FULL = NoRoom("a.db: the disk is full", "the disk is full")
 
@@ -23,9 +23,9 @@ class Time:
         self.now += 0.1
 
 
-def patience(longest: float = LONGEST) -> tuple[Patience, Time, list[str]]:
+def retrying(longest: float = LONGEST) -> tuple[StoreRetry, Time, list[str]]:
     time, said = Time(), list[str]()
-    made = Patience(longest, said.append, time)
+    made = StoreRetry(longest, said.append, time)
     made.wait = time.pass_some
     return made, time, said
 
@@ -38,7 +38,7 @@ def failing(until: Time, moment: float) -> int:
 
 
 def test_what_was_not_stored_is_tried_until_there_is_room() -> None:
-    wait, time, said = patience()
+    wait, time, said = retrying()
     assert wait(lambda: failing(time, 110.0)) == 7
     assert time.now == pytest.approx(110, abs=0.2)
     assert said == [f"nothing can be stored: {FULL}; waiting 20 s at most for that to change"]
@@ -49,7 +49,7 @@ def test_what_was_not_stored_is_tried_until_there_is_room() -> None:
 
 
 def test_nothing_is_said_of_a_moment() -> None:
-    wait, time, said = patience()
+    wait, time, said = retrying()
     assert wait(lambda: failing(time, 100.0 + TOLD_AFTER / 2)) == 7
     time.now += OVER_AFTER + 1
     wait.check()
@@ -57,15 +57,15 @@ def test_nothing_is_said_of_a_moment() -> None:
 
 
 def test_it_says_so_within_5_s_and_ends_after_its_time() -> None:
-    wait, time, said = patience()
+    wait, time, said = retrying()
     with pytest.raises(NoRoom):
         wait(lambda: failing(time, math.inf))
     assert time.now == pytest.approx(100 + LONGEST, abs=0.2)
     assert TOLD_AFTER < 5 and len(said) == 1
 
 
-def test_a_second_time_has_its_own_patience() -> None:
-    wait, time, said = patience()
+def test_a_second_time_has_a_limit_of_its_own() -> None:
+    wait, time, said = retrying()
     for moment in (115.0, 150.0):
         assert wait(lambda: failing(time, moment)) == 7  # noqa: B023
         time.now = max(time.now, 140.0)
@@ -74,7 +74,7 @@ def test_a_second_time_has_its_own_patience() -> None:
 
 
 def test_who_does_not_want_to_wait_does_not() -> None:
-    wait, time, _ = patience()
+    wait, time, _ = retrying()
     wait.interrupt()
     with pytest.raises(NoRoom):
         wait(lambda: failing(time, math.inf))
@@ -82,7 +82,7 @@ def test_who_does_not_want_to_wait_does_not() -> None:
 
 
 def test_other_failures_are_not_waited_for() -> None:
-    wait, time, _ = patience()
+    wait, time, _ = retrying()
 
     def lost() -> None:
         raise StoreFailure("the server is lost")
@@ -93,7 +93,7 @@ def test_other_failures_are_not_waited_for() -> None:
 
 
 def test_what_is_in_a_hurry_fails_at_its_first_write_and_waits_at_the_next() -> None:
-    wait, time, _ = patience(math.inf)
+    wait, time, _ = retrying(math.inf)
     with pytest.raises(NoRoom):
         wait.hurried(lambda: wait(lambda: failing(time, 110.0)))
     assert time.now == 100.0

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from noetl.catalogue import EVERY, PlanRow, Versions
-from noetl.needs import HERE, Needs
+from noetl.ports.catalogue import EVERY, PlanRow, Versions
+from noetl.ports.needs import HERE, Needs
 from noetl_ir.commands import Broadcast
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome

@@ -24,7 +24,7 @@ PAUSE = 0.1
 _T = TypeVar("_T")
 
 
-class Patience:
+class StoreRetry:
     """Waits at most `longest` seconds. `say` hears of it; `clock` is in seconds, and `wait` passes some time."""
 
     def __init__(

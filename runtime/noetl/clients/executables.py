@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from noetl.files import FileRefused, inside
+from noetl.host.confined_files import FileRefused, inside
+from noetl.host.processes import ACTION_ID, Ended, ProcessLimits, bytes_of, child_environ, run_child
 from noetl.ports import Call, Env
-from noetl.processes import ACTION_ID, Ended, ProcessLimits, bytes_of, child_environ, run_child
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of
 from noetl_ir.outcome import Outcome, error, ok

@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import WeakValueDictionary, ref
 
-from noetl.needs import Awaited, Needs
 from noetl.ports import StoreFailure, StoreRefused
+from noetl.ports.needs import Awaited, Needs
 
 if TYPE_CHECKING:
     from queue import SimpleQueue

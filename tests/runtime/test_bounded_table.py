@@ -1,10 +1,10 @@
 """A table of the values that were set last."""
 
-from noetl.recent import Recent
+from noetl.bounded_table import BoundedTable
 
 
 def test_the_one_that_was_set_longest_ago_goes() -> None:
-    kept = Recent[str, int](3)
+    kept = BoundedTable[str, int](3)
     for at, key in enumerate("abcad"):
         kept[key] = at
     assert [*kept.items()] == [("c", 2), ("a", 3), ("d", 4)]

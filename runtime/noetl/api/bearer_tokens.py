@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from noetl.own import make_folder
+from noetl.host.engine_files import make_folder
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 

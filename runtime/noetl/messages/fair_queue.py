@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 _T = TypeVar("_T")
 
 
-class Rotation(Generic[_T]):
+class FairQueue(Generic[_T]):
     """A queue of queues, one a name: names take turns, and of one name the highest priority goes first, then what came
     first.
 

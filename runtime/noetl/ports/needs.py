@@ -1,8 +1,8 @@
 """Needs: the values that one asker needs from elsewhere, such as plans, stored results and tokens, asked for by key.
 
-A value that is not here yet is fetched beside whoever asks (`noetl.background`). The computation that asked for it ends
-in `Absent`, and `Needs.met` awaits the fetch and computes again. So a computation may ask in the middle of an
-expression, where nothing can be awaited, and waits for no value that it does not read.
+A value that is not here yet is fetched beside whoever asks (`noetl.worker.background_fetches`). The computation that
+asked for it ends in `Absent`, and `Needs.met` awaits the fetch and computes again. So a computation may ask in the
+middle of an expression, where nothing can be awaited, and waits for no value that it does not read.
 
 It is the asker that remembers what was lacking, not the exception: whoever takes `Absent` for a failure of their own on
 its way (an expression makes a fault of each exception, a rule an error of that) gives something that is never used.

@@ -7,7 +7,7 @@ Text that merely looks like a path is data; only the fields that a kind declares
 import os
 from contextlib import suppress
 
-from noetl.own import holds, is_own
+from noetl.host.engine_files import holds, is_own
 from noetl_ir.expr import Json
 
 MOST_BYTES = 16 * 1024 * 1024

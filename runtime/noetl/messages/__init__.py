@@ -1,0 +1,1 @@
+"""Messages between processes: as bytes, and in the order in which those that wait are sent."""
