@@ -10,6 +10,13 @@ from noetlc.ast.workbook import pairs_of
 _NAMING = frozenset({"auth", "credential", "secret", "secret_name"})
 """Fields that name an entry of the keychain."""
 
+_ENDS = ("PASSWORD", "API_KEY", "TOKEN", "SECRET")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable or key of that name holds a secret, as its last word says (REAL.md, values)."""
+    return name.upper().endswith(_ENDS)
+
 
 def names_of_secrets(playbook: Playbook) -> Iterator[Expr]:
     """The expressions whose value names a secret, or an entry of the keychain, and is none itself."""

@@ -15,6 +15,7 @@ from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
 from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.block_names import free_names
+from noetlc.expr.secret_names import is_secret_name
 from noetlc.expr.shorthand import path
 from noetlc.expr.templates import Held, guard_with, map_held, template_with
 from noetlc.older import ABSENT
@@ -65,6 +66,8 @@ def written_out(document: Document) -> WrittenOut:
 
 def _change(unknown: Unknown) -> Change:
     construct, became = f"`{unknown.free}`, which nothing declares", f"`{SCOPE}.{unknown.free}`, a key of the payload"
+    if is_secret_name(unknown.free):
+        became += ", which stands in plain in the log: a secret belongs in `keychain`"
     if unknown.free in ABSENT:
         became = f"`ctx.{unknown.free}`, which nothing sets: the older word has no meaning here"
     return Change("migrate", unknown.finding.span, construct, "review", became)

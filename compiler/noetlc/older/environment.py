@@ -18,7 +18,7 @@ from noetlc.ast.walk import all_expressions
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.secret_names import names_of_secrets
+from noetlc.expr.secret_names import is_secret_name, names_of_secrets
 from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import Held, held_with, map_held, native
 from noetlc.older.nearer import Nearer
@@ -31,7 +31,6 @@ class OldSecrets(Guess):
 
 
 ENV = "env"
-_ENDS = ("PASSWORD", "API_KEY", "TOKEN", "SECRET")
 
 
 def variable_of(expr: Expr) -> str:
@@ -58,7 +57,7 @@ def having_own(playbook: Playbook) -> frozenset[str]:
 def secrets_among(playbook: Playbook) -> frozenset[str]:
     """The variables that hold secrets, as their names say, but for those whose value is used as the name of one."""
     read = {str(keys[0]) for expr, _ in all_expressions(playbook) for keys in _keys(expr) if keys}
-    return frozenset(name for name in read if name.upper().endswith(_ENDS)) - {*_naming(playbook)}
+    return frozenset(name for name in read if is_secret_name(name)) - {*_naming(playbook)}
 
 
 def _keys(expr: Expr) -> Iterator[tuple[str | int, ...]]:

@@ -34,7 +34,8 @@ _WORD = pattern(rf"[\w-]{{1,{_LONGEST}}}")
 """A name of ordinary length."""
 _SLIP = 0.85
 """How much a step's name looks like `start` where it was to be that; `status` looks less so."""
-_SECRET = pattern(r"(?<![\w.'\"])(?:env\s*[.\[]|token\s*\()")
+_SECRET = pattern(r"(?<![\w.'\"])(?:(?:env|secrets?|auth|credentials?)\s*[.\[]|token\s*\()")
+_SECRET_WORDS = ("env", "token", "secret", "auth", "credential")
 
 
 _STORED = pattern(r"\b_(?:ref|store|preview)\b")
@@ -140,7 +141,7 @@ def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Sugar
     blocks = {part.partition("%}")[0] for part in text.split("{%")[1:]}
     if loose or any(map(_REQUEST.search, inside | blocks)) or any(_reads_args(value) for _, value in draft.workload):
         yield _node("request", "OldRequest", node.span)
-    if ("env" in text or "token" in text) and _SECRET.search(text):
+    if any(word in text for word in _SECRET_WORDS) and any(map(_SECRET.search, {text} if loose else inside | blocks)):
         yield _node("environment", "OldSecrets", node.span)
     if ("_ref" in text or "_store" in text or "_preview" in text) and _STORED.search(text):
         yield _node("storage", "StoredNames", node.span)

@@ -1,9 +1,10 @@
-"""`env` and `token()` in expressions of older dialects: secrets are entries of the keychain.
+"""`env`, `token()` and `secret` in expressions of older dialects: secrets are entries of the keychain.
 
-lower_secrets: `env.X` and `token('x')` become entries of the keychain (LANGUAGE §2, §7).
+lower_secrets: `env.X`, `token('x')` and `secret.x` become entries of the keychain (LANGUAGE §2, §7).
 
     key: "{{ env.API_KEY }}"            →  keychain: [{name: API_KEY, kind: env}], "{{ keychain.API_KEY.value }}"
     headers: {a: "{{ token('api') }}"}  →  keychain: [{name: api, kind: bearer}], "{{ keychain.api.token }}"
+    headers: {a: "{{ secret.api }}"}    →  keychain: [{name: api, kind: secrets}], "{{ keychain.api.value }}"
 
 A `default` beside such a variable is that of its entry. What `env` has besides is no secret (`lower_env`).
 
@@ -11,7 +12,7 @@ Only the worker knows the keychain, and only when it renders a task: anywhere el
 value that is nothing but a secret goes, and the tasks that read it read the entry.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from re import compile as pattern
 
 from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Json, Literal, Name, Native
@@ -19,20 +20,25 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import KeychainEntry, Playbook, Step, Task, Value
 from noetlc.ast.walk import all_guards, all_values, blocks_in, expressions_in, loops_of
+from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.diag.change import Change, Note
+from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.generated import Pairs
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import path, static_path
-from noetlc.expr.templates import value_with
+from noetlc.expr.templates import Held, held_with, map_held, value_with
 from noetlc.older.environment import OldSecrets, having_own, is_declared, secrets_among, variable_of
-from noetlc.older.legacy_names import Known, Path, renamed
+from noetlc.older.legacy_names import Known, Path, below, renamed
 from noetlc.older.nearer import Nearer
+from noetlc.older.secret_words import WORDS, Asked, asked_secret, only_field
 
 BY = "lower_secrets"
 
 _FIELDS = {"env": "value", "static": "value", "file": "value"}
 """Kind of an entry → what holds its secret; `token` in all others."""
+
+_ONLY_IN_TASKS = "a secret is known in the fields of a task only: give it to the task that needs it"
 
 _IN_BLOCK = pattern(r"\{[%{][^}]*?(?<![\w.'\"])(env\s*[.\[]|token\s*\()")
 
@@ -53,6 +59,9 @@ class _Secrets:
         self._steps = frozenset([step.name for step in playbook.steps])
         self._variables = frozenset[str]() if _is_own(playbook) else secrets_among(playbook)
         self._workload = dict(playbook.workload)
+        self._shared = self._steps | self._nearer.everywhere
+        # In a canonical file a name that nothing declares is an error, whose page says what to write.
+        self._words = WORDS - self._shared if playbook.legacy else frozenset[str]()
         # A secret in `workload` would be in the log of every run. The value is taken out, and its readers get the
         # entry.
         self._moved = {key: found for key, value in playbook.workload if (found := self._whole(key, value)) is not None}
@@ -65,20 +74,25 @@ class _Secrets:
         spans = tuple(pair for pair in playbook.workload_spans if pair[0] not in self._moved)
         shared = self._steps | {key for key, _ in workload}
         steps = tuple(self._step(step, shared) for step in playbook.steps)
-        workbook = tuple((name, self._task(task, Known(shared, ()))) for name, task in playbook.workbook)
+        brought = frozenset(_brought_to_workbook(playbook, self._nearer))
+        workbook = tuple((name, self._task(task, Known(shared, ()), brought)) for name, task in playbook.workbook)
+        for entry in playbook.keychain:
+            if entry.name in self._entries:
+                self._entries[entry.name] = entry._replace(fields=map_held(entry.fields, self._within(entry.name)))
         made = playbook._replace(workload=workload, workload_spans=spans, steps=steps, workbook=workbook)
+        made = made._replace(keychain=tuple(self._entries.values()))
         # What is left would be evaluated by the server, which never knows a secret: it is refused before anything
         # runs.
         for span, what in self._left(made):
-            why = "a secret is known in the fields of a task only: give it to the task that needs it"
-            self._note(Change(BY, span, what, "refused", why))
-        return made._replace(keychain=tuple(self._entries.values()))
+            self._note(Change(BY, span, what, "refused", _ONLY_IN_TASKS))
+        return made
 
     def _whole(self, key: str, value: Value) -> Expr | None:
         """The entry that a workload value is, and nothing else."""
         if not isinstance(value.template, Native):
             return None
-        found = self._secret(value.template.expr, value.span)
+        expr = value.template.expr
+        found = self._secret(expr, value.span) or self._word(expr, value.span, self._shared, None)
         if found is not None:
             said = "the keychain's entry in the tasks that read it: no payload can give it"
             self._note(Change(BY, value.span, f"a secret as `workload.{key}`", "review", said))
@@ -90,28 +104,61 @@ class _Secrets:
         tasks = tuple(self._task(task, known) for task in step.tasks)
         return step if tasks == step.tasks else step._replace(tasks=tasks)
 
-    def _task(self, task: Task, known: Known) -> Task:
-        """The task with the keychain in its fields."""
+    def _task(self, task: Task, known: Known, brought: frozenset[str] = frozenset()) -> Task:
+        """The task with the keychain in its fields; `brought` are args that its callers may give it besides."""
+        given = frozenset(pairs_of(task.args.template) or ()) if task.args is not None else frozenset[str]()
 
-        def each(value: Value) -> Value:
-            return value_with(value, self._replacing(value.span, known))
+        def each(value: Value, given: frozenset[str] = given | brought) -> Value:
+            here = Known(self._nearer.everywhere, Known(known, given))
+            return value_with(value, self._replacing(value.span, known, here, task))
 
         return task._replace(
             fields=tuple((name, each(value)) for name, value in task.fields),
-            args=None if task.args is None else each(task.args),
+            args=None if task.args is None else each(task.args, brought),
             knobs=tuple((name, each(value)) for name, value in task.knobs),
             timeout=None if task.timeout is None else each(task.timeout),
         )
 
-    def _replacing(self, span: Span, known: Known) -> Replace:
+    def _within(self, name: str) -> Callable[[Held], Held]:
+        """The change of the fields of an entry, which may use others, but not itself."""
+
+        def change(held: Held) -> Held:
+            return held_with(held, lambda expr: self._word(expr, held.span, self._shared, None, name))
+
+        return change
+
+    def _replacing(self, span: Span, known: Known, nearer: Known, task: Task) -> Replace:
         meanings: dict[Path, Expr] = {("workload", key): found for key, found in self._moved.items()}
         moved = renamed(meanings | {(key,): found for key, found in self._moved.items()}, known)
 
         def replace(expr: Expr) -> Expr | None:
-            found = moved(expr)
-            return self._secret(expr, span) if found is None else found
+            found = moved(expr) or self._secret(expr, span)
+            return self._word(expr, span, nearer, task) if found is None else found
 
         return replace
+
+    def _word(self, expr: Expr, span: Span, known: Container[str], task: Task | None, within: str = "") -> Expr | None:
+        """The entry's field in the place of `secret.x` and its like; None for any other expression."""
+        asked = asked_secret(expr, known, task) if self._words else None
+        if not isinstance(asked, Asked):
+            return asked
+        name, keys = asked
+        if not isinstance(name, str):
+            said = "the keychain's entry that its `auth` names, looked up when the task runs"
+            self._note(Change(BY, span, f"`{static_path(expr)[0]}`", "review", said))
+            return below(Item(Name("keychain"), name), keys or ("token",))
+        entry = self._entries.get(name)
+        if entry is not None and name != within:
+            field = only_field(entry)
+            if not keys and field is None:
+                why = f"the keychain's entry has several fields: write `keychain.{name}.` and the one that is meant"
+                self._note(Change(BY, span, f"`{name}` as a secret", "refused", why))
+            return path("keychain", name, *(keys or (field or "value",)))
+        kind = "credential" if keys else "secrets"
+        own = name if entry is None else f"{name}_{kind}"
+        fields = () if own == name else (("key", Value(Literal(name), span, None)),)
+        self._entry(own, kind, f"`{static_path(expr)[0]}`", span, fields)
+        return path("keychain", own, *(keys or ("value",)))
 
     def _secret(self, expr: Expr, span: Span) -> Expr | None:
         """The entry's field in the place of `env.X` or `token('x')`; None for any other expression."""
@@ -156,6 +203,11 @@ class _Secrets:
         if name not in self._entries:
             self._entries[name] = KeychainEntry(name, span, kind, fields, span)
             said = f"the keychain's entry `{name}`, which must be there when the run starts"
+            if kind in ("credential", "secrets"):
+                stored = next(
+                    (value.template.value for _, value in fields if isinstance(value.template, Literal)), name
+                )
+                said = f"the keychain's entry `{name}`: the credential that `noetl credential add {stored}` stores"
             if any(field == "default" for field, _ in fields):
                 said = f"the keychain's entry `{name}`, with the default as its own"
             self._note(Change(BY, span, word, "review", said))
@@ -171,6 +223,8 @@ class _Secrets:
                 yield from ((value.span, what) for what in self._asked(expr))
         for guard in all_guards(playbook):
             yield from ((guard.span, what) for what in self._asked(guard.expr))
+        if self._words:
+            yield from self._words_left(playbook)
 
     def _asked(self, expr: Expr) -> Iterator[str]:
         for access in accesses(expr):
@@ -179,6 +233,51 @@ class _Secrets:
                 yield "`env` here"
             elif name in self._moved or (name == "workload" and (keys[0] in self._moved if keys else self._moved)):
                 yield f"a secret of `{name}` here"
+
+    def _words_left(self, playbook: Playbook) -> Iterator[tuple[Span, str]]:
+        """`secret.x` and its like at places that do not know the keychain."""
+        brought = frozenset(_brought_to_workbook(playbook, self._nearer))
+        around: list[tuple[object, frozenset[str]]] = [(playbook._replace(steps=(), workbook=()), self._shared)]
+        around += [(task, self._shared | brought) for _, task in playbook.workbook]
+        for step in playbook.steps:
+            given = [key for task in step.tasks if task.args is not None for key in pairs_of(task.args.template) or ()]
+            own = self._nearer.within(step) | {task.name for task in step.tasks} | self._steps | frozenset(given)
+            around.append((step, frozenset(own)))
+        for part, known in around:
+            for held in _held_in(part):
+                read = {access.root.name for expr in _exprs(held) for access in accesses(expr) if access.keys}
+                for word in sorted((read & self._words) - known):
+                    yield held.span, f"`{word}` here"
+
+
+def _held_in(part: object) -> list[Held]:
+    """The guards and values within a part of a playbook."""
+    found: list[Held] = []
+
+    def keep(held: Held) -> Held:
+        found.append(held)
+        return held
+
+    map_held(part, keep)
+    return found
+
+
+def _exprs(held: Held) -> Iterator[Expr]:
+    """The expressions of a guard or value, those in its block templates too."""
+    if not isinstance(held, Value):
+        yield held.expr
+        return
+    yield from (expr for expr, _ in expressions_in(held))
+    for block in blocks_in(held):
+        yield from (one.expr for one in expressions_inside(block.text))
+
+
+def _brought_to_workbook(playbook: Playbook, nearer: Nearer) -> Iterator[str]:
+    """The args that calls of entries of the workbook may bring to them."""
+    for step in playbook.steps:
+        calls = [task for task in step.tasks if workbook_name(task)]
+        yield from nearer.brought(step) if calls else ()
+        yield from (key for task in calls if task.args is not None for key in pairs_of(task.args.template) or ())
 
 
 def _is_own(playbook: Playbook) -> bool:

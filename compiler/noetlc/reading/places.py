@@ -22,6 +22,7 @@ from noetlc.expr.calling import own_args
 from noetlc.expr.check import Kind, Names, Problem, check_names
 from noetlc.expr.closed import words_asked
 from noetlc.expr.paths import Access, accesses
+from noetlc.expr.secret_names import is_secret_name
 from noetlc.reading.around import Around, says_itself
 from noetlc.reading.reader import Reader
 from noetlc.source.nodes import Scalar
@@ -300,7 +301,8 @@ class _Checks:
         if word in self._callers:
             return f"`{word}` is a task of the workbook, which has no result of its own", span, self._callers[word]
         near = f"{problem.help} If a payload brings it, " if problem.help.endswith("?") else ""
-        return f"nothing here gives `{word}`", span, f"{near}declare it: `workload: {{{word}: …}}`"
+        secret = "; a secret belongs in `keychain`, and never in the log" if is_secret_name(word) else ""
+        return f"nothing here gives `{word}`", span, f"{near}declare it: `workload: {{{word}: …}}`{secret}"
 
 
 def _callers(playbook: Playbook) -> Iterator[tuple[str, str]]:
