@@ -106,7 +106,9 @@ def _loops(draw: st.DrawFn, depth: int = 0) -> Json:
 @st.composite
 def _tasks(draw: st.DrawFn, number: int, tasks: int) -> Json:
     task: Json = {"name": f"t{number}"}
-    if draw(st.booleans()):
+    if draw(st.integers(0, 9)) == 9:
+        task |= {"kind": "fail", "code": draw(st.sampled_from(["mine", "{{ ctx.k | default('') }}"]))}
+    elif draw(st.booleans()):
         task |= {"kind": "noop", "args": {"v": draw(st.sampled_from(["{{ _prev }}", "{{ ctx.k | default(0) }}"]))}}
     else:
         task |= {"kind": "http", "url": draw(st.sampled_from(["http://x", "http://x/{{ ctx.k }}"]))}

@@ -1,6 +1,8 @@
 """A step's tasks as a graph: where the pipeline may go after each task, and whether it may end there."""
 
+from noetl_ir.assembly.pipeline import FAILING
 from noetl_ir.records import NamedTuple
+from noetlc.ast.graph import reached
 from noetlc.ast.playbook import Rule, Step, Task
 from noetlc.ast.truth import ERROR_FACTS, NO_FACTS, truth_of
 
@@ -61,9 +63,32 @@ def lets_errors_pass(task: Task) -> bool:
     return bool(task.rules)
 
 
+def always_fails(step: Step) -> bool:
+    """Whether every run of the step that ends ends badly. One of which none ends is not said to fail."""
+    # A loop over nothing succeeds, and one that takes failures does.
+    if step.loop is not None or not step.tasks or has_unknown_jump(step):
+        return False
+    last, graph = len(step.tasks) - 1, pipeline_of(step)
+    found = reached(graph.following, (0,))
+    if any(_may_end_well(step.tasks[position], position == last) for position in found):
+        return False
+    return any(graph.ends[position] for position in found)
+
+
+def _may_end_well(task: Task, last: bool) -> bool:
+    fails = task.kind == FAILING
+    if not task.rules:
+        return last and not fails
+    for rule in asked_rules(task):
+        possible = truth_of(rule.when, ERROR_FACTS if fails else NO_FACTS) is not False
+        if possible and (rule.directive == "break" or (last and rule.directive == "continue")):
+            return True
+    return last and truth_of(task.rules[-1].when, NO_FACTS) is not True
+
+
 def _after(task: Task, positions: dict[str, int], after: int) -> tuple[tuple[int, ...], bool]:
     if not task.rules:  # the default policy: ok goes on, an error fails
-        return (() if after < 0 else (after,)), True
+        return (() if after < 0 or task.kind == FAILING else (after,)), True
     targets: dict[int, None] = {}
     may_end = False
     rules = asked_rules(task)

@@ -7,6 +7,7 @@ sure; a join of all its sources has what any of them brings. From everything dow
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from noetl_ir.assembly.pipeline import FAILING
 from noetlc.ast.graph import StepGraph
 from noetlc.ast.pipeline import asked_rules
 from noetlc.ast.playbook import Playbook, Step, Task
@@ -113,7 +114,7 @@ def _keys(task: Task, what: str) -> Facts:
 def _ways(task: Task, here: int, end: int, positions: dict[str, int], what: str) -> list[tuple[int, Facts]]:
     """Where a run may go after a task, and what it has set by then; failures end it and bring nothing on."""
     if not task.rules:
-        return [(here + 1, NOTHING)]
+        return [] if task.kind == FAILING else [(here + 1, NOTHING)]
     ways: list[tuple[int, Facts]] = []
     rules = asked_rules(task)
     for rule in rules:

@@ -2,7 +2,8 @@
 
 The answer is `{status_code, headers, data, body, url, elapsed}`: `url` is that of the answer, `elapsed` in seconds, and
 `body` = `data`: parsed where the content type says JSON and it parses, text where the bytes are text, else base64 text;
-the extra `encoding` says which (`json`, `text`, `base64`, or `none` for an empty body, which is null). A header that
+the extra `encoding` says which (`json`, `text`, `base64`, or `none` for an empty body, which is null). The extra
+`retry_after` is the answer's `Retry-After` in seconds, null without one. A header that
 came several times is one text, joined by commas. A request that may change something carries the task's `action_id` as
 `Idempotency-Key`.
 
@@ -13,6 +14,7 @@ may connect there, or a secret would go to another origin), `http.request` (the 
 """
 
 from contextlib import suppress
+from time import time
 
 from noetl.clients.auth import login_of
 from noetl.clients.content import json_of, text_of
@@ -27,6 +29,7 @@ from noetl.clients.http import (
     same_origin,
     shown_url,
 )
+from noetl.clients.retry_after import retry_after_of
 from noetl.ports import Call, Env, InvalidFields
 from noetl_ir.expr import Json, texts_in
 from noetl_ir.kinds import misfits, seconds_of
@@ -141,7 +144,10 @@ def _outcome(answer: Answer) -> Outcome:
         "url": answer.url,
         "elapsed": answer.elapsed,
     }
-    extra: dict[str, Json] = {"status": answer.status, "headers": answer.headers, "encoding": encoding}
+    wait = retry_after_of(answer.headers, time())
+    extra: dict[str, Json] = {
+        "status": answer.status, "headers": answer.headers, "encoding": encoding, "retry_after": wait
+    }  # fmt: skip
     if answer.status < 400:
         return ok(result, http=extra)
     # These say that the same request may go through later (RFC 9110 §15.5.9, RFC 8470, RFC 6585); other 4xx are of

@@ -6,16 +6,18 @@ without `task` is about the tasks that the author wrote: the noops that lowering
 with `__`) run as they are. `takes` is how long the attempt takes. An outcome of http gets the shape that the real
 tool gives: what is no such result is the body of one; rows of SQL are those of its one statement, `command_0`. An
 attempt that no entry fits runs for real where its kind has no effects, else it is the error outcome
-`script.unlisted`.
+`script.unlisted`. A task of the kind `fail` takes no success from a script.
 """
 
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from noetl.clients.retry_after import retry_after_of
 from noetl.clients.sql_results import result_of
 from noetl.ports import Call
 from noetl.worker.launcher import AsyncLauncher
+from noetl_ir.assembly.pipeline import FAILING
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.nearest import nearest
@@ -158,11 +160,18 @@ class ScriptedLauncher:
                 return outcome
             where = f"step `{call.step}`, task `{call.task}`, attempt {call.attempt}"
             return error("script.unlisted", f"the script has no outcome for {where}")
-        return _shaped(call, entry.outcome) if entry.takes == 0 and self._real.immediate(call) is not None else None
+        return (
+            _shaped(call, entry.outcome, self._clock.now() / 1_000_000)
+            if entry.takes == 0 and self._real.immediate(call) is not None
+            else None
+        )
 
     def launch(self, ticket: object, call: Call) -> None:
         entry = self._find(call)
-        takes, outcome = (0, Outcome("ok")) if entry is None else (entry.takes, _shaped(call, entry.outcome))
+        takes, outcome = 0, Outcome("ok")
+        if entry is not None:
+            takes = entry.takes
+            outcome = _shaped(call, entry.outcome, (self._clock.now() + takes) / 1_000_000)
         self._count += 1
         heapq.heappush(self._heap, (self._clock.now() + takes, self._count, ticket, outcome))
 
@@ -207,15 +216,19 @@ class ScriptedLauncher:
         for number, entry in enumerate(self._script.entries):
             if generated and "task" not in entry.keys:
                 continue
+            # No success of a task that never has one: the plan's net has no way on from it.
+            if call.kind == FAILING and entry.outcome.status == "ok":
+                continue
             if all(place.get(key) == value for key, value in entry.keys.items()):
                 self._script.used.add(number)
                 return entry
         return None
 
 
-def _shaped(call: Call, outcome: Outcome) -> Outcome:
+def _shaped(call: Call, outcome: Outcome, now: float) -> Outcome:
     """The outcome with the shape that the tool of its kind gives (`noetl.tools.http`): a run of a playbook that reads
-    what no tool gives would pass here alone. An error without a status and without a result got no answer.
+    what no tool gives would pass here alone. An error without a status and without a result got no answer. `now` is in
+    seconds.
     """
     if call.knobs.get("each_statement") is True:
         return _of_one_statement(call, outcome)
@@ -231,7 +244,8 @@ def _shaped(call: Call, outcome: Outcome) -> Outcome:
     headers = extra.get("headers", whole.get("headers", {}))
     url = call.fields.get("url", call.fields.get("endpoint"))
     shape = {"status_code": status, "headers": headers, "data": body, "body": body, "url": url, "elapsed": 0.0}
-    extras = {**outcome.extras, "http": {"status": status, "headers": headers, **extra}}
+    answer: dict[str, Json] = {"status": status, "headers": headers, "retry_after": retry_after_of(headers, now)}
+    extras = {**outcome.extras, "http": {**answer, **extra}}
     return outcome._replace(result={**shape, **whole}, extras=extras)
 
 

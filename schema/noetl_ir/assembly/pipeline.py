@@ -16,6 +16,9 @@ from noetl_ir.span import Span
 SIGNALLED = "wait"
 """The kind whose parked tasks end by a signal or a timer."""
 
+FAILING = "fail"
+"""The kind whose tasks never succeed: their net has no way to."""
+
 
 class Stations(NamedTuple):
     """The places of one task; `due` and `parked` only where something can wait there."""
@@ -156,11 +159,12 @@ class _Body(NamedTuple):
     def _exits(self) -> tuple[list[_Exit], list[_Exit]]:
         """The exits that may follow an ok and an error outcome, each once, in the order of the rules.
 
-        Every rule may take either outcome: its guard is data.
+        Every rule may take either outcome: its guard is data. One that the kind never has, has no exit.
         """
         task = self.task
         if not task.rules:
-            return [self._exit("continue", -1, task.span)], [self._exit("fail", -1, task.span)]
+            well = [] if task.kind == FAILING else [self._exit("continue", -1, task.span)]
+            return well, [self._exit("fail", -1, task.span)]
         found: dict[tuple[str, int], Span] = {}
         for rule in task.rules:
             # Two rules with one directive share a transition: which rule it was stands in the event, and the net
@@ -169,7 +173,7 @@ class _Body(NamedTuple):
         if task.rules[-1].when >= 0:  # no rule matches: continue, on either outcome (LANGUAGE §4)
             found.setdefault(("continue", -1), task.span)
         either = [self._exit(directive, to, span) for (directive, to), span in found.items()]
-        return either, either
+        return [] if task.kind == FAILING else either, either
 
     def _exit(self, directive: str, to: int, span: Span) -> _Exit:
         match directive:

@@ -39,7 +39,7 @@ KIND = Kind(
     # Exactly one address, and at most one body: which of two counts would be a guess.
     one_of=(("url", "endpoint"),),
     only_one=(("json", "body", "payload", "data", "form"),),
-    extras={"http": ("status", "headers")},
+    extras={"http": ("status", "headers", "retry_after")},
     result="{status_code, headers, data, body, url, elapsed}; `data` and `body` are the same value: parsed JSON, else "
     "text; `url` is that of the answer, `elapsed` seconds",
 )

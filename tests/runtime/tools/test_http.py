@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, unquote_plus
 
 import pytest
 
@@ -45,6 +45,8 @@ class Handler(BaseHTTPRequestHandler):
                 content = b"[NaN]"
             case "/empty":
                 status, content = 204, b""
+            case "/busy":
+                status = 503
             case "/moved":
                 status, content = 302, b""
             case path if path.startswith("/away/"):
@@ -56,6 +58,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(content)))
         self.send_header("x-two", "a")
         self.send_header("x-two", "b")
+        if self.path.startswith("/busy?after="):
+            self.send_header("retry-after", unquote_plus(self.path.partition("=")[2]))
         if self.path.startswith("/away/"):
             self.send_header("location", unquote(self.path.partition("?to=")[2]))
         elif status == 302:
@@ -329,3 +333,13 @@ def test_without_the_library_the_outcome_names_the_extra(env: FakeEnv, monkeypat
     monkeypatch.setitem(__import__("sys").modules, "httpx", None)
     error = failed(sent(env, url="http://127.0.0.1:1"))
     assert (error["code"], "pip install httpx" in str(error["message"])) == ("extra.missing", True)
+
+
+def test_the_seconds_that_an_answer_asks_to_wait(env: FakeEnv, url: str) -> None:
+    http_of = sent(env, url=f"{url}/busy?after=120").extras["http"]
+    assert isinstance(http_of, dict) and http_of["retry_after"] == 120
+    http_of = sent(env, url=f"{url}/busy").extras["http"]
+    assert isinstance(http_of, dict) and http_of["retry_after"] is None
+    # A date long past: there is nothing to wait for.
+    http_of = sent(env, url=f"{url}/busy?after={quote('Sun, 06 Nov 1994 08:49:37 GMT')}").extras["http"]
+    assert isinstance(http_of, dict) and http_of["retry_after"] == 0

@@ -1,0 +1,44 @@
+"""The `Retry-After` of an answer as seconds to wait (RFC 9110 §10.2.3)."""
+
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+from noetl_ir.expr import Json
+from noetl_ir.kinds import MAX_SECONDS
+
+
+def retry_after_of(headers: Json, now: float) -> float | None:
+    """How many seconds an answer asks to wait, by its headers (names in any case); None where it does not say.
+
+    A date counts from the answer's own `Date`, so that two clocks that disagree do not matter, and from `now` (seconds
+    since the epoch) where it has none. A date that is past is 0.
+    """
+    if not isinstance(headers, dict):
+        return None
+    named = {str(name).lower(): value for name, value in headers.items()}
+    said = named.get("retry-after")
+    # A script may say it as a number.
+    if isinstance(said, int) and not isinstance(said, bool):
+        return float(said) if 0 <= said <= MAX_SECONDS else None
+    if not isinstance(said, str):
+        return None
+    text = said.strip()
+    if text.isascii() and text.isdigit():
+        # A number of a million digits is no time to wait, and takes a while to read.
+        return float(text) if len(text) < 12 and float(text) <= MAX_SECONDS else None
+    due = _time(text)
+    if due is None:
+        return None
+    answered = _time(named.get("date"))
+    return min(max(due - (now if answered is None else answered), 0.0), MAX_SECONDS)
+
+
+def _time(text: Json) -> float | None:
+    """An HTTP date in any of its three forms, as seconds since the epoch."""
+    if not isinstance(text, str) or len(text) > 64:
+        return None
+    try:
+        found = parsedate_to_datetime(text.strip())
+        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
