@@ -107,8 +107,8 @@ class Disk:
         self._was_late = self._was_late or self.stands_still
         self.stopped = None
 
-    def lost(self) -> set[str]:
-        """`Store.lost`."""
+    def taken_over(self) -> set[str]:
+        """`Store.taken_over`."""
         late, self._was_late = self._was_late, False
         mine = self._held if late else ()
         return {execution_id for execution_id in mine if self._holders.of.get(execution_id) is not self}

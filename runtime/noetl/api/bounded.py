@@ -58,7 +58,7 @@ class BoundedProtocol(H11Protocol):
         if not self._is_in or self.transport.is_closing():
             return
         super().data_received(data)
-        self._note()
+        self._begin_request()
         self._heard = self.book.now()
         self._received += len(data)
 
@@ -68,7 +68,7 @@ class BoundedProtocol(H11Protocol):
         self._since, self._received = self.book.now(), 0
         self.book.wait(self)
         super().on_response_complete()
-        self._note()
+        self._begin_request()
 
     def pause_writing(self) -> None:
         """Who is answered does not take what is sent as it comes."""
@@ -110,7 +110,7 @@ class BoundedProtocol(H11Protocol):
         else:
             self.transport.close()
 
-    def _note(self) -> None:
+    def _begin_request(self) -> None:
         """Whether there is a request on it now."""
         if not self._works and self.cycle is not None and not self.cycle.response_complete:
             self._works = True

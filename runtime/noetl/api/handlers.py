@@ -217,7 +217,7 @@ async def register(request: Request) -> Response:
 
 async def get_plan(request: Request) -> Response:
     """The bytes of a plan; `X-Verified` names the checks that it has passed here, where it has."""
-    data, verified = await run_in_threadpool(service_of(request).plan_with_note, request.path_params["digest"])
+    data, verified = await run_in_threadpool(service_of(request).plan_with_verifier, request.path_params["digest"])
     return Response(data, headers={"X-Verified": verified} if verified else {}, media_type=BYTES)
 
 

@@ -248,7 +248,7 @@ class ApiService:
             raise Unknown(f"there is no plan with the digest {digest}")
         return data
 
-    def plan_with_note(self, digest: str) -> tuple[bytes, str]:
+    def plan_with_verifier(self, digest: str) -> tuple[bytes, str]:
         """The bytes of a plan, and the name of the checks that this version has noted of it, empty for none."""
         data = self.plan_bytes(digest)
         name = verifier() if len(data) >= WORTH else ""

@@ -73,9 +73,9 @@ def _gone(row: ExecutionRow, verdict: Verdict) -> str | None:
 
 def marking_of(program: Program, verdict: Verdict) -> list[tuple[str, Json]]:
     """The tokens by place, in the order of the net: keys with their counts."""
-    held = verdict.execution.marking.tokens
+    tokens = verdict.execution.marking.tokens
     places = program.plan.net.places
-    return [(places[number].id, dict(held[number])) for number in sorted(held) if held[number]]
+    return [(places[number].id, dict(tokens[number])) for number in sorted(tokens) if tokens[number]]
 
 
 def replay_document(program: Program, verdict: Verdict) -> dict[str, Json]:

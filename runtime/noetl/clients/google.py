@@ -34,14 +34,14 @@ class Account(NamedTuple):
 def account_of(fields: Mapping[str, Json]) -> Account | None:
     """The account that a credential is or holds as JSON text; None where it holds none."""
     for name in ("service_account", "service_account_json", "credentials_json", "value", "data"):
-        held = fields.get(name)
+        value = fields.get(name)
         # Most fields are no JSON: the word is looked for before anything is parsed.
-        if isinstance(held, str) and "private_key" in held:
+        if isinstance(value, str) and "private_key" in value:
             try:
-                held = json_of(held.encode("utf-8", "surrogatepass"))
+                value = json_of(value.encode("utf-8", "surrogatepass"))
             except ValueError:
                 continue
-        if isinstance(held, dict) and (found := account_of(held)) is not None:
+        if isinstance(value, dict) and (found := account_of(value)) is not None:
             return found
     email, key = fields.get("client_email"), fields.get("private_key")
     if not isinstance(email, str) or not isinstance(key, str):

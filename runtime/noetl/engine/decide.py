@@ -40,8 +40,8 @@ def _decide(turn: Turn) -> None:
     agenda, tokens = execution.agenda, execution.marking.tokens
     while agenda and not execution.paused and not execution.cancelled:
         number, key = agenda.popleft()
-        held = tokens.get(number)
-        if not held or key not in held:
+        keys = tokens.get(number)
+        if not keys or key not in keys:
             continue
         decision = _DECISIONS.get(places[number].role)
         if decision is not None:

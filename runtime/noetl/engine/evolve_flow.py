@@ -1,7 +1,7 @@
 """Folding the events of the execution, its tokens and its step runs (LANGUAGE §3)."""
 
 from noetl.engine.event_data import mapping_of, texts_of
-from noetl.engine.evolve_loops import call_off, keep_result, note_row, unpark
+from noetl.engine.evolve_loops import call_off, keep_result, keep_row, unpark
 from noetl.engine.execution import Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
 from noetl.engine.program import Program
@@ -189,7 +189,7 @@ def _drop_waiting(execution: Execution) -> None:
 
 
 def paused(program: Program, execution: Execution, event: Event) -> None:
-    note_row(execution, event)
+    keep_row(execution, event)
     execution.paused = event.event_type == "playbook.paused"
     # A pause without an inbox row was not asked for from outside: the caller paused, and its resume is to reach this
     # child too.
@@ -203,7 +203,7 @@ def paused(program: Program, execution: Execution, event: Event) -> None:
 
 
 def cancelled(program: Program, execution: Execution, event: Event) -> None:
-    note_row(execution, event)
+    keep_row(execution, event)
     for key, region in execution.regions.items():
         call_off(execution, key, region)
     execution.cancelled = True

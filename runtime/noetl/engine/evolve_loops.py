@@ -159,7 +159,7 @@ def silence(execution: Execution, key: str) -> None:
         execution.timers.pop(f"wait {key} {name}", None)
 
 
-def note_row(execution: Execution, event: Event) -> None:
+def keep_row(execution: Execution, event: Event) -> None:
     """The inbox is read up to the row that this event answers."""
     row = event.data.get("row")
     if isinstance(row, int):

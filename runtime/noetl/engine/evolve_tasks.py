@@ -1,7 +1,7 @@
 """Folding the events of tasks, the patches they make, and timers (LANGUAGE §4)."""
 
 from noetl.engine.event_data import mapping_of, texts_of
-from noetl.engine.evolve_loops import call_off, note_row, silence, stop_loop, unpark
+from noetl.engine.evolve_loops import call_off, keep_row, silence, stop_loop, unpark
 from noetl.engine.execution import Execution, Mapping, Parked, Region, Timer
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -50,7 +50,7 @@ def _park(program: Program, execution: Execution, event: Event) -> None:
 
 def signal_received(program: Program, execution: Execution, event: Event) -> None:
     """Signals are kept in order until a wait takes them."""
-    note_row(execution, event)
+    keep_row(execution, event)
     execution.signals.append((str(event.data["name"]), event.data.get("data")))
 
 

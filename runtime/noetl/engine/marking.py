@@ -58,8 +58,8 @@ class Marking:
 
     def count(self, place: int, key: str) -> int:
         """How many tokens with this key lie in the place."""
-        held = self.tokens.get(place)
-        return held.get(key, 0) if held else 0
+        keys = self.tokens.get(place)
+        return keys.get(key, 0) if keys else 0
 
     def keys(self, place: int) -> Iterator[str]:
         """The keys in a place, oldest first."""
@@ -67,11 +67,11 @@ class Marking:
 
     def put(self, place: int, key: str, count: int = 1) -> None:
         """Add tokens; outside a firing, of the initial marking only."""
-        held = self.tokens.get(place)
-        if held is None:
+        keys = self.tokens.get(place)
+        if keys is None:
             self.tokens[place] = {key: count}
         else:
-            held[key] = held.get(key, 0) + count
+            keys[key] = keys.get(key, 0) + count
         if self._controls[place]:
             self.control += count
 
@@ -84,17 +84,17 @@ class Marking:
         if not 0 <= index < len(self._sources):
             raise IllegalFiring(f"there is no transition {index}")
         source, target, tokens = self._sources[index], self._targets[index], self.tokens
-        held = tokens.get(source)
+        keys = tokens.get(source)
         # Whatever is not one token from one place into another goes the general way, also what is wrong: there the
         # refusal finds its words. One expression, since it runs for each firing of each event.
-        if held is None or target < 0 or type(made) is not str or held.get(took) != 1:  # type: ignore[arg-type]
+        if keys is None or target < 0 or type(made) is not str or keys.get(took) != 1:  # type: ignore[arg-type]
             self._fire_arcs(index, took, made)
             return
         # The last token of a place takes the place's table with it, so that the marking's size is that of its tokens.
-        if len(held) == 1:
+        if len(keys) == 1:
             del tokens[source]
         else:
-            del held[took]  # type: ignore[arg-type]
+            del keys[took]  # type: ignore[arg-type]
         there = tokens.get(target)
         if there is None:
             tokens[target] = {made: 1}
@@ -142,15 +142,15 @@ class Marking:
             self._agenda.append((place, key))
 
     def _take(self, place: int, key: str, count: int) -> None:
-        held = self.tokens.get(place)
-        there = held.get(key, 0) if held else 0
-        if there < count or held is None:
+        keys = self.tokens.get(place)
+        there = keys.get(key, 0) if keys else 0
+        if there < count or keys is None:
             raise IllegalFiring(f"place `{self._net.places[place].id}` holds {there} of {count} tokens `{key}`")
         if there != count:
-            held[key] = there - count
-        elif len(held) == 1:
+            keys[key] = there - count
+        elif len(keys) == 1:
             del self.tokens[place]
         else:
-            del held[key]
+            del keys[key]
         if self._controls[place]:
             self.control -= count

@@ -283,7 +283,7 @@ class Store(Protocol):
         """In words, who has the execution and stands still, and for how long; empty where nobody does."""
         ...
 
-    def lost(self) -> set[str]:
+    def taken_over(self) -> set[str]:
         """The executions that were owned here and others have taken; told after this process stood still, and asked in
         every round.
         """

@@ -43,22 +43,22 @@ class Needs:
     fetch; with none (`None`) it is done on the spot, and nothing is ever absent.
     """
 
-    __slots__ = ("_begin", "_held", "_lacking")
+    __slots__ = ("_begin", "_fetches", "_lacking")
 
     def __init__(self, begin: Callable[[Hashable, Callable[[], object]], Awaited] | None = None) -> None:
         self._begin = begin
-        self._held: dict[Hashable, Awaited] = {}
+        self._fetches: dict[Hashable, Awaited] = {}
         self._lacking: Awaited | None = None
 
     def get(self, key: Hashable, work: Callable[[], _T]) -> _T:
         """The value that some work gives, whose `key` names it; or raises what the work raised, Absent until then."""
         if self._begin is None:
             return work()
-        fetch = self._held.get(key)
+        fetch = self._fetches.get(key)
         if fetch is None:
-            # Held by the asker from now on: a computation is made again, and has to find the same fetch, whether it
+            # Kept by the asker from now on: a computation is made again, and has to find the same fetch, whether it
             # is over or not.
-            fetch = self._held[key] = self._begin(key, work)
+            fetch = self._fetches[key] = self._begin(key, work)
         if fetch.is_over:
             return cast("_T", fetch.outcome())
         self._lacking = fetch
@@ -87,7 +87,7 @@ class Needs:
 
     def forget(self) -> None:
         """Let go of everything: what nobody else waits for is fetched no further, and is fetched anew if asked for."""
-        self._held.clear()
+        self._fetches.clear()
         self._lacking = None
 
 

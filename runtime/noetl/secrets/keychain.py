@@ -198,16 +198,16 @@ class Keychain:
 
     def fetched(self, entry: Entry, fetch: Fetch) -> dict[str, Json]:
         """The fields that the network gives, told about as the entry's problem. Raises Unresolved."""
-        held: dict[str, Json] = {}
+        credential: dict[str, Json] = {}
         if (name := _first(entry, "credential", "auth")) is not None:
-            held = self.stored(entry, name)
+            credential = self.stored(entry, name)
         elif (path := _first(entry, "file", "service_account_file")) is not None:
-            held = {"value": self.file(entry, path)}
+            credential = {"value": self.file(entry, path)}
         fields = dict(entry.fields)
         for field in ("client_id", "client_secret", "refresh_token"):
             if (name := fields.pop(f"{field}_env", None)) is not None:
                 fields[field] = self.variable(entry, name)
-        asked = TokenEntry(entry.name, fields, held)
+        asked = TokenEntry(entry.name, fields, credential)
         # Asked first, so that a token that still holds costs no thread.
         kept = self._fetcher.kept_value(asked, fetch)
         if kept is not None:

@@ -49,7 +49,7 @@ class TokenEntry(NamedTuple):
 
     name: str
     fields: Mapping[str, Json]
-    held: Mapping[str, Json]
+    credential: Mapping[str, Json]
 
     @property
     def key(self) -> bytes:
@@ -58,12 +58,13 @@ class TokenEntry(NamedTuple):
         """
         # By the whole content, secrets too, since the cache is for all executions of the process: who lacks the
         # secret has another key, and not the token.
-        said = json.dumps([self.name, dict(self.fields), dict(self.held)], sort_keys=True)
+        said = json.dumps([self.name, dict(self.fields), dict(self.credential)], sort_keys=True)
         return hashlib.sha256(said.encode("ascii")).digest()
 
     def text(self, *names: str) -> str | None:
         """The first of some fields that is given, by the entry itself or by its credential."""
-        values = [where[name] for where in (self.fields, self.held) for name in names if where.get(name) is not None]
+        places = (self.fields, self.credential)
+        values = [where[name] for where in places for name in names if where.get(name) is not None]
         return str(values[0]) if values else None
 
 
@@ -162,7 +163,7 @@ class Fetcher:
         if not nats.is_there():
             raise NotFetched(f"secrets in NATS: {nats.EXTRA}")
         try:
-            target = nats.target_of(asked.fields.get("url"), asked.held)
+            target = nats.target_of(asked.fields.get("url"), asked.credential)
             secrets = named_secrets(asked)
             kept = nats.kept_values(target, self._fence, bucket, tuple(secrets.values()))
             values = waited(lambda: asyncio.wait_for(kept, SECONDS))
@@ -175,7 +176,7 @@ class Fetcher:
             raise NotFetched(str(problem)) from None
 
     def _google(self, asked: TokenEntry, claims: dict[str, str]) -> dict[str, Json]:
-        account = account_of(asked.held) or account_of(asked.fields)
+        account = account_of(asked.credential) or account_of(asked.fields)
         if account is None:
             raise NotFetched("a service account is missing: name a stored credential, or file, its key file")
         try:

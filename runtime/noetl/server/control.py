@@ -103,8 +103,8 @@ class ControlPlane:
         self.executions = self._owned.executions
         self._redelivery = Redelivery(self.executions, self._steady)
         self._conflict: Conflict | None = None
-        self._lost: set[str] = set()
-        self._journal = Journal(store, keep, self._steady, batching, lose=self._lose, refuse=self._refuse)
+        self._taken: set[str] = set()
+        self._journal = Journal(store, keep, self._steady, batching, taken_over=self._taken_over, refuse=self._refuse)
         self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
         self._children = Family()
 
@@ -172,7 +172,7 @@ class ControlPlane:
     def _settle_for(self, execution_id: str) -> None:
         """`settle` for somebody who waits for one execution. Raises Conflict where somebody else goes on with it."""
         self._journal.flush()
-        if execution_id in self._lost and self._conflict is not None:
+        if execution_id in self._taken and self._conflict is not None:
             raise self._conflict
 
     @contextmanager
@@ -217,7 +217,7 @@ class ControlPlane:
     def step(self) -> bool:
         """One round; False when nothing waited. Raises Conflict when all others had their turn."""
         did = self._send()
-        self._look_for_lost()
+        self._look_for_taken()
         by = spent() + SLICE
         reports = self._intake.reports()
         asked = self._inbox.take_asks(self.executions)
@@ -240,12 +240,12 @@ class ControlPlane:
                 try:
                     self._turn(owned, mine, requests, due)
                 except (Conflict, Owned) as problem:
-                    self._lose(execution_id, problem)
+                    self._taken_over(execution_id, problem)
                 if spent() > by:  # whoever it made wait comes first in the next round
                     self._owned.put_last(execution_id)
         if self._redelivery.is_due(now):
             self._order_again(now)
-        did = self._look_for_left() or did
+        did = self._look_for_abandoned() or did
         if self._journal.is_due:
             self._journal.flush()
         did = self._send() or did
@@ -255,14 +255,14 @@ class ControlPlane:
     def _raise_conflict(self) -> None:
         if self._conflict is not None:
             conflict, self._conflict = self._conflict, None
-            self._lost.clear()
+            self._taken.clear()
             raise conflict
 
-    def _look_for_lost(self) -> None:
+    def _look_for_taken(self) -> None:
         """Let go of what others took while this process stood still, before anything is done on what it believes."""
-        for execution_id in self._store.lost():
+        for execution_id in self._store.taken_over():
             if execution_id in self.executions:
-                self._lose(execution_id, Conflict(f"{execution_id} was taken up while this process stood still"))
+                self._taken_over(execution_id, Conflict(f"{execution_id} was taken up while this process stood still"))
             elif self._owned.is_owned(execution_id):
                 self._owned.let_go(execution_id)
 
@@ -271,17 +271,17 @@ class ControlPlane:
         if self._setting.was_changed(now):
             for owned in self.executions.values():
                 if owned.dues.has_moments:
-                    self._note(owned)
+                    self._schedule(owned)
 
-    def _note(self, owned: OwnedExecution) -> None:
+    def _schedule(self, owned: OwnedExecution) -> None:
         execution = owned.execution
         self._agenda.schedule(execution.execution_id, owned.next_due(), waiting=is_waiting(execution))
 
-    def _lose(self, execution_id: str, problem: Conflict | Owned) -> None:
+    def _taken_over(self, execution_id: str, problem: Conflict | Owned) -> None:
         """Somebody else goes on with an execution: it is given up, and all others have their turn."""
         self._conflict = Conflict(str(problem))
         for owned in self._owned.family_of(execution_id):
-            self._lost.add(owned.execution.execution_id)
+            self._taken.add(owned.execution.execution_id)
             for order in self._tracker.stops(owned.execution, owned.running()):
                 self._orders.add_stop(order)
         self.give_up(execution_id)
@@ -296,7 +296,7 @@ class ControlPlane:
         else:
             self._fault(owned, problem)
 
-    def _look_for_left(self) -> bool:
+    def _look_for_abandoned(self) -> bool:
         """Order again what workers left that are not heard any more, or that leave; give up what others drive."""
         left = self._tracker.find_abandoned()
         for execution_id in left.taken:
@@ -468,7 +468,7 @@ class ControlPlane:
 
     def _follow(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
         execution = owned.execution
-        self._tracker.note_events(execution.execution_id, events)
+        self._tracker.observe_events(execution.execution_id, events)
         for event in events:
             if event.event_type == "timer.fired" and "outcome" in event.data:
                 self._stop_child(execution.execution_id, event.run)
@@ -483,7 +483,7 @@ class ControlPlane:
                 self._stop_child(execution.execution_id, order.run)
                 self._orders.add_stop(self._tracker.stamped(order))
         if not execution.is_over:
-            self._note(owned)
+            self._schedule(owned)
         elif self._is_stored(owned):
             self._over(owned)
 

@@ -133,7 +133,7 @@ class OwnedExecution:
         """The token keys of the attempts that workers run."""
         return [key for key, region in self.execution.regions.items() if region.phase == "run"]
 
-    def is_held(self, run: str, claim: int) -> bool:
+    def is_at_claim(self, run: str, claim: int) -> bool:
         """Whether a worker may still have a pipeline under this claim."""
         if self.execution.is_over or self.execution.cancelled:
             return False
@@ -257,7 +257,7 @@ class OwnedExecution:
         had the answer, has not begun, and may; another one's start has the same id, and another time.
         """
         last = report.events[-1]
-        return self._begun.get(report.run) == (last.event_id, last.ts) and self.is_held(report.run, report.claim)
+        return self._begun.get(report.run) == (last.event_id, last.ts) and self.is_at_claim(report.run, report.claim)
 
     def _commit(self, turn: Turn) -> tuple[list[Event], list[Command]]:
         execution = self.execution
@@ -266,7 +266,7 @@ class OwnedExecution:
             # appended since, the store raises Conflict and nothing of this turn is kept.
             expected, records = execution.position - len(turn.events), self._records(turn.events)
             name, status, ended = execution.execution_id, status_of(execution), self._shown_end(execution.ended)
-            self._journal.hold(Append(name, expected, records, status, ended))
+            self._journal.add(Append(name, expected, records, status, ended))
             self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
 

@@ -27,8 +27,8 @@ def at_once(work: Callable[[], _T]) -> _T:
 
 
 class Batching(NamedTuple):
-    """How long turns are held. `ahead` lets orders and answers that let go of no effect be followed before that; it is
-    for who has the workers in the same process. At most `events` and `size` bytes are held, for `time` microseconds.
+    """How long turns are pending. `ahead` lets orders and answers that let go of no effect go before that; it is
+    for who has the workers in the same process. At most `events` and `size` bytes are pending, for `time` microseconds.
     """
 
     ahead: bool
@@ -51,8 +51,8 @@ _MOST_EVENTS, _MOST_BYTES = 5_000, 8 << 20
 
 
 class Journal:
-    """The turns that are held. `lose` hears that somebody else goes on with an execution, `refuse` that what one has is
-    never stored; `keep` has everything stored, and `clock` measures how long it is held.
+    """The pending turns. `taken_over` hears that somebody else goes on with an execution, `refuse` that what one has is
+    never stored; `keep` has everything stored, and `clock` measures how long it is pending.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Journal:
         clock: Clock,
         batching: Batching,
         *,
-        lose: Callable[[str, Conflict | Owned], None],
+        taken_over: Callable[[str, Conflict | Owned], None],
         refuse: Callable[[str, StoreRefused], None],
     ) -> None:
         self.ahead = batching.ahead
@@ -70,9 +70,9 @@ class Journal:
         self._store = store
         self._keep = keep
         self._clock = clock
-        self._lose = lose
+        self._taken_over = taken_over
         self._refuse = refuse
-        self._held: deque[Append] = deque()
+        self._pending: deque[Append] = deque()
         self._events = 0
         self._size = 0
         self._since = 0
@@ -82,49 +82,49 @@ class Journal:
         self._then: deque[tuple[str, Callable[[], None]]] = deque()
         self._ready: deque[tuple[str, Callable[[], None]]] = deque()
 
-    def hold(self, append: Append) -> None:
+    def add(self, append: Append) -> None:
         """Keep the events of a turn for the next transaction."""
         # The time counts from the oldest turn, so a stream of small turns does not put off the disk again and again.
-        if not self._held:
+        if not self._pending:
             self._since = self._clock.now()
-        self._held.append(append)
+        self._pending.append(append)
         self._events += len(append.records)
         self._size += sum(len(body) for _, body in append.records)
 
     def then(self, execution_id: str, work: Callable[[], None]) -> None:
-        """Do something once all that is held now is on disk, unless its execution is given up before that."""
+        """Do something once all that is pending now is on disk, unless its execution is given up before that."""
         self._then.append((execution_id, work))
 
     def want(self) -> None:
-        """Something waits for the disk: hold nothing for longer than this round."""
+        """Something waits for the disk: keep nothing pending for longer than this round."""
         self._is_wanted = True
 
     @property
     def is_full(self) -> bool:
-        """Whether no more is to be held."""
+        """Whether no more is to be pending."""
         batching = self._batching
-        return bool(self._held or self._then) and (self._events >= batching.events or self._size >= batching.size)
+        return bool(self._pending or self._then) and (self._events >= batching.events or self._size >= batching.size)
 
     @property
     def is_due(self) -> bool:
-        """Whether a round is not to end with what is held."""
-        if not (self._held or self._then or self._ready):
+        """Whether a round is not to end with pending turns."""
+        if not (self._pending or self._then or self._ready):
             return False
-        # Where nothing is held and something waits for the disk nonetheless, there is nothing to save by waiting.
-        if self._is_wanted or not self.ahead or not self._held or self.is_full:
+        # Where no turn is pending and something waits for the disk nonetheless, there is nothing to save by waiting.
+        if self._is_wanted or not self.ahead or not self._pending or self.is_full:
             return True
         return self._clock.now() - self._since >= self._batching.time
 
     def flush(self) -> None:
-        """Store what is held, and do what waits for it; within that only store, and while storing nothing. Raises
+        """Store the pending turns, and do what waits for it; within that only store, and while storing nothing. Raises
         StoreFailure.
         """
-        # An execution whose turn is refused is ended from within `_write`, and that holds a turn and asks to have it
+        # An execution whose turn is refused is ended from within `_write`, and that adds a turn and asks to have it
         # stored: the loop there stores it too.
         if self._is_storing:
             return
         self._write()
-        # What follows from a turn may hold another one and flush it. That one is on disk then; what rests on it is
+        # What follows from a turn may add another one and flush it. That one is on disk then; what rests on it is
         # done by the outer loop, in order, and not in the middle of its cause.
         if self._is_telling:
             return
@@ -143,31 +143,31 @@ class Journal:
                     # A loss concerns one execution. The others that wait here have theirs on disk and must not miss
                     # what follows from it.
                     except (Conflict, Owned) as problem:
-                        self._lose(execution_id, problem)
+                        self._taken_over(execution_id, problem)
         finally:
             self._is_telling = False
 
     def forget(self, execution_id: str) -> None:
         """Nothing of an execution is stored any more, and nothing follows from it."""
-        self._held = deque(append for append in self._held if append.execution_id != execution_id)
+        self._pending = deque(append for append in self._pending if append.execution_id != execution_id)
         self._then = deque(each for each in self._then if each[0] != execution_id)
         self._ready = deque(each for each in self._ready if each[0] != execution_id)
         self._count()
 
     def clear(self) -> None:
         """Forget everything."""
-        for part in (self._held, self._then, self._ready):
+        for part in (self._pending, self._then, self._ready):
             part.clear()
         self._count()
 
     def _count(self) -> None:
-        self._events = sum(len(append.records) for append in self._held)
-        self._size = sum(len(body) for append in self._held for _, body in append.records)
+        self._events = sum(len(append.records) for append in self._pending)
+        self._size = sum(len(body) for append in self._pending for _, body in append.records)
 
     def _write(self) -> None:
         self._is_storing = True
         try:
-            while self._held:
+            while self._pending:
                 self._write_some(self._transaction())
             self._is_wanted = False
         finally:
@@ -188,9 +188,9 @@ class Journal:
             self._done(turns)
             return
         for turn in turns:
-            # These are the first that are held, in order. One that is not the first any more was dropped with its
+            # These are the first that are pending, in order. One that is not the first any more was dropped with its
             # execution.
-            if not self._held or self._held[0] is not turn:
+            if not self._pending or self._pending[0] is not turn:
                 continue
             try:
                 self._store_all((turn,))
@@ -201,14 +201,14 @@ class Journal:
 
     def _done(self, turns: Sequence[Append]) -> None:
         for _ in turns:
-            self._held.popleft()
+            self._pending.popleft()
 
     def _fail(self, execution_id: str, problem: Conflict | StoreRefused) -> None:
         self.forget(execution_id)
         if isinstance(problem, StoreRefused):
             self._refuse(execution_id, problem)
         else:
-            self._lose(execution_id, problem)
+            self._taken_over(execution_id, problem)
 
     def _store_all(self, appends: Sequence[Append]) -> None:
         if len(appends) > 1:
@@ -221,7 +221,7 @@ class Journal:
         """The first turns, as many as one transaction has."""
         found: list[Append] = []
         events = size = 0
-        for append in self._held:
+        for append in self._pending:
             events += len(append.records)
             size += sum(len(body) for _, body in append.records)
             # A turn that is too large alone goes alone: it was decided, and cannot be cut, since it is on disk

@@ -100,10 +100,10 @@ class ReportIntake:
         if owned is None:
             self.hand_on(delivery, heartbeat.execution_id)
             return
-        held = owned.is_held(heartbeat.run, heartbeat.claim)
-        if held:
+        has_claim = owned.is_at_claim(heartbeat.run, heartbeat.claim)
+        if has_claim:
             self._tracker.hear_heartbeat(heartbeat)
-        delivery.answer(Answer(int(held)))
+        delivery.answer(Answer(int(has_claim)))
 
     def _inside(self, said: Said) -> Report | LeaseHeartbeat | None:
         """The message that was too large for the bus is fetched; None where it cannot be read."""

@@ -87,7 +87,7 @@ def condition(wanted: Wanted, marks: Mapping[str, str]) -> str:
     return " AND ".join(["true", *(text.format_map(marks) for name, text in _WANTED.items() if asked[name])])
 
 
-def note_of(digest: str) -> str:
+def seal_name_of(digest: str) -> str:
     """The name under which a store keeps, among its keys, that a plan has passed the checks."""
     return f"verified {digest}"
 

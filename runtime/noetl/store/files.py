@@ -21,7 +21,7 @@ FAULT_POINTS = ("blob.before_write", "blob.after_write", "blob.before_commit", "
 
 
 COLLECTED = ".collected"
-"""The file in a folder that notes when it was collected."""
+"""The file in a folder that marks when it was collected."""
 
 _NAME = 64
 """Characters of a SHA-256 in hex."""
@@ -90,7 +90,7 @@ class FileBlobs:
         check_room(self._path, suspected=suspected)
 
     def uncollected(self, after: str, limit: int) -> list[str]:
-        """A note as new as its folder says that nothing was put since."""
+        """A mark as new as its folder says that nothing was put since."""
         with suppress(FileNotFoundError):
             return [
                 *islice(filter(self._is_uncollected, sorted(f for f in os.listdir(self._path) if f > after)), limit)
@@ -115,12 +115,12 @@ class FileBlobs:
                 with suppress(FileNotFoundError):
                     size += os.stat(os.path.join(path, name)).st_size
                     os.unlink(os.path.join(path, name))
-            # The time of a folder changes with every file that comes or goes, so a note with the same time says that
+            # The time of a folder changes with every file that comes or goes, so a mark with the same time says that
             # nothing has come since.
-            note = os.path.join(path, COLLECTED)
-            os.close(os.open(note, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            mark = os.path.join(path, COLLECTED)
+            os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
             now = os.stat(path).st_mtime_ns
-            os.utime(note, ns=(now, now))
+            os.utime(mark, ns=(now, now))
         except OSError as error:
             raise StoreFailure(f"{path}: the values cannot be collected: {_words(error)}") from error
         return size
@@ -131,12 +131,12 @@ class FileBlobs:
     def _is_uncollected(self, folder: str) -> bool:
         path = os.path.join(self._path, folder)
         try:
-            note = os.stat(os.path.join(path, COLLECTED)).st_mtime_ns
+            mark = os.stat(os.path.join(path, COLLECTED)).st_mtime_ns
         except FileNotFoundError:
-            note = 0
+            mark = 0
         except NotADirectoryError:
             return False
-        return note < os.stat(path).st_mtime_ns
+        return mark < os.stat(path).st_mtime_ns
 
     def _is_there(self, reference: Mapping[str, Json]) -> bool:
         try:

@@ -340,7 +340,7 @@ class RemoteStore:
         """Nobody is known to."""
         return ""
 
-    def lost(self) -> set[str]:
+    def taken_over(self) -> set[str]:
         return set()
 
     def owned(self, names: Collection[str]) -> set[str]:

@@ -64,7 +64,7 @@ class MemoryStore:
         self._paths: dict[str, list[str]] = {}
         self._inbox: list[InboxRow] = []
         self._claims_key = os.urandom(32)
-        self._notes: dict[str, bytes] = {}
+        self._seals: dict[str, bytes] = {}
         self._starts: dict[str, tuple[str, str]] = {}
         self._owned: set[str] = set()
         self._hook = hook
@@ -217,12 +217,12 @@ class MemoryStore:
     def vouch(self, digest: str, verifier: str) -> None:
         with self._lock:
             self._reach()
-            self._notes[digest] = seal_of(self._claims_key, digest, verifier)
+            self._seals[digest] = seal_of(self._claims_key, digest, verifier)
 
     def vouches(self, digest: str, verifier: str) -> bool:
         with self._lock:
             self._reach()
-            return is_sealed(self._notes.get(digest), self._claims_key, digest, verifier)
+            return is_sealed(self._seals.get(digest), self._claims_key, digest, verifier)
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
         with self._lock:
@@ -269,7 +269,7 @@ class MemoryStore:
         """Nobody is known to."""
         return ""
 
-    def lost(self) -> set[str]:
+    def taken_over(self) -> set[str]:
         """Who stands still here stands still with all others."""
         return set()
 

@@ -30,7 +30,7 @@ class Heartbeats:
         self._sent: dict[str, _Sent] = {}
 
     def step(self, at_work: Iterable[LeaseHeartbeat]) -> list[LeaseHeartbeat]:
-        """LeaseHeartbeat for those whose time it is; those of the pipelines at work whose claim is lost."""
+        """Send heartbeats of those whose time it is; those of the pipelines at work whose claim is lost."""
         now, before, lost = self._clock.now(), self._sent, []
         # Built anew from those at work, so that a pipeline that ended leaves nothing behind.
         self._sent = {}

@@ -196,8 +196,10 @@ class Worker:
     def _live(self, heartbeats: Heartbeats) -> None:
         """Say that it is there, and drop what it has no claim on any more."""
         orders = ((slot.session.order, slot.name) for slot in self._busy.values())
-        held = (LeaseHeartbeat(order.execution_id, order.run, order.claim, name, order.mac) for order, name in orders)
-        for lost in heartbeats.step(held):
+        renewals = (
+            LeaseHeartbeat(order.execution_id, order.run, order.claim, name, order.mac) for order, name in orders
+        )
+        for lost in heartbeats.step(renewals):
             self._free(self._busy[lost.execution_id, lost.run])
         heartbeats.say(
             WorkerHeartbeat(self._name, self._pool, self._slots, self.busy, self.leaving, self._intake.trouble)

@@ -1,4 +1,4 @@
-"""How long turns are held, and in which order what waits for them follows."""
+"""How long turns are pending, and in which order what waits for them follows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,29 +21,29 @@ class Hand:
         return self.time
 
 
-class Held:
-    """A journal on a store with the executions `a` and `b`; `lost` hears who lost one."""
+class Pending:
+    """A journal on a store with the executions `a` and `b`; `taken` hears of which one was taken over."""
 
     def __init__(self, batching: Batching) -> None:
         self.store, self.clock = MemoryStore(), Hand()
-        self.lost: list[str] = []
+        self.taken: list[str] = []
         self.did: list[str] = []
         self.ends = dict.fromkeys("ab", 0)
         for name in "ab":
             self.store.create(ExecutionRow(name, "t/t", "d", "running", None, 1, None))
         self.journal = Journal(
-            self.store, at_once, self.clock, batching, lose=self._lose, refuse=lambda name, problem: None
+            self.store, at_once, self.clock, batching, taken_over=self._taken_over, refuse=lambda name, problem: None
         )
 
-    def _lose(self, name: str, problem: object) -> None:
-        self.lost.append(name)
+    def _taken_over(self, name: str, problem: object) -> None:
+        self.taken.append(name)
         self.journal.forget(name)
 
     def turn(self, name: str, events: int = 1, size: int = 1, then: Callable[[], None] | None = None) -> None:
-        """Hold a turn, and note when what waits for it is done."""
+        """Add a turn, and record when what waits for it is done."""
         first = self.ends[name]
         records = [(f"{name}{first + number}", b"x" * size) for number in range(1, events + 1)]
-        self.journal.hold(Append(name, first, records, "running", None))
+        self.journal.add(Append(name, first, records, "running", None))
         self.ends[name] += events
         end = self.ends[name]
 
@@ -54,83 +54,83 @@ class Held:
         self.journal.then(name, then or done)
 
 
-def test_turns_are_held_for_a_time_a_number_of_events_and_bytes() -> None:
+def test_turns_are_pending_for_a_time_a_number_of_events_and_bytes() -> None:
     for late, full, size in ((True, False, 1), (False, True, 1), (False, False, 1 << 20)):
-        held = Held(BEFORE_EFFECTS)
-        held.turn("a", events=249 if full else 1, size=size if size > 1 else 1)
-        assert held.journal.is_due is (size > 1)
-        held.clock.time += 19_999 if not late else 20_000
-        assert held.journal.is_due is (late or size > 1)
+        pending = Pending(BEFORE_EFFECTS)
+        pending.turn("a", events=249 if full else 1, size=size if size > 1 else 1)
+        assert pending.journal.is_due is (size > 1)
+        pending.clock.time += 19_999 if not late else 20_000
+        assert pending.journal.is_due is (late or size > 1)
         if full:
-            held.turn("b")
-        assert held.journal.is_due and held.journal.is_full is (full or size > 1)
+            pending.turn("b")
+        assert pending.journal.is_due and pending.journal.is_full is (full or size > 1)
 
 
-def test_what_waits_for_the_disk_is_held_no_longer_than_the_round() -> None:
-    held = Held(BEFORE_EFFECTS)
-    held.turn("a")
-    assert not held.journal.is_due
-    held.journal.want()
-    assert held.journal.is_due
-    held.journal.flush()
-    held.turn("a")
-    assert not held.journal.is_due, "it was wanted once"
+def test_what_waits_for_the_disk_is_pending_no_longer_than_the_round() -> None:
+    pending = Pending(BEFORE_EFFECTS)
+    pending.turn("a")
+    assert not pending.journal.is_due
+    pending.journal.want()
+    assert pending.journal.is_due
+    pending.journal.flush()
+    pending.turn("a")
+    assert not pending.journal.is_due, "it was wanted once"
 
 
 @pytest.mark.parametrize(("batching", "is_full"), [(EVERY_EVENT, True), (EVERY_ROUND, False)])
-def test_where_orders_leave_the_process_no_round_ends_with_what_is_held(batching: Batching, is_full: bool) -> None:
-    held = Held(batching)
-    assert not held.journal.is_due and not held.journal.is_full
-    held.turn("a")
-    assert held.journal.is_due and held.journal.is_full is is_full
+def test_where_orders_leave_the_process_no_round_ends_with_pending_turns(batching: Batching, is_full: bool) -> None:
+    pending = Pending(batching)
+    assert not pending.journal.is_due and not pending.journal.is_full
+    pending.turn("a")
+    assert pending.journal.is_due and pending.journal.is_full is is_full
 
 
 def test_what_waits_follows_in_order_and_behind_what_it_waits_for() -> None:
-    """Also what is held meanwhile, by what follows itself."""
-    held = Held(EVERY_ROUND)
+    """Also what is pending meanwhile, by what follows itself."""
+    pending = Pending(EVERY_ROUND)
 
     def first() -> None:
-        held.did.append("first")
-        held.turn("b")
-        held.turn("a")
+        pending.did.append("first")
+        pending.turn("b")
+        pending.turn("a")
 
-    held.turn("a", then=first)
-    held.turn("b")
-    held.journal.flush()
-    assert held.did == ["first", "b1", "b2", "a2"]
-    assert not held.journal.is_due
+    pending.turn("a", then=first)
+    pending.turn("b")
+    pending.journal.flush()
+    assert pending.did == ["first", "b1", "b2", "a2"]
+    assert not pending.journal.is_due
 
 
 def test_of_an_execution_that_is_given_up_nothing_follows() -> None:
-    held = Held(EVERY_ROUND)
-    held.store.append("a", 0, [("another", b"")], status="running", ended=None)
+    pending = Pending(EVERY_ROUND)
+    pending.store.append("a", 0, [("another", b"")], status="running", ended=None)
     for name in "abab":
-        held.turn(name)
-    held.journal.flush()
-    assert held.lost == ["a"] and held.did == ["b1", "b2"]
-    assert [record.event_id for record in held.store.read("a")] == ["another"]
+        pending.turn(name)
+    pending.journal.flush()
+    assert pending.taken == ["a"] and pending.did == ["b1", "b2"]
+    assert [record.event_id for record in pending.store.read("a")] == ["another"]
 
 
 def test_who_loses_one_while_something_follows_loses_that_one() -> None:
-    held = Held(EVERY_ROUND)
+    pending = Pending(EVERY_ROUND)
 
     def conflict() -> None:
         raise Conflict("somebody else goes on with it")
 
-    held.turn("a", then=conflict)
-    held.turn("b")
-    held.journal.flush()
-    assert held.lost == ["a"] and held.did == ["b1"]
+    pending.turn("a", then=conflict)
+    pending.turn("b")
+    pending.journal.flush()
+    assert pending.taken == ["a"] and pending.did == ["b1"]
 
 
 def test_who_is_refused_and_flushes_has_nothing_follow_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """`done` of each turn looks whether it is on disk."""
-    held = Held(EVERY_ROUND)
-    append, refused = held.store.append, list[str]()
+    pending = Pending(EVERY_ROUND)
+    append, refused = pending.store.append, list[str]()
 
     def refuse(name: str, problem: StoreRefused) -> None:
         refused.append(name)
-        held.journal.flush()
+        pending.journal.flush()
 
     def one_by_one(name: str, expected: int, records: Any, **given: Any) -> int:
         if name == "a":
@@ -140,26 +140,26 @@ def test_who_is_refused_and_flushes_has_nothing_follow_too_early(monkeypatch: py
     def all_at_once(appends: Any) -> None:
         raise StoreRefused("one of them cannot be stored")
 
-    monkeypatch.setattr(held.journal, "_refuse", refuse)
-    monkeypatch.setattr(held.store, "append", one_by_one)
-    monkeypatch.setattr(held.store, "append_all", all_at_once)
+    monkeypatch.setattr(pending.journal, "_refuse", refuse)
+    monkeypatch.setattr(pending.store, "append", one_by_one)
+    monkeypatch.setattr(pending.store, "append_all", all_at_once)
     for name in "abab":
-        held.turn(name)
-    held.journal.flush()
-    assert refused == ["a"] and held.did == ["b1", "b2"]
+        pending.turn(name)
+    pending.journal.flush()
+    assert refused == ["a"] and pending.did == ["b1", "b2"]
 
 
-def test_what_could_not_be_stored_stays_held() -> None:
-    held = Held(BEFORE_EFFECTS)
-    held.turn("a")
-    held.turn("b")
-    held.store.close()
+def test_what_could_not_be_stored_stays_pending() -> None:
+    pending = Pending(BEFORE_EFFECTS)
+    pending.turn("a")
+    pending.turn("b")
+    pending.store.close()
     with pytest.raises(StoreFailure):
-        held.journal.flush()
-    assert held.did == [] and held.journal.is_due is False
-    held.store._closed = False
-    held.journal.flush()
-    assert held.did == ["a1", "b1"]
+        pending.journal.flush()
+    assert pending.did == [] and pending.journal.is_due is False
+    pending.store._closed = False
+    pending.journal.flush()
+    assert pending.did == ["a1", "b1"]
 
 
 def test_turns_of_one_execution_are_one_append() -> None:

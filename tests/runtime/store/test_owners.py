@@ -30,7 +30,7 @@ with store.own("e1"):
             said = store.append("e1", int(line), [(f"v{line}", b"")], status="running", ended=None)
         except Exception as problem:
             said = type(problem).__name__
-        print(said, sorted(store.lost()), flush=True)
+        print(said, sorted(store.taken_over()), flush=True)
 """
 
 

@@ -55,15 +55,15 @@ class _Address:
 
 
 class Addresses:
-    """The addresses that this bus takes from. `noted` is told of each command that is handed out, and its sender."""
+    """The addresses that this bus takes from. `handed_out` is told of each command given out, and its sender."""
 
     def __init__(
-        self, connection: NatsConnection, limits: Limits, codec: Codec, noted: Callable[[Any, str], None]
+        self, connection: NatsConnection, limits: Limits, codec: Codec, handed_out: Callable[[Any, str], None]
     ) -> None:
         self._connection = connection
         self._limits = limits
         self._codec = codec
-        self._noted = noted
+        self._handed_out = handed_out
         self._heard: dict[str, _Address] = {}
 
     def send(self, address: str, key: str, frame: bytes, sender: str) -> None:
@@ -88,7 +88,7 @@ class Addresses:
         delivery = heard.waiting.popleft()
         heard.keys.discard(delivery.key)
         if delivery.sender:
-            self._noted(delivery.body, delivery.sender)
+            self._handed_out(delivery.body, delivery.sender)
         return delivery
 
     def _hear(self, heard: _Address, message: Msg) -> None:

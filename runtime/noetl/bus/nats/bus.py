@@ -39,10 +39,10 @@ class NatsBus:
             self._dead_letters = DeadLetters(self._connection)
             self._replies = ReportReplies(self._connection, limits, codec, self._dead_letters)
             self._requests = ReportRequests(self._connection, limits, codec, self._dead_letters)
-            self._addresses = Addresses(self._connection, limits, codec, self._noted)
+            self._addresses = Addresses(self._connection, limits, codec, self._handed_out)
             self._broadcasts = NatsBroadcasts(self._connection, codec)
             self._publisher = CommandPublisher(self._connection, limits, self._replies.address)
-            self._consumer = CommandConsumer(self._connection, limits, codec, self._dead_letters, self._noted)
+            self._consumer = CommandConsumer(self._connection, limits, codec, self._dead_letters, self._handed_out)
         except BaseException:
             self._connection.close()
             raise
@@ -102,5 +102,5 @@ class NatsBus:
         self._consumer.close()
         self._connection.close()
 
-    def _noted(self, body: Any, sender: str) -> None:
+    def _handed_out(self, body: Any, sender: str) -> None:
         self._requests.route(self._codec.about(body), sender)

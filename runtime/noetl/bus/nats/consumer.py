@@ -118,7 +118,7 @@ class _Source:
 
 
 class CommandConsumer:
-    """Takes commands. `noted` is told of each that is handed out, and who sent it."""
+    """Takes commands. `handed_out` is told of each that is handed out, and who sent it."""
 
     def __init__(
         self,
@@ -126,13 +126,13 @@ class CommandConsumer:
         limits: Limits,
         codec: Codec,
         dead_letters: DeadLetters,
-        noted: Callable[[Any, str], None],
+        handed_out: Callable[[Any, str], None],
     ) -> None:
         self.connection = connection
         self.limits = limits
         self.dead_letters = dead_letters
         self._codec = codec
-        self._noted = noted
+        self._handed_out = handed_out
         self._prefix = connection.address.prefix
         self._sources: dict[str, _Source] = {}
         self._out: set[CommandDelivery] = set()
@@ -162,7 +162,7 @@ class CommandConsumer:
                 continue  # others have it by now
             with self._lock:
                 self._out.add(delivery)
-            self._noted(delivery.body, delivery.sender)
+            self._handed_out(delivery.body, delivery.sender)
             return delivery
 
     def show(self) -> None:

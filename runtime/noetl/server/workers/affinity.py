@@ -1,6 +1,6 @@
 """Loops with `exec: local`: the worker that claims the first iteration has all others too.
 
-Until it is known who that is, one iteration is ordered and the others are held. Then they go to the worker's own
+Until it is known who that is, one iteration is ordered and the others wait. Then they go to the worker's own
 address. A worker that leaves has no loops any more: what was not claimed is ordered again.
 """
 
@@ -11,14 +11,14 @@ from noetl_ir.commands import RunPipeline
 
 
 class _Binding:
-    """`first` is the iteration that was ordered, `worker` who claimed one, `held` the others by their keys."""
+    """`first` is the iteration that was ordered, `worker` who claimed one, `waiting` the others by their keys."""
 
-    __slots__ = ("first", "held", "worker")
+    __slots__ = ("first", "waiting", "worker")
 
     def __init__(self) -> None:
         self.first = ""
         self.worker = ""
-        self.held: dict[str, RunPipeline] = {}
+        self.waiting: dict[str, RunPipeline] = {}
 
 
 class Affinity:
@@ -28,7 +28,7 @@ class Affinity:
         self._of: dict[str, dict[str, _Binding]] = {}
 
     def address_for(self, program: Program, order: RunPipeline) -> str | None:
-        """Where an order goes: to an address, or to its pool (empty); None when it is held here."""
+        """Where an order goes: to an address, or to its pool (empty); None when it waits here."""
         loop = local_loop_of(program, order.step, order.run)
         if not loop:
             return ""
@@ -38,18 +38,18 @@ class Affinity:
         if binding.first in ("", order.run):
             binding.first = order.run
             return ""
-        binding.held[order.run] = order
+        binding.waiting[order.run] = order
         return None
 
     def claimed(self, program: Program, execution_id: str, step: int, run: str, worker: str) -> list[RunPipeline]:
-        """A worker has an iteration; the orders that were held until that was known."""
+        """A worker has an iteration; the orders that waited until that was known."""
         mine = self._of.get(execution_id)
         binding = mine.get(local_loop_of(program, step, run)) if mine else None
         if binding is None or binding.worker or not worker:
             return []
         binding.worker = worker
-        held, binding.held = binding.held, {}
-        return [*held.values()]
+        waiting, binding.waiting = binding.waiting, {}
+        return [*waiting.values()]
 
     def leave(self, worker: str) -> list[tuple[str, str]]:
         """A worker takes nothing more; the loops that it had, as (execution id, loop's key)."""

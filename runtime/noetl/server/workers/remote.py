@@ -49,7 +49,7 @@ class RemoteWorkers:
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:
         return self._macs.is_fit(said)
 
-    def note_events(self, execution_id: str, events: Sequence[Event]) -> None:
+    def observe_events(self, execution_id: str, events: Sequence[Event]) -> None:
         for event in events:
             match event.event_type:
                 case "task.started" if "call" not in event.data:

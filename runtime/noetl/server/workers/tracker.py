@@ -56,7 +56,7 @@ class WorkerTracker(Protocol):
         ...
 
     def pool_for(self, program: Program, order: RunPipeline) -> str | None:
-        """The pool that an order goes to; None when it is held until it is known who has its loop."""
+        """The pool that an order goes to; None when it waits until it is known who has its loop."""
         ...
 
     def queue_of(self, step: Step) -> str:
@@ -71,7 +71,7 @@ class WorkerTracker(Protocol):
         """Whether a worker that says something has the order that it is about."""
         ...
 
-    def note_events(self, execution_id: str, events: Sequence[Event]) -> None:
+    def observe_events(self, execution_id: str, events: Sequence[Event]) -> None:
         """Events are on disk."""
         ...
 
@@ -84,7 +84,7 @@ class WorkerTracker(Protocol):
         ...
 
     def hear_report(self, program: Program, report: Report) -> Sequence[RunPipeline]:
-        """A report was recorded; the orders that were held for that."""
+        """A report was recorded; the orders that waited for that."""
         ...
 
     def find_abandoned(self) -> Left:
@@ -141,8 +141,8 @@ class LocalWorkers:
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:
         return True
 
-    def note_events(self, execution_id: str, events: Sequence[Event]) -> None:
-        """`WorkerTracker.note_events`."""
+    def observe_events(self, execution_id: str, events: Sequence[Event]) -> None:
+        """`WorkerTracker.observe_events`."""
 
     def listen(self) -> None:
         """`WorkerTracker.listen`."""

@@ -70,11 +70,11 @@ class PostgresCatalogue:
         found = self._access.rows(_AT, {"path": written(path), "version": version})
         return (read(found[0][0]), found[0][1]) if found else None
 
-    def note(self, name: str, seal: bytes) -> None:
+    def keep_seal(self, name: str, seal: bytes) -> None:
         """Keep what was found of a plan."""
         self._access.run(lambda connection: connection.execute(_NOTE, (written(name), seal)) and None)
 
-    def noted(self, name: str) -> bytes | None:
+    def seal(self, name: str) -> bytes | None:
         """The note that was kept so."""
         found = self._access.rows("SELECT value FROM keys WHERE name = %s", (written(name),))
         return bytes(found[0][0]) if found else None

@@ -138,7 +138,7 @@ class Holder:
         row = self._pool.run(lambda connection: connection.execute(_HUNG, values).fetchone())
         return hung_text(row[0], float(row[1])) if row is not None and row[1] > LEASE else ""
 
-    def lost(self) -> set[str]:
+    def taken_over(self) -> set[str]:
         # Asked in every round. Nobody can have taken anything unless a renewal was late, so the database is only
         # asked then.
         if not self.names or not self._renewal.was_late():
@@ -222,15 +222,15 @@ class Ownership:
         self._holder = holder
         self._is_new = is_new
         self._execution_id = execution_id
-        self._is_held = False
+        self._is_owned = False
 
     def __enter__(self) -> None:
         self._holder.take(self._execution_id, is_new=self._is_new)
-        self._is_held = True
+        self._is_owned = True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._is_held:
-            self._is_held = False
+        if self._is_owned:
+            self._is_owned = False
             self._holder.release(self._execution_id)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from noetl.ports import ALL, Append, ExecutionRow, Hook, InboxRow, Record, StartKey, Wanted
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
-from noetl.store import is_sealed, note_of, seal_of
+from noetl.store import is_sealed, seal_name_of, seal_of
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.address import address_of
 from noetl.store.postgres.catalogue import PostgresCatalogue
@@ -84,10 +84,10 @@ class PostgresStore:
         return self._catalogue.plan_at(path, version)
 
     def vouch(self, digest: str, verifier: str) -> None:
-        self._catalogue.note(note_of(digest), seal_of(self.claims_key(), digest, verifier))
+        self._catalogue.keep_seal(seal_name_of(digest), seal_of(self.claims_key(), digest, verifier))
 
     def vouches(self, digest: str, verifier: str) -> bool:
-        return is_sealed(self._catalogue.noted(note_of(digest)), self.claims_key(), digest, verifier)
+        return is_sealed(self._catalogue.seal(seal_name_of(digest)), self.claims_key(), digest, verifier)
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
         return self._inbox.post(execution_id, verb, body)
@@ -117,8 +117,8 @@ class PostgresStore:
     def hung(self, execution_id: str) -> str:
         return self._access.holder.hung(execution_id)
 
-    def lost(self) -> set[str]:
-        return self._access.holder.lost()
+    def taken_over(self) -> set[str]:
+        return self._access.holder.taken_over()
 
     def check_room(self, *, suspected: bool) -> None:
         """The values lie on the same disk (`PostgresBlobs`)."""

@@ -37,7 +37,7 @@ from noetl.ports import (
     Wanted,
 )
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
-from noetl.store import SELECT_EXECUTIONS, Head, condition, cut_off, is_end, is_sealed, missing, note_of, seal_of
+from noetl.store import SELECT_EXECUTIONS, Head, condition, cut_off, is_end, is_sealed, missing, seal_name_of, seal_of
 from noetl.store.sqlite.catalogue import SqliteCatalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
@@ -270,11 +270,11 @@ class SqliteStore:
         return self._catalogue.plan_at(path, version)
 
     def vouch(self, digest: str, verifier: str) -> None:
-        note = note_of(digest), seal_of(self.claims_key(), digest, verifier)
-        self.write("vouch", lambda cursor: cursor.execute("INSERT OR REPLACE INTO keys VALUES (?, ?)", note) and None)
+        row = seal_name_of(digest), seal_of(self.claims_key(), digest, verifier)
+        self.write("vouch", lambda cursor: cursor.execute("INSERT OR REPLACE INTO keys VALUES (?, ?)", row) and None)
 
     def vouches(self, digest: str, verifier: str) -> bool:
-        found = self.rows("SELECT value FROM keys WHERE name = ?", (note_of(digest),))
+        found = self.rows("SELECT value FROM keys WHERE name = ?", (seal_name_of(digest),))
         return bool(found) and is_sealed(found[0][0], self.claims_key(), digest, verifier)
 
     def post(self, execution_id: str, verb: str, body: Json) -> int:
@@ -319,8 +319,8 @@ class SqliteStore:
     def hung(self, execution_id: str) -> str:
         return self._owners.hung(execution_id)
 
-    def lost(self) -> set[str]:
-        return self._owners.lost()
+    def taken_over(self) -> set[str]:
+        return self._owners.taken_over()
 
     def check_room(self, *, suspected: bool) -> None:
         check_room(os.path.dirname(self.path), suspected=suspected)

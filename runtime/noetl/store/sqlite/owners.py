@@ -31,7 +31,7 @@ _TRIES = 2_000
 _PAUSE = 0.001
 _TAKEN = "SELECT holder FROM taken WHERE execution_id = ?"
 _TAKE = "INSERT OR REPLACE INTO taken VALUES (?, ?)"
-_held: "weakref.WeakSet[Ownership]" = weakref.WeakSet()
+_owned: "weakref.WeakSet[Ownership]" = weakref.WeakSet()
 
 
 class Database(Protocol):
@@ -67,7 +67,7 @@ class Owners:
         self.folder = folder
         self.database = database
         self.holder = int.from_bytes(os.urandom(7), "big")
-        self.held: dict[str, Ownership] = {}
+        self.owned: dict[str, Ownership] = {}
         self.renewal = Renewal(self._renew)
 
     def own(self, execution_id: str) -> "Ownership":
@@ -82,15 +82,15 @@ class Owners:
         stamp = stamp_of(self._path(execution_id))
         return hung_text(str(stamp), stamp.still) if stamp is not None and stamp.still else ""
 
-    def lost(self) -> set[str]:
+    def taken_over(self) -> set[str]:
         # Only whoever stood still can have been taken for dead, so nobody else pays for the look.
-        if not self.held or not self.renewal.was_late():
+        if not self.owned or not self.renewal.was_late():
             return set()
-        return {name for name, ownership in [*self.held.items()] if ownership.is_lost()}
+        return {name for name, ownership in [*self.owned.items()] if ownership.is_taken()}
 
     def check(self, cursor: sqlite3.Cursor, execution_id: str) -> None:
         """Before an append, in its transaction. Raises Conflict where another one has taken what was owned here."""
-        if execution_id in self.held:
+        if execution_id in self.owned:
             found = cursor.execute(_TAKEN, (execution_id,)).fetchone()
             # In the transaction of the append: between an answer of the file system and the commit another process
             # could take the execution.
@@ -105,7 +105,7 @@ class Owners:
         return os.path.join(self.folder, file_name_of(execution_id) + ".lock")
 
     def _renew(self, now: float) -> None:
-        for ownership in [*self.held.values()]:
+        for ownership in [*self.owned.values()]:
             with suppress(OSError):  # others take it for one who stands still
                 ownership.stamp(now)
 
@@ -152,7 +152,7 @@ class Ownership:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file >= 0 and not self.is_lost():
+        if self._file >= 0 and not self.is_taken():
             with suppress(OSError):  # the lock is what counts
                 os.unlink(self._path)
         self._let_go()
@@ -164,13 +164,13 @@ class Ownership:
                 # Of fixed width instead of truncated, which makes ext4 write it out at once.
                 os.pwrite(self._file, b"%-19d %-19d\n" % (os.getpid(), int(now * 1_000_000)), 0)
 
-    def is_lost(self) -> bool:
+    def is_taken(self) -> bool:
         """Whether another one has put its file in the place of this one's."""
         return self._file >= 0 and not _is_at(self._file, self._path)
 
     def _begin(self) -> None:
-        _held.add(self)
-        self._owners.held[self._execution_id] = self
+        _owned.add(self)
+        self._owners.owned[self._execution_id] = self
         self._owners.renewal.begin()
         self.stamp(self._owners.renewal.last)
 
@@ -197,9 +197,9 @@ class Ownership:
         self._owners.database.write("take", work)
 
     def _let_go(self) -> None:
-        _held.discard(self)
-        if self._owners.held.get(self._execution_id) is self:
-            del self._owners.held[self._execution_id]
+        _owned.discard(self)
+        if self._owners.owned.get(self._execution_id) is self:
+            del self._owners.owned[self._execution_id]
         with self._lock:  # nothing is written to a file of that number that comes after it
             file, self._file = self._file, -1
             if file >= 0:
@@ -260,7 +260,7 @@ def _read(path: str) -> Stamp:
 
 def _forget() -> None:
     """In a forked child: a lock belongs to the open file, which the child shares, so it closes its copy."""
-    for ownership in list(_held):
+    for ownership in list(_owned):
         ownership._lock = threading.Lock()  # the thread that had it is the parent's
         ownership._let_go()
 
