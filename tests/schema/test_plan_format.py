@@ -55,9 +55,9 @@ def test_a_step_of_a_net_has_its_transitions_together_and_alone_takes_from_its_p
     assert [t.step for t in net.transitions] == sorted(t.step for t in net.transitions)
     assert all(net.places[arc.place].step == t.step for t in net.transitions for arc in t.inputs)
     assert isinstance(net.transitions, Table)
-    for step in {t.step for t in net.transitions} | {-1, 10**6}:
-        found = [number for number, t in enumerate(net.transitions) if t.step == step]
-        assert list(net.transitions.sorted_by(Transition._fields.index("step"), step)) == found
+    for name in ("step", "task", "fault"):
+        column = net.transitions.numbers(Transition._fields.index(name))
+        assert list(column) == [getattr(t, name) for t in net.transitions]
 
 
 @pytest.mark.parametrize("at", [12, 40, HEADER + 3, -1])

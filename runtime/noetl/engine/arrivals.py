@@ -18,19 +18,19 @@ def arrive(turn: Turn, place: int, key: str) -> None:
     # say what was left.
     if turn.is_winding_down:
         return
-    net = turn.program.plan.net
+    rows = turn.program.columns.transitions
     for number in turn.program.choices(place):
-        transition = net.transitions[number]
+        role = rows.roles[number]
         # A step with a single source, or `join: any`, has one transition per entrance and no wave to keep: the token
         # goes through the entrance and the gate in one event, which halves the events of a chain.
-        if transition.role == "enter":
-            _gate(turn, transition.step, key, (Firing(number, key, key),))
+        if role == "enter":
+            _gate(turn, rows.steps[number], key, (Firing(number, key, key),))
             return
         # The agenda names one entrance; the join's transition needs all. Until the last source has delivered this is
         # no fault.
         if _enabled(turn, number) is None:
             continue
-        if transition.role == "meet":
+        if role == "meet":
             _meet(turn, number, key)
         else:
             _take_into_wave(turn, number, key)
@@ -40,7 +40,7 @@ def arrive(turn: Turn, place: int, key: str) -> None:
 def decide_gate(turn: Turn, place: int, key: str) -> None:
     """A token lies at a gate."""
     if not turn.is_winding_down:
-        _gate(turn, turn.program.plan.net.places[place].step, key, ())
+        _gate(turn, turn.program.columns.places.steps[place], key, ())
 
 
 def _enabled(turn: Turn, number: int) -> tuple[str, ...] | None:
@@ -85,8 +85,8 @@ def _take_into_wave(turn: Turn, number: int, key: str) -> None:
 
 def _keys(turn: Turn, arcs: tuple[Arc, ...], key: str) -> tuple[str, ...]:
     """The token's key where tokens lie by key, the empty one where the join counts."""
-    places = turn.program.plan.net.places
-    return tuple(key if places[arc.place].role in _KEYED else "" for arc in arcs)
+    roles = turn.program.columns.places.roles
+    return tuple(key if roles[arc.place] in _KEYED else "" for arc in arcs)
 
 
 _KEYED = frozenset({"in", "dead", "held", "gate"})
@@ -95,12 +95,12 @@ _KEYED = frozenset({"in", "dead", "held", "gate"})
 def _meet(turn: Turn, number: int, key: str) -> None:
     """A wave is ready: one token goes on with the key of the live one that came last; it may be that none is live."""
     transition = turn.program.plan.net.transitions[number]
-    places = turn.program.plan.net.places
+    roles = turn.program.columns.places.roles
     took: list[str] = []
     tokens: list[str] = []
     for arc, oldest in zip(transition.inputs, _enabled(turn, number) or (), strict=True):
-        took.append(key if places[arc.place].role == "in" and turn.execution.marking.count(arc.place, key) else oldest)
-        if places[arc.place].role in _KEYED and took[-1]:
+        took.append(key if roles[arc.place] == "in" and turn.execution.marking.count(arc.place, key) else oldest)
+        if roles[arc.place] in _KEYED and took[-1]:
             tokens.append(took[-1])
     # A counting join takes numbers from its counter, not the tokens: those lie in the `held` places until `rearm`.
     if not tokens and transition.role == "meet":
@@ -119,7 +119,7 @@ def _held(turn: Turn, step: int) -> list[str]:
     """The tokens of the wave that a counting join holds, in file order of their sources."""
     program = turn.program
     arcs = program.plan.net.transitions[program.transition("rearm", step)].inputs
-    held = (arc.place for arc in arcs if program.plan.net.places[arc.place].role == "held")
+    held = (arc.place for arc in arcs if program.columns.places.roles[arc.place] == "held")
     return [key for place in held for key in turn.execution.marking.keys(place)]
 
 
@@ -128,7 +128,7 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
     program = turn.program
     row = program.plan.steps[step]
     admit = program.transition("admit", step)
-    guard = program.plan.net.transitions[admit].guard
+    guard = program.columns.transitions.guards[admit]
     try:
         # The guard is asked before the timeout is read: a token that is refused must not fail by a timeout that it
         # would never have had.

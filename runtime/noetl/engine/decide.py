@@ -36,14 +36,14 @@ def decide(turn: Turn) -> None:
 
 def _decide(turn: Turn) -> None:
     execution = turn.execution
-    places = turn.program.plan.net.places
     agenda, tokens = execution.agenda, execution.marking.tokens
+    roles = turn.program.columns.places.roles
     while agenda and not execution.paused and not execution.cancelled:
         number, key = agenda.popleft()
         keys = tokens.get(number)
         if not keys or key not in keys:
             continue
-        decision = _DECISIONS.get(places[number].role)
+        decision = _DECISIONS.get(roles[number])
         if decision is not None:
             before = len(turn.events)
             decision(turn, number, key)
@@ -55,7 +55,7 @@ def _decide(turn: Turn) -> None:
 
 def _end(turn: Turn, number: int, key: str) -> None:
     """A run is over, or the loop inside an iteration."""
-    (end_inner_loop if turn.program.plan.net.places[number].level > 0 else route)(turn, number, key)
+    (end_inner_loop if turn.program.columns.places.levels[number] > 0 else route)(turn, number, key)
 
 
 _DECISIONS: dict[str, Callable[[Turn, int, str], None]] = {

@@ -34,7 +34,7 @@ def evaluated(program: Program, execution: Execution, event: Event) -> None:
 
 def workflow_started(program: Program, execution: Execution, event: Event) -> None:
     for place, count in program.plan.net.initial:
-        flows = program.plan.net.places[place].role == "in"
+        flows = program.columns.places.roles[place] == "in"
         # The entry token has a key of its own. The other initial tokens (slots of joins and counters) are all alike
         # and have none.
         key = event.run if flows else ""

@@ -297,7 +297,7 @@ class Execution:
         self.iter_parent: Mapping | None = None
         self.inbox_row = 0
         self.agenda: deque[tuple[int, str]] = deque()
-        self.marking = Marking(program.plan.net, program.moves, self._weigh, self.agenda)
+        self.marking = Marking(program.plan.net, program.columns.moves, self._weigh, self.agenda)
         self.next_key = 1
         self.workload: Mapping = {}
         self.ctx: Mapping = {}

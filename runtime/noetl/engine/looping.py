@@ -14,18 +14,18 @@ def begin_loop(turn: Turn, place: int, key: str) -> None:
     """A run is ready, or an iteration of an outer loop: start its pipeline, or expand its loop."""
     if turn.is_winding_down:
         return
-    here = turn.program.plan.net.places[place]
-    step = turn.program.plan.steps[here.step]
+    places = turn.program.columns.places
+    step = places.steps[place]
     # One transition, one event. A step with loops starts first and then expands, since its items may be large or
     # wrong.
-    if not step.loops:
-        number = turn.program.transition("begin", here.step)
-        turn.emit("step.started", step=here.step, run=key, fired=(Firing(number, key, key),))
+    if not turn.program.plan.steps[step].loops:
+        number = turn.program.transition("begin", step)
+        turn.emit("step.started", step=step, run=key, fired=(Firing(number, key, key),))
         return
-    level = max(here.level, 0)
+    level = max(places.levels[place], 0)
     if level == 0:
-        turn.emit("step.started", step=here.step, run=key)
-    _expand(turn, here.step, level, key)
+        turn.emit("step.started", step=step, run=key)
+    _expand(turn, step, level, key)
 
 
 def _expand(turn: Turn, step: int, level: int, key: str) -> None:
@@ -104,7 +104,7 @@ def begin_iteration(turn: Turn, place: int, key: str) -> None:
         turn.emit("loop.iteration.skipped", step=step, run=key, fired=(skip,), data={"index": loop.next_index})
         return
     number = program.transition("begin", step, level=level)
-    slot = next(arc.place for arc in program.plan.net.transitions[number].inputs if arc.place != place)
+    slot = next(other for other in program.columns.sources(number) if other != place)
     if turn.is_winding_down or not execution.marking.count(slot, key):
         return
     child = f"{key}/{loop.next_index}"
@@ -113,9 +113,10 @@ def begin_iteration(turn: Turn, place: int, key: str) -> None:
 
 def free_slot(turn: Turn, place: int, key: str) -> None:
     """A slot is free: the next item may begin."""
-    here = turn.program.plan.net.places[place]
-    begin = turn.program.plan.net.transitions[turn.program.transition("begin", here.step, level=here.level)]
-    todo = next(arc.place for arc in begin.inputs if arc.place != place)
+    program = turn.program
+    step, level = program.columns.places.steps[place], program.columns.places.levels[place]
+    begin = program.transition("begin", step, level=level)
+    todo = next(other for other in program.columns.sources(begin) if other != place)
     begin_iteration(turn, todo, key)
 
 
@@ -127,35 +128,36 @@ def stop_where_it_stands(turn: Turn, place: int, key: str) -> None:
     loop = turn.execution.loops[region.loop]
     if not loop.stopping:
         return
-    here = turn.program.plan.net.places[place]
-    stop = turn.program.transition(f"stop_{here.role}", here.step, here.task)
-    turn.emit("loop.iteration.skipped", step=here.step, run=key, fired=(Firing(stop, key, region.loop),))
+    places = turn.program.columns.places
+    step = places.steps[place]
+    stop = turn.program.transition(f"stop_{places.roles[place]}", step, places.tasks[place])
+    turn.emit("loop.iteration.skipped", step=step, run=key, fired=(Firing(stop, key, region.loop),))
 
 
 def end_pipeline(turn: Turn, place: int, key: str) -> None:
     """A pipeline is over: the run is done or failed, or the iteration is."""
     program = turn.program
-    here = program.plan.net.places[place]
+    step = program.columns.places.steps[place]
     region = turn.execution.regions[key]
-    good = here.role == "out"
-    levels = len(program.plan.steps[here.step].loops)
+    good = program.columns.places.roles[place] == "out"
+    levels = len(program.plan.steps[step].loops)
     level = levels - 1 if levels else -1
-    number = program.transition("out" if good else "bad", here.step, level=level)
+    number = program.transition("out" if good else "bad", step, level=level)
     firing = Firing(number, key, region.loop or key)
     data: dict[str, Json] = {} if good else {"error": region.error}
     if levels:
         event_type = "loop.iteration.done" if good else "loop.iteration.failed"
     else:
         event_type = "step.done" if good else "step.failed"
-    turn.emit(event_type, step=here.step, run=key, fired=(firing,), data=data)
+    turn.emit(event_type, step=step, run=key, fired=(firing,), data=data)
 
 
 def end_inner_loop(turn: Turn, place: int, key: str) -> None:
     """The loop inside an iteration is over: so is the iteration."""
-    here = turn.program.plan.net.places[place]
-    region = turn.execution.regions[key]
-    number = turn.program.transition("out", here.step, level=here.level - 1)
-    turn.emit("loop.iteration.done", step=here.step, run=key, fired=(Firing(number, key, region.loop),))
+    places = turn.program.columns.places
+    step, region = places.steps[place], turn.execution.regions[key]
+    number = turn.program.transition("out", step, level=places.levels[place] - 1)
+    turn.emit("loop.iteration.done", step=step, run=key, fired=(Firing(number, key, region.loop),))
 
 
 def close(turn: Turn, place: int, key: str) -> None:

@@ -6,21 +6,13 @@ of a step stand together in the net, and what takes from a place is of the step 
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from itertools import accumulate, compress
-from typing import TypeAlias, TypeVar, cast
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 
-from noetl.engine.marking import Moves
+from noetl.engine.columns import Columns, field
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
-from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger
 from noetl_ir.plan import Plan
-from noetl_ir.plan_format.packed import Table
-
-_R = TypeVar("_R")
-_F = TypeVar("_F")
-_Arcs: TypeAlias = "tuple[Sequence[int], Sequence[int], Sequence[object]]"
 
 
 class Missing(Exception):
@@ -30,27 +22,13 @@ class Missing(Exception):
 # One transition for each phase of a pipeline that it can be taken out of.
 _BY_PHASE = frozenset({"fault", "stop", "expire"})
 _BY_TARGET = frozenset({"jump", "jump_later"})
+_ENTERING = frozenset({"enter", "meet", "arrive", "arrive_dead"})
 
 
-_BY_ITSELF = frozenset({Trigger.NOW, Trigger.CTX})
 _UNKNOWN = -2
 """The first choice at a place whose step is not indexed yet."""
 
 _Key = tuple[str, int, str]
-
-
-def _key_of(net: Net, transition: Transition) -> tuple[_Key, int]:
-    """How a transition is found among those of its step or task: by role, level and outcome, jumps by the task that
-    they lead to, `fault stop expire` by the phase that they leave."""
-    role = transition.role
-    if role in _BY_PHASE:
-        return (f"{role}_{net.places[transition.inputs[0].place].role}", -1, ""), -1
-    target = net.places[transition.outputs[0].place].task if role in _BY_TARGET else -1
-    return (role, -1 if transition.task >= 0 else transition.level, transition.outcome), target
-
-
-def _entrances(net: Net, transition: Transition) -> list[int]:
-    return [arc.place for arc in transition.inputs if net.places[arc.place].role in ("in", "dead")]
 
 
 def _keep(tables: "dict[_Key, array[int]]", key: _Key, size: int, at: int, number: int) -> None:
@@ -62,64 +40,6 @@ def _keep(tables: "dict[_Key, array[int]]", key: _Key, size: int, at: int, numbe
         table[at] = number
 
 
-def _field(rows: Sequence[_R], number: int, of: Callable[[_R], _F]) -> Sequence[_F]:
-    """One field of all rows, `number` in their order: of a packed table no row is made for it."""
-    return cast("Sequence[_F]", rows.field(number)) if isinstance(rows, Table) else [of(row) for row in rows]
-
-
-def _arcs(rows: Sequence[Transition], number: int, of: Callable[[Transition], tuple[Arc, ...]]) -> _Arcs:
-    """The arcs of all transitions, one behind the other: how many each has, their places and their weights."""
-    if isinstance(rows, Table):
-        lengths, (places, weights) = rows.flat(number)
-        return lengths, cast("Sequence[int]", places), weights
-    arcs = [arc for row in rows for arc in of(row)]
-    return [len(of(row)) for row in rows], [arc.place for arc in arcs], [arc.weight for arc in arcs]
-
-
-def _only(arcs: _Arcs) -> "array[int]":
-    """The place of each transition's only arc, of weight 1; -1 where it has other arcs."""
-    lengths, places, weights = arcs
-    ends = accumulate(lengths)
-    return array(
-        "i",
-        [
-            places[end - 1] if length == 1 and weights[end - 1] == 1 else -1
-            for length, end in zip(lengths, ends, strict=True)
-        ],
-    )
-
-
-def _moves(net: Net) -> Moves:
-    inputs = _arcs(net.transitions, 3, lambda transition: transition.inputs)
-    outputs = _arcs(net.transitions, 4, lambda transition: transition.outputs)
-    triggers = _field(net.transitions, 1, lambda transition: transition.trigger)
-    now, ctx, control = Trigger.NOW, Trigger.CTX, PlaceClass.CONTROL  # to hash one, or find it by name, takes longer
-    by_itself = [trigger is now or trigger is ctx for trigger in triggers]
-    sources = _only(inputs)
-    follows = bytearray(len(net.places) + 1)  # the last one is for transitions with several arcs
-    for place in compress(sources, by_itself):
-        follows[place] = 1
-    lengths, places, _ = inputs
-    for source, length, end in compress(zip(sources, lengths, accumulate(lengths), strict=True), by_itself):
-        if source < 0:
-            for place in places[end - length : end]:
-                follows[place] = 1
-    kinds = _field(net.places, 1, lambda place: place.kind)
-    controls = bytes([kind is control for kind in kinds])
-    return Moves(sources, _only(outputs), controls, bytes(follows[:-1]))
-
-
-def _by_step(net: Net) -> Callable[[int], Iterable[int]]:
-    """The transitions of a step, in the order of the net."""
-    transitions = net.transitions
-    if isinstance(transitions, Table):
-        return partial(transitions.sorted_by, Transition._fields.index("step"))
-    found: dict[int, list[int]] = {}
-    for number, transition in enumerate(transitions):
-        found.setdefault(transition.step, []).append(number)
-    return lambda step: found.get(step, ())
-
-
 class Program:
     """A plan with its indices. Shared by all executions of the plan; compiled templates are the only thing that grows.
 
@@ -129,6 +49,7 @@ class Program:
     __slots__ = (
         "_blocks",
         "_choices",
+        "_columns",
         "_counting",
         "_entrances",
         "_first",
@@ -136,8 +57,6 @@ class Program:
         "_indexed",
         "_jumps",
         "_landings",
-        "_moves",
-        "_of",
         "_of_steps",
         "_of_tasks",
         "_templates",
@@ -154,9 +73,8 @@ class Program:
         self.digest = digest
         self._templates: dict[int, Callable[[evaluate.Scope], Json]] = {}
         self._guards: dict[int, Callable[[evaluate.Scope], bool]] = {}
-        self.step_numbers = {name: number for number, name in enumerate(_field(plan.steps, 0, lambda step: step.name))}
-        net = plan.net
-        self._first = array("i", [_UNKNOWN]) * len(net.places)
+        self.step_numbers = {name: number for number, name in enumerate(field(plan.steps, 0, lambda step: step.name))}
+        self._first = array("i", [_UNKNOWN]) * len(plan.net.places)
         self._choices: dict[int, tuple[int, ...]] = {}
         self._of_steps: dict[_Key, array[int]] = {}
         self._of_tasks: dict[_Key, array[int]] = {}
@@ -164,54 +82,63 @@ class Program:
         self._landings: dict[int, int] = {}
         self._entrances: dict[int, list[int]] = {}
         self._counting: tuple[int, ...] | None = None
-        self._moves: Moves | None = None
+        self._columns: Columns | None = None
         self._indexed = bytearray(len(plan.steps))
-        self._of = _by_step(net)
 
     @property
     def counting(self) -> tuple[int, ...]:
         """The steps with a counting join."""
         if self._counting is None:
-            joins = _field(self.plan.steps, 1, lambda step: step.join)
+            joins = field(self.plan.steps, 1, lambda step: step.join)
             self._counting = tuple(n for n, join in enumerate(joins) if join.mode == "count" and join.sources)
         return self._counting
 
     @property
-    def moves(self) -> Moves:
-        """The facts that firings ask; made for the first execution."""
-        if self._moves is None:
-            self._moves = _moves(self.plan.net)
-        return self._moves
+    def columns(self) -> Columns:
+        """The net by its columns; made for the first execution."""
+        if self._columns is None:
+            self._columns = Columns(self.plan.net)
+        return self._columns
 
     def _index(self, step: int) -> None:
-        """Make the transitions of a step findable."""
+        """Make the transitions of a step findable: by role, level and outcome among those of the step or of the task,
+        jumps by the task that they lead to, `fault stop expire` by the phase that they leave.
+        """
         if not 0 <= step < len(self._indexed) or self._indexed[step]:
             return
-        transitions = self.plan.net.transitions
-        for number in self._of(step):
-            self._add(number, transitions[number])
+        columns, tasks, steps = self.columns, len(self.plan.tasks), len(self._indexed)
+        places, rows = columns.places, columns.transitions
+        # Found in the packed column, as the net has its transitions in the order of the steps.
+        start = bisect_left(rows.steps, step)
+        stop = bisect_right(rows.steps, step, start)
+        fields = (rows.roles, rows.by_itself, rows.tasks, rows.levels, rows.outcomes)
+        stretch = zip(range(start, stop), *(column[start:stop] for column in fields), strict=True)
+        for number, role, by_itself, task, level, outcome in stretch:
+            if by_itself:
+                for place in columns.sources(number):
+                    self._choose(place, number)
+            if role in _BY_TARGET:
+                target = places.tasks[columns.targets(number)[0]]
+                self._jumps.setdefault(((role, -1, outcome), task, target), number)
+            elif role in _BY_PHASE:
+                phase = places.roles[columns.sources(number)[0]]
+                _keep(self._of_tasks, (f"{role}_{phase}", -1, ""), tasks, task, number)
+            elif task >= 0:
+                _keep(self._of_tasks, (role, -1, outcome), tasks, task, number)
+            else:
+                _keep(self._of_steps, (role, level, outcome), steps, step, number)
+                if role == "land":
+                    self._landings[rows.arcs[number]] = number
+                elif role in _ENTERING:
+                    self._note_entrances(step, columns.sources(number))
         self._indexed[step] = 1
 
-    def _add(self, number: int, transition: Transition) -> None:
-        """Make a transition of the net findable."""
-        role, net = transition.role, self.plan.net
-        if transition.trigger in _BY_ITSELF:
-            for arc in transition.inputs:
-                self._choose(arc.place, number)
-        key, target = _key_of(net, transition)
-        if target >= 0:
-            self._jumps.setdefault((key, transition.task, target), number)
-        elif transition.task >= 0:
-            _keep(self._of_tasks, key, len(self.plan.tasks), transition.task, number)
-        elif transition.step >= 0:
-            _keep(self._of_steps, key, len(self.plan.steps), transition.step, number)
-        if role == "land":
-            self._landings[transition.arc] = number
-        elif role in ("enter", "meet", "arrive", "arrive_dead"):
-            # Transitions come in file order of the sources, so this list does too.
-            known = self._entrances.setdefault(transition.step, [])
-            # A source with two arcs into a join has one place; several transitions name it.
-            known.extend(place for place in _entrances(net, transition) if place not in known)
+    def _note_entrances(self, step: int, sources: Sequence[int]) -> None:
+        roles = self.columns.places.roles
+        # Transitions come in file order of the sources, so this list does too.
+        known = self._entrances.setdefault(step, [])
+        # A source with two arcs into a join has one place; several transitions name it.
+        known.extend(place for place in sources if roles[place] in ("in", "dead") and place not in known)
 
     def _choose(self, place: int, number: int) -> None:
         """Most places have one choice: only what more there are is kept as a list."""
@@ -223,7 +150,7 @@ class Program:
     def choices(self, place: int) -> tuple[int, ...]:
         """The transitions that may fire by themselves and take from a place, in the order of the net."""
         if self._first[place] == _UNKNOWN:
-            self._index(self.plan.net.places[place].step)
+            self._index(self.columns.places.steps[place])
             self._first[place] = max(self._first[place], -1)
         many = self._choices.get(place)
         if many is not None:

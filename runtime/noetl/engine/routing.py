@@ -10,7 +10,6 @@ from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.events import Firing
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
-from noetl_ir.net import Transition
 
 _CHAIN = ("c", "n", "s")
 _KINDS = {list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
@@ -45,8 +44,8 @@ class _Walk:
 
 def route(turn: Turn, place: int, key: str) -> None:
     """Fire the router of the run with this key, or end its token with the reason."""
-    program, net = turn.program, turn.program.plan.net
-    step = net.places[place].step
+    program, places = turn.program, turn.program.columns.places
+    step = places.steps[place]
     walk = _Walk(turn, key)
     try:
         _walk(walk, place)
@@ -60,7 +59,7 @@ def route(turn: Turn, place: int, key: str) -> None:
         turn.emit("token.ended", step=step, run=key, data=ended)
     elif walk.arcs:
         turn.emit("next.selected", step=step, run=key, fired=tuple(walk.fired), data={"arcs": walk.arcs})
-    elif net.places[place].role == "failed":
+    elif places.roles[place] == "failed":
         failure = turn.execution.runs[key].error
         data: dict[str, Json] = {"reason": "no arc takes the failure", "unhandled": True, "error": failure}
         turn.emit("token.ended", step=step, run=key, fired=tuple(walk.fired), data=data)
@@ -98,23 +97,23 @@ def _not_in_flight(execution: Execution) -> int:
 
 
 def _walk(walk: _Walk, place: int) -> None:
-    places, key = walk.turn.program.plan.net.places, walk.key
+    columns, key = walk.turn.program.columns, walk.key
     here: int | None = place
     while here is not None:
-        number, chosen = _choose(walk, here)
+        number = _choose(walk, here)
         here = None
         made: list[str] = []
         # The key that the next arc's token would get; it is used up only if the arc is taken.
         token = str(walk.next_key)
-        for goal, _ in chosen.outputs:
-            role = places[goal].role
+        for goal in columns.targets(number):
+            role = columns.places.roles[goal]
             if role in _CHAIN:
                 here = goal
                 made.append(key)
             else:
                 made.append(token if role in ("in", "fly") else "")
-        if chosen.role == "take":
-            walk.arcs.append(_taken(walk, chosen, token))
+        if columns.transitions.roles[number] == "take":
+            walk.arcs.append(_taken(walk, columns.transitions.arcs[number], token))
             walk.next_key += 1
         if len(made) == 1:
             walk.fired.append(Firing(number, key, made[0]))
@@ -126,30 +125,31 @@ def _walk(walk: _Walk, place: int) -> None:
             walk.fired.append(Firing(number, key, tuple(made)))
 
 
-def _choose(walk: _Walk, place: int) -> tuple[int, Transition]:
+def _choose(walk: _Walk, place: int) -> int:
     program = walk.turn.program
-    net = program.plan.net
+    rows = program.columns.transitions
     for number in program.choices(place):
-        transition = net.transitions[number]
         # The fault's alternative has no guard. It is fired by name, when an expression of the walk has failed.
-        if transition.fault:
+        if rows.faults[number]:
             continue
-        if transition.guard < 0:
-            return number, transition
-        walk.arc = transition.arc
-        if program.guard(transition.guard)(walk.scope):
-            return number, transition
+        guard = rows.guards[number]
+        if guard < 0:
+            return number
+        walk.arc = rows.arcs[number]
+        if program.guard(guard)(walk.scope):
+            return number
         # Guards that were asked and were false stand in the event: whoever reads why nothing matched at night sees
         # which were asked.
-        walk.asked.append({"target": _target(walk.turn, transition.arc), "when": program.text(transition.guard)})
-    raise Fault("net.choice", f"no alternative at place `{net.places[place].id}`")
+        walk.asked.append({"target": _target(walk.turn, walk.arc), "when": program.text(guard)})
+    raise Fault("net.choice", f"no alternative at place `{program.plan.net.places[place].id}`")
 
 
-def _taken(walk: _Walk, transition: Transition, token: str) -> dict[str, Json]:
+def _taken(walk: _Walk, number: int, token: str) -> dict[str, Json]:
+    """The row of an event about an arc that is taken."""
     program = walk.turn.program
-    arc = program.plan.arcs[transition.arc]
-    walk.arc = transition.arc
-    row: dict[str, Json] = {"arc": transition.arc, "key": token}
+    arc = program.plan.arcs[number]
+    walk.arc = number
+    row: dict[str, Json] = {"arc": number, "key": token}
     if arc.target < 0:
         row["ends"] = True
     if arc.args >= 0:
@@ -171,7 +171,7 @@ def _end_by_fault(walk: _Walk, step: int, place: int, fault: Fault) -> None:
     turn, key = walk.turn, walk.key
     program = turn.program
     row = program.plan.steps[step]
-    fault_firing = next(n for n in program.choices(place) if program.plan.net.transitions[n].fault)
+    fault_firing = next(n for n in program.choices(place) if program.columns.transitions.faults[n])
     error: dict[str, Json] = {"code": fault.code, "message": fault.message, "step": row.name}
     if walk.arc >= 0:
         number = row.arcs.index(walk.arc)

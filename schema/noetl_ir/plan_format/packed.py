@@ -5,7 +5,6 @@ steps would take 300 MB, packed it takes 20.
 """
 
 from array import array
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
@@ -99,20 +98,16 @@ class Table(Sequence[T]):
         assert isinstance(entries, Rows)
         return lengths, [field.values(0, len(entries)) for field in entries.columns()]
 
+    def numbers(self, number: int) -> Sequence[int]:
+        """One field of numbers or truth values, of all rows, as it lies in memory."""
+        column = self._column(number)
+        column = column.whole() if isinstance(column, Late) else column
+        assert isinstance(column, Numbers | Flags)
+        return column.packed
+
     def _column(self, number: int) -> Packed[object]:
         assert isinstance(self._packed, Rows)  # others have no fields
         return self._packed.column(number)
-
-    def sorted_by(self, number: int, value: int) -> range:
-        """Where the rows with this value in a field lie, by which the table is sorted."""
-        column = self._column(number)
-
-        def at(row: int) -> int:
-            return cast("int", column.values(row, row + 1)[0])
-
-        # Searched in the packed column: no row is made for the question.
-        rows = range(self._count)
-        return range(bisect_left(rows, value, key=at), bisect_right(rows, value, key=at))
 
     def _block(self, number: int) -> Sequence[T]:
         if not 0 <= number * BLOCK < self._count:
@@ -158,13 +153,13 @@ class Numbers:
     """Whole numbers, in as many bytes as the largest takes."""
 
     def __init__(self, values: "list[int] | array[int]") -> None:
-        self._values = _array(values) if isinstance(values, list) else values
+        self.packed = _array(values) if isinstance(values, list) else values
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.packed)
 
     def values(self, start: int, stop: int) -> list[int]:
-        return self._values[start:stop].tolist()
+        return self.packed[start:stop].tolist()
 
 
 def _array(values: list[int]) -> "array[int]":
@@ -203,13 +198,13 @@ class Flags:
     """Truth values, a byte each."""
 
     def __init__(self, values: list[bool]) -> None:
-        self._values = bytes(values)
+        self.packed = bytes(values)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.packed)
 
     def values(self, start: int, stop: int) -> list[bool]:
-        return list(map(bool, self._values[start:stop]))
+        return list(map(bool, self.packed[start:stop]))
 
 
 class Picked(Generic[S, T]):

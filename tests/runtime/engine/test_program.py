@@ -6,6 +6,7 @@ import pytest
 
 from harness.running import compiled
 from noetl.app.programs import program_of
+from noetl.engine.columns import Columns
 from noetl.engine.program import Missing, Program
 from noetl_ir.net import PlaceClass, Trigger
 
@@ -57,7 +58,7 @@ def test_what_the_net_does_not_have_is_missing(role: str, step: int, task: int) 
 
 
 def test_places_tell_what_may_follow_and_transitions_what_they_move() -> None:
-    net, moves = program().plan.net, program().moves
+    net, moves = program().plan.net, program().columns.moves
     for number, place in enumerate(net.places):
         takers = [
             at
@@ -69,3 +70,23 @@ def test_places_tell_what_may_follow_and_transitions_what_they_move() -> None:
     for at, t in enumerate(net.transitions):
         for only, arcs in ((moves.sources[at], t.inputs), (moves.targets[at], t.outputs)):
             assert ([(only, 1)] == [tuple(arc) for arc in arcs]) == (only >= 0)
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["packed", "rows"])
+def test_columns_say_what_the_rows_of_the_net_say(packed: bool) -> None:
+    net = program().plan.net
+    columns = Columns(net if packed else net._replace(places=tuple(net.places), transitions=tuple(net.transitions)))
+    rows, places = columns.transitions, columns.places
+    assert [*zip(places.roles, places.steps, places.tasks, places.levels, strict=True)] == [
+        (place.role, place.step, place.task, place.level) for place in net.places
+    ]
+    assert [*zip(rows.roles, rows.guards, rows.faults, rows.arcs, rows.outcomes, strict=True)] == [
+        (t.role, t.guard, t.fault, t.arc, t.outcome) for t in net.transitions
+    ]
+    assert [*zip(rows.steps, rows.tasks, rows.levels, strict=True)] == [
+        (t.step, t.task, t.level) for t in net.transitions
+    ]
+    for number, t in enumerate(net.transitions):
+        assert rows.by_itself[number] == (t.trigger in (Trigger.NOW, Trigger.CTX))
+        assert [*columns.sources(number)] == [arc.place for arc in t.inputs]
+        assert [*columns.targets(number)] == [arc.place for arc in t.outputs]
