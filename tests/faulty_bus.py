@@ -48,10 +48,10 @@ class FaultyBus(Generic[C, R, A]):
         self._odds = Odds()
         self._held = {pool: [(0, delivery) for _, delivery in held] for pool, held in self._held.items()}
 
-    def send(self, pool: str, key: str, command: C) -> None:
+    def send(self, pool: str, key: str, order: C) -> None:
         """`Bus.send`, not at all, once or twice."""
         for _ in range(self._copies()):
-            self._inner.send(pool, key, command)
+            self._inner.send(pool, key, order)
 
     def take(self, pool: str) -> Delivery[C] | None:
         """`Bus.take`, later or in another order."""

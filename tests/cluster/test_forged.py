@@ -6,8 +6,8 @@ import pytest
 from harness.clusters import Cluster
 from noetl.bus.nats.bus import NatsBus
 from noetl.ports import Ticket
-from noetl_ir.commands import Answer, LeaseHeartbeat, Report, Said, StopPipeline
 from noetl_ir.events import Event
+from noetl_ir.orders import Answer, LeaseHeartbeat, Report, Said, StopPipeline
 from services import waited_for
 
 SLOW = """

@@ -14,7 +14,7 @@ from harness.clusters import Cluster
 from noetl.app.adapters import open_bus
 from noetl.app.sessions import sessions_on
 from noetl.cli.bus import bus
-from noetl_ir.commands import Serving, TakenUp, WorkerHeartbeat
+from noetl_ir.orders import Serving, TakenUp, WorkerHeartbeat
 from services import NatsServer, waited_for
 
 PASSWORDS = {name: f"secret-of-{name}" for name in ("server", "default", "other")}

@@ -10,7 +10,7 @@ import pytest
 from harness.clusters import Cluster
 from noetl.api.bearer_tokens import add_token
 from noetl.app.adapters import open_bus
-from noetl_ir.commands import Serving
+from noetl_ir.orders import Serving
 from services import waited_for
 
 WHO = "echo $PPID >> calls"

@@ -5,7 +5,7 @@ from contextlib import closing
 from harness.clusters import Cluster
 from harness.running import HEAD
 from noetl.app.adapters import open_bus
-from noetl_ir.commands import Broadcast, Check, Checked
+from noetl_ir.orders import Broadcast, Check, Checked
 from services import waited_for
 
 CANARY = "canary-8315-of-the-worker"

@@ -66,7 +66,7 @@ def limited(bus: Plain) -> Plain:
 
 
 def taken(bus: Plain, pool: str) -> Delivery[object]:
-    """The next command, which must come."""
+    """The next order, which must come."""
     found: list[Delivery[object]] = []
 
     def take() -> bool:
@@ -98,7 +98,7 @@ def is_empty(bus: Plain, pool: str) -> bool:
     return before is None and bus.take(pool) is None
 
 
-def test_commands_reach_their_pool_once(bus: Plain) -> None:
+def test_orders_reach_their_pool_once(bus: Plain) -> None:
     for number in range(3):
         bus.send("python", f"k{number}", ["run", number])
     bus.send("http", "k9", ["run", 9])
@@ -150,7 +150,7 @@ def test_a_report_that_was_nacked_keeps_its_ticket(bus: Plain) -> None:
 
 def test_poison_is_a_dead_letter_and_the_rest_goes_on(bus: Plain) -> None:
     """Scenario 88."""
-    bus.send("p", "bad key/ü", {"command_id": "does-not-exist"})
+    bus.send("p", "bad key/ü", {"order_id": "does-not-exist"})
     for number in range(10):
         bus.send("p", f"good{number}", number)
     done, turns = [], 0
@@ -162,11 +162,11 @@ def test_poison_is_a_dead_letter_and_the_rest_goes_on(bus: Plain) -> None:
             done.append(delivery.body)
             delivery.ack()
         else:
-            delivery.nak("no such command")
+            delivery.nak("no such order")
     assert sorted(done) == list(range(10))
     assert turns < 25
     (letter,) = bus.dead_letters()
-    assert (letter.queue, letter.key, letter.reason) == ("p", "bad key/ü", "no such command")
+    assert (letter.queue, letter.key, letter.reason) == ("p", "bad key/ü", "no such order")
     assert letter.tries == turns - 10
     assert is_empty(bus, "p")
 
@@ -209,7 +209,7 @@ def test_a_late_word_about_a_delivery_does_no_harm(bus: Plain) -> None:
     assert is_empty(bus, "p") and bus.dead_letters() == ()
 
 
-def test_many_threads_take_each_command_once(bus: Plain) -> None:
+def test_many_threads_take_each_order_once(bus: Plain) -> None:
     for number in range(2_000):
         bus.send("p", f"k{number}", number)
     found: list[object] = []

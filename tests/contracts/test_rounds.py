@@ -20,7 +20,7 @@ from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers
 from noetl.store.memory import MemoryBlobs
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.worker import Worker
-from noetl_ir.commands import Answer, Command, Said
+from noetl_ir.orders import Answer, Order, Said
 
 NAMES = [f"r{number}" for number in range(8)]
 WRONG = "r3"
@@ -73,7 +73,7 @@ class Driven:
         self.program: Program = program_of(compiled(TEXT))
         self.said: list[str] = []
         steady = SteadyClock()
-        bus: MemoryBus[Command, Said, Answer] = MemoryBus()
+        bus: MemoryBus[Order, Said, Answer] = MemoryBus()
         blobs = MemoryBlobs()
         self.control = ControlPlane(
             bus, store=self.store, blobs=blobs, clock=WallClock(), steady=steady, tracker=LocalWorkers(DEFAULT_POOL),

@@ -23,7 +23,7 @@ from noetl.server import inbox
 from noetl.worker import launcher
 from noetl.worker.scripted import ScriptedLauncher, VirtualClock, read_script
 from noetl.worker.session import SessionContext
-from noetl_ir.commands import RunPipeline
+from noetl_ir.orders import RunPipeline
 from noetl_ir.outcome import Outcome
 
 CLOCK = "clock"

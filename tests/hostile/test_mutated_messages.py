@@ -19,15 +19,15 @@ from noetl.messages.encoding import (
     UnreadableMessage,
     read_answer,
     read_broadcast,
-    read_command,
+    read_order,
     read_report,
     write_answer,
     write_broadcast,
-    write_command,
+    write_order,
     write_report,
 )
 from noetl.ports import Delivery, ReportDelivery, Ticket
-from noetl_ir.commands import (
+from noetl_ir.orders import (
     Answer,
     Check,
     Checked,
@@ -105,7 +105,7 @@ class MutatingBus:
         """`Bus.send`."""
         if self._chance.random() < 0.2:
             try:
-                other = read_command(altered(write_command(command), self._chance)[0])
+                other = read_order(altered(write_order(command), self._chance)[0])
             except UnreadableMessage:
                 self._seen["orders refused"] += 1
             else:
@@ -154,8 +154,8 @@ def test_no_message_gets_an_execution_further_than_a_worker_may() -> None:
 
 SAID: list[tuple[Any, Any, Any]] = [
     (write_answer, read_answer, Answer(1)),
-    (write_command, read_command, StopPipeline("e", "7", 1, "c0de")),
-    (write_command, read_command, ClaimCheck("e", {"key": "k"})),
+    (write_order, read_order, StopPipeline("e", "7", 1, "c0de")),
+    (write_order, read_order, ClaimCheck("e", {"key": "k"})),
     (write_report, read_report, LeaseHeartbeat("e", "7", 1, "w:1", "c0de")),
     (write_broadcast, read_broadcast, WorkerHeartbeat("w", "default", 4, 1, False, "")),
     (write_broadcast, read_broadcast, Serving("http://127.0.0.1:1")),

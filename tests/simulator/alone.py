@@ -27,8 +27,8 @@ from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers
 from noetl.store.memory import MemoryBlobs, MemoryStore
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.worker import Worker
-from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
+from noetl_ir.orders import Answer, Order, Said
 from simulator.disk import Disk, DiskOdds, Holders, Killed
 from simulator.effects import Deed, Tools
 from simulator.laws import check_deeds, check_execution, end_of, fold
@@ -172,7 +172,7 @@ class Alone:
         by_path, program = self._play.by_path, self._play.program
         programs = {each.digest: each for each in by_path.values()}
         clock, steady = SkewedClock(self.timeline, EPOCH), SkewedClock(self.timeline, 0)
-        bus: MemoryBus[Command, Said, Answer] = MemoryBus(clock=steady)
+        bus: MemoryBus[Order, Said, Answer] = MemoryBus(clock=steady)
         control = ControlPlane(
             bus, store=disk, blobs=self._blobs, clock=clock, steady=steady, tracker=LocalWorkers(DEFAULT_POOL),
             find=lambda caller, path: by_path[path], load=programs.__getitem__, observe=self._observe,

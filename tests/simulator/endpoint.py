@@ -7,15 +7,15 @@ from itertools import count
 from noetl.messages.encoding import (
     read_answer,
     read_broadcast,
-    read_command,
+    read_order,
     read_report,
     write_answer,
     write_broadcast,
-    write_command,
+    write_order,
     write_report,
 )
 from noetl.ports import DeadLetter, Full, MessageTooLarge
-from noetl_ir.commands import Answer, Broadcast, Command, Said
+from noetl_ir.orders import Answer, Broadcast, Order, Said
 from simulator.network import Item, Network, WorkQueue
 
 ROOM = 10_000
@@ -63,9 +63,9 @@ class Endpoint:
         """Whether the process says that it still has a command."""
         return self.is_alive and self.is_linked and self.is_awake and item in self._kept
 
-    def send(self, pool: str, key: str, command: Command) -> None:
+    def send(self, pool: str, key: str, order: Order) -> None:
         """`Bus.send`."""
-        data = self._sized(write_command(command))
+        data = self._sized(write_order(order))
         if not pool.startswith("@"):
             self._network.publish(pool, key, data, self)
             return
@@ -83,8 +83,8 @@ class Endpoint:
         self._kept.add(item)
         return QueuedDelivery(self, pool, item, self._noted(item.data, item.sender))
 
-    def _noted(self, data: bytes, sender: str) -> Command:
-        command = read_command(data)
+    def _noted(self, data: bytes, sender: str) -> Order:
+        command = read_order(data)
         if (about := getattr(command, "execution_id", "")) and sender:
             self._routes[about] = sender
         return command
@@ -208,7 +208,7 @@ class QueuedDelivery:
 
     __slots__ = ("_endpoint", "_item", "_pool", "body", "key", "redeliveries")
 
-    def __init__(self, endpoint: Endpoint, pool: str, item: Item, body: Command) -> None:
+    def __init__(self, endpoint: Endpoint, pool: str, item: Item, body: Order) -> None:
         self._endpoint = endpoint
         self._pool = pool
         self._item = item
@@ -240,7 +240,7 @@ class AddressedDelivery:
 
     __slots__ = ("_endpoint", "_waiting", "body", "key", "redeliveries")
 
-    def __init__(self, endpoint: Endpoint, waiting: "deque[AddressedDelivery]", key: str, body: Command) -> None:
+    def __init__(self, endpoint: Endpoint, waiting: "deque[AddressedDelivery]", key: str, body: Order) -> None:
         self._endpoint = endpoint
         self._waiting = waiting
         self.key = key

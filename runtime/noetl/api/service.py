@@ -35,10 +35,10 @@ from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 from noetl.server.service import Service, Standing
 from noetl.server.workers.registry import WorkerRegistry
-from noetl_ir.commands import Check, WorkerHeartbeat
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
+from noetl_ir.orders import Check, WorkerHeartbeat
 from noetl_ir.plan_format import MAGIC
 from noetl_ir.records import NamedTuple
 

@@ -12,14 +12,14 @@ from noetl.host import engine_files
 from noetl.host.process_secrets import learn_file
 from noetl.ports import Blobs, Broadcasts, Bus, Store, StoreFailure
 from noetl_ir import registry
-from noetl_ir.commands import Answer, Command, Said
+from noetl_ir.orders import Answer, Order, Said
 
 DEFAULT_STORE = "sqlite:///.noetl/noetl.db"
 _MODULES = {"https": "http", "postgresql": "postgres"}
 """Schemes whose adapter has another name."""
 
 
-class ClusterBus(Bus[Command, Said, Answer], Broadcasts, Protocol):
+class ClusterBus(Bus[Order, Said, Answer], Broadcasts, Protocol):
     """A bus between processes."""
 
 
@@ -53,7 +53,7 @@ def open_bus(
     pool: str | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> ClusterBus:
-    """The bus at a URL, for a worker of a pool, or for a server (None); `limits` are how many commands of a pool may be
+    """The bus at a URL, for a worker of a pool, or for a server (None); `limits` are how many orders of a pool may be
     at work at once, and `say` hears what the bus does not allow. Raises BusFailure.
     """
     from noetl.bus import BusFailure

@@ -29,8 +29,8 @@ from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.scripted import ScriptedLauncher, Signal, VirtualClock
 from noetl.worker.worker import Launcher, Worker
-from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.events import Event
+from noetl_ir.orders import Answer, Order, Said
 from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def _with_bus(runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None],
 
 def _control(
     runtime: Runtime,
-    bus: Bus[Command, Said, Answer],
+    bus: Bus[Order, Said, Answer],
     tracker: WorkerTracker,
     observe: Observer,
     times: _Times,
@@ -258,9 +258,9 @@ def _control(
     )  # fmt: skip
 
 
-def _local_bus(settings: Settings, times: _Times) -> MemoryBus[Command, Said, Answer]:
+def _local_bus(settings: Settings, times: _Times) -> MemoryBus[Order, Said, Answer]:
     """The bus to the worker of this process. Its queues are short: what has no slot waits where priorities order it."""
-    bus: MemoryBus[Command, Said, Answer] = MemoryBus(capacity=2 * settings.slots, clock=times.steady)
+    bus: MemoryBus[Order, Said, Answer] = MemoryBus(capacity=2 * settings.slots, clock=times.steady)
     for pool, most in settings.limits.items():
         bus.limit(pool, most)
     return bus
@@ -286,7 +286,7 @@ def _launcher(environments: TaskEnvironments, times: _Times) -> AsyncLauncher:
 
 def _local_worker(
     settings: Settings,
-    bus: Bus[Command, Said, Answer],
+    bus: Bus[Order, Said, Answer],
     environments: TaskEnvironments,
     launcher: Launcher,
     times: _Times,

@@ -16,8 +16,8 @@ from noetl.server.control import ControlPlane
 from noetl.server.execution import Ask
 from noetl.server.store_retry import StoreRetry
 from noetl.worker.worker import Launcher, Worker
-from noetl_ir.commands import Answer, Command, Said
 from noetl_ir.evaluate.work import Stopped, go_on, stop
+from noetl_ir.orders import Answer, Order, Said
 from noetl_ir.records import NamedTuple
 
 
@@ -60,7 +60,7 @@ class Parts(NamedTuple):
 
     store: Store
     blobs: Blobs
-    bus: Bus[Command, Said, Answer]
+    bus: Bus[Order, Said, Answer]
     clock: Clock
     launcher: Waiter
     control: ControlPlane

@@ -8,8 +8,8 @@ from noetl.ports import Broadcasts, Clock, Fence
 from noetl.ports.needs import Needs, Waiting
 from noetl.server.workers.preflight import WITHIN
 from noetl.server.workers.tracker import pool_of
-from noetl_ir.commands import Broadcast, Check, Checked
 from noetl_ir.expr import Block, Json, ListTemplate, Literal, MapTemplate, Name, Template, expressions_of, walk
+from noetl_ir.orders import Broadcast, Check, Checked
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 

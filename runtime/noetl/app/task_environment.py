@@ -14,8 +14,8 @@ from noetl.server.children import NotFound
 from noetl.worker.background_fetches import BackgroundFetches, in_asyncio
 from noetl.worker.results import OwnValues, Results
 from noetl.worker.session import SessionContext
-from noetl_ir.commands import RunPipeline
 from noetl_ir.expr import Json
+from noetl_ir.orders import RunPipeline
 
 _T = TypeVar("_T")
 Log = Callable[[Call, str], None]

@@ -19,8 +19,8 @@ from noetl.ports import StoreFailure, StoreRefused
 from noetl.ports.needs import Needs
 from noetl.server.children import NotFound
 from noetl.store.http import Connection, RemoteBlobs, RemoteStore, Unreachable
-from noetl_ir.commands import Broadcast, Serving
 from noetl_ir.expr import Json
+from noetl_ir.orders import Broadcast, Serving
 from noetl_ir.plan_format import PlanError
 
 PROGRAMS_KEPT = 200

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from noetl.server.workers.tracker import DEFAULT_POOL
-from noetl_ir.commands import WorkerHeartbeat
 from noetl_ir.expr import Json
+from noetl_ir.orders import WorkerHeartbeat
 
 EVERY_POOL = "*"
 """The pool of the worker in a server's own process, which takes from all."""

@@ -1,6 +1,6 @@
 """The bus inside one process: bounded queues of objects that nobody copies.
 
-A command or a report goes round in a few microseconds, so the embedded driver uses it as it is, without an
+An order or a report goes round in a few microseconds, so the embedded driver uses it as it is, without an
 event loop. Any thread may call. What a taker neither acknowledges nor prolongs within `ack_wait` comes
 again; without `ack_wait` a message is its taker's for good, since both die together.
 """
@@ -55,10 +55,10 @@ class MemoryBus(Generic[_C, _R, _A]):
         self._pools: dict[str, _Queue[_C, None]] = {}
         self._reports: _Queue[_R, _A] = _Queue(REPORTS, self._shared)
 
-    def send(self, pool: str, key: str, command: _C) -> None:
+    def send(self, pool: str, key: str, order: _C) -> None:
         with self._shared.lock:
             queue = self._queue(pool)
-            queue.add(MemoryDelivery(queue, key, command, MemoryTicket()))
+            queue.add(MemoryDelivery(queue, key, order, MemoryTicket()))
         # Outside of the lock: a listener may take from the bus at once.
         self._shared.wake()
 
@@ -104,7 +104,7 @@ class MemoryBus(Generic[_C, _R, _A]):
         self._shared.listeners += (callback,)
 
     def limit(self, pool: str, most: int) -> None:
-        """Let at most so many commands of a pool be taken and not acknowledged at once."""
+        """Let at most so many orders of a pool be taken and not acknowledged at once."""
         with self._shared.lock:
             self._queue(pool).most = most
 
@@ -138,7 +138,7 @@ class MemoryTicket(Generic[_A]):
 
 
 class MemoryDelivery(Generic[_T, _A]):
-    """A `ReportDelivery`, and for commands a `Delivery`: one handing out of a message.
+    """A `ReportDelivery`, and for orders a `Delivery`: one handing out of a message.
 
     A message that comes again is another object, so that a late word about this one is known for what it is.
     """

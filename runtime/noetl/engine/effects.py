@@ -7,14 +7,14 @@ Orders follow from the state, so a repeat is harmless: a worker's report is acce
 from noetl.engine.evolve_tasks import WAIT
 from noetl.engine.execution import Execution, Region
 from noetl.engine.program import Program
-from noetl_ir.commands import Command, RunPipeline, StartChild, StopPipeline
 from noetl_ir.events import step_run_of
 from noetl_ir.expr import Json
+from noetl_ir.orders import Order, RunPipeline, StartChild, StopPipeline
 
 
-def effects(program: Program, execution: Execution) -> list[Command]:
+def effects(program: Program, execution: Execution) -> list[Order]:
     """The orders that the last turn left; empties the lists that it kept for that."""
-    orders: list[Command] = []
+    orders: list[Order] = []
     if execution.stopped:
         orders += [StopPipeline(execution.execution_id, key, claim) for key, claim in execution.stopped]
         execution.stopped.clear()
@@ -67,8 +67,8 @@ def unbegun(program: Program, execution: Execution) -> list[RunPipeline]:
     return found
 
 
-def _pipelines(program: Program, execution: Execution) -> list[Command]:
-    orders: list[Command] = []
+def _pipelines(program: Program, execution: Execution) -> list[Order]:
+    orders: list[Order] = []
     priorities: list[int] = []
     for key in dict.fromkeys(execution.ready):
         region = execution.regions.get(key)

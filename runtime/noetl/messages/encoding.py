@@ -9,15 +9,16 @@ import struct
 from typing import Any, TypeVar
 
 from noetl_ir import codec
-from noetl_ir.commands import (
+from noetl_ir.events import WORKER_EVENTS, Event, read_event, write_event
+from noetl_ir.orders import (
     Answer,
     Broadcast,
     Check,
     Checked,
     ClaimCheck,
-    Command,
     DrainWorker,
     LeaseHeartbeat,
+    Order,
     Report,
     RunPipeline,
     Said,
@@ -26,7 +27,6 @@ from noetl_ir.commands import (
     TakenUp,
     WorkerHeartbeat,
 )
-from noetl_ir.events import WORKER_EVENTS, Event, read_event, write_event
 from noetl_ir.outcome import LoopValue
 
 _T = TypeVar("_T")
@@ -72,24 +72,24 @@ class UnreadableMessage(Exception):
     """Bytes that are no message, or one of a newer version; the text says what is wrong."""
 
 
-def write_command(command: Command) -> bytes:
+def write_order(order: Order) -> bytes:
     """The bytes of an order to a worker. Raises CodecError for values that are no JSON."""
-    match command:
+    match order:
         case StopPipeline():
-            return codec.pack_record((VERSION, "stop", *command))
+            return codec.pack_record((VERSION, "stop", *order))
         case DrainWorker():
-            return codec.pack_record((VERSION, "drain", *command))
+            return codec.pack_record((VERSION, "drain", *order))
         case ClaimCheck():
-            return _written_claim_check(command)
-    if not isinstance(command, RunPipeline):
-        raise codec.CodecError(f"a {type(command).__name__} is no order to a worker")
-    results = {name: _written_result(result) for name, result in command.results.items()}
-    visits = [[task, count] for task, count in command.visits.items()]
-    origins = [[task, origin] for task, origin in command.origins.items()]
-    return codec.pack_record((VERSION, "run", *command._replace(results=results, visits=visits, origins=origins)))  # type: ignore[arg-type]
+            return _written_claim_check(order)
+    if not isinstance(order, RunPipeline):
+        raise codec.CodecError(f"a {type(order).__name__} is no order to a worker")
+    results = {name: _written_result(result) for name, result in order.results.items()}
+    visits = [[task, count] for task, count in order.visits.items()]
+    origins = [[task, origin] for task, origin in order.origins.items()]
+    return codec.pack_record((VERSION, "run", *order._replace(results=results, visits=visits, origins=origins)))  # type: ignore[arg-type]
 
 
-def read_command(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | ClaimCheck:
+def read_order(data: bytes) -> RunPipeline | StopPipeline | DrainWorker | ClaimCheck:
     """The order that bytes are. Raises UnreadableMessage."""
     name, values = _read(data)
     match name:

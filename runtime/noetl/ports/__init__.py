@@ -10,8 +10,8 @@ from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.needs import HERE, Needs
-from noetl_ir.commands import Broadcast
 from noetl_ir.expr import Json
+from noetl_ir.orders import Broadcast
 from noetl_ir.outcome import Outcome
 from noetl_ir.records import NamedTuple
 
@@ -420,7 +420,7 @@ def address_of(pool: str, worker: str) -> str:
 
 
 class Bus(Protocol[_C, _R, _A]):
-    """Commands from the server to workers by pool, reports back, and an answer to each report.
+    """Orders from the server to workers by pool, reports back, and an answer to each report.
 
     Nothing waits: what is there is taken, and `listen` says when to look again, so that the embedded driver
     needs no event loop. A pool is a name; one that begins with @ is an address: what is sent there is for who takes
@@ -428,12 +428,12 @@ class Bus(Protocol[_C, _R, _A]):
     a message: a bus may drop a second one of the same key and may deliver one twice, in any order.
     """
 
-    def send(self, pool: str, key: str, command: _C) -> None:
-        """Queue a command; one that a crash loses before it is queued is sent again. Raises Full, MessageTooLarge."""
+    def send(self, pool: str, key: str, order: _C) -> None:
+        """Queue an order; one that a crash loses before it is queued is sent again. Raises Full, MessageTooLarge."""
         ...
 
     def take(self, pool: str) -> Delivery[_C] | None:
-        """The next command of a pool, None when none waits."""
+        """The next order of a pool, None when none waits."""
         ...
 
     def report(self, key: str, report: _R) -> Ticket[_A]:
@@ -445,11 +445,11 @@ class Bus(Protocol[_C, _R, _A]):
         ...
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
-        """Take commands back that nobody wants any more, as far as that can be: who has taken one has it."""
+        """Take orders back that nobody wants any more, as far as that can be: who has taken one has it."""
         ...
 
     def room(self, pool: str) -> int:
-        """How many more commands a pool's queue takes now."""
+        """How many more orders a pool's queue takes now."""
         ...
 
     def due(self) -> int | None:

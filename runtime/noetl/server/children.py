@@ -6,8 +6,8 @@ from noetl.engine.starting import Request
 from noetl.engine.views import plain_result
 from noetl.ports import Blobs, ExecutionRow, Store, StoreFailure
 from noetl.server.execution import OwnedExecution, hydrate
-from noetl_ir.commands import StartChild
 from noetl_ir.expr import Json
+from noetl_ir.orders import StartChild
 from noetl_ir.outcome import Outcome, error, ok
 from noetl_ir.records import NamedTuple
 

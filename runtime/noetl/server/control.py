@@ -43,10 +43,10 @@ from noetl.server.redelivery import Redelivery
 from noetl.server.report_intake import Heard, ReportIntake, lets_go
 from noetl.server.waiting_orders import is_waiting
 from noetl.server.workers.tracker import WorkerTracker
-from noetl_ir.commands import Answer, Command, RunPipeline, Said, StartChild, StopPipeline
 from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
+from noetl_ir.orders import Answer, Order, RunPipeline, Said, StartChild, StopPipeline
 from noetl_ir.outcome import error, ok
 
 FOREIGN = (Conflict, Owned, StoreFailure)
@@ -67,7 +67,7 @@ class ControlPlane:
 
     def __init__(
         self,
-        bus: Bus[Command, Said, Answer],
+        bus: Bus[Order, Said, Answer],
         *,
         store: Store,
         blobs: Blobs,
@@ -443,7 +443,7 @@ class ControlPlane:
         else:
             self._journal.then(execution_id, work)
 
-    def _follow_up(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
+    def _follow_up(self, owned: OwnedExecution, events: list[Event], orders: list[Order]) -> None:
         """Follow up a turn that nobody reported for."""
         execution_id = owned.execution.execution_id
         self._journal.then(execution_id, lambda: self._tell(owned, events))
@@ -455,7 +455,7 @@ class ControlPlane:
             for event in events:
                 self._observe(owned.execution, owned.program, event)
 
-    def _after(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
+    def _after(self, owned: OwnedExecution, events: list[Event], orders: list[Order]) -> None:
         with self._bulkhead(owned):
             self._follow(owned, events, orders)
 
@@ -466,7 +466,7 @@ class ControlPlane:
         self._journal.flush()
         return self.executions.get(owned.execution.execution_id) is owned
 
-    def _follow(self, owned: OwnedExecution, events: list[Event], orders: list[Command]) -> None:
+    def _follow(self, owned: OwnedExecution, events: list[Event], orders: list[Order]) -> None:
         execution = owned.execution
         self._tracker.observe_events(execution.execution_id, events)
         for event in events:
@@ -591,7 +591,7 @@ class ControlPlane:
         owned = self.executions.get(order.execution_id)
         return owned is not None and not owned.execution.is_over
 
-    def _queue(self, order: Command) -> None:
+    def _queue(self, order: Order) -> None:
         """Keep an order until there is room for it: by the priority of its run, then as it came."""
         if not isinstance(order, RunPipeline) or (owned := self.executions.get(order.execution_id)) is None:
             return

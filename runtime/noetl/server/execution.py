@@ -21,10 +21,10 @@ from noetl.server.dues import Dues
 from noetl.server.journal import Journal, Keep, at_once
 from noetl.server.waiting_orders import WaitingOrders, waiting
 from noetl_ir import codec
-from noetl_ir.commands import Answer, Command, Report, RunPipeline
 from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event, write_event
 from noetl_ir.expr import Json
+from noetl_ir.orders import Answer, Order, Report, RunPipeline
 from noetl_ir.outcome import is_reference
 from noetl_ir.records import NamedTuple
 
@@ -77,7 +77,7 @@ class OwnedExecution:
 
     def create(
         self, request: Request, row: ExecutionRow, key: StartKey | None = None
-    ) -> tuple[list[Event], list[Command]]:
+    ) -> tuple[list[Event], list[Order]]:
         """The first turn of a new execution: it is in the store with its first events, or not at all. Raises Taken."""
         turn = self._turn()
         start(turn, request)
@@ -93,7 +93,7 @@ class OwnedExecution:
 
     def create_faulted(
         self, request: Request, row: ExecutionRow, problem: dict[str, Json], key: StartKey | None = None
-    ) -> tuple[list[Event], list[Command]]:
+    ) -> tuple[list[Event], list[Order]]:
         """The execution of a start whose first turn the engine makes a mistake in: it is in the store, and over."""
         turn = self._turn()
         record_request(turn, request)
@@ -103,7 +103,7 @@ class OwnedExecution:
         self._keep(lambda: self._store.create(row, records, key=key))
         return turn.events, []
 
-    def fault(self, problem: dict[str, Json]) -> tuple[list[Event], list[Command]]:
+    def fault(self, problem: dict[str, Json]) -> tuple[list[Event], list[Order]]:
         """A mistake of the engine ends the execution."""
         turn = self._turn()
         reports.fault(turn, problem)
@@ -156,12 +156,12 @@ class OwnedExecution:
             and region.visits[region.task] == order.visit
         )
 
-    def resume(self, lost: Sequence[str]) -> tuple[list[Event], list[Command]]:
+    def resume(self, lost: Sequence[str]) -> tuple[list[Event], list[Order]]:
         """After a restart: everything that waits is ordered again, attempts that are lost to their claims too."""
         recover(self.program, self.execution)
         return self.lose(lost)
 
-    def lose(self, keys: Sequence[str]) -> tuple[list[Event], list[Command]]:
+    def lose(self, keys: Sequence[str]) -> tuple[list[Event], list[Order]]:
         """The workers that had these attempts are gone: they are lost to their claims, and ordered again."""
         turn = self._turn()
         for key in keys:
@@ -172,7 +172,7 @@ class OwnedExecution:
 
     def take(
         self, said: Sequence[Report], due: Sequence[str], asked: Sequence[Ask]
-    ) -> tuple[list[Answer], list[Event], list[Command]]:
+    ) -> tuple[list[Answer], list[Event], list[Order]]:
         """One turn: worker reports, due timers by name, and requests from outside.
 
         After much work of guards and templates others have a turn: reports without an answer are for the next one.
@@ -204,14 +204,14 @@ class OwnedExecution:
         events, orders = self._commit(turn)
         return answers, events, orders
 
-    def order_again(self, waiting: WaitingOrders) -> list[Command]:
+    def order_again(self, waiting: WaitingOrders) -> list[Order]:
         """The orders for what has waited for a worker for too long; they follow from the state as the first did."""
         keys = waiting.keys_again(self.execution)
         self.execution.ready.extend(keys)
         self.execution.answered.extend(keys)
         return effects(self.program, self.execution) if keys else []
 
-    def order_loop_again(self, loop: str) -> list[Command]:
+    def order_loop_again(self, loop: str) -> list[Order]:
         """The orders for the iterations of a loop that wait for a worker."""
         waits = [key for key in waiting(self.execution) if key.startswith(f"{loop}/")]
         self.execution.ready.extend(waits)
@@ -259,7 +259,7 @@ class OwnedExecution:
         last = report.events[-1]
         return self._begun.get(report.run) == (last.event_id, last.ts) and self.is_at_claim(report.run, report.claim)
 
-    def _commit(self, turn: Turn) -> tuple[list[Event], list[Command]]:
+    def _commit(self, turn: Turn) -> tuple[list[Event], list[Order]]:
         execution = self.execution
         if turn.events:
             # The position that is expected in the log is the fence against a second server: if somebody else has

@@ -7,11 +7,11 @@ An order that is larger than the bus takes goes outside, and a note of where it 
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from noetl.messages.encoding import write_command
+from noetl.messages.encoding import write_order
 from noetl.messages.fair_queue import FairQueue
 from noetl.ports import STOPS, Blobs, Bus, Full, MessageTooLarge
 from noetl.server.journal import Keep, at_once
-from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said, StopPipeline
+from noetl_ir.orders import Answer, ClaimCheck, Order, RunPipeline, Said, StopPipeline
 
 
 class Orders:
@@ -19,7 +19,7 @@ class Orders:
     stored.
     """
 
-    def __init__(self, bus: Bus[Command, Said, Answer], blobs: Blobs, keep: Keep = at_once) -> None:
+    def __init__(self, bus: Bus[Order, Said, Answer], blobs: Blobs, keep: Keep = at_once) -> None:
         self._keep = keep
         self._bus = bus
         self._blobs = blobs
@@ -94,7 +94,7 @@ class Orders:
         # The size is found out by trying. Packing each order once more beforehand would cost every small one what
         # only a few large ones need.
         except MessageTooLarge:
-            reference = self._keep(lambda: self._blobs.put(order.execution_id, write_command(order)))
+            reference = self._keep(lambda: self._blobs.put(order.execution_id, write_order(order)))
             self._bus.send(pool, key_of(order), ClaimCheck(order.execution_id, reference))
 
 

@@ -1,6 +1,6 @@
 """Orders and outcomes that are sent again: orders that nobody claims, and the outcomes of children that nobody took.
 
-A command has no answer of its own, and a crash may come between the log and the bus. So every `LOOK_EVERY` all that
+An order has no answer of its own, and a crash may come between the log and the bus. So every `LOOK_EVERY` all that
 waits for a worker is looked at, and ordered again where `waiting` says so.
 """
 
@@ -10,7 +10,7 @@ from noetl.ports import Clock
 from noetl.server.children import Child
 from noetl.server.execution import OwnedExecution
 from noetl.server.waiting_orders import LOOK_EVERY, WaitingOrders
-from noetl_ir.commands import Command, RunPipeline
+from noetl_ir.orders import Order, RunPipeline
 
 
 class Redelivery:
@@ -34,7 +34,7 @@ class Redelivery:
         """The next look comes in its time."""
         self._due = now + LOOK_EVERY
 
-    def orders_again(self) -> Iterator[Command]:
+    def orders_again(self) -> Iterator[Order]:
         """The orders that are due again."""
         # Built anew at each look, so that executions which are over leave nothing here and nobody has to call for
         # that.

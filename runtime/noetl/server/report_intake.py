@@ -6,7 +6,7 @@ from noetl.messages.encoding import UnreadableMessage, read_report
 from noetl.ports import Blobs, Bus, ReportDelivery, Store
 from noetl.server.execution import OwnedExecution
 from noetl.server.workers.tracker import WorkerTracker
-from noetl_ir.commands import Answer, ClaimCheck, Command, LeaseHeartbeat, Report, Said
+from noetl_ir.orders import Answer, ClaimCheck, LeaseHeartbeat, Order, Report, Said
 from noetl_ir.records import NamedTuple
 
 
@@ -29,7 +29,7 @@ class ReportIntake:
 
     def __init__(
         self,
-        bus: Bus[Command, Said, Answer],
+        bus: Bus[Order, Said, Answer],
         *,
         store: Store,
         blobs: Blobs,

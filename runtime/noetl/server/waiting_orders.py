@@ -1,6 +1,6 @@
 """Orders that nobody claims are given again: a bus that queued one delivers it, but a crash may come before that.
 
-A command has no answer of its own; that the pipeline moves is the answer. A look every `LOOK_EVERY` compares where
+An order has no answer of its own; that the pipeline moves is the answer. A look every `LOOK_EVERY` compares where
 pipelines wait for a worker with where they waited before: one that was there 1, 2, 4, 8, 16, 24, … looks ago is ordered
 again. So what was given up on the bus, since no worker could begin it, does not wait for long once one can.
 An order too many does no harm: the server records one claim, and the other worker is told to stop.

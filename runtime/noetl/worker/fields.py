@@ -12,11 +12,11 @@ from noetl.ports import Call
 from noetl.ports.needs import Needs
 from noetl.worker.named import Named
 from noetl_ir import registry
-from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import index_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import CALLED, Kind, faulty_limit, misfits, seconds_of
+from noetl_ir.orders import RunPipeline
 from noetl_ir.plan import Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.play import PlayScope

@@ -7,7 +7,7 @@ part of one, by a clock that nobody can set; the answer says whether to go on.
 from collections.abc import Iterable
 
 from noetl.ports import Broadcasts, Bus, Clock, Full, Ticket
-from noetl_ir.commands import Answer, Command, LeaseHeartbeat, Said, WorkerHeartbeat
+from noetl_ir.orders import Answer, LeaseHeartbeat, Order, Said, WorkerHeartbeat
 from noetl_ir.records import NamedTuple
 
 HEARTBEAT_EVERY = 10_000_000
@@ -20,7 +20,7 @@ SAY_EVERY = 3_000_000
 class Heartbeats:
     """Keeps the heartbeats of one worker. `clock` is monotonic."""
 
-    def __init__(self, bus: Bus[Command, Said, Answer], broadcasts: Broadcasts, clock: Clock) -> None:
+    def __init__(self, bus: Bus[Order, Said, Answer], broadcasts: Broadcasts, clock: Clock) -> None:
         self._bus = bus
         self._broadcasts = broadcasts
         self._clock = clock

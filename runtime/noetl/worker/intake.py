@@ -8,11 +8,11 @@ what was missing is here: until then the worker is in `trouble`.
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from noetl.messages.encoding import UnreadableMessage, read_command
+from noetl.messages.encoding import UnreadableMessage, read_order
 from noetl.ports import Blobs, Bus, Delivery, StoreFailure
 from noetl.ports.needs import Awaited, Needs, Waiting
 from noetl.worker.session import Misfit, Session
-from noetl_ir.commands import Answer, ClaimCheck, Command, RunPipeline, Said
+from noetl_ir.orders import Answer, ClaimCheck, Order, RunPipeline, Said
 from noetl_ir.records import NamedTuple
 
 ASK_AGAIN = 1_000_000
@@ -23,14 +23,14 @@ class Begun(NamedTuple):
     """An order that can be begun, and what it came by."""
 
     session: Session
-    delivery: Delivery[Command]
+    delivery: Delivery[Order]
     needs: Needs
 
 
 class _Arrival(NamedTuple):
     """An order that waits for what it needs."""
 
-    delivery: Delivery[Command]
+    delivery: Delivery[Order]
     opening: Waiting[Begun | None]
 
 
@@ -43,7 +43,7 @@ class Intake:
 
     def __init__(
         self,
-        bus: Bus[Command, Said, Answer],
+        bus: Bus[Order, Said, Answer],
         pools: Sequence[str],
         *,
         session_of: Callable[[RunPipeline, Needs], Session],
@@ -125,7 +125,7 @@ class Intake:
             self._arrivals.append(arrival)
         return arrival.opening.result
 
-    async def _open(self, delivery: Delivery[Command]) -> Begun | None:
+    async def _open(self, delivery: Delivery[Order]) -> Begun | None:
         """The order of a delivery, once all that it needs is here; None where it cannot be begun."""
         needs, order = self._needs(), None
         try:
@@ -159,12 +159,12 @@ class Intake:
         """The session of an order; None for one that was overtaken, also while it waited."""
         return None if self._is_past(order) else self._session_of(order, needs)
 
-    def _inside(self, order: Command, needs: Needs) -> Command | None:
+    def _inside(self, order: Order, needs: Needs) -> Order | None:
         """The order itself, where it was too large for the bus; None where it cannot be read."""
         if not isinstance(order, ClaimCheck) or self._blobs is None:
             return order
         try:
-            return read_command(self._blobs(needs).get(order.reference))
+            return read_order(self._blobs(needs).get(order.reference))
         except (KeyError, UnreadableMessage):
             return None
 

@@ -5,9 +5,9 @@ from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.engine.views import reference_of
-from noetl_ir.commands import RunPipeline
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
+from noetl_ir.orders import RunPipeline
 from noetl_ir.outcome import LoopValue
 from noetl_ir.plan import Task
 from noetl_ir.scopes.play import PlayScope

@@ -16,11 +16,11 @@ from noetl.worker.fields import Rendered, Renderer, kind_of
 from noetl.worker.origins import origin_of
 from noetl.worker.results import Results
 from noetl.worker.scope import NO_NAMES, field_scope, rule_scope
-from noetl_ir.commands import RunPipeline
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event, action_id_of, event_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import INLINE, seconds_of
+from noetl_ir.orders import RunPipeline
 from noetl_ir.outcome import Outcome, error, with_kind
 from noetl_ir.plan import Task
 from noetl_ir.records import NamedTuple

@@ -3,8 +3,8 @@
 from noetl.ports import Call, Clock, Ticket
 from noetl.ports.needs import Waiting
 from noetl.worker.intake import Begun
-from noetl_ir.commands import Answer, Report
 from noetl_ir.events import Event
+from noetl_ir.orders import Answer, Report
 
 SEND_AGAIN = 1_000_000
 """Microseconds until an unanswered report is sent again the first time; doubled each time."""

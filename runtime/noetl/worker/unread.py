@@ -6,9 +6,9 @@ Whatever comes from outside is checked before it gets into a report. This is for
 from noetl.engine.reports import REFUSED
 from noetl.messages.encoding import UnreadableMessage, read_report, write_report
 from noetl_ir.codec import CodecError
-from noetl_ir.commands import Report
 from noetl_ir.events import Event, event_of
 from noetl_ir.expr import Json
+from noetl_ir.orders import Report
 from noetl_ir.plan import Plan
 
 

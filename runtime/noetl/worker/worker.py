@@ -39,19 +39,19 @@ from noetl.worker.session import Attempt, Session, SessionContext, Verdict
 from noetl.worker.slot import SEND_AGAIN, Pause, Slot
 from noetl.worker.unread import flaw_of, readable
 from noetl_ir.codec import CodecError
-from noetl_ir.commands import (
+from noetl_ir.evaluate.work import SLICE, spent
+from noetl_ir.orders import (
     Answer,
     ClaimCheck,
-    Command,
     DrainWorker,
     LeaseHeartbeat,
+    Order,
     Report,
     RunPipeline,
     Said,
     StopPipeline,
     WorkerHeartbeat,
 )
-from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.outcome import Outcome, error
 
 BATCH = 256
@@ -100,7 +100,7 @@ class Worker:
 
     def __init__(
         self,
-        bus: Bus[Command, Said, Answer],
+        bus: Bus[Order, Said, Answer],
         *,
         pool: str,
         slots: int,
@@ -265,7 +265,7 @@ class Worker:
         if slot is not None and (slot.session.order.claim, slot.session.order.mac) == (order.claim, order.mac):
             self._free(slot)
 
-    def _obey(self, delivery: Delivery[Command]) -> None:
+    def _obey(self, delivery: Delivery[Order]) -> None:
         """The orders that every worker hears: to stop a pipeline, or a worker to leave."""
         delivery.ack()
         # Every worker hears each stop and only one is meant. A stop that is lost does no harm, as the next report of

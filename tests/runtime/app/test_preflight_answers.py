@@ -15,7 +15,7 @@ from noetl.ports.needs import Needs
 from noetl.server.workers.preflight import Preflight
 from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.scripted import VirtualClock
-from noetl_ir.commands import Broadcast, Check, Checked, WorkerHeartbeat
+from noetl_ir.orders import Broadcast, Check, Checked, WorkerHeartbeat
 from services import waited_for
 
 BODY = """

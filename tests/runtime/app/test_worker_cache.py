@@ -14,7 +14,7 @@ from noetl.ports import StoreFailure
 from noetl.ports.needs import HERE
 from noetl.server.children import NotFound
 from noetl_ir import plan_format
-from noetl_ir.commands import Serving
+from noetl_ir.orders import Serving
 from noetl_ir.plan_format import digest_of
 
 HOSTILE = [

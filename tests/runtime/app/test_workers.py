@@ -3,7 +3,7 @@
 import pytest
 
 from noetl.app.workers import EVERY_POOL, hindrance
-from noetl_ir.commands import WorkerHeartbeat
+from noetl_ir.orders import WorkerHeartbeat
 
 READY = WorkerHeartbeat("w", "p", 2, 1, False)
 FULL = READY._replace(worker="full", busy=2)

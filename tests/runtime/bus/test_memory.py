@@ -18,7 +18,7 @@ class Clock:
 
 
 def taken(bus: MemoryBus[str, str, str]) -> Delivery[str]:
-    """The next command of pool p, which must be there."""
+    """The next order of pool p, which must be there."""
     delivery = bus.take("p")
     assert delivery is not None
     return delivery

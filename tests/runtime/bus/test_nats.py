@@ -34,7 +34,7 @@ def opened() -> Iterator[Opener]:
 
 
 def taken(bus: NatsBus, pool: str = "p") -> object:
-    """The next command, which must come; acknowledged."""
+    """The next order, which must come; acknowledged."""
     found: list[object] = []
 
     def take() -> bool:
@@ -65,7 +65,7 @@ def cut(bus: NatsBus) -> None:
 
 
 def worked_off(server: NatsBus, worker: NatsBus, disturb: Callable[[int], None]) -> None:
-    """A sender that sends again until it is answered, a taker that repeats its report: all 60 commands are done."""
+    """A sender that sends again until it is answered, a taker that repeats its report: all 60 orders are done."""
     wanted, tickets, done = set(range(60)), {}, set()
     again = time.monotonic()
 
@@ -93,7 +93,7 @@ def worked_off(server: NatsBus, worker: NatsBus, disturb: Callable[[int], None])
         done.difference_update(number for number, ticket in tickets.items() if ticket.answer == "noted")
         return not wanted and not done
 
-    waited_for(turn, "not all commands are done", 60)
+    waited_for(turn, "not all orders are done", 60)
 
 
 def test_a_restart_in_the_middle_loses_nothing_for_good(opened: Opener) -> None:
@@ -128,7 +128,7 @@ def test_a_queue_takes_the_limits_of_whoever_opens_it_last(opened: Opener) -> No
     assert [taken(large).body for _ in range(10)] == list(range(10))  # type: ignore[attr-defined]
 
 
-def test_stored_commands_outlive_a_restart(opened: Opener) -> None:
+def test_stored_orders_outlive_a_restart(opened: Opener) -> None:
     server = opened()
     for number in range(20):
         server.send("p", f"k{number}", number)
@@ -155,7 +155,7 @@ def test_a_cut_connection_is_made_again(opened: Opener) -> None:
     worked_off(server, worker, disturb)
 
 
-def test_a_second_command_of_a_key_is_dropped_while_the_first_is_there(
+def test_a_second_order_of_a_key_is_dropped_while_the_first_is_there(
     opened: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queues, "WINDOW", 0.1)
@@ -178,7 +178,7 @@ def test_a_second_command_of_a_key_is_dropped_while_the_first_is_there(
     waited_for(sent, "what was dealt with cannot be ordered again")
 
 
-def test_a_slow_worker_that_shows_itself_keeps_its_command(opened: Opener) -> None:
+def test_a_slow_worker_that_shows_itself_keeps_its_order(opened: Opener) -> None:
     """Scenario 90: a handler that takes three times `ack_wait` runs once."""
     server, slow, idle = opened(ack_wait=0.6), opened(ack_wait=0.6), opened(ack_wait=0.6)
     server.send("p", "k", "slow")

@@ -8,7 +8,7 @@ import pytest
 from noetl.bus.nats.bus import NatsBus
 from noetl.bus.nats.queues import Limits
 from noetl.ports import Delivery
-from noetl_ir.commands import Serving, WorkerHeartbeat
+from noetl_ir.orders import Serving, WorkerHeartbeat
 from services import PLAIN, nats, waited_for
 
 Opener = Callable[[], NatsBus]
@@ -29,7 +29,7 @@ def opened() -> Iterator[Opener]:
 
 
 def taken(bus: NatsBus, pool: str = "p") -> Delivery[object]:
-    """The next command, which must come."""
+    """The next order, which must come."""
     found: list[Delivery[object]] = []
 
     def take() -> bool:

@@ -12,15 +12,16 @@ from noetl.messages.encoding import (
     UnreadableMessage,
     read_answer,
     read_broadcast,
-    read_command,
+    read_order,
     read_report,
     write_answer,
     write_broadcast,
-    write_command,
+    write_order,
     write_report,
 )
 from noetl_ir import codec
-from noetl_ir.commands import (
+from noetl_ir.events import Event, Firing, write_event
+from noetl_ir.orders import (
     Answer,
     Check,
     Checked,
@@ -35,7 +36,6 @@ from noetl_ir.commands import (
     TakenUp,
     WorkerHeartbeat,
 )
-from noetl_ir.events import Event, Firing, write_event
 from noetl_ir.outcome import LoopValue
 
 JSON: Any = st.recursive(
@@ -64,7 +64,7 @@ RUN = RunPipeline("e", 1, "7", 0, 1, 1, 1, {}, {}, {}, {}, {}, {}, None, 0, {0: 
 
 @given(ORDERS)
 def test_orders_come_back_as_they_went(order: RunPipeline) -> None:
-    found = read_command(write_command(order))
+    found = read_order(write_order(order))
     assert found == order
     assert isinstance(found, RunPipeline)
     assert {name: type(value) for name, value in found.results.items()} == {
@@ -77,12 +77,12 @@ def test_reports_and_answers_come_back_as_they_went(report: Report, recorded: in
     assert read_report(write_report(report)) == report
     assert read_answer(write_answer(Answer(recorded))) == Answer(recorded)
     stop = StopPipeline(report.execution_id, report.run, report.claim)
-    assert read_command(write_command(stop)) == stop
+    assert read_order(write_order(stop)) == stop
 
 
 @given(st.binary(max_size=60) | JSON.map(codec.pack_unsorted))
 def test_no_bytes_are_more_than_unreadable(data: bytes) -> None:
-    for read in (read_command, read_report, read_answer):
+    for read in (read_order, read_report, read_answer):
         with pytest.raises(UnreadableMessage):
             read(data)
 
@@ -122,13 +122,13 @@ def changed(order: RunPipeline, **fields: object) -> bytes:
     ],
 )
 def test_every_field_is_checked(fields: dict[str, object], told: str) -> None:
-    assert read_command(changed(RUN)) == RUN
+    assert read_order(changed(RUN)) == RUN
     with pytest.raises(UnreadableMessage, match=told):
-        read_command(changed(RUN, **fields))
+        read_order(changed(RUN, **fields))
 
 
 def test_a_newer_version_is_refused() -> None:
-    for read in (read_command, read_answer):
+    for read in (read_order, read_answer):
         with pytest.raises(UnreadableMessage, match=f"version {VERSION + 1}; this program knows {VERSION}"):
             read(codec.pack_unsorted([VERSION + 1, "run", {}]))
 
@@ -158,12 +158,12 @@ def test_a_worker_reports_what_workers_report_and_nothing_else() -> None:
 
 def test_only_orders_to_workers_are_written() -> None:
     with pytest.raises(codec.CodecError, match="no order"):
-        write_command(StartChild("e", "7", 1, "7:0:1:1", 0, {}, None, "t"))
+        write_order(StartChild("e", "7", 1, "7:0:1:1", 0, {}, None, "t"))
 
 
 def test_what_has_no_events_comes_back_as_it_went() -> None:
     for order in (DrainWorker("w"), ClaimCheck("e", {"key": "k"}), StopPipeline("e", "7", 2, "c0de")):
-        assert read_command(write_command(order)) == order
+        assert read_order(write_order(order)) == order
     for said in (LeaseHeartbeat("e", "7", 2, "w:1", "c0de"), ClaimCheck("e", {"key": "k"})):
         assert read_report(write_report(said)) == said
         with pytest.raises(UnreadableMessage):

@@ -4,7 +4,7 @@ import pytest
 
 from noetl.bus.memory import MemoryBus
 from noetl.messages.fair_queue import FairQueue
-from noetl_ir.commands import StopPipeline
+from noetl_ir.orders import StopPipeline
 
 
 def test_names_take_turns_and_each_keeps_its_order() -> None:

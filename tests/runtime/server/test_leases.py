@@ -5,7 +5,7 @@ from noetl.server.workers.leases import LEASE, LONGEST_GAP, Leases
 from noetl.server.workers.registry import GONE_AFTER, SAY_EVERY, WorkerRegistry
 from noetl.server.workers.tracker import Claim
 from noetl.worker.scripted import VirtualClock
-from noetl_ir.commands import Answer, Broadcast, Command, DrainWorker, Said, Serving, TakenUp, WorkerHeartbeat
+from noetl_ir.orders import Answer, Broadcast, DrainWorker, Order, Said, Serving, TakenUp, WorkerHeartbeat
 
 
 def moved(clock: VirtualClock, leases: Leases, time: int) -> None:
@@ -95,7 +95,7 @@ class Broadcasts:
 
 def test_a_worker_is_there_as_long_as_it_says_so() -> None:
     clock, broadcasts = VirtualClock(), Broadcasts()
-    bus: Bus[Command, Said, Answer] = broadcasts  # type: ignore[assignment]
+    bus: Bus[Order, Said, Answer] = broadcasts  # type: ignore[assignment]
     registry = WorkerRegistry(bus, broadcasts, clock, "s")
     registry.url = "http://x"
     there = WorkerHeartbeat("w", "default", 4, 1, False)
@@ -120,7 +120,7 @@ def test_a_worker_is_there_as_long_as_it_says_so() -> None:
 
 def test_a_worker_that_cannot_begin_is_there_and_leaves_its_loops() -> None:
     clock, broadcasts = VirtualClock(), Broadcasts()
-    bus: Bus[Command, Said, Answer] = broadcasts  # type: ignore[assignment]
+    bus: Bus[Order, Said, Answer] = broadcasts  # type: ignore[assignment]
     registry = WorkerRegistry(bus, broadcasts, clock, "s")
     broadcasts.waiting = [WorkerHeartbeat("w", "default", 4, 1, False, "no server is known")]
     assert registry.take_heard().leaving == ["w"]
@@ -130,7 +130,7 @@ def test_a_worker_that_cannot_begin_is_there_and_leaves_its_loops() -> None:
 
 def test_who_takes_up_an_execution_says_so_until_what_is_said_of_it_comes_there() -> None:
     clock, broadcasts = VirtualClock(), Broadcasts()
-    bus: Bus[Command, Said, Answer] = broadcasts  # type: ignore[assignment]
+    bus: Bus[Order, Said, Answer] = broadcasts  # type: ignore[assignment]
     registry = WorkerRegistry(bus, broadcasts, clock, "s")
     registry.take_heard()
     registry.take_up("e")

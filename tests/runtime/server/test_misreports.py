@@ -14,9 +14,9 @@ from noetl.messages.encoding import UnreadableMessage, read_report, write_report
 from noetl.ports import Ticket
 from noetl.worker.results import Results
 from noetl_ir.codec import CodecError
-from noetl_ir.commands import Answer, Report
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
+from noetl_ir.orders import Answer, Report
 from noetl_ir.outcome import Outcome
 
 TEXT = """

@@ -8,7 +8,7 @@ from noetl.ports import StoreFailure
 from noetl.ports.needs import Needs
 from noetl.worker.launcher import AsyncLauncher
 from noetl.worker.worker import Worker
-from noetl_ir.commands import Answer, Command, RunPipeline, Said
+from noetl_ir.orders import Answer, Order, RunPipeline, Said
 
 RUN = RunPipeline("e", 1, "7", 0, 1, 1, 1, {}, {}, {}, {}, {}, {}, None, 0, {0: 1}, 5)
 
@@ -22,7 +22,7 @@ RUN = RunPipeline("e", 1, "7", 0, 1, 1, 1, {}, {}, {}, {}, {}, {}, None, 0, {0: 
 )
 def test_the_reason_is_said_once_as_long_as_it_is_the_same(problem: Exception, said: str) -> None:
     clock, told = WallClock(), list[str]()
-    bus: MemoryBus[Command, Said, Answer] = MemoryBus(clock=clock)
+    bus: MemoryBus[Order, Said, Answer] = MemoryBus(clock=clock)
 
     def program_of(order: RunPipeline, needs: Needs) -> None:
         raise problem

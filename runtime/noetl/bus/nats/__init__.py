@@ -1,11 +1,11 @@
-"""The bus over NATS: commands through JetStream work queues, reports and answers directly.
+"""The bus over NATS: orders through JetStream work queues, reports and answers directly.
 
-Every promise of a run rests on the log, none on the bus; so each kind of message has just what it needs. A command
+Every promise of a run rests on the log, none on the bus; so each kind of message has just what it needs. An order
 is stored by JetStream, one work queue a pool, until a worker acknowledges it: it outlives a restart of NATS, and a
-worker that dies is replaced after `ack_wait`. A report goes straight to the server that sent the command, over
+worker that dies is replaced after `ack_wait`. A report goes straight to the server that sent the order, over
 plain NATS, because its worker repeats it until it is answered. An order to stop goes to every worker at once.
 
-JetStream acknowledges before it forces to disk. That is enough here: a command that a power failure takes away follows
+JetStream acknowledges before it forces to disk. That is enough here: an order that a power failure takes away follows
 from the log, and the server orders it again.
 """
 
@@ -23,7 +23,7 @@ def open_bus(
 ) -> Bus[Any, Any, Any]:
     """The bus at `nats://[USER:PASSWORD@]HOST[:PORT][,…][/PREFIX][?creds=FILE]`. Raises BusFailure.
 
-    `limits` are how many commands of a pool may be at work at once, over all workers; `pool` is that of the worker who
+    `limits` are how many orders of a pool may be at work at once, over all workers; `pool` is that of the worker who
     opens it, None of a server; `say` hears what NATS does not allow.
     """
     try:

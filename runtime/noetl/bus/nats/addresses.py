@@ -1,4 +1,4 @@
-"""Commands to an address: whoever takes from it hears them at once, over plain NATS, and nobody later.
+"""Orders to an address: whoever takes from it hears them at once, over plain NATS, and nobody later.
 
 `@stops` is heard by every worker; the address of one worker by that worker only. What gets lost there follows from the
 log and is ordered again, so nothing is stored on the way and nothing is left over by a worker that is gone.
@@ -21,7 +21,7 @@ from noetl.ports import Full
 
 
 class AddressedDelivery:
-    """A `Delivery` of a command to an address: it comes once."""
+    """A `Delivery` of an order to an address: it comes once."""
 
     __slots__ = ("_again", "body", "key", "redeliveries", "sender")
 
@@ -43,11 +43,11 @@ class AddressedDelivery:
         """`Delivery.in_progress`."""
 
     def dead_letter(self, reason: str) -> None:
-        """The command is gone, and ordered again."""
+        """The order is gone, and ordered again."""
 
 
 class _Address:
-    """The commands that were heard and not taken yet, and the keys of that."""
+    """The orders that were heard and not taken yet, and the keys of that."""
 
     def __init__(self) -> None:
         self.waiting: deque[AddressedDelivery] = deque()
@@ -55,7 +55,7 @@ class _Address:
 
 
 class Addresses:
-    """The addresses that this bus takes from. `handed_out` is told of each command given out, and its sender."""
+    """The addresses that this bus takes from. `handed_out` is told of each order given out, and its sender."""
 
     def __init__(
         self, connection: NatsConnection, limits: Limits, codec: Codec, handed_out: Callable[[Any, str], None]
@@ -67,7 +67,7 @@ class Addresses:
         self._heard: dict[str, _Address] = {}
 
     def send(self, address: str, key: str, frame: bytes, sender: str) -> None:
-        """Send a command to whoever takes from the address now. Raises Full."""
+        """Send an order to whoever takes from the address now. Raises Full."""
         if not self._connection.is_up:
             raise Full(f"the address {address!r} cannot be reached for now")
         self._connection.send(
@@ -75,7 +75,7 @@ class Addresses:
         )
 
     def take(self, address: str) -> AddressedDelivery | None:
-        """The next command, the oldest first; it is heard from the first time on."""
+        """The next order, the oldest first; it is heard from the first time on."""
         heard = self._heard.get(address)
         if heard is None:
             heard = self._heard[address] = _Address()
@@ -92,11 +92,11 @@ class Addresses:
         return delivery
 
     def _hear(self, heard: _Address, message: Msg) -> None:
-        """A command; one that is there already is heard once, and one too many not at all."""
+        """An order; one that is there already is heard once, and one too many not at all."""
         headers = message.headers or {}
         key = text_of(headers.get(KEY))
         try:
-            body = self._codec.read_command(unpacked(message.data))
+            body = self._codec.read_order(unpacked(message.data))
         except UnreadableMessage:
             return
         self._keep(heard, AddressedDelivery(key, body, headers.get(FROM, ""), partial(self._again, heard)))

@@ -7,10 +7,10 @@ from noetl.bus.nats.addresses import AddressedDelivery, Addresses
 from noetl.bus.nats.broadcasts import NatsBroadcasts
 from noetl.bus.nats.codec import MESSAGES, Codec, packed
 from noetl.bus.nats.connection import NatsConnection
-from noetl.bus.nats.consumer import CommandConsumer, CommandDelivery
+from noetl.bus.nats.consumer import OrderConsumer, OrderDelivery
 from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import address_in
-from noetl.bus.nats.publisher import CommandPublisher
+from noetl.bus.nats.publisher import OrderPublisher
 from noetl.bus.nats.queues import Limits
 from noetl.bus.nats.request_reply import NatsTicket, ReportDelivery, ReportReplies, ReportRequests
 from noetl.ports import DeadLetter
@@ -41,20 +41,20 @@ class NatsBus:
             self._requests = ReportRequests(self._connection, limits, codec, self._dead_letters)
             self._addresses = Addresses(self._connection, limits, codec, self._handed_out)
             self._broadcasts = NatsBroadcasts(self._connection, codec)
-            self._publisher = CommandPublisher(self._connection, limits, self._replies.address)
-            self._consumer = CommandConsumer(self._connection, limits, codec, self._dead_letters, self._handed_out)
+            self._publisher = OrderPublisher(self._connection, limits, self._replies.address)
+            self._consumer = OrderConsumer(self._connection, limits, codec, self._dead_letters, self._handed_out)
         except BaseException:
             self._connection.close()
             raise
 
-    def send(self, pool: str, key: str, command: Any) -> None:
-        frame = packed(self._codec.write_command(command), self._connection.largest)
+    def send(self, pool: str, key: str, order: Any) -> None:
+        frame = packed(self._codec.write_order(order), self._connection.largest)
         if pool.startswith("@"):
             self._addresses.send(pool, key, frame, self._replies.address)
         else:
             self._publisher.send(pool, key, frame)
 
-    def take(self, pool: str) -> CommandDelivery | AddressedDelivery | None:
+    def take(self, pool: str) -> OrderDelivery | AddressedDelivery | None:
         """The first time it begins to fetch, or to hear what is sent to an address."""
         if not pool.startswith("@"):
             return self._consumer.take(pool)
@@ -68,7 +68,7 @@ class NatsBus:
         return self._replies.reports()
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
-        """A command to an address lies nowhere."""
+        """An order to an address lies nowhere."""
         if not pool.startswith("@"):
             self._publisher.withdraw(pool, keys)
 
@@ -85,7 +85,7 @@ class NatsBus:
         self._connection.listen(callback)
 
     def limit(self, pool: str, most: int) -> None:
-        """Let at most so many commands of a pool be at work at once, over all workers."""
+        """Let at most so many orders of a pool be at work at once, over all workers."""
         self._publisher.limit(pool, most)
 
     def say(self, broadcast: Any) -> None:

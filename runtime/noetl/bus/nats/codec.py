@@ -9,11 +9,11 @@ from noetl.messages.encoding import (
     UnreadableMessage,
     read_answer,
     read_broadcast,
-    read_command,
+    read_order,
     read_report,
     write_answer,
     write_broadcast,
-    write_command,
+    write_order,
     write_report,
 )
 from noetl.ports import MessageTooLarge
@@ -29,8 +29,8 @@ class Codec(NamedTuple):
     `pool_of` the pool of the worker who says a broadcast, None of one that servers say.
     """
 
-    write_command: Callable[[Any], bytes]
-    read_command: Callable[[bytes], Any]
+    write_order: Callable[[Any], bytes]
+    read_order: Callable[[bytes], Any]
     write_report: Callable[[Any], bytes]
     read_report: Callable[[bytes], Any]
     write_answer: Callable[[Any], bytes]
@@ -45,7 +45,7 @@ def _about(body: Any) -> str:
     return str(getattr(body, "execution_id", ""))  # an order to a worker is about none
 
 
-MESSAGES = Codec(write_command, read_command, write_report, read_report, write_answer, read_answer, _about)
+MESSAGES = Codec(write_order, read_order, write_report, read_report, write_answer, read_answer, _about)
 """The codec of servers and workers."""
 
 

@@ -1,9 +1,9 @@
-"""Commands on their way in: fetched ahead of need, handed out, and kept from others while they are worked on.
+"""Orders on their way in: fetched ahead of need, handed out, and kept from others while they are worked on.
 
-Some commands of each pool that somebody takes from lie here, so that `take` finds one without asking: one at first,
+Some orders of each pool that somebody takes from lie here, so that `take` finds one without asking: one at first,
 twice as many each time they come at once. What is not taken soon, because the taker is busy, goes back to others. As
 long as the taker shows itself, all that it has is prolonged; when it stands still for `ack_wait`, or its process is
-gone, JetStream hands the commands to others.
+gone, JetStream hands the orders to others.
 """
 
 import asyncio
@@ -30,27 +30,27 @@ from noetl.messages.encoding import UnreadableMessage
 from noetl.ports import DeadLetter
 
 AHEAD = 32
-"""How many commands of a pool are fetched ahead at most."""
+"""How many orders of a pool are fetched ahead at most."""
 
 AT_ONCE = 0.05
 """Seconds in which a request is answered where there is more to be had."""
 
 KEEP_FOR = 1.0
-"""Seconds after which a command that is not taken goes back, and nothing more is asked for."""
+"""Seconds after which an order that is not taken goes back, and nothing more is asked for."""
 
 ASK_FOR = 5.0
-"""Seconds that a request for commands stands before it is made again."""
+"""Seconds that a request for orders stands before it is made again."""
 
 AGAIN, LONGEST = 0.05, 1.0
 """Seconds before a queue that is not there is asked for again: the first time, doubled each time, at most."""
 
 
-class CommandDelivery:
-    """A `Delivery`: one handing out of a command."""
+class OrderDelivery:
+    """A `Delivery`: one handing out of an order."""
 
     __slots__ = ("_consumer", "_subject", "body", "is_out", "kept", "key", "pool", "redeliveries", "sender")
 
-    def __init__(self, consumer: "CommandConsumer", pool: str, message: Msg) -> None:
+    def __init__(self, consumer: "OrderConsumer", pool: str, message: Msg) -> None:
         headers = message.headers or {}
         self._consumer = consumer
         self._subject = message.reply
@@ -63,7 +63,7 @@ class CommandDelivery:
         self.kept = time.monotonic()
 
     def ack(self) -> None:
-        # The word counts once. After it, or after the time is over, JetStream may have given the command to another
+        # The word counts once. After it, or after the time is over, JetStream may have given the order to another
         # worker.
         if self._consumer.let_go(self):
             self._say(b"+ACK")
@@ -106,7 +106,7 @@ class _Source:
 
     def __init__(self, pool: str) -> None:
         self.pool = pool
-        self.fetched: deque[CommandDelivery] = deque()
+        self.fetched: deque[OrderDelivery] = deque()
         self.inbox = ""
         self.subscription: Subscription | None = None
         self.serial = 0
@@ -117,8 +117,8 @@ class _Source:
         self.wanted = time.monotonic()
 
 
-class CommandConsumer:
-    """Takes commands. `handed_out` is told of each that is handed out, and who sent it."""
+class OrderConsumer:
+    """Takes orders. `handed_out` is told of each that is handed out, and who sent it."""
 
     def __init__(
         self,
@@ -135,14 +135,14 @@ class CommandConsumer:
         self._handed_out = handed_out
         self._prefix = connection.address.prefix
         self._sources: dict[str, _Source] = {}
-        self._out: set[CommandDelivery] = set()
+        self._out: set[OrderDelivery] = set()
         self._lock = threading.Lock()
         self._seen = time.monotonic()
         connection.opened.append(self._back)
         connection.soon(lambda: connection.spawn(self._keep()))
 
-    def take(self, pool: str) -> CommandDelivery | None:
-        """The next command that is here, None for none."""
+    def take(self, pool: str) -> OrderDelivery | None:
+        """The next order that is here, None for none."""
         self.show()
         source = self._sources.get(pool)
         if source is None:
@@ -169,7 +169,7 @@ class CommandConsumer:
         """The taker is there."""
         self._seen = time.monotonic()
 
-    def let_go(self, delivery: CommandDelivery) -> bool:
+    def let_go(self, delivery: OrderDelivery) -> bool:
         """Whether the delivery was still out; it is not from now on."""
         with self._lock:
             was_out, delivery.is_out = delivery.is_out, False
@@ -215,10 +215,10 @@ class CommandConsumer:
         self._ask(source)
 
     def _ask(self, source: _Source) -> None:
-        """Ask for as many commands as are missing, unless a request stands or nobody takes any."""
+        """Ask for as many orders as are missing, unless a request stands or nobody takes any."""
         source.is_asking = False
         now, missing = time.monotonic(), source.batch - len(source.fetched)
-        # Who takes nothing is not to be given more: each command that lies here is one that an idle worker does not
+        # Who takes nothing is not to be given more: each order that lies here is one that an idle worker does not
         # get.
         if source.asked or missing <= 0 or not source.inbox or now - source.wanted > KEEP_FOR:
             return
@@ -244,7 +244,7 @@ class CommandConsumer:
                     # the queue is gone: it is waited for anew.
                     self.connection.spawn(self._open(source))
             return
-        delivery = CommandDelivery(self, source.pool, message)
+        delivery = OrderDelivery(self, source.pool, message)
         source.asked = max(source.asked - 1, 0)
         # All that was asked for was there at once, so there is more. A batch that grows by doubling fits a busy queue
         # after five rounds, and a quiet one holds nothing back.
@@ -256,7 +256,7 @@ class CommandConsumer:
             delivery.give_up("it was not acknowledged in time", delivery.redeliveries)
             return
         try:
-            delivery.body = self._codec.read_command(unpacked(message.data))
+            delivery.body = self._codec.read_order(unpacked(message.data))
         except UnreadableMessage as problem:
             delivery.give_up(f"it cannot be read: {problem}", delivery.redeliveries + 1)
             return
@@ -276,7 +276,7 @@ class CommandConsumer:
                 if now - source.wanted > KEEP_FOR:
                     source.batch = 1
                     self._give_back(source)
-            # A thread that prolongs whatever happens would hold the commands of a worker that hangs. So it asks
+            # A thread that prolongs whatever happens would hold the orders of a worker that hangs. So it asks
             # whether the worker was seen.
             if now - self._seen < self.limits.ack_wait:
                 with self._lock:

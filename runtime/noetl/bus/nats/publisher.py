@@ -1,4 +1,4 @@
-"""Commands on their way out: published, confirmed by JetStream, counted against the room of their queue.
+"""Orders on their way out: published, confirmed by JetStream, counted against the room of their queue.
 
 `send` never waits. What JetStream has not confirmed is published again, after a lost connection at once; its id and
 its subject make a repeat harmless. What a full queue refuses is kept here until there is room. How much lies in a
@@ -24,7 +24,7 @@ from noetl.ports import Full
 from noetl_ir.records import NamedTuple
 
 FROM, KEY = "Noetl-From", "Noetl-Key"
-"""Headers of a command: where reports about it go, and its key."""
+"""Headers of an order: where reports about it go, and its key."""
 
 CONFIRM_WITHIN = 5.0
 """Seconds before a publication that was not confirmed is repeated."""
@@ -36,7 +36,7 @@ _PER_SUBJECT = "per subject"
 
 
 class Item(NamedTuple):
-    """A command that is not confirmed, and when it was published."""
+    """An order that is not confirmed, and when it was published."""
 
     message: Message
     at: float
@@ -63,8 +63,8 @@ class _Queue:
         return self.stored + self.since + len(self.unconfirmed) + len(self.waiting)
 
 
-class CommandPublisher:
-    """Sends commands. `address` is where reports about them are to go."""
+class OrderPublisher:
+    """Sends orders. `address` is where reports about them are to go."""
 
     def __init__(self, connection: NatsConnection, limits: Limits, address: str) -> None:
         self._connection = connection
@@ -80,8 +80,8 @@ class CommandPublisher:
         connection.wait(connection.hear(f"{self._inbox}.*", self._confirmed))
 
     def send(self, pool: str, key: str, frame: bytes) -> None:
-        """Queue a command. Raises Full."""
-        # The id makes a repeat within `WINDOW` harmless also where the command was done meanwhile; the subject, as
+        """Queue an order. Raises Full."""
+        # The id makes a repeat within `WINDOW` harmless also where the order was done meanwhile; the subject, as
         # long as it lies there.
         headers = {"Nats-Msg-Id": token_of(key), FROM: self._address, KEY: header_of(key)}
         message = Message(subject_of(self._prefix, pool, key), frame, "", headers)
@@ -95,7 +95,7 @@ class CommandPublisher:
         self._connection.soon(self._flush, queue)
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
-        """Take commands out of their queue. What cannot be taken out stays for a worker, whose report is refused."""
+        """Take orders out of their queue. What cannot be taken out stays for a worker, whose report is refused."""
         subjects = {subject_of(self._prefix, pool, key) for key in keys}
         with self._lock:
             queue = self._queues.get(pool)
@@ -105,13 +105,13 @@ class CommandPublisher:
             self._connection.soon(lambda: self._connection.spawn(self._purge(pool, subjects)))
 
     def limit(self, pool: str, most: int) -> None:
-        """Let at most so many commands of a pool be at work at once."""
+        """Let at most so many orders of a pool be at work at once."""
         self._most[pool] = most
         with self._lock:
             self._queue(pool)
 
     def room(self, pool: str) -> int:
-        """How many more commands there is room for; none while NATS is away."""
+        """How many more orders there is room for; none while NATS is away."""
         with self._lock:
             return max(self._limits.capacity - self._queue(pool).load, 0) if self._connection.is_up else 0
 
@@ -160,7 +160,7 @@ class CommandPublisher:
         self._flush(queue)
 
     def _confirmed(self, answer: Msg) -> None:
-        """JetStream has stored a command, or says why not."""
+        """JetStream has stored an order, or says why not."""
         number = int(answer.subject.rpartition(".")[2])
         queue = next((each for each in self._queues.values() if number in each.unconfirmed), None)
         if queue is None:
@@ -172,7 +172,7 @@ class CommandPublisher:
             message = queue.unconfirmed.pop(number).message
             if not refusal:
                 queue.since += 1
-            # A second command of one key is refused since the first still lies there: it is as good as sent.
+            # A second order of one key is refused since the first still lies there: it is as good as sent.
             elif _PER_SUBJECT not in refusal:
                 queue.waiting.append(message)
         if status_of(answer):
@@ -180,7 +180,7 @@ class CommandPublisher:
             self._flush(queue)
 
     async def _purge(self, pool: str, subjects: Collection[str]) -> None:
-        """A request a command: each has a subject of its own. Where one does not come through, nor do the others."""
+        """A request an order: each has a subject of its own. Where one does not come through, nor do the others."""
         with suppress(TimeoutError, NatsError, OSError):
             for subject in subjects:
                 await self._connection.streams.purge_stream(stream_of(self._prefix, pool), subject=subject)

@@ -1,6 +1,6 @@
-"""The work queue of a pool: a stream of JetStream that keeps each command until it is acknowledged.
+"""The work queue of a pool: a stream of JetStream that keeps each order until it is acknowledged.
 
-One subject a command, and one message a subject: as long as a command lies there, waiting or taken, a second one of
+One subject an order, and one message a subject: as long as an order lies there, waiting or taken, a second one of
 its key is refused. The stream takes no more messages than the queue has room for.
 """
 
@@ -15,7 +15,7 @@ CONSUMER = "workers"
 """The name of what all workers of a pool take from."""
 
 WINDOW = 10.0
-"""Seconds in which JetStream knows a repeated publication by its id, also when the command was dealt with meanwhile.
+"""Seconds in which JetStream knows a repeated publication by its id, also when the order was dealt with meanwhile.
 Less than the server waits before it orders something again on purpose."""
 
 
@@ -36,7 +36,7 @@ def stream_of(prefix: str, pool: str) -> str:
 
 
 def subject_of(prefix: str, pool: str, key: str) -> str:
-    """The subject of a command, or of all commands of a pool with `*` for the key."""
+    """The subject of an order, or of all orders of a pool with `*` for the key."""
     return f"{prefix}.run.{token_of(pool)}.{key if key == '*' else token_of(key)}"
 
 
@@ -56,7 +56,7 @@ async def make_stream(streams: JetStreamContext, prefix: str, pool: str, limits:
 
 
 async def make_consumer(streams: JetStreamContext, prefix: str, pool: str, limits: Limits, most: int) -> None:
-    """Have what the workers of a pool take from, with at most so many commands at work at once. Deliveries are counted
+    """Have what the workers of a pool take from, with at most so many orders at work at once. Deliveries are counted
     and ended by the workers.
     """
     config = ConsumerConfig(

@@ -1,6 +1,6 @@
 """Reports and their answers, straight between a worker and the server that it works for.
 
-A worker knows where a report goes from the command that it is about, and from each answer. Where that server is gone,
+A worker knows where a report goes from the order that it is about, and from each answer. Where that server is gone,
 NATS says so at once, and the report goes to any other one, which hands it on to all where it is not its own. One that
 is there and silent, cut off or stopped, is passed by after `Limits.silence_seconds`: then all servers are asked, as
 one of them may have taken over. A report that gets lost is repeated by its worker, so nothing is stored on the way.

@@ -7,7 +7,7 @@ address. A worker that leaves has no loops any more: what was not claimed is ord
 from noetl.engine.program import Program
 from noetl.ports import address_of
 from noetl.server.workers.tracker import pool_of
-from noetl_ir.commands import RunPipeline
+from noetl_ir.orders import RunPipeline
 
 
 class _Binding:

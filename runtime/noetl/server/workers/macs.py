@@ -9,7 +9,7 @@ Whoever can read the orders of a pool has its codes: that is for the permissions
 from collections.abc import Callable
 from typing import TypeVar
 
-from noetl_ir.commands import LeaseHeartbeat, Report, RunPipeline, StopPipeline
+from noetl_ir.orders import LeaseHeartbeat, Report, RunPipeline, StopPipeline
 
 Order = TypeVar("Order", RunPipeline, StopPipeline)
 

@@ -5,7 +5,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 
 from noetl.ports import Broadcasts, Busy, MessageTooLarge
-from noetl_ir.commands import Check, Checked, WorkerHeartbeat
+from noetl_ir.orders import Check, Checked, WorkerHeartbeat
 from noetl_ir.records import NamedTuple
 
 WITHIN = 5.0

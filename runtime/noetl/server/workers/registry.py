@@ -5,7 +5,7 @@ A server says in the same way where its API is, and which executions it took up 
 
 from noetl.ports import STOPS, Broadcasts, Bus, Clock
 from noetl.server.workers.preflight import Preflight
-from noetl_ir.commands import Answer, Checked, Command, DrainWorker, Said, Serving, TakenUp, WorkerHeartbeat
+from noetl_ir.orders import Answer, Checked, DrainWorker, Order, Said, Serving, TakenUp, WorkerHeartbeat
 from noetl_ir.records import NamedTuple
 
 SAY_EVERY = 3_000_000
@@ -34,7 +34,7 @@ class WorkerRegistry:
     its API is, once it is known.
     """
 
-    def __init__(self, bus: Bus[Command, Said, Answer], broadcasts: Broadcasts, clock: Clock, server: str) -> None:
+    def __init__(self, bus: Bus[Order, Said, Answer], broadcasts: Broadcasts, clock: Clock, server: str) -> None:
         self.url = ""
         self._server = server
         self._taken_up: set[str] = set()

@@ -9,8 +9,8 @@ from noetl.server.workers.leases import Leases
 from noetl.server.workers.macs import Macs, Order
 from noetl.server.workers.registry import SAY_EVERY, WorkerRegistry
 from noetl.server.workers.tracker import Left, pool_of
-from noetl_ir.commands import LeaseHeartbeat, Report, RunPipeline, StopPipeline
 from noetl_ir.events import Event
+from noetl_ir.orders import LeaseHeartbeat, Report, RunPipeline, StopPipeline
 from noetl_ir.plan import Step
 
 

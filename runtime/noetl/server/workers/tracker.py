@@ -8,8 +8,8 @@ from typing import Protocol
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.server.workers.macs import Order
-from noetl_ir.commands import LeaseHeartbeat, Report, RunPipeline, StopPipeline
 from noetl_ir.events import Event
+from noetl_ir.orders import LeaseHeartbeat, Report, RunPipeline, StopPipeline
 from noetl_ir.plan import Step
 from noetl_ir.records import NamedTuple
 

@@ -96,7 +96,7 @@ class ClaimCheck(NamedTuple):
     reference: dict[str, Json]
 
 
-Command = RunPipeline | StopPipeline | DrainWorker | StartChild | ControlChild | ClaimCheck
+Order = RunPipeline | StopPipeline | DrainWorker | StartChild | ControlChild | ClaimCheck
 
 
 class Report(NamedTuple):
