@@ -129,9 +129,9 @@ def deaf_children(patch: Patch) -> None:
     patch.setattr(simulator.world, "EVERY_ROUND", EVERY_EVENT)  # between two commits there is more to miss
 
 
-def nothing_is_ever_lost(patch: Patch) -> None:
+def nothing_is_ever_taken_over(patch: Patch) -> None:
     """A server that wakes believes that it has what it had."""
-    patch.setattr(ControlPlane, "_look_for_lost", lambda self: None)
+    patch.setattr(ControlPlane, "_look_for_taken", lambda self: None)
 
 
 def clocks_are_trusted(patch: Patch) -> None:
@@ -154,7 +154,7 @@ BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     clocks_are_trusted: range(200),
     absence_is_believed: range(4, 400, 5),
     one_name_for_all: (103,),
-    nothing_is_ever_lost: (441,),
+    nothing_is_ever_taken_over: (441,),
     no_fencing: (1180,),
     deaf_children: (166,),
 }
