@@ -13,7 +13,7 @@ from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reachable,
 from noetlc.analysis.reachability import Graph
 from noetlc.analysis.reductions import Reduced, reduced
 from noetlc.analysis.skeleton import AGAIN, Skeleton, success_skeleton, whole_skeleton
-from noetlc.analysis.soundness import assumptions_of, marking_after
+from noetlc.analysis.soundness import assumptions_of
 from noetlc.analysis.story import story_of
 from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.verdict import Status, Verdict
@@ -138,11 +138,11 @@ def _reaches(success: Skeleton, place: int, name: str, text: str, effort: Effort
     effort.spend(small.net, len(ends.graph.markings), STUBBORN)
     # The shortest run is the one that is told.
     for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):
-        run = small.run(ends.graph.path_to(state))
+        path = ends.graph.path_to(state)
         # A dead marking that is not final is told by another question ("nothing can get stuck"). No run ends there.
-        if skeleton.is_final(marking_after(skeleton.net, run)):
+        if skeleton.is_final(small.marking_after(skeleton.net, path)):
             end = f"the run ends, and `{name}` has not run"
-            return Verdict(text, Status.REFUTED, end, assumed, story=story_of(skeleton, run, end))
+            return Verdict(text, Status.REFUTED, end, assumed, story=story_of(skeleton, small.run(path), end))
     state = _on_a_cycle(small, ends.graph)
     if state >= 0:
         end = f"from here on it may go round for ever, and `{name}` does not run"

@@ -10,6 +10,7 @@ from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.knowledge import informed
+from noetlc.analysis.origin import TooLong
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.script import script_of
 from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
@@ -41,7 +42,10 @@ def crowded_of(plan: Plan, effort: Effort) -> tuple[Crowded, ...]:
         reached = coverable(skeleton.net, ((place, 2),), effort) if row.step not in found else None
         if isinstance(reached, Reached):
             source = row.id[len(f"{row.role} {step.name} ") :]
-            story = story_of(skeleton, reached.run, f"two tokens of {source!r} lie at `{step.name}`")
+            try:
+                story = story_of(skeleton, reached.run, f"two tokens of {source!r} lie at `{step.name}`")
+            except TooLong:  # nobody could check it, and no data can be found for it
+                continue
             sure = script_of(plan, story.run) is not None
             # A run of free choices that guards exclude would be a false alarm. Where no data were found, it is told
             # only when the net that knows of guards allows it as well.

@@ -4,40 +4,50 @@ A marking is one integer (`packing`); what a reduced transition changes is one, 
 to the marking of the state before. Whether it may be an end is asked of some bits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from noetl_ir.net import PlaceClass
-from noetlc.analysis.origin import run_of
-from noetlc.analysis.petri import Marking, effect_of
+from noetlc.analysis.petri import Marking
 from noetlc.analysis.reachability import Graph
 from noetlc.analysis.reductions import Reduced
 from noetlc.analysis.skeleton import Skeleton
 
 BITS = 24
-"""Bits of a place, whole bytes."""
+"""Bits of a place at first, whole bytes. They double where a place holds more, as forks without joins make it."""
 
 
 class Endings:
     """Which states of a graph may be ends of a run, and what is left in the others."""
 
     def __init__(self, skeleton: Skeleton, small: Reduced, graph: Graph) -> None:
-        net, places = skeleton.net, skeleton.plan.net.places
         self._graph = graph
         self._small = small
-        self._net = net
-        self._markings = {0: sum(tokens << BITS * place for place, tokens in enumerate(net.initial) if tokens)}
-        self._changes: dict[int, int] = {}
-        field = (1 << BITS) - 1
+        self._skeleton = skeleton
+        bits = BITS
+        while max(skeleton.net.initial, default=0) >> bits - 1:
+            bits *= 2
+        self._lay_out(bits)
+
+    def _lay_out(self, bits: int) -> None:
+        """Begin with fields of so many bits, the highest of which is clear in every marking."""
+        skeleton, places = self._skeleton, self._skeleton.plan.net.places
+        self._bits, self._field = bits, (1 << bits) - 1
         rows = [(number, place) for number, place in enumerate(places) if number not in skeleton.doomed]
-        self._control = _mask([n for n, p in rows if p.kind is PlaceClass.CONTROL and p.role != "warm"])
+
+        def mask(numbers: list[int]) -> int:
+            return _mask(numbers, bits)
+
+        self._outgrown = _mask(list(range(len(skeleton.net.places))), bits, b"\0" * (bits // 8 - 1) + b"\x80")
+        self._control = mask([n for n, p in rows if p.kind is PlaceClass.CONTROL and p.role != "warm"])
         self._waves = [
-            (_mask([n for n, p in rows if p.role == "idle" and p.step == step]), _mask(held))
+            (mask([n for n, p in rows if p.role == "idle" and p.step == step]), mask(held))
             for step in {place.step for _, place in rows if place.role == "idle"}
             if (held := [n for n, p in rows if p.role == "held" and p.step == step])
         ]
-        self._left = self._control | _mask([n for n, p in rows if p.role == "held"])
-        self._hopeless = [tuple((BITS * place, weight) for place, weight in arcs) for _, arcs in skeleton.hopeless]
-        self._field = field
+        self._left = self._control | mask([n for n, p in rows if p.role == "held"])
+        self._hopeless = [tuple((bits * place, weight) for place, weight in arcs) for _, arcs in skeleton.hopeless]
+        self._markings = {0: self._packed(dict(enumerate(skeleton.net.initial)))}
+        self._changes: dict[int, int] = {}
 
     def is_end(self, state: int) -> bool:
         """Whether a run may end there, or has a token with no way left but into an unhandled failure."""
@@ -52,15 +62,21 @@ class Endings:
         return any(all((marking >> shift & self._field) >= weight for shift, weight in arcs) for arcs in self._hopeless)
 
     def left(self, state: int) -> int:
-        """The tokens that are left there, to be compared with what is left elsewhere."""
+        """The tokens that are left there, to be compared with what is left in other states that were asked about."""
         return self._marking(state) & self._left
 
     def marking(self, state: int) -> Marking:
         """The marking of the whole net."""
         marking = self._marking(state)
-        return tuple(marking >> BITS * place & self._field for place in range(len(self._net.places)))
+        return tuple(marking >> self._bits * place & self._field for place in range(len(self._skeleton.net.places)))
 
     def _marking(self, state: int) -> int:
+        while (found := self._followed(state)) is None:
+            self._lay_out(2 * self._bits)
+        return found
+
+    def _followed(self, state: int) -> int | None:
+        """The marking, None where a place holds more than its field."""
         way = list(self._unknown(state))
         graph = self._graph
         for here in reversed(way):
@@ -69,19 +85,24 @@ class Endings:
             if transition not in self._changes:
                 # A reduced transition may stand for thousands. Its change is worked out once, and each state costs
                 # one addition.
-                self._changes[transition] = self._change(transition)
-            self._markings[here] = self._markings[parent] + self._changes[transition]
+                change = self._small.change(self._skeleton.net, (transition,))
+                if any(abs(count) >> self._bits - 1 for count in change.values()):
+                    return None
+                self._changes[transition] = self._packed(change)
+            marking = self._markings[parent] + self._changes[transition]
+            # Two numbers below the highest bit of a field never carry into the next one.
+            if marking & self._outgrown:
+                return None
+            self._markings[here] = marking
         return self._markings[state]
 
-    def _change(self, transition: int) -> int:
-        """The change that a reduced transition makes, as the difference of two markings."""
-        found: dict[int, int] = {}
-        for each in run_of(self._small.origins[transition]):
-            for place, count in effect_of(self._net, each).items():
-                found[place] = found.get(place, 0) + count
-        # Single fields may be negative, and the integer as well. Added to a marking that enables the run, it gives
-        # the marking behind it, in which no field is.
-        return sum(count << BITS * place for place, count in found.items())
+    def _packed(self, counts: Mapping[int, int]) -> int:
+        """The tokens of places, or what a transition changes.
+
+        Single fields of a change may be negative, and the integer as well. Added to a marking that enables the run,
+        it gives the marking behind it, in which no field is.
+        """
+        return sum(count << self._bits * place for place, count in counts.items() if count)
 
     def _unknown(self, state: int) -> Iterator[int]:
         while state not in self._markings:
@@ -89,12 +110,12 @@ class Endings:
             state = self._graph.parents[state]
 
 
-def _mask(places: list[int]) -> int:
-    """The fields of some places, all bits set."""
-    size = BITS // 8
+def _mask(places: list[int], bits: int, value: bytes | None = None) -> int:
+    """The fields of some places with a value, all bits set by default."""
+    size = bits // 8
     found = bytearray(size * (max(places, default=-1) + 1))
     for place in places:
-        found[size * place : size * (place + 1)] = b"\xff" * size
+        found[size * place : size * (place + 1)] = value or b"\xff" * size
     return int.from_bytes(found, "little")
 
 

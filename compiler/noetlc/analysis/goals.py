@@ -20,9 +20,16 @@ REDUCING = 30
 
 
 class Reached(NamedTuple):
-    """A run of the net after which all the places are marked."""
+    """All the places are marked after `run` of the net, which is the run `path` of the reduced one but for `goal`."""
 
-    run: tuple[int, ...]
+    small: Reduced
+    path: tuple[int, ...]
+    goal: int
+
+    @property
+    def run(self) -> tuple[int, ...]:
+        """The run; raises TooLong. Most questions need no more than that there is one."""
+        return tuple(each for each in self.small.run(self.path) if each != self.goal)
 
 
 class Never(NamedTuple):
@@ -86,15 +93,15 @@ class _Goal:
         # looked for among its first states all the same.
         if graph.pump is not None:
             graph = explored(self.small.net, limit)
-        run = _first(graph, self.small, self.place)
-        if run is not None:
-            return Reached(tuple(each for each in run if each != self._transition))
+        path = _first(graph, self.place)
+        if path is not None:
+            return Reached(self.small, path, self._transition)
         return Never(f"none of all {len(graph.markings)} markings") if graph.complete else Open(limit)
 
 
-def _first(graph: Graph, small: Reduced, place: int) -> tuple[int, ...] | None:
+def _first(graph: Graph, place: int) -> tuple[int, ...] | None:
     field = ((1 << graph.code.bits[place]) - 1) << graph.code.shift[place]
     for state, marking in enumerate(graph.markings):
         if marking & field:
-            return small.run(graph.path_to(state))
+            return graph.path_to(state)
     return None

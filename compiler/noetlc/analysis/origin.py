@@ -4,6 +4,7 @@ A tree that is shared and never copied: `Leaf` is a transition of the net, `Then
 that are interchangeable (equal inputs and outputs), `Also` a second one that is enabled whenever the first is.
 """
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from noetl_ir.records import NamedTuple
@@ -43,24 +44,88 @@ class Also(NamedTuple):
 
 Origin: TypeAlias = Leaf | Nothing | Then | Either | Also
 
+LONGEST = 1_000_000
+"""Nodes of trees that a run is written down from, about two for each transition. A step of a chain has 17."""
 
-def run_of(origin: Origin) -> list[int]:
-    """A run of the net that the reduced transition stands for."""
+
+class TooLong(Exception):
+    """A run has more transitions than can be written down."""
+
+    def __str__(self) -> str:
+        return f"the run to it has some {LONGEST // 2:,} transitions or more, too many to be told"
+
+
+def run_of(origins: Iterable[Origin]) -> tuple[int, ...]:
+    """A run of the net that a run of reduced transitions stands for; raises TooLong where it cannot be written down.
+
+    Trees are shared: forks whose branches are not joined double the run at each of them, so that a playbook of a
+    hundred steps has runs that no machine can write down. `firings` counts in them all the same.
+    """
     found: list[int] = []
-    waiting = [origin]
-    while waiting:
-        match waiting.pop():
+    waiting = [(origin, 1) for origin in origins]
+    waiting.reverse()
+    for _ in range(LONGEST):
+        if not waiting:
+            return tuple(found)
+        here, times = waiting.pop()
+        if times > 1:
+            waiting.append((here, times - 1))
+        match here:
             case Leaf(transition=transition):
                 found.append(transition)
-            case Then(first=first, second=second, times=times):
-                waiting += [second] * times
-                waiting.append(first)
+            case Then(first=first, second=second, times=more):
+                if more:
+                    waiting.append((second, more))
+                waiting.append((first, 1))
             # The first of two equal transitions stands for both. It is always the same one, so that a run is told
             # alike every time.
             case Either(one=one) | Also(one=one):
-                waiting.append(one)
+                waiting.append((one, 1))
             case Nothing():
                 pass
+    raise TooLong
+
+
+def firings(origins: Iterable[Origin]) -> dict[int, int]:
+    """Transition → how often it fires in the run of `run_of`, however long that is: linear in the shared tree."""
+    times: dict[int, int] = {}
+    roots = list(origins)
+    for root in roots:
+        times[id(root)] = times.get(id(root), 0) + 1
+    found: dict[int, int] = {}
+    for here in reversed(_from_the_leaves(roots)):
+        count = times[id(here)]
+        for part, more in _parts(here):
+            times[id(part)] = times.get(id(part), 0) + count * more
+        if isinstance(here, Leaf):
+            found[here.transition] = found.get(here.transition, 0) + count
+    return found
+
+
+def _parts(origin: Origin) -> tuple[tuple[Origin, int], ...]:
+    """The parts of a run, each with how often it is run."""
+    match origin:
+        case Then(first=first, second=second, times=times):
+            return (first, 1), (second, times)
+        case Either(one=one) | Also(one=one):
+            return ((one, 1),)
+        case _:
+            return ()
+
+
+def _from_the_leaves(roots: list[Origin]) -> list[Origin]:
+    """Each node once, behind its parts."""
+    found: list[Origin] = []
+    seen: set[int] = set()
+    waiting = [(root, False) for root in roots]
+    while waiting:
+        here, done = waiting.pop()
+        if done:
+            found.append(here)
+        elif id(here) not in seen:
+            seen.add(id(here))
+            waiting.append((here, True))
+            waiting += [(part, False) for part, _ in _parts(here)]
     return found
 
 
@@ -87,9 +152,14 @@ def covered(origins: list[Origin]) -> set[int]:
 
 def has_loop(origin: Origin) -> bool:
     """Whether a circle was taken out on the way."""
+    seen: set[int] = set()
     waiting = [origin]
     while waiting:
-        match waiting.pop():
+        here = waiting.pop()
+        if id(here) in seen:
+            continue
+        seen.add(id(here))
+        match here:
             case Also():
                 return True
             case Then(first=one, second=other) | Either(one=one, other=other):

@@ -16,8 +16,8 @@ is marked at once among the places that stay. It preserves boundedness too where
 """
 
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.origin import Also, Either, Leaf, Nothing, Origin, Then, run_of
-from noetlc.analysis.petri import Petri, arcs_of
+from noetlc.analysis.origin import Also, Either, Leaf, Nothing, Origin, Then, firings, run_of
+from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of
 
 MAX_PRODUCT, MAX_ARCS = 64, 256
 """Takers times makers of a place, and arcs of what they become, up to which it is agglomerated although that makes more
@@ -42,11 +42,21 @@ class Reduced(NamedTuple):
     dead: frozenset[int]
 
     def run(self, run: tuple[int, ...]) -> tuple[int, ...]:
-        """The run of the original net that a run of this one stands for."""
-        found: list[int] = []
-        for transition in run:
-            found += run_of(self.origins[transition])
-        return tuple(found)
+        """The run of the original net that a run of this one stands for; raises TooLong."""
+        return run_of(self.origins[transition] for transition in run)
+
+    def change(self, original: Petri, run: tuple[int, ...]) -> dict[int, int]:
+        """Place of the original net → how many tokens more it has after a run of this one, however long that is."""
+        found: dict[int, int] = {}
+        for transition, times in firings(self.origins[each] for each in run).items():
+            for place, count in effect_of(original, transition).items():
+                found[place] = found.get(place, 0) + times * count
+        return {place: count for place, count in found.items() if count}
+
+    def marking_after(self, original: Petri, run: tuple[int, ...]) -> Marking:
+        """The marking of the original net after a run of this one from the initial marking."""
+        change = self.change(original, run)
+        return tuple(tokens + change.get(place, 0) for place, tokens in enumerate(original.initial))
 
     def place(self, original: int) -> int:
         """Where a kept place is now."""

@@ -20,7 +20,7 @@ from noetlc.analysis.coverability import coverability_of
 from noetlc.analysis.effort import COVERED, STANDARD, STUBBORN, Budget, Effort
 from noetlc.analysis.endings import Endings, depths_of
 from noetlc.analysis.goals import Never, Open, searched
-from noetlc.analysis.origin import covered
+from noetlc.analysis.origin import TooLong, covered
 from noetlc.analysis.petri import Marking, Petri, fired
 from noetlc.analysis.ranks import an_end_is_always_near, every_run_ends
 from noetlc.analysis.reachability import Pump, graph_of
@@ -120,8 +120,7 @@ def always_ends(skeleton: Skeleton, limit: int) -> bool:
     # A search that was cut off proves nothing by itself; the siphons of a free-choice net may prove it all the same.
     if ends.circles or not (ends.complete or is_proved_sound(small.net)):
         return False
-    runs = [small.run(ends.graph.path_to(state)) for state in ends.dead]
-    markings = [marking_after(skeleton.net, run) for run in runs]
+    markings = [small.marking_after(skeleton.net, ends.graph.path_to(state)) for state in ends.dead]
     return all(skeleton.is_final(marking) or skeleton.gives_up(marking) for marking in markings)
 
 
@@ -156,11 +155,11 @@ def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]
     question, assumed = "nothing can get stuck", assumptions_of(skeleton.plan)
     graph, endings = ends.terminals.graph, ends.endings
     kinds: dict[int, list[int]] = {}
-    for state in _nearest(ends, ends.terminals.dead):
-        if not endings.is_end(state):
-            # Ends that leave the same tokens are one fault. An author reads it once, with the shortest run to it.
-            kinds.setdefault(endings.left(state), []).append(state)
+    for state in [state for state in _nearest(ends, ends.terminals.dead) if not endings.is_end(state)]:
+        # Ends that leave the same tokens are one fault. An author reads it once, with the shortest run to it.
+        kinds.setdefault(endings.left(state), []).append(state)
     told: dict[tuple[str, ...], Verdict] = {}
+    untold: TooLong | None = None
     tried = 0
     for states in kinds.values():
         # Looking for data costs far more than looking for ends. Both limits are counts, so that the same faults are
@@ -175,7 +174,11 @@ def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]
         end = "; ".join(key)
         about = tuple(sorted({_owner(skeleton, place) for place in _held(skeleton, marking)}))
         for state in states[:MAX_RUNS]:
-            run = ends.small.run(graph.path_to(state))
+            try:
+                run = ends.small.run(graph.path_to(state))
+            except TooLong as error:
+                untold = error
+                continue
             story = story_of(skeleton, run, end, (*left, *forks_behind(skeleton, run)))
             verdict = Verdict(question, Status.REFUTED, end, assumed, about, left[0].span, story, sought=True)
             told.setdefault(key, verdict)
@@ -186,6 +189,9 @@ def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]
                 break
     # Runs that replay come first: they are certain. Sorting is stable, so that shorter ones stay before longer ones.
     yield from sorted(told.values(), key=lambda each: each.script is None)[:MAX_STORIES]
+    # Another fault may have a run that can be told. Only where none has, nothing is claimed.
+    if not told and untold is not None:
+        raise untold
     if not told:
         yield _by_search(question, "every marking in which nothing can happen is an end", ends, assumed, effort)
 

@@ -9,16 +9,16 @@ beside each of them, which it takes from and puts back into, so that its start i
 differs there differs; that no run differs there is no proof.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
+from noetlc.analysis.origin import firings
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import success_skeleton
-from noetlc.analysis.soundness import marking_after
 from noetlc.analysis.waves import folded
 
 STATES, PAIRS = 20_000, 5_000
@@ -127,7 +127,7 @@ def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
     graph = graph_of(small.net, STATES)
     if not graph.complete:
         return None
-    told_by = [_name_of(small.run((number,)), names) for number in range(len(small.origins))]
+    told_by = [_name_of(firings([origin]), names) for origin in small.origins]
     silent: list[list[int]] = []
     steps: list[dict[str, list[int]]] = []
     ends = set()
@@ -141,7 +141,7 @@ def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
                 quiet.append(target)
         silent.append(quiet)
         steps.append(told)
-        if not enabled and skeleton.is_final(marking_after(marked, small.run(graph.path_to(state)))):
+        if not enabled and skeleton.is_final(small.marking_after(marked, graph.path_to(state))):
             ends.add(state)
     return _Automaton(silent, steps, frozenset(ends))
 
@@ -165,7 +165,7 @@ def _with_markers(net: Petri, names: list[str]) -> Petri:
     )
 
 
-def _name_of(run: tuple[int, ...], names: list[str]) -> str:
+def _name_of(run: Iterable[int], names: list[str]) -> str:
     """The one name in a run of transitions, "" where none has one."""
     return next((names[transition] for transition in run if names[transition]), "")
 

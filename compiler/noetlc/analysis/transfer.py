@@ -17,7 +17,7 @@ from noetl_ir.net import PlaceClass, Trigger
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.goals import Reached, coverable
-from noetlc.analysis.petri import Petri, consumers_of, effect_of
+from noetlc.analysis.petri import Petri, consumers_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import Skeleton, success_skeleton
 from noetlc.analysis.soundness import always_ends
@@ -139,13 +139,8 @@ class _Local:
         while (step := parents[marking]) is not None:
             run.append(step[0])
             marking = step[1]
-        found: dict[int, int] = {}
-        for transition in self._small.run(tuple(reversed(run))):
-            for place, count in effect_of(self._net, transition).items():
-                found[place] = found.get(place, 0) + count
-        return {place: count for place, count in found.items() if count} == {
-            place: count for place, count in change.items() if count
-        }
+        wanted = {place: count for place, count in change.items() if count}
+        return self._small.change(self._net, tuple(reversed(run))) == wanted
 
     def _held(self, tokens: dict[int, int]) -> Held:
         return tuple(sorted((self._number[place], count) for place, count in tokens.items()))

@@ -6,6 +6,7 @@ from enum import StrEnum
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
+from noetlc.analysis.origin import TooLong
 from noetlc.diag.internal import Bug, bug_of
 
 
@@ -67,7 +68,7 @@ class Claim(NamedTuple):
 
 
 def attempted(question: str, find: Callable[[], Iterable[Verdict]]) -> list[Verdict]:
-    """The verdicts on a question; one that it is unknown where finding them fails by a mistake of ours."""
+    """The verdicts on a question; one that it is unknown where finding them fails, by a mistake of ours or a limit."""
     try:
         return list(find())
     # A proof that fails by our mistake must not look like one that found nothing: it is `unknown`, with the bug.
@@ -76,6 +77,8 @@ def attempted(question: str, find: Callable[[], Iterable[Verdict]]) -> list[Verd
 
 
 def failed(question: str, error: Exception) -> Verdict:
-    """The verdict that a mistake of ours leaves a question unknown."""
+    """The verdict that a mistake of ours, or a run that is too long to be told, leaves a question unknown."""
+    if isinstance(error, TooLong):
+        return Verdict(question, Status.UNKNOWN, str(error))
     bug = bug_of(error)
     return Verdict(question, Status.UNKNOWN, f"an internal error: {bug}", bug=bug)

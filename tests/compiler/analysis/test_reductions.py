@@ -1,5 +1,6 @@
 """Each reduced net answers what the unreduced one does: thousands of random nets, one question a test."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,7 +10,19 @@ from hypothesis import strategies as st
 
 from noetlc.analysis import reductions
 from noetlc.analysis.goals import Never, Reached, coverable
-from noetlc.analysis.origin import covered
+from noetlc.analysis.origin import (
+    Also,
+    Either,
+    Leaf,
+    Nothing,
+    Origin,
+    Then,
+    TooLong,
+    covered,
+    firings,
+    has_loop,
+    run_of,
+)
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import reduced, reduced_for_bounds
@@ -20,6 +33,47 @@ from petri_nets import net_of, nets, safe_like_nets, space_of
 
 MOST = 150
 MANY = settings(max_examples=500, deadline=None)
+
+
+LEAVES = st.integers(0, 5).map(Leaf) | st.just(Nothing())
+ORIGINS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.builds(Then, inner, inner, st.integers(0, 3)), st.builds(Either, inner, inner), st.builds(Also, inner, inner)
+    ),
+    max_leaves=12,
+)
+
+
+def told(origin: Origin) -> list[int]:
+    """The run of an origin, by its definition."""
+    match origin:
+        case Leaf(transition=transition):
+            return [transition]
+        case Then(first=first, second=second, times=times):
+            return told(first) + told(second) * times
+        case Either(one=one) | Also(one=one):
+            return told(one)
+        case _:
+            return []
+
+
+@MANY
+@given(st.lists(ORIGINS, max_size=3))
+def test_a_run_is_told_and_its_firings_are_counted_as_their_definition_says(origins: list[Origin]) -> None:
+    run = [transition for origin in origins for transition in told(origin)]
+    assert run_of(origins) == tuple(run)
+    assert {each: times for each, times in firings(origins).items() if times} == Counter(run)
+
+
+def test_a_tree_that_is_shared_sixty_times_over_is_counted_at_once_and_not_told() -> None:
+    origin: Origin = Leaf(3)
+    for _ in range(60):
+        origin = Then(origin, origin, 1)
+    assert firings([origin]) == {3: 2**60}
+    assert not has_loop(origin)
+    with pytest.raises(TooLong):
+        run_of([origin])
 
 
 @st.composite

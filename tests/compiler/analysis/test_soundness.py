@@ -21,6 +21,7 @@ from noetlc.analysis.verdict import Status, Verdict
 from noetlc.pipeline import compile_source
 
 ROOT = Path(__file__).parents[3]
+HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t}\nworkload: {a: 1}\nworkflow:\n"
 STUCK, CYCLES, PARTS, BOUNDED = (
     "nothing can get stuck",
     "every cycle has an exit",
@@ -218,6 +219,46 @@ def test_a_cycle_with_two_tokens_of_one_source_is_told_by_its_shortest_runs() ->
     assert [line.text for line in found[0].story.lines].count("`start` starts") == 1
     [bounded] = [verdict for verdict in report_of(plan).verdicts if verdict.question == BOUNDED]
     assert bounded.status is Status.REFUTED and bounded.about == ("d",)
+
+
+def forks_without_joins(count: int, last: str = "") -> str:
+    """Forks in a row, each of two branches that are not joined: 2 ** count tokens come to the last step."""
+    text = ""
+    for at in range(count):
+        end = f"f{at + 1}" if at + 1 < count else "last"
+        text += f"- {{step: f{at}, next: {{spec: {{mode: inclusive}}, arcs: [{{step: x{at}}}, {{step: y{at}}}]}}}}\n"
+        text += f"- {{step: x{at}, next: [{{step: {end}}}]}}\n- {{step: y{at}, next: [{{step: {end}}}]}}\n"
+    return text + f"- {{step: last{last}}}\n"
+
+
+def test_forks_that_double_the_tokens_a_hundred_times_are_told_as_fast_as_one() -> None:
+    plan = compiled(f"{HEAD}{forks_without_joins(100)}")
+    assert {verdict.status for verdict in report_of(plan).verdicts} == {Status.PROVED}
+    [extent] = [each for each in report_of(plan).extents if each.step == "last"]
+    assert extent.runs == 2**100
+
+
+def test_a_marking_of_more_tokens_than_a_field_holds_is_exact() -> None:
+    lonely = "- {step: start, next: [{step: f0}]}\n- {step: never, next: [{step: last}]}\n"
+    plan = compiled(f"{HEAD}{lonely}{forks_without_joins(40, ', spec: {policy: {join: all}}')}")
+    skeleton = success_skeleton(plan)
+    small = reduced(skeleton.net)
+    found = terminals_of(small.net, 1_000)
+    endings = Endings(skeleton, small, found.graph)
+    [dead] = found.dead
+    assert small.marking_after(skeleton.net, found.graph.path_to(dead)) == endings.marking(dead)
+    # Each run of a branch of the last fork, of which there are as many as runs of the fork, leaves one at the join.
+    assert max(endings.marking(dead)) == 2**39 and not endings.is_end(dead)
+
+
+def test_a_fault_whose_run_nobody_can_write_down_is_unknown_and_beside_another_one_that_one_is_told() -> None:
+    starving = ", spec: {policy: {join: all}}"
+    long = f"{HEAD}- {{step: start, next: [{{step: f0}}]}}\n- {{step: never, next: [{{step: last}}]}}\n"
+    found = only(compiled(long + forks_without_joins(40, starving)), STUCK)
+    assert found.status is Status.UNKNOWN and "too many to be told" in found.detail and found.bug is None
+    short = long.replace("next: [{step: f0}]", "next: [{step: never, when: '{{ workload.a }}'}, {step: f0}]")
+    found = only(compiled(short + forks_without_joins(40, starving)), STUCK)
+    assert found.status is Status.REFUTED and "`last` has a token from `never`" in found.detail
 
 
 @pytest.mark.parametrize("branches", [256])
