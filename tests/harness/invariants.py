@@ -16,7 +16,7 @@ from noetl_ir.events import Event
 from noetl_ir.net import PlaceClass
 
 TERMINAL = ("step.done", "loop.done", "step.failed")
-PASSING = ("agenda", "ready", "calling", "answered", "stopped")
+PASSING = ("agenda", "ready", "calling", "to_judge", "stopped")
 """What a turn leaves for the orders after it: no state, and empty when a run is over."""
 
 LEFTOVERS = ("arrivals", "runs", "regions", "loops", "timers", "waiting", "waits", "parked")

@@ -1,4 +1,4 @@
-"""Bodies of requests, checked before anything looks at them, and the schemas of answers."""
+"""Bodies of requests, checked before anything looks at them, and the schemas of responses."""
 
 import json
 from typing import Annotated, Literal, TypeVar
@@ -143,7 +143,7 @@ def _no_number(text: str) -> None:
 def _told(error: ValidationError, model: type[BaseModel]) -> str:
     """The faults of a body, each with where it stands."""
     found = []
-    # The input is left out: it may hold a password, and answers end up in logs of clients.
+    # The input is left out: it may hold a password, and responses end up in logs of clients.
     for one in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
         place = ".".join(map(str, one["loc"]))
         text = one["msg"].removeprefix("Value error, ")

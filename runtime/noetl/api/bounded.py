@@ -119,7 +119,7 @@ class BoundedProtocol(H11Protocol):
 
     def _end_late(self) -> None:
         is_answered = self._works and self.cycle.response_started
-        if self._received and not is_answered:  # who has asked for nothing waits for no answer
+        if self._received and not is_answered:  # who has asked for nothing waits for no response
             self.transport.write(LATE)
         self.transport.close()
 

@@ -22,7 +22,7 @@ class ConnectionLimits(NamedTuple):
     of_address: int = 500
     """Connections of one address; none behind a proxy, which has all of them."""
     head: float = 15.0
-    """For the head of a request, from the connection or the answer before on; and for the end of one that is closed."""
+    """For the head of a request, from the connection or the last response on; and for the end of one that is closed."""
     pause: float = 15.0
     """Between two parts of a body."""
     grace: float = 30.0

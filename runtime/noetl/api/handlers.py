@@ -8,7 +8,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.answers import JSONResponse
 from noetl.api.bodies import (
     BLOB_BYTES,
     LAST_VERSION,
@@ -25,6 +24,7 @@ from noetl.api.bodies import (
 from noetl.api.lasting import Lasting
 from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
 from noetl.api.problems import BadRequest, Rejected, Unknown, no_room, problem
+from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start
 from noetl.api.streams import Streams
 from noetl.ports import Wanted
@@ -121,10 +121,10 @@ async def start_execution(request: Request) -> Response:
     headers = {"Location": f"/executions/{begun.execution_id}"}
     if not begun.fresh:
         headers["Idempotent-Replayed"] = "true"
-    answer: dict[str, Json] = {"execution_id": begun.execution_id}
+    response: dict[str, Json] = {"execution_id": begun.execution_id}
     if prepared.warnings:
-        answer["warnings"] = [*prepared.warnings]
-    return JSONResponse(answer, 201 if begun.fresh else 200, headers)
+        response["warnings"] = [*prepared.warnings]
+    return JSONResponse(response, 201 if begun.fresh else 200, headers)
 
 
 async def get_execution(request: Request) -> Response:

@@ -58,7 +58,7 @@ class _Stand(Collector):
 
 
 def metrics_text(service: ApiService, connections: Connections) -> bytes:
-    """All metrics, as the body of the answer."""
+    """All metrics, as the body of the response."""
     # A registry a request, and none for the process: the figures are asked for now, and a second server in one
     # process (a test's) would clash. `auto_describe` would collect everything twice.
     registry = CollectorRegistry(auto_describe=False)

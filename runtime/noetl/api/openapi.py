@@ -55,14 +55,14 @@ def _operation(row: Operation) -> dict[str, Json]:
     name = row.handler.__name__
     media = BYTES if name in _BYTES_OUT else _TEXT_OUT.get(name, "application/json")
     schema: Json = _page(row.pages) if row.pages is not None and row.pages.rows else {}
-    answer: dict[str, Json] = {"description": "As asked.", "content": {media: {"schema": schema}}}
+    response: dict[str, Json] = {"description": "As asked.", "content": {media: {"schema": schema}}}
     wrong: Json = {"description": "Why not.", "content": {TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     operation: dict[str, Json] = {
         "operationId": name,
         "summary": (row.handler.__doc__ or "").strip(),
         "parameters": [*_in_path(row), *(_in_query(name) for name in row.query), *_of_pages(row.pages)]
         + [_in_header(name) for name in row.headers],
-        "responses": {str(row.status): answer, "default": wrong},
+        "responses": {str(row.status): response, "default": wrong},
     }
     if row.role:
         operation["security"] = [{"token": []}]

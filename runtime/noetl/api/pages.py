@@ -9,21 +9,21 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.answers import JSONResponse
 from noetl.api.bodies import number_of
+from noetl.api.responses import JSONResponse
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
 PAGE = 100
 LONGEST_PAGE = 1_000
-"""The rows that one answer has, unless it is asked for more or less, and at most."""
+"""The rows that one response has, unless it is asked for more or less, and at most."""
 
 LAST_POSITION = 1 << 53
 _T = TypeVar("_T")
 
 
 class Paged(NamedTuple):
-    """How a list is paged: `rows` names it in the answer, empty where the answer is it; `cursor` is the parameter,
+    """How a list is paged: `rows` names it in the response, empty where the response is it; `cursor` is the parameter,
     `meaning` says what its values are, `counts` that they are numbers.
     """
 

@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from noetl.api.answers import JSONResponse
+from noetl.api.responses import JSONResponse
 from noetl.ports import Busy, Conflict, Damaged, NoRoom, StoreFailure
 
 TYPE = "application/problem+json"
@@ -51,7 +51,7 @@ def problem(status: int, detail: str) -> Response:
 
 
 def no_room(reason: str) -> str:
-    """The answer of a server that has no room; it goes on to answer who only looks."""
+    """The response of a server that has no room; it goes on to answer who only looks."""
     return f"there is no room for values or events: {reason}"
 
 
@@ -80,22 +80,22 @@ def problem_of(error: Exception) -> Response:
     return problem(500, "the server failed; its log says more")
 
 
-def answering(
+def with_problems(
     handler: Callable[[Request], Awaitable[Response]], say: Callable[[str], None]
 ) -> Callable[[Request], Awaitable[Response]]:
-    """A handler whose exceptions are answers."""
+    """A handler whose exceptions are responses."""
 
-    async def answered(request: Request) -> Response:
+    async def handle(request: Request) -> Response:
         try:
             return await handler(request)
         except ClientDisconnect:  # nobody reads it
             return problem(400, "the body did not come to its end")
         except Exception as error:
-            answer = problem_of(error)
+            response = problem_of(error)
             # What a client did wrong is told to the client. A want of room is said by the service, once and not for
             # each request.
-            if answer.status_code == 500 or (isinstance(error, StoreFailure) and not isinstance(error, NoRoom)):
+            if response.status_code == 500 or (isinstance(error, StoreFailure) and not isinstance(error, NoRoom)):
                 say(f"{request.method} {request.url.path}: {type(error).__name__}: {error}")
-            return answer
+            return response
 
-    return answered
+    return handle

@@ -13,7 +13,7 @@ from noetl.api.guard import Guard
 from noetl.api.lasting import Lasting
 from noetl.api.operation import Handler, Operation
 from noetl.api.pages import Paged
-from noetl.api.problems import BadRequest, answering, problem_of
+from noetl.api.problems import BadRequest, problem_of, with_problems
 from noetl.api.service import ApiService
 from noetl.api.streams import Streams
 from noetl.ports.idempotency import KEY
@@ -91,7 +91,7 @@ def application(
     how many there are, and how many were dropped for there being too many.
     """
     routes = [
-        Route(row.path, answering(_guarded(row, guard), say), methods=[row.method], name=row.handler.__name__)
+        Route(row.path, with_problems(_guarded(row, guard), say), methods=[row.method], name=row.handler.__name__)
         for row in ROUTES
     ]
     # Starlette answers these two in plain text, and a client of this API reads problems.

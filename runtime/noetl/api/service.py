@@ -16,7 +16,7 @@ from pathlib import Path
 from noetl.api.notifier import Notifier
 from noetl.api.problems import Faulty, Rejected, Unknown
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
-from noetl.app.preflight_answers import secret_pools
+from noetl.app.preflight_checks import secret_pools
 from noetl.app.programs import WORTH
 from noetl.app.runtime import Runtime
 from noetl.app.secret_resolver import unresolvable, workload_of

@@ -221,7 +221,7 @@ class _Driving(threading.Thread):
 def _bound(listening: Listening) -> socket.socket:
     """A socket that listens, so that nobody who was told of it comes too early."""
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
-    # With the protocol named, asyncio has its connections send at once; else each answer of two parts takes 40 ms.
+    # With the protocol named, asyncio has its connections send at once; else each response of two parts takes 40 ms.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         # A server that is started again need not wait until the last connections of the one before have timed out.

@@ -7,10 +7,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.answers import JSONResponse
 from noetl.api.bodies import ActivityBody, SessionBody, SessionTokenBody, body_of
 from noetl.api.pages import limit_of, page
 from noetl.api.problems import BadRequest, Unknown
+from noetl.api.responses import JSONResponse
 from noetl.api.throttle import Throttle
 from noetl.ports.user_sessions import FIELDS, Found, Sessions, Stale
 

@@ -56,7 +56,7 @@ class Streams:
             raise Busy(f"{self._most} executions are followed on this server; try again when one of them has ended")
         if self._open[client] >= self._of_one:
             raise Busy(f"{self._of_one} executions are followed from there; try again when one of them has ended")
-        # nginx buffers answers unless it is told not to, and would deliver an hour of events at its end.
+        # nginx buffers responses unless it is told not to, and would deliver an hour of events at its end.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         lines = self._counted(_lines(self._service, execution_id, after, may_go_on, self._longest), client)
         return StreamingResponse(lines, headers=headers, media_type="text/event-stream")

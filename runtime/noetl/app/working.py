@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from noetl.app.adapters import open_bus
 from noetl.app.clock import MonotonicClock
 from noetl.app.composition import WorkerOptions, bus_worker_of
-from noetl.app.preflight_answers import Answering, PreflightAnswers
+from noetl.app.preflight_checks import CheckedWorker, PreflightChecks
 from noetl.app.runtime import Settings
 from noetl.app.worker_cache import WorkerCache
 from noetl.worker.background_fetches import BackgroundFetches
@@ -45,8 +45,8 @@ def run_worker(
         # Before any order is taken: a worker whose token is refused would take orders and give them all back.
         cache.check()
         worker, launcher = bus_worker_of(options, settings, bus, cache, fetches, say)
-        answering = Answering(options.name, options.pool, options.secrets_path, str(settings.root), settings.fence)
-        answers = PreflightAnswers(bus, answering, fetches.needs, cache.program, MonotonicClock())
+        me = CheckedWorker(options.name, options.pool, options.secrets_path, str(settings.root), settings.fence)
+        checks = PreflightChecks(bus, me, fetches.needs, cache.program, MonotonicClock())
         # The loop has to be there for `wake`: a signal that came before would not end the first wait.
         launcher.open()
         with closing(launcher), _leaving_by_signals(worker, launcher):
@@ -55,8 +55,8 @@ def run_worker(
                 # Heard before the step, so that an order finds the server that was announced a moment ago.
                 for broadcast in bus.received():
                     cache.hear(broadcast)
-                    answers.hear(broadcast)
-                answers.step()
+                    checks.hear(broadcast)
+                checks.step()
                 if not worker.step():
                     launcher.pass_time(worker.due())
             worker.step()  # the last word: that it leaves

@@ -8,7 +8,7 @@ from time import sleep
 from noetl.cli.stores import SERVER_VARIABLE, problem_of, server_url
 from noetl.cli.text import Problem
 from noetl.ports import StoreFailure
-from noetl.store.http import Connection, NotThere, Unanswered
+from noetl.store.http import Connection, NoResponse, NotThere
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 
@@ -43,7 +43,7 @@ def ask_server(server: str, method: str, path: str, data: Json = None, *, key: s
             for pause in PAUSES if key else ():
                 try:
                     return connection.json(method, path, data=data, key=key)
-                except Unanswered:
+                except NoResponse:
                     sleep(pause)
             return connection.json(method, path, data=data, key=key)
     except NotThere as problem:

@@ -32,7 +32,7 @@ MOST = 64
 
 _PORTS = {"http": 80, "https": 443}
 _WITHOUT_EFFECTS = frozenset({"GET", "HEAD", "OPTIONS"})
-_BROKE_BEFORE_AN_ANSWER = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+_BROKE_BEFORE_A_RESPONSE = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
 try:
     import sniffio  # type: ignore[import-not-found]  # noqa: F401
@@ -75,20 +75,20 @@ class Transport(httpx.AsyncBaseTransport):
         """Send a request. Raises NotAllowed where the fence refuses its address, and what httpx raises."""
         sent = request if self._fence is None else await _pinned(request, self._fence)
         kept = self._kept
-        # A kept connection may break after the request was sent and before the answer. To send it again is safe only
+        # A kept connection may break after the request was sent and before the response. To send it again is safe only
         # where it has no effect.
         if kept is None or request.method not in _WITHOUT_EFFECTS or origin_of(request.url) != self._first:
             return await self._fresh().handle_async_request(sent)
         try:
             await kept.close_unasked()
             response = await kept.transport.handle_async_request(sent)
-        except _BROKE_BEFORE_AN_ANSWER:
+        except _BROKE_BEFORE_A_RESPONSE:
             # A connection that never answered is not one that went stale: the server broke it, and would break a new
             # one.
-            if not kept.answered:
+            if not kept.has_answered:
                 raise
             return await self._fresh().handle_async_request(sent)
-        kept.answered = True
+        kept.has_answered = True
         return response
 
     def _fresh(self) -> httpx.AsyncHTTPTransport:
@@ -128,12 +128,12 @@ class Kept:
         self.transport = httpx.AsyncHTTPTransport(
             verify=trust(verify), limits=httpx.Limits(max_keepalive_connections=MOST, keepalive_expiry=KEPT)
         )
-        self.answered = False
+        self.has_answered = False
         self.calls = 0
         self.used = 0.0
 
     async def close_unasked(self) -> None:
-        """Close connections over which more came than was asked for: the next request would take it for its answer.
+        """Close connections over which more came than was asked for: the next request would take it for its response.
 
         httpcore looks whether something waits in the socket, and not at what it has read already.
         """

@@ -1,6 +1,6 @@
 """Which addresses a server's tools may connect to: those of the public Internet, and what the operator allows.
 
-A playbook, or an answer that redirects, could else make the server speak to itself, to its neighbours or to the
+A playbook, or a response that redirects, could else make the server speak to itself, to its neighbours or to the
 metadata service of its cloud. What is checked is the address that is connected to, not its name, which may lead
 anywhere.
 """

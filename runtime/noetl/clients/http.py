@@ -1,4 +1,4 @@
-"""One HTTP request over httpx and its answer, within limits and the fence: what tools and keychain entries share.
+"""One HTTP request over httpx and its response, within limits and the fence: what tools and keychain entries share.
 
 The codes of its failures: `timeout`, `http.connect`, `http.protocol`, `http.redirects`, `http.too_large`,
 `http.refused` (nothing may connect there), `http.request` (the request itself cannot be sent).
@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
 
 class RequestLimits(NamedTuple):
-    """The limits of a request: seconds in all, and by part over `SECONDS`; bytes of its answer; and how it is sent."""
+    """Limits of a request: seconds in all, and by part over `SECONDS`; bytes of its response; and how it is sent."""
 
     total: float | None = SECONDS
     parts: dict[str, float] = {}  # noqa: RUF012  (never written to)
@@ -50,8 +50,8 @@ class RequestLimits(NamedTuple):
     follow: bool = False
 
 
-class Answer(NamedTuple):
-    """An answer read to its end: the address that it came from, without user and password, and how many seconds that
+class Response(NamedTuple):
+    """A response read to its end: the address that it came from, without user and password, and how many seconds that
     took from the first byte sent, redirects included.
     """
 
@@ -63,8 +63,8 @@ class Answer(NamedTuple):
     elapsed: float = 0.0
 
 
-class AnswerTooLarge(Exception):
-    """An answer over the limit."""
+class ResponseTooLarge(Exception):
+    """A response over the limit."""
 
 
 def is_there() -> bool:
@@ -76,15 +76,15 @@ def is_there() -> bool:
     return True
 
 
-async def exchanged(request: Request, bounds: RequestLimits, fence: Fence | None) -> Answer | Outcome:
-    """The answer, whatever its status; else the error that there is none. `connections` keeps them."""
+async def exchange(request: Request, bounds: RequestLimits, fence: Fence | None) -> Response | Outcome:
+    """The response, whatever its status; else the error that there is none. `connections` keeps them."""
     import httpx
 
     try:
         return await _sent(request, bounds, fence)
     except NotAllowed as problem:
         return error("http.refused", str(problem))
-    except AnswerTooLarge as problem:
+    except ResponseTooLarge as problem:
         return error("http.too_large", str(problem))
     # Before TransportError, of which httpx makes its timeouts a kind: they have a code of their own.
     except (TimeoutError, httpx.TimeoutException) as problem:
@@ -101,9 +101,9 @@ async def exchanged(request: Request, bounds: RequestLimits, fence: Fence | None
         return error("http.request", f"the request cannot be sent: {problem}")
 
 
-def answered(request: Request, bounds: RequestLimits, fence: Fence | None) -> Answer | Outcome:
-    """`exchanged` for whoever cannot await, in a thread with a loop of its own."""
-    return waited(lambda: exchanged(request, bounds, fence))
+def exchange_now(request: Request, bounds: RequestLimits, fence: Fence | None) -> Response | Outcome:
+    """`exchange` for whoever cannot await, in a thread with a loop of its own."""
+    return waited(lambda: exchange(request, bounds, fence))
 
 
 def waited(work: Callable[[], Coroutine[object, object, _T]]) -> _T:
@@ -134,8 +134,8 @@ def same_origin(one: str, other: str) -> bool:
         return False
 
 
-async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) -> Answer:
-    """Send a request and read its answer, at most the limit's bytes of it."""
+async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) -> Response:
+    """Send a request and read its response, at most the limit's bytes of it."""
     import asyncio
 
     import httpx
@@ -179,18 +179,18 @@ async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) ->
             headers=request.headers,
             content=request.content,
             auth=httpx.BasicAuth(*request.basic) if request.basic else None,
-        ) as response,
+        ) as got,
     ):
         content = bytearray()
-        async for chunk in response.aiter_bytes():
+        async for chunk in got.aiter_bytes():
             content += chunk
             # Counted after decompression: a megabyte of gzip may be a gigabyte of zeros.
             if len(content) > bounds.most:
-                raise AnswerTooLarge(f"the answer has more than {bounds.most} bytes")
-        headers: dict[str, Json] = dict(response.headers.items())
-        url = str(response.url.copy_with(userinfo=b""))
+                raise ResponseTooLarge(f"the answer has more than {bounds.most} bytes")
+        headers: dict[str, Json] = dict(got.headers.items())
+        url = str(got.url.copy_with(userinfo=b""))
         elapsed = round(perf_counter() - begun, 6)
-        return Answer(response.status_code, headers, bytes(content), response.charset_encoding, url, elapsed)
+        return Response(got.status_code, headers, bytes(content), got.charset_encoding, url, elapsed)
 
 
 _ANYWHERE = frozenset({

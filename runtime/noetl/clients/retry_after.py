@@ -1,4 +1,4 @@
-"""The `Retry-After` of an answer as seconds to wait (RFC 9110 §10.2.3)."""
+"""The `Retry-After` of a response as seconds to wait (RFC 9110 §10.2.3)."""
 
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -8,10 +8,10 @@ from noetl_ir.kinds import MAX_SECONDS
 
 
 def retry_after_of(headers: Json, now: float) -> float | None:
-    """How many seconds an answer asks to wait, by its headers (names in any case); None where it does not say.
+    """How many seconds a response asks to wait, by its headers (names in any case); None where it does not say.
 
-    A date counts from the answer's own `Date`, so that two clocks that disagree do not matter, and from `now` (seconds
-    since the epoch) where it has none. A date that is past is 0.
+    A date counts from the response's own `Date`, so that two clocks that disagree do not matter, and from `now`
+    (seconds since the epoch) where it has none. A date that is past is 0.
     """
     if not isinstance(headers, dict):
         return None
@@ -29,8 +29,8 @@ def retry_after_of(headers: Json, now: float) -> float | None:
     due = _time(text)
     if due is None:
         return None
-    answered = _time(named.get("date"))
-    return min(max(due - (now if answered is None else answered), 0.0), MAX_SECONDS)
+    sent = _time(named.get("date"))
+    return min(max(due - (now if sent is None else sent), 0.0), MAX_SECONDS)
 
 
 def _time(text: Json) -> float | None:

@@ -22,14 +22,14 @@ def effects(program: Program, execution: Execution) -> list[Order]:
     if execution.ready and not execution.paused:
         orders += _pipelines(program, execution)
         execution.ready.clear()
-    if execution.answered:
+    if execution.to_judge:
         # One turn may answer a region more than once (a signal after a timer that lost the race); it is ordered once.
-        for key in dict.fromkeys(execution.answered):
+        for key in dict.fromkeys(execution.to_judge):
             region = execution.regions.get(key)
             # The region may have ended in the same turn, by a timeout or a failed loop, after it got its answer.
             if region is not None and region.pending is not None:
                 orders.append(_pipeline(program, execution, key, region, region.pending))
-        execution.answered.clear()
+        execution.to_judge.clear()
     if execution.calling:
         orders += [_child(execution, key) for key in execution.calling if key in execution.parked]
         execution.calling.clear()
@@ -42,7 +42,7 @@ def recover(program: Program, execution: Execution) -> None:
     execution.ready = [key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0]
     # A pending outcome that a worker is still to judge was ordered before the crash or not: nobody can tell, so it is
     # ordered again; the claim number makes the second report of two the refused one.
-    execution.answered = [key for key, region in execution.regions.items() if region.pending is not None]
+    execution.to_judge = [key for key, region in execution.regions.items() if region.pending is not None]
     execution.calling = [
         key
         for key in execution.parked

@@ -62,15 +62,15 @@ def token_claimed(program: Program, execution: Execution, event: Event) -> None:
     if position < 0:
         raise IllegalFiring(f"no signal `{name}` is kept")
     del execution.signals[position]
-    _answer(execution, event)
+    _give_outcome(execution, event)
 
 
-def _answer(execution: Execution, event: Event) -> None:
+def _give_outcome(execution: Execution, event: Event) -> None:
     """The outcome of a parked task is here; a worker is to ask the rules about it."""
     region = execution.regions[event.run]
     region.pending = mapping_of(event.data["outcome"])
     silence(execution, event.run)
-    execution.answered.append(event.run)
+    execution.to_judge.append(event.run)
 
 
 def task_done(program: Program, execution: Execution, event: Event) -> None:
@@ -179,7 +179,7 @@ def timer_fired(program: Program, execution: Execution, event: Event) -> None:
         region.phase = "at"
         execution.ready.append(event.run)
     elif timer.kind in ("parked", "wait"):
-        _answer(execution, event)
+        _give_outcome(execution, event)
     elif timer.kind == "timeout":
         _time_out(program, execution, event)
 

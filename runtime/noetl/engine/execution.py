@@ -224,13 +224,12 @@ class Parked(NamedTuple):
 
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
-    regions to run, `calling` the parked ones whose child is to be started, `answered` those whose outcome
+    regions to run, `calling` the parked ones whose child is to be started, `to_judge` those whose outcome
     is here, `stopped` the claims to be called off; `now` is the time of the last event; `line` is that of the entry
     token, `waves` by step that of the run which a wave of a counting join began."""
 
     __slots__ = (
         "agenda",
-        "answered",
         "arrivals",
         "calling",
         "cancelled",
@@ -270,6 +269,7 @@ class Execution:
         "status",
         "stopped",
         "timers",
+        "to_judge",
         "trace_id",
         "waiting",
         "waits",
@@ -314,7 +314,7 @@ class Execution:
         self.ready: list[str] = []
         self.calling: list[str] = []
         self.stopped: list[tuple[str, int]] = []
-        self.answered: list[str] = []
+        self.to_judge: list[str] = []
         self.signals: list[tuple[str, Json]] = []
         self.waits: dict[str, frozenset[str]] = {}
         self.failure: Mapping | None = None

@@ -23,14 +23,14 @@ from urllib.parse import quote, urlencode
 
 from noetl.clients.content import json_of
 from noetl.clients.google import Unusable, account_of, token_request
-from noetl.clients.http import Answer, Request, RequestLimits, answered, is_there, shown_url, waited
+from noetl.clients.http import Request, RequestLimits, Response, exchange_now, is_there, shown_url, waited
 from noetl.ports import Fence
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from noetl_ir.records import NamedTuple
 
 SECONDS = 10.0
-ANSWER_BYTES = 1 << 20
+RESPONSE_BYTES = 1 << 20
 LEEWAY = 60.0  # seconds before its end in which a token is not used any more
 KEPT = 60.0
 MOST_KEPT = 1000  # values before those that are over are dropped
@@ -213,15 +213,15 @@ class Fetcher:
         """The mapping that a server answers with. Raises NotFetched."""
         if not is_there():
             raise NotFetched("what is asked for over HTTP needs httpx, which is not installed: pip install httpx")
-        answer = answered(request, RequestLimits(SECONDS, most=ANSWER_BYTES), self._fence)
-        if isinstance(answer, Outcome):
-            raise NotFetched(f"{shown_url(request.url)}: {(answer.error or {}).get('message')}")
+        response = exchange_now(request, RequestLimits(SECONDS, most=RESPONSE_BYTES), self._fence)
+        if isinstance(response, Outcome):
+            raise NotFetched(f"{shown_url(request.url)}: {(response.error or {}).get('message')}")
         try:
-            found = json_of(answer.content)
+            found = json_of(response.content)
         except ValueError:
             found = None
-        if answer.status >= 300 or not isinstance(found, dict):
-            raise NotFetched(f"{shown_url(request.url)} does not give {what}: {_reason(answer, found)}")
+        if response.status >= 300 or not isinstance(found, dict):
+            raise NotFetched(f"{shown_url(request.url)} does not give {what}: {_reason(response, found)}")
         return found
 
 
@@ -258,8 +258,8 @@ def _scopes(asked: TokenEntry) -> str | None:
     return None if scope in ("global", "catalog", "local", "shared") else scope
 
 
-def _reason(answer: Answer, found: Json) -> str:
+def _reason(response: Response, found: Json) -> str:
     # Only a word of a few letters: a server may put what it was sent, the secret too, into the text of its error.
     word = found.get("error") if isinstance(found, dict) else None
     told = f" ({word})" if isinstance(word, str) and _WORD.fullmatch(word) else ""
-    return f"status {answer.status}{told}"
+    return f"status {response.status}{told}"

@@ -208,14 +208,14 @@ class OwnedExecution:
         """The orders for what has waited for a worker for too long; they follow from the state as the first did."""
         keys = waiting.keys_again(self.execution)
         self.execution.ready.extend(keys)
-        self.execution.answered.extend(keys)
+        self.execution.to_judge.extend(keys)
         return effects(self.program, self.execution) if keys else []
 
     def order_loop_again(self, loop: str) -> list[Order]:
         """The orders for the iterations of a loop that wait for a worker."""
         waits = [key for key in waiting(self.execution) if key.startswith(f"{loop}/")]
         self.execution.ready.extend(waits)
-        self.execution.answered.extend(waits)
+        self.execution.to_judge.extend(waits)
         return effects(self.program, self.execution) if waits else []
 
     def due(self, now: int) -> list[str]:

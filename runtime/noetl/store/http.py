@@ -39,8 +39,8 @@ _SECONDS = 30.0
 _MOST = 256 << 20
 
 
-class Answer(NamedTuple):
-    """An answer of the server: the status, the body, and the headers in small letters."""
+class Response(NamedTuple):
+    """A response of the server: the status, the body, and the headers in small letters."""
 
     status: int
     body: bytes
@@ -55,8 +55,8 @@ class Unreachable(StoreFailure):
     """The server does not answer, or cannot do it now: another one may, and this one later."""
 
 
-class Unanswered(Unreachable):
-    """A request may have reached the server, and its answer did not come, or the server says to try again."""
+class NoResponse(Unreachable):
+    """A request may have reached the server, and its response did not come, or the server says to try again."""
 
 
 class Connection:
@@ -75,7 +75,7 @@ class Connection:
         data: Json = None,
         raw: bytes | None = None,
         key: str = "",
-    ) -> Answer:
+    ) -> Response:
         """One request; any status but those of failure and refusal comes back, 404 too. With a `key` done once."""
         body = raw if raw is not None else json.dumps(data).encode() if data is not None else None
         headers = {"content-type": "application/octet-stream" if raw is not None else "application/json"}
@@ -85,25 +85,25 @@ class Connection:
             headers[KEY] = key
         with self._speaking() as client:
             got = client.request(method, self.url + path, params=query, content=body, headers=headers)
-        return self._taken(Answer(got.status_code, got.content, got.headers))
+        return self._taken(Response(got.status_code, got.content, got.headers))
 
     def lines(self, path: str, query: Mapping[str, str]) -> Iterator[str]:
         """The lines of a stream of events as they come, until the server ends it. Raises StoreFailure."""
         asked = {"accept": "text/event-stream"}
         with self._speaking() as client, client.stream("GET", self.url + path, params=query, headers=asked) as got:
             if got.is_error:
-                answer = self._taken(Answer(got.status_code, got.read(), got.headers))
-                raise StoreFailure(f"{self.url}: {_detail(answer)}")
+                response = self._taken(Response(got.status_code, got.read(), got.headers))
+                raise StoreFailure(f"{self.url}: {_detail(response)}")
             yield from got.iter_lines()
 
     def json(
         self, method: str, path: str, *, query: Mapping[str, str] | None = None, data: Json = None, key: str = ""
     ) -> dict[str, Json]:
         """The JSON object that is answered. Raises NotThere, StoreFailure."""
-        answer = self.ask(method, path, query=query, data=data, key=key)
-        if answer.status == 404:
-            raise NotThere(f"{self.url}: {_detail(answer)}")
-        return self.object_of(answer)
+        response = self.ask(method, path, query=query, data=data, key=key)
+        if response.status == 404:
+            raise NotThere(f"{self.url}: {_detail(response)}")
+        return self.object_of(response)
 
     def walk(
         self, path: str, query: Mapping[str, str] | None = None, *, cursor: str = "after", limit: int = 0
@@ -126,10 +126,10 @@ class Connection:
             if not asked[cursor] or (limit and left <= 0):
                 return
 
-    def object_of(self, answer: Answer) -> dict[str, Json]:
-        """The JSON object in an answer."""
+    def object_of(self, response: Response) -> dict[str, Json]:
+        """The JSON object in a response."""
         try:
-            value = json.loads(answer.body)
+            value = json.loads(response.body)
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
@@ -145,23 +145,23 @@ class Connection:
         except httpx.HTTPError as error:
             # Without a connection nothing was asked, so another server may be. With one the request may have been
             # done, and only a request with a key may be repeated.
-            kind = Unreachable if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else Unanswered
+            kind = Unreachable if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else NoResponse
             raise kind(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
         except (httpx.InvalidURL, UnicodeError) as error:
             raise StoreFailure(f"{self.url} is no address of a server: {error}") from None
 
-    def _taken(self, answer: Answer) -> Answer:
-        """The answer, unless it is one of failure or refusal."""
+    def _taken(self, response: Response) -> Response:
+        """The response, unless it is one of failure or refusal."""
         # A failure may pass, so another server may be asked. A refusal is final, and asking again only tells the
         # same.
-        if answer.status >= 500 or answer.status == 429:
-            raise Unanswered(f"{self.url}: {_detail(answer)}")
-        if answer.status == 401:
+        if response.status >= 500 or response.status == 429:
+            raise NoResponse(f"{self.url}: {_detail(response)}")
+        if response.status == 401:
             known = f"the one in {TOKEN} is none of its own" if _token() else f"put one that it knows into {TOKEN}"
-            raise StoreFailure(f"{self.url}: {_detail(answer)}; {known}")
-        if answer.status >= 400 and answer.status != 404:
-            raise StoreFailure(f"{self.url}: {_detail(answer)}")
-        return answer
+            raise StoreFailure(f"{self.url}: {_detail(response)}; {known}")
+        if response.status >= 400 and response.status != 404:
+            raise StoreFailure(f"{self.url}: {_detail(response)}")
+        return response
 
     def close(self) -> None:
         """Close what is open."""
@@ -247,10 +247,10 @@ class RemoteStore:
     def read(self, execution_id: str, after: int = 0) -> Iterator[Record]:
         while True:
             query = {"after": str(after), "limit": str(_PAGE)}
-            answer = self._connection.ask("GET", f"{_of(execution_id)}/log", query=query)
-            if answer.status == 404:
+            response = self._connection.ask("GET", f"{_of(execution_id)}/log", query=query)
+            if response.status == 404:
                 return
-            page = _records(answer.body, after, self._connection.url)
+            page = _records(response.body, after, self._connection.url)
             yield from page
             # A page that is not full is the last one; this saves the request that would be answered with nothing.
             if len(page) < _PAGE:
@@ -258,8 +258,8 @@ class RemoteStore:
             after = page[-1].position
 
     def execution(self, execution_id: str) -> ExecutionRow | None:
-        answer = self._connection.ask("GET", f"{_of(execution_id)}/row")
-        return None if answer.status == 404 else self._row(self._connection.object_of(answer))
+        response = self._connection.ask("GET", f"{_of(execution_id)}/row")
+        return None if response.status == 404 else self._row(self._connection.object_of(response))
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """A page after the other."""
@@ -274,8 +274,8 @@ class RemoteStore:
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
         """The server looks at the plan itself."""
-        answer = self._connection.ask("POST", "/playbooks", raw=data)
-        version = self._connection.object_of(answer).get("version")
+        response = self._connection.ask("POST", "/playbooks", raw=data)
+        version = self._connection.object_of(response).get("version")
         return version if isinstance(version, int) else 0
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
@@ -285,20 +285,20 @@ class RemoteStore:
         return tuple(map(self._version, self._connection.walk("/playbooks", asked, limit=wanted.limit)))
 
     def plan_bytes(self, digest: str) -> bytes | None:
-        answer = self._connection.ask("GET", f"/plans/{quote(digest, safe='')}")
-        if answer.status == 404:
+        response = self._connection.ask("GET", f"/plans/{quote(digest, safe='')}")
+        if response.status == 404:
             return None
         # Kept by digest, as the header comes with the bytes and the question (`vouches`) a moment later.
-        self._verified[digest] = answer.headers.get(VERIFIED, "")
-        return self._checked(answer, digest)
+        self._verified[digest] = response.headers.get(VERIFIED, "")
+        return self._checked(response, digest)
 
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         query = {"version": str(version)} if version is not None else None
-        answer = self._connection.ask("GET", f"/playbooks/{quote(path)}", query=query)
-        if answer.status == 404:
+        response = self._connection.ask("GET", f"/playbooks/{quote(path)}", query=query)
+        if response.status == 404:
             return None
-        digest = answer.headers.get("x-digest", "")
-        return digest, self._checked(answer, digest)
+        digest = response.headers.get("x-digest", "")
+        return digest, self._checked(response, digest)
 
     def vouch(self, digest: str, verifier: str) -> None:
         """The server notes what it has verified itself."""
@@ -356,11 +356,11 @@ class RemoteStore:
     def _refused(self) -> StoreFailure:
         return StoreFailure(f"the server at {self._connection.url} drives its executions; nothing is written from here")
 
-    def _checked(self, answer: Answer, digest: str) -> bytes:
+    def _checked(self, response: Response, digest: str) -> bytes:
         try:
             # The server may be anybody's that was written behind `--server`: the digest says that it is this plan.
-            if digest_of(answer.body) == digest:
-                return answer.body
+            if digest_of(response.body) == digest:
+                return response.body
         except PlanError:
             pass
         raise StoreFailure(f"{self._connection.url} sent another plan than the one with digest {digest}")
@@ -411,21 +411,21 @@ class RemoteBlobs:
         self._connection = connection
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        answer = self._connection.ask("PUT", f"/blobs/{quote(execution_id, safe='')}", raw=data)
-        reference = self._connection.object_of(answer).get("reference")
-        if answer.status == 404 or not isinstance(reference, dict):
-            raise StoreFailure(f"{self._connection.url}: {_detail(answer)}")
+        response = self._connection.ask("PUT", f"/blobs/{quote(execution_id, safe='')}", raw=data)
+        reference = self._connection.object_of(response).get("reference")
+        if response.status == 404 or not isinstance(reference, dict):
+            raise StoreFailure(f"{self._connection.url}: {_detail(response)}")
         return reference
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
         from hashlib import sha256
 
-        answer = self._connection.ask("POST", "/blobs", data={"reference": dict(reference)})
-        if answer.status == 404:
-            raise KeyError(_detail(answer))
-        if sha256(answer.body).hexdigest() != reference.get("checksum"):
+        response = self._connection.ask("POST", "/blobs", data={"reference": dict(reference)})
+        if response.status == 404:
+            raise KeyError(_detail(response))
+        if sha256(response.body).hexdigest() != reference.get("checksum"):
             raise KeyError(f"blob {reference.get('key')!r} was altered: it is not what the reference says")
-        return answer.body
+        return response.body
 
     def check_room(self, *, suspected: bool) -> None:
         """The server knows."""
@@ -460,10 +460,10 @@ def _micros(text: str) -> int:
     return int(moment.timestamp()) * 1_000_000 + moment.microsecond
 
 
-def _detail(answer: Answer) -> str:
+def _detail(response: Response) -> str:
     """The text of a problem document, or its status where it is none."""
     try:
-        value = json.loads(answer.body)
+        value = json.loads(response.body)
         return str(value["detail"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        return f"answered {answer.status}"
+        return f"answered {response.status}"

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from noetl.clients.auth import login_of
 from noetl.clients.content import bytes_of, json_of, text_of, value_of
 from noetl.clients.google import Unusable, account_of, token_request
-from noetl.clients.http import BODY_BYTES, SECONDS, Answer, Request, RequestLimits, exchanged, is_there
+from noetl.clients.http import BODY_BYTES, SECONDS, Request, RequestLimits, Response, exchange, is_there
 from noetl.host.confined_files import FileRefused, inside, read_file, write_file
 from noetl.ports import Call, Env, Fence, InvalidFields
 from noetl_ir.expr import Json
@@ -45,13 +45,13 @@ class _Storage(NamedTuple):
     bounds: RequestLimits
     fence: Fence | None
 
-    async def answer(self, method: str, path: str, content: bytes | None = None, **more: str) -> Answer:
-        """Its answer to a request, which says that it was done. Raises Failed."""
+    async def request(self, method: str, path: str, content: bytes | None = None, **more: str) -> Response:
+        """Its response to a request, which says that it was done. Raises Failed."""
         headers = dict(self.headers)
         if (kind := more.pop("content_type", None)) is not None:
             headers["Content-Type"] = kind
         request = Request(method, f"{self.endpoint}{path}", headers, list(more.items()), content)
-        return _done(await exchanged(request, self.bounds, self.fence))
+        return _done(await exchange(request, self.bounds, self.fence))
 
 
 async def run(call: Call, env: Env) -> Outcome:
@@ -70,7 +70,7 @@ async def run(call: Call, env: Env) -> Outcome:
                 return await _download(storage, bucket, name, call.fields.get("destination"), env.root())
             case "list":
                 return await _list(storage, bucket, name, call)
-        await storage.answer("DELETE", _path(bucket, name))
+        await storage.request("DELETE", _path(bucket, name))
         return ok({"uri": f"gs://{bucket}/{name}"})
     except Failed as problem:
         return problem.outcome
@@ -115,7 +115,7 @@ async def _storage(call: Call, env: Env) -> _Storage:
     given = await login_of(auth, env)
     if (account := account_of(given)) is not None:
         request = token_request(account, {"scope": SCOPE}, int(time.time()))
-        found = await exchanged(request, bounds._replace(most=1 << 20), fence)
+        found = await exchange(request, bounds._replace(most=1 << 20), fence)
         token = _field(_done(found, "gcs.auth"), "access_token")
     else:
         token = next((given[key] for key in ("access_token", "token", "value") if given.get(key) is not None), None)
@@ -135,7 +135,7 @@ async def _upload(storage: _Storage, bucket: str, name: str, fields: Mapping[str
     guessed = mimetypes.guess_type(name)[0] or ("application/json" if isinstance(data, dict | list) else None)
     kind = str(fields.get("content_type") or guessed or "application/octet-stream")
     path = f"/upload/storage/v1/b/{bucket}/o"
-    done = await storage.answer("POST", path, content, uploadType="media", name=name, content_type=kind)
+    done = await storage.request("POST", path, content, uploadType="media", name=name, content_type=kind)
     size = _field(done, "size")
     return ok({"uri": f"gs://{bucket}/{name}", "size": int(str(size)) if size is not None else len(content)})
 
@@ -143,14 +143,14 @@ async def _upload(storage: _Storage, bucket: str, name: str, fields: Mapping[str
 async def _download(storage: _Storage, bucket: str, name: str, destination: Json, root: str) -> Outcome:
     # Looked at before anything is fetched: a file that is refused costs no download.
     target = None if destination is None else inside(root, str(destination))
-    answer = await storage.answer("GET", _path(bucket, name), alt="media")
-    found: dict[str, Json] = {"uri": f"gs://{bucket}/{name}", "size": len(answer.content)}
+    response = await storage.request("GET", _path(bucket, name), alt="media")
+    found: dict[str, Json] = {"uri": f"gs://{bucket}/{name}", "size": len(response.content)}
     if target is not None:
-        write_file(target, answer.content)
-        return ok(found, http={"status": answer.status})
-    kind = str(answer.headers.get("content-type", ""))
-    data = value_of(answer.content)[0] if "json" in kind else text_of(answer.content)[0]
-    return ok({**found, "content_type": kind, "data": data}, http={"status": answer.status})
+        write_file(target, response.content)
+        return ok(found, http={"status": response.status})
+    kind = str(response.headers.get("content-type", ""))
+    data = value_of(response.content)[0] if "json" in kind else text_of(response.content)[0]
+    return ok({**found, "content_type": kind, "data": data}, http={"status": response.status})
 
 
 async def _list(storage: _Storage, bucket: str, prefix: str, call: Call) -> Outcome:
@@ -159,8 +159,8 @@ async def _list(storage: _Storage, bucket: str, prefix: str, call: Call) -> Outc
     objects: list[Json] = []
     page: Json = ""
     while page is not None:
-        answer = await storage.answer("GET", f"/storage/v1/b/{bucket}/o", prefix=prefix, pageToken=str(page))
-        rows = _field(answer, "items")
+        response = await storage.request("GET", f"/storage/v1/b/{bucket}/o", prefix=prefix, pageToken=str(page))
+        rows = _field(response, "items")
         for row in rows if isinstance(rows, list) else []:
             if isinstance(row, dict):
                 size = row.get("size")
@@ -171,7 +171,7 @@ async def _list(storage: _Storage, bucket: str, prefix: str, call: Call) -> Outc
         # Looked at after each page: a bucket may have a billion objects.
         if len(objects) > most:
             return error("gcs.error", f"there are more than {most} objects; say what their names begin with in key")
-        page = _field(answer, "nextPageToken")
+        page = _field(response, "nextPageToken")
     return ok({"objects": objects})
 
 
@@ -180,8 +180,8 @@ def _path(bucket: str, name: str) -> str:
     return f"/storage/v1/b/{bucket}/o/{quote(name, safe='')}"
 
 
-def _done(found: Answer | Outcome, code: str = "gcs.error") -> Answer:
-    """The answer of a request that was done. Raises Failed."""
+def _done(found: Response | Outcome, code: str = "gcs.error") -> Response:
+    """The response of a request that was done. Raises Failed."""
     if isinstance(found, Outcome):
         raise Failed(found)
     if found.status < 300:
@@ -195,9 +195,9 @@ def _done(found: Answer | Outcome, code: str = "gcs.error") -> Answer:
     raise Failed(error(code, message, retryable=again, http={"status": found.status}))
 
 
-def _field(answer: Answer, name: str) -> Json:
-    """A field of a JSON answer; None where it has none."""
+def _field(response: Response, name: str) -> Json:
+    """A field of a JSON response; None where it has none."""
     with suppress(ValueError):
-        found = json_of(answer.content)
+        found = json_of(response.content)
         return found.get(name) if isinstance(found, dict) else None
     return None

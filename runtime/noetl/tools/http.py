@@ -1,14 +1,14 @@
 """http: one request over httpx (LANGUAGE §7).
 
-The answer is `{status_code, headers, data, body, url, elapsed}`: `url` is that of the answer, `elapsed` in seconds, and
+The response is `{status_code, headers, data, body, url, elapsed}`: `url` is its own, `elapsed` in seconds, and
 `body` = `data`: parsed where the content type says JSON and it parses, text where the bytes are text, else base64 text;
 the extra `encoding` says which (`json`, `text`, `base64`, or `none` for an empty body, which is null). The extra
-`retry_after` is the answer's `Retry-After` in seconds, null without one. A header that
+`retry_after` is the response's `Retry-After` in seconds, null without one. A header that
 came several times is one text, joined by commas. A request that may change something carries the task's `action_id` as
 `Idempotency-Key`.
 
 The message of an error names the method and the address, without its query. Error codes: `http.status` (keeps
-the answer), `timeout`, `http.connect`, `http.protocol`, `http.redirects`, `http.too_large`, `http.refused` (nothing
+the response), `timeout`, `http.connect`, `http.protocol`, `http.redirects`, `http.too_large`, `http.refused` (nothing
 may connect there, or a secret would go to another origin), `http.request` (the request itself cannot be sent),
 `fields.invalid`, `credential.missing`, `extra.missing`.
 """
@@ -21,10 +21,10 @@ from noetl.clients.content import json_of, text_of
 from noetl.clients.http import (
     BODY_BYTES,
     SECONDS,
-    Answer,
     Request,
     RequestLimits,
-    exchanged,
+    Response,
+    exchange,
     is_there,
     same_origin,
     shown_url,
@@ -40,7 +40,7 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 
 async def run(call: Call, env: Env) -> Outcome:
-    """Send the request and read the answer. Its connection is closed then, or kept for the task's next request."""
+    """Send the request and read the response. Its connection is closed then, or kept for the task's next request."""
     if not is_there():
         return error("extra.missing", "the http tool needs httpx, which is not installed: pip install httpx")
     if wrong := misfits(KIND, call.fields):
@@ -53,8 +53,8 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
     if away := await _left_origin(call, request, env):
         return error("http.refused", away)
-    answer = await exchanged(request, bounds, env.fence())
-    outcome = _outcome(answer) if isinstance(answer, Answer) else answer
+    response = await exchange(request, bounds, env.fence())
+    outcome = _outcome(response) if isinstance(response, Response) else response
     if outcome.error is None:
         return outcome
     return outcome.with_detail(message=f"{request.method} {shown_url(request.url)}: {outcome.error['message']}")
@@ -118,7 +118,7 @@ async def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str
 
 async def _left_origin(call: Call, request: Request, env: Env) -> str | None:
     """Why a request must not be sent: it takes a secret to another origin than the first one of this task in its run
-    did, as the next page of an answer may. An origin that the workload names is known to whoever started this.
+    did, as the next page of a response may. An origin that the workload names is known to whoever started this.
     """
     holds = call.holds_secret or call.fields.get("auth") is not None
     if not call.origin or not holds or same_origin(call.origin, request.url):
@@ -134,38 +134,38 @@ async def _left_origin(call: Call, request: Request, env: Env) -> str | None:
     )
 
 
-def _outcome(answer: Answer) -> Outcome:
-    data, encoding = _data(answer)
+def _outcome(response: Response) -> Outcome:
+    data, encoding = _data(response)
     result: dict[str, Json] = {
-        "status_code": answer.status,
-        "headers": answer.headers,
+        "status_code": response.status,
+        "headers": response.headers,
         "data": data,
         "body": data,
-        "url": answer.url,
-        "elapsed": answer.elapsed,
+        "url": response.url,
+        "elapsed": response.elapsed,
     }
-    wait = retry_after_of(answer.headers, time())
+    wait = retry_after_of(response.headers, time())
     extra: dict[str, Json] = {
-        "status": answer.status, "headers": answer.headers, "encoding": encoding, "retry_after": wait
+        "status": response.status, "headers": response.headers, "encoding": encoding, "retry_after": wait
     }  # fmt: skip
-    if answer.status < 400:
+    if response.status < 400:
         return ok(result, http=extra)
     # These say that the same request may go through later (RFC 9110 §15.5.9, RFC 8470, RFC 6585); other 4xx are of
     # the request itself.
-    again = answer.status in (408, 425, 429) or answer.status >= 500
-    message = f"the server answered with status {answer.status}"
+    again = response.status in (408, 425, 429) or response.status >= 500
+    message = f"the server answered with status {response.status}"
     return error("http.status", message, result=result, retryable=again, http=extra)
 
 
-def _data(answer: Answer) -> tuple[Json, str]:
+def _data(response: Response) -> tuple[Json, str]:
     """The body as a value, and how it was read."""
-    if not answer.content:
+    if not response.content:
         return None, "none"
-    kind = str(answer.headers.get("content-type", "")).partition(";")[0].strip().lower()
+    kind = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
     if kind == "application/json" or kind.endswith("+json"):
         with suppress(ValueError):  # said to be JSON and is none: what came is kept as it is
-            return json_of(answer.content), "json"
-    return text_of(answer.content, answer.charset)
+            return json_of(response.content), "json"
+    return text_of(response.content, response.charset)
 
 
 def _bounds(call: Call) -> RequestLimits:

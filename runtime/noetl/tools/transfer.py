@@ -112,7 +112,7 @@ async def _read(side: Side, call: Call, env: Env) -> tuple[Rows, list[Json]]:
     """All rows of a side, and their columns. Raises Failed, InvalidFields, NoRows, FileRefused, TooManyRows."""
     if side["kind"] in ("file", "http"):
         if side["kind"] == "http":
-            rows = await _answered(side, call, env)
+            rows = await _http_rows(side, call, env)
         else:
             rows = await asyncio.to_thread(_rows_of, side, env.root())
         if len(rows) > (most := most_rows(call.knobs)):
@@ -128,7 +128,7 @@ async def _read(side: Side, call: Call, env: Env) -> tuple[Rows, list[Json]]:
     return [row for row in found if isinstance(row, dict)], columns
 
 
-async def _answered(side: Side, call: Call, env: Env) -> Rows:
+async def _http_rows(side: Side, call: Call, env: Env) -> Rows:
     """The rows that a server sends. Raises Failed, InvalidFields, NoRows."""
     form = side.pop("format", None)
     outcome = await _asked("source", side, call, env)

@@ -9,18 +9,18 @@ from noetl_ir.orders import Check, Checked, WorkerHeartbeat
 from noetl_ir.records import NamedTuple
 
 WITHIN = 5.0
-"""Seconds that an answer is waited for; what is not known by then does not hold up a start."""
+"""Seconds that a check is waited for; what is not known by then does not hold up a start."""
 
 MOST_OPEN = 1_000
-"""How many starts may wait for answers."""
+"""How many starts may wait for checks."""
 
-MOST_ANSWERS = 1_000
-"""How many answers to a question are kept: who sent them nobody knows."""
+MOST_CHECKED = 1_000
+"""How many results of a check are kept: who sent them nobody knows."""
 
 
 class _OpenCheck(NamedTuple):
     pools: Sequence[str]
-    answers: dict[str, Checked]
+    checked: dict[str, Checked]
     verdict: "Future[tuple[str, ...]]"
 
 
@@ -52,27 +52,27 @@ class Preflight:
             verdict.set_result(())
         return verdict
 
-    def hear_answer(self, checked: Checked) -> None:
-        """An answer came; one that nobody waits for any more is nothing."""
+    def hear_checked(self, checked: Checked) -> None:
+        """The result of a check came; one that nobody waits for any more is nothing."""
         asked = self._open.get(checked.execution_id)
-        if asked is None or len(asked.answers) >= MOST_ANSWERS:
+        if asked is None or len(asked.checked) >= MOST_CHECKED:
             return
-        asked.answers[checked.worker] = checked
-        lacks = tuple(filter(None, (self._lack(pool, asked.answers) for pool in asked.pools)))
-        if lacks or all(_has_all(pool, asked.answers) or not self._ready(pool) for pool in asked.pools):
+        asked.checked[checked.worker] = checked
+        lacks = tuple(filter(None, (self._lack(pool, asked.checked) for pool in asked.pools)))
+        if lacks or all(_has_all(pool, asked.checked) or not self._ready(pool) for pool in asked.pools):
             with suppress(InvalidStateError):  # it was given up at this very moment
                 asked.verdict.set_result(lacks)
 
-    def _lack(self, pool: str, answers: Mapping[str, Checked]) -> str:
-        """Why no worker of a pool can begin it; empty where one can, or may: not all of them have answered."""
+    def _lack(self, pool: str, checked: Mapping[str, Checked]) -> str:
+        """Why no worker of a pool can begin it; empty where one can, or may: not all of them have said."""
         ready = self._ready(pool)
-        if not ready or _has_all(pool, answers) or not all(worker in answers for worker in ready):
+        if not ready or _has_all(pool, checked) or not all(worker in checked for worker in ready):
             return ""
-        return f"no worker of pool `{pool}` has its secrets; {ready[0]}: {'; '.join(answers[ready[0]].problems)}"
+        return f"no worker of pool `{pool}` has its secrets; {ready[0]}: {'; '.join(checked[ready[0]].problems)}"
 
     def _ready(self, pool: str) -> list[str]:
         return [each.worker for each in self._workers() if each.pool == pool and each.state == "ready"]
 
 
-def _has_all(pool: str, answers: Mapping[str, Checked]) -> bool:
-    return any(answer.pool == pool and not answer.problems for answer in answers.values())
+def _has_all(pool: str, checked: Mapping[str, Checked]) -> bool:
+    return any(each.pool == pool and not each.problems for each in checked.values())

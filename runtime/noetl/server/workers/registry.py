@@ -68,7 +68,7 @@ class WorkerRegistry:
             if isinstance(broadcast, TakenUp) and broadcast.server != self._server:
                 taken.append(broadcast.execution_id)
             elif isinstance(broadcast, Checked):
-                self.preflight.hear_answer(broadcast)
+                self.preflight.hear_checked(broadcast)
             elif isinstance(broadcast, WorkerHeartbeat):
                 before = self._seen.get(broadcast.worker)
                 if before is None:

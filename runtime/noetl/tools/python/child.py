@@ -38,15 +38,15 @@ def main(channel: int) -> None:
         if data is None:
             break
         request = message_of(data)
-        answer = _answer(request)
+        response = _respond(request)
         # The code may have replaced them, and what it printed last would stay in a buffer that nobody empties.
         sys.stdin, sys.stdout, sys.stderr = streams
         _flush()
-        _write(channel, _frame(answer, int(str(request["max_result_bytes"]))))
+        _write(channel, _frame(response, int(str(request["max_result_bytes"]))))
 
 
-def _answer(request: dict[str, Json]) -> dict[str, Json]:
-    """The answer to one request: `result` or `error`, and `spent` when this process is used up."""
+def _respond(request: dict[str, Json]) -> dict[str, Json]:
+    """The response to one request: `result` or `error`, and `spent` when this process is used up."""
     environ, path = dict(os.environ), list(sys.path)
     before = Traces()
     roll_dice()
@@ -57,27 +57,27 @@ def _answer(request: dict[str, Json]) -> dict[str, Json]:
         os.environ.update({name: str(value) for name, value in environment.items()})
         _limit_memory(int(str(request["memory"])))
         # In a context of its own: that of `decimal` and the code's own variables end with it.
-        answer: dict[str, Json] = {"result": copy_context().run(lambda: plain(_run(request)))}
+        response: dict[str, Json] = {"result": copy_context().run(lambda: plain(_run(request)))}
     except Unfit as problem:
-        answer = {"error": {"code": "result.type", "message": str(problem)}}
+        response = {"error": {"code": "result.type", "message": str(problem)}}
     except RecursionError as problem:
-        answer = {"error": _raised(problem)}
+        response = {"error": _raised(problem)}
     except BaseException as problem:  # SystemExit and KeyboardInterrupt are the code's doing too
-        answer = {"error": _raised(problem)}
+        response = {"error": _raised(problem)}
         if isinstance(problem, MemoryError):
-            answer["spent"] = True
+            response["spent"] = True
     if before.are_left():
-        answer["spent"] = True
-    # The limit is the task's. Packing the answer has to work also where the code has used all of it.
+        response["spent"] = True
+    # The limit is the task's. Packing the response has to work also where the code has used all of it.
     _limit_memory(None)
     if _left_something():
-        answer["spent"] = True
+        response["spent"] = True
     os.environ.clear()
     os.environ.update(environ)
     if hasattr(time, "tzset"):
         time.tzset()  # the C library keeps the zone that it read last
     sys.path[:] = path
-    return answer
+    return response
 
 
 def _run(request: dict[str, Json]) -> object:
@@ -260,16 +260,16 @@ def _limit_memory(size: int | None) -> None:
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # closed by the code: its prints are lost, its answer is not
+        with suppress(OSError, ValueError):  # closed by the code: its prints are lost, its response is not
             stream.flush()
 
 
-def _frame(answer: dict[str, Json], most: int) -> bytes:
-    frame = frame_of(answer)
+def _frame(response: dict[str, Json], most: int) -> bytes:
+    frame = frame_of(response)
     if len(frame) - HEADER.size <= most:
         return frame
     message = f"the result has more than {most} bytes"
-    return frame_of({"error": {"code": "result.size", "message": message}, "spent": answer.get("spent", False)})
+    return frame_of({"error": {"code": "result.size", "message": message}, "spent": response.get("spent", False)})
 
 
 def _read(channel: int, size: int) -> bytes | None:

@@ -7,7 +7,7 @@ from noetl_ir.expr import Json
 
 HEADER = struct.Struct(">I")
 READY = b"+"
-"""What a fresh subprocess says once it can run code, before its first answer."""
+"""What a fresh subprocess says once it can run code, before its first response."""
 MOST = 2**32 - 1
 MOST_DEPTH = 512
 

@@ -24,7 +24,7 @@ LOG_BYTES = 1024 * 1024
 
 
 class Died(Exception):
-    """The subprocess ended without an answer; the text says how, and `by_signal` that it did not end by itself."""
+    """The subprocess ended without a response; the text says how, and `by_signal` that it did not end by itself."""
 
     def __init__(self, text: str, *, by_signal: bool) -> None:
         super().__init__(text)
@@ -61,7 +61,7 @@ class Interpreter:
         return not has_ended(self._process)
 
     async def ask(self, frame: bytes, log: Callable[[str], None], at_ready: Callable[[], None]) -> dict[str, Json]:
-        """Send a request and wait for its answer; `at_ready` is called when a fresh one says that it can run code.
+        """Send a request and wait for its response; `at_ready` is called when a fresh one says that it can run code.
 
         Raises EOFError or ConnectionError when it ends instead.
         """

@@ -76,7 +76,7 @@ class Pool:
 
         try:
             async with asyncio.timeout(seconds):
-                answer = await worker.ask(frame, log, at_ready)
+                response = await worker.ask(frame, log, at_ready)
         except (ConnectionError, EOFError):
             self._end(queue, worker)
             raise worker.death() from None
@@ -85,11 +85,11 @@ class Pool:
             raise
         # The code left something behind (a thread, a changed setting of the interpreter, open files): the next task
         # must not find it.
-        if answer.get("spent"):
+        if response.get("spent"):
             self._end(queue, worker)
         else:
             self._free(queue, worker)
-        return answer
+        return response
 
     def warm(self, count: int) -> None:
         """Have at least `count` subprocesses idle."""

@@ -1,4 +1,4 @@
-"""From a task's fields to a request for the subprocess, and from its answer to an outcome.
+"""From a task's fields to a request for the subprocess, and from its response to an outcome.
 
 Error codes: `python.exception` (the code raised `error.type`; `error.line` is the line in it), `python.syntax`,
 `python.import` (a lib is missing), `python.died` (retryable where a signal ended the subprocess), `result.type`,
@@ -44,14 +44,14 @@ async def run_code(call: Call, env: Env) -> Outcome:
         return error("fields.invalid", str(problem))
     limit = limit_of(call.timeout)
     try:
-        answer = await POOL.ask(request, env.log, limit)
+        response = await POOL.ask(request, env.log, limit)
     except TimeoutError:
         return error("timeout", f"the code took longer than {limit:g} s", retryable=True)
     except Died as problem:
         # A signal is mostly the system's, for want of memory, and may not come again. Code that calls `os._exit` does
         # so each time.
         return error("python.died", str(problem), retryable=problem.by_signal)
-    return _outcome(answer)
+    return _outcome(response)
 
 
 async def _request(call: Call, env: Env) -> dict[str, Json]:
@@ -137,10 +137,10 @@ async def _auth(auth: Json, env: Env) -> Json:
     return None
 
 
-def _outcome(answer: dict[str, Json]) -> Outcome:
-    problem = answer.get("error")
+def _outcome(response: dict[str, Json]) -> Outcome:
+    problem = response.get("error")
     if not isinstance(problem, dict):
-        return ok(answer.get("result"))
+        return ok(response.get("result"))
     outcome = error(str(problem["code"]), str(problem["message"]))
     if (raised := problem.get("type")) is not None:
         outcome.extras["py"] = {"exception_type": raised}

@@ -1,4 +1,4 @@
-"""Before a start the workers are asked for the declared secrets: who answers what, and what a server makes of it."""
+"""Before a start the workers are asked for the declared secrets: who checks what, and what a server makes of it."""
 
 import threading
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.running import compiled
-from noetl.app.preflight_answers import LONGEST_PROBLEM, MOST_WAITING, Answering, PreflightAnswers, secret_pools
+from noetl.app.preflight_checks import LONGEST_PROBLEM, MOST_WAITING, CheckedWorker, PreflightChecks, secret_pools
 from noetl.app.programs import program_of
 from noetl.engine.program import Program
 from noetl.ports import MessageTooLarge
@@ -42,7 +42,7 @@ class Broadcasts:
 
     def __init__(self) -> None:
         self.said: list[Broadcast] = []
-        self.answers: Sequence[Checked] = ()
+        self.checks: Sequence[Checked] = ()
         self.preflight: Preflight | None = None
         self.takes_it = True
 
@@ -51,9 +51,9 @@ class Broadcasts:
         self.said.append(broadcast)
         if not self.takes_it:
             raise MessageTooLarge("too large")
-        for answer in self.answers:
+        for checked in self.checks:
             assert self.preflight is not None
-            threading.Thread(target=self.preflight.hear_answer, args=(answer,)).start()
+            threading.Thread(target=self.preflight.hear_checked, args=(checked,)).start()
 
     def received(self) -> Sequence[Broadcast]:
         """`Broadcasts.received`."""
@@ -61,11 +61,11 @@ class Broadcasts:
 
 
 def asked(
-    workers: Sequence[WorkerHeartbeat], *answers: Checked, pools: Sequence[str] = ("p",), within: float
+    workers: Sequence[WorkerHeartbeat], *checks: Checked, pools: Sequence[str] = ("p",), within: float
 ) -> tuple[str, ...]:
-    """What a server makes of some answers."""
+    """What a server makes of some checks."""
     broadcasts = Broadcasts()
-    broadcasts.answers = answers
+    broadcasts.checks = checks
     broadcasts.preflight = Preflight(broadcasts, lambda: workers)
     try:
         return broadcasts.preflight.ask(CHECK._replace(pools=[*pools])).result(within)
@@ -77,7 +77,7 @@ OTHER = READY._replace(worker="v")
 
 
 @pytest.mark.parametrize(
-    ("workers", "answers", "lack"),
+    ("workers", "checks", "lack"),
     [
         ([READY], [YES], ()),
         ([READY], [NO], (LACK,)),
@@ -88,10 +88,10 @@ OTHER = READY._replace(worker="v")
     ],
 )
 def test_a_start_is_refused_where_no_ready_worker_of_a_pool_has_all(
-    workers: list[WorkerHeartbeat], answers: list[Checked], lack: tuple[str, ...]
+    workers: list[WorkerHeartbeat], checks: list[Checked], lack: tuple[str, ...]
 ) -> None:
-    """Settled by the answers, long before the time is over."""
-    assert asked(workers, *answers, within=60) == lack
+    """Settled by the checks, long before the time is over."""
+    assert asked(workers, *checks, within=60) == lack
 
 
 def test_what_is_not_known_in_time_is_no_reason() -> None:
@@ -114,18 +114,18 @@ def test_nobody_is_asked_where_nobody_is_there_or_it_is_too_large() -> None:
     assert preflight.ask(CHECK).result(60) == () and broadcasts.said == []
     broadcasts.takes_it = False
     assert Preflight(broadcasts, lambda: [READY]).ask(CHECK).result(60) == () and broadcasts.said == [CHECK]
-    preflight.hear_answer(NO)  # nobody waits for it
+    preflight.hear_checked(NO)  # nobody waits for it
 
 
 def test_only_pools_whose_steps_name_a_secret_are_asked() -> None:
     assert secret_pools(PROGRAM.plan) == ["default", "far"]
 
 
-def answer_of(folder: Path, check: Check, program: Program) -> Checked:
+def checked_of(folder: Path, check: Check, program: Program) -> Checked:
     """What a worker says to a question, once its fetch is over."""
     broadcasts, fetches = Broadcasts(), BackgroundFetches(1)
-    place = Answering("w", "p", str(folder / "credentials"), str(folder), None)
-    checking = PreflightAnswers(broadcasts, place, fetches.needs, lambda digest, needs: program, VirtualClock())
+    place = CheckedWorker("w", "p", str(folder / "credentials"), str(folder), None)
+    checking = PreflightChecks(broadcasts, place, fetches.needs, lambda digest, needs: program, VirtualClock())
     checking.hear(check)
     checking.hear(READY)
 
@@ -134,21 +134,21 @@ def answer_of(folder: Path, check: Check, program: Program) -> Checked:
         return bool(broadcasts.said)
 
     waited_for(is_said, "there is no answer")
-    (answer,) = broadcasts.said
-    assert isinstance(answer, Checked)
-    return answer
+    (checked,) = broadcasts.said
+    assert isinstance(checked, Checked)
+    return checked
 
 
 def test_a_worker_says_what_it_lacks_and_never_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = answer_of(tmp_path, CHECK, PROGRAM)
-    assert answer == Checked(
+    checked = checked_of(tmp_path, CHECK, PROGRAM)
+    assert checked == Checked(
         "e", "w", "p", ["keychain entry 'told': the environment variable 'SHOP_TEST_TOLD' is not set"]
     )
     monkeypatch.setenv("SHOP_TEST_TOLD", VALUE)
-    answer = answer_of(tmp_path, CHECK, PROGRAM)
-    assert answer == Checked("e", "w", "p", []) and VALUE not in repr(answer)
+    checked = checked_of(tmp_path, CHECK, PROGRAM)
+    assert checked == Checked("e", "w", "p", []) and VALUE not in repr(checked)
     long = CHECK._replace(workload={"var": "x" * 10_000})
-    assert [len(text) for text in answer_of(tmp_path, long, PROGRAM).problems] == [LONGEST_PROBLEM]
+    assert [len(text) for text in checked_of(tmp_path, long, PROGRAM).problems] == [LONGEST_PROBLEM]
 
 
 def test_a_worker_forgets_what_is_not_for_it_and_what_it_cannot_answer() -> None:
@@ -163,7 +163,7 @@ def test_a_worker_forgets_what_is_not_for_it_and_what_it_cannot_answer() -> None
         needs.get(digest, lambda: gate.wait(30))
         return PROGRAM
 
-    checking = PreflightAnswers(broadcasts, Answering("w", "p", "", ".", None), fetches.needs, load, clock)
+    checking = PreflightChecks(broadcasts, CheckedWorker("w", "p", "", ".", None), fetches.needs, load, clock)
     checking.hear(CHECK._replace(pools=["another"]))
     checking.step()
     assert asked_for == []

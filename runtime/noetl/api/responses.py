@@ -1,4 +1,4 @@
-"""Answers in JSON of any text there is: Python and JSON know halves of surrogate pairs, UTF-8 does not."""
+"""Responses in JSON of any text there is: Python and JSON know halves of surrogate pairs, UTF-8 does not."""
 
 import json
 
@@ -12,7 +12,7 @@ class JSONResponse(responses.JSONResponse):
         """The body."""
         try:
             # UTF-8 is shorter and readable, so it is tried first. Half a surrogate pair, as a tool may have read it
-            # out of JSON, is rare and must not make an answer a 500.
+            # out of JSON, is rare and must not make a response a 500.
             return super().render(content)
         except UnicodeEncodeError:
             return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")

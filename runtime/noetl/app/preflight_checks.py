@@ -1,4 +1,4 @@
-"""Whether workers elsewhere have the secrets that a plan declares: whom a server asks, and what a worker answers."""
+"""Whether workers elsewhere have the secrets that a plan declares: whom a server asks, and how a worker checks."""
 
 from collections.abc import Callable
 
@@ -14,10 +14,10 @@ from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 
 MOST_WAITING = 100
-"""Preflight that wait at a worker; what comes beyond that is not answered."""
+"""Checks that wait at a worker; what comes beyond that is not looked at."""
 
 MOST_PROBLEMS, LONGEST_PROBLEM = 20, 500
-"""Bounds of an answer: sentences, and characters of each."""
+"""Bounds of what a check tells: sentences, and characters of each."""
 
 _NAMING = frozenset({"auth", "credential", "secret", "secret_name"})
 """Fields that name an entry of the keychain."""
@@ -59,8 +59,8 @@ def _has_naming_key(value: Json) -> bool:
     return False
 
 
-class Answering(NamedTuple):
-    """Whose answers they are: the worker's name and pool, and where its secrets lie."""
+class CheckedWorker(NamedTuple):
+    """The worker that is checked: its name and pool, and where its secrets lie."""
 
     worker: str
     pool: str
@@ -70,21 +70,21 @@ class Answering(NamedTuple):
 
 
 class _ReceivedCheck(NamedTuple):
-    """A question, and until when (microseconds) somebody waits for its answer."""
+    """A check that is made, and until when (microseconds) somebody waits for its result."""
 
-    answer: Waiting[None]
+    check_run: Waiting[None]
     until: int
 
 
-class PreflightAnswers:
-    """Answers the preflight of servers. `needs` gives those of one more question, and `load` the program of a
+class PreflightChecks:
+    """Makes the preflight checks of servers. `needs` gives those of one more check, and `load` the program of a
     digest, for such needs. `clock` is monotonic.
     """
 
     def __init__(
         self,
         broadcasts: Broadcasts,
-        place: Answering,
+        place: CheckedWorker,
         needs: Callable[[], Needs],
         load: Callable[[str, Needs], Program],
         clock: Clock,
@@ -97,22 +97,22 @@ class PreflightAnswers:
         self._waiting: list[_ReceivedCheck] = []
 
     def hear(self, broadcast: Broadcast) -> None:
-        """Take in a broadcast that may be a question to this worker."""
+        """Take in a broadcast that may be a check of this worker."""
         if isinstance(broadcast, Check) and self._place.pool in broadcast.pools and len(self._waiting) < MOST_WAITING:
             until = self._clock.now() + int(WITHIN * 1_000_000)
-            self._waiting.append(_ReceivedCheck(Waiting(self._answer(broadcast, self._needs())), until))
+            self._waiting.append(_ReceivedCheck(Waiting(self._check(broadcast, self._needs())), until))
 
     def step(self) -> None:
-        """Answer what can be answered now; a question that nobody waits for any more is forgotten."""
+        """Make the checks that can be made now; one that nobody waits for any more is forgotten."""
         waiting, self._waiting = self._waiting, []
         for received in waiting:
             try:
-                if not received.answer.step() and self._clock.now() < received.until:
+                if not received.check_run.step() and self._clock.now() < received.until:
                     self._waiting.append(received)
-            except Exception:  # whatever hinders it here is no answer: the run itself will tell
+            except Exception:  # whatever hinders it here says nothing: the run itself will tell
                 continue
 
-    async def _answer(self, check: Check, needs: Needs) -> None:
+    async def _check(self, check: Check, needs: Needs) -> None:
         place = self._place
         program = await needs.met(lambda: self._load(check.digest, needs))
 
@@ -123,6 +123,6 @@ class PreflightAnswers:
             )  # fmt: skip
 
         problems = await needs.met(lambda: needs.get(("check", check.execution_id), found))
-        # An answer that is too large for the bus would be none at all.
+        # What is too large for the bus would be none at all.
         told = [problem[:LONGEST_PROBLEM] for problem in problems[:MOST_PROBLEMS]]
         self._broadcasts.say(Checked(check.execution_id, place.worker, place.pool, told))
