@@ -28,10 +28,15 @@ _NOT_NAMES = frozenset({"DOT", "PIPE", "IS"})
 
 
 class Inside(NamedTuple):
-    """An expression in a block template, with offsets in the template's text, and the names that are bound there."""
+    """An expression in a block template, with offsets in the template's text, and the names that are bound there.
+
+    `start` and `end` are where it stands, brackets around it too; both are 0 where no text of its own is in its place.
+    """
 
     expr: Expr
     bound: frozenset[str]
+    start: int = 0
+    end: int = 0
 
 
 class _Frame:
@@ -214,8 +219,10 @@ class _Walk:
         bound = more.union(*(frame.names for frame in self._open))
         for part in _parts(tokens):
             at = part[-1][3]
+            # The constant in front of filters that stand alone has no text.
+            first = part[0][2] if part[0][2] < part[0][3] else at
             try:
-                yield Inside(lalr.parse([*part, (END, "", at, at)]), bound)
+                yield Inside(lalr.parse([*part, (END, "", at, at)]), bound, *((first, at) if first < at else (0, 0)))
             # Jinja2 knows more than our grammar in tags; the names are taken from the tokens, so that no use of one
             # is overlooked.
             except TemplateError:

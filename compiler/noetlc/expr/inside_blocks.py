@@ -7,14 +7,26 @@ a {{ q }} b                                   →  {% set q %}…{% endset %}a {
 What is read is `args.q`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from noetl_ir.expr import Block, Const, ListTemplate, MapTemplate, Native, Template, Text
+from noetl_ir.expr import Block, Const, Expr, ListTemplate, MapTemplate, Native, Template, Text
 from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.paths import Access, accesses
 from noetlc.expr.shorthand import path, static_path
 from noetlc.expr.templates import native
 from noetlc.expr.unparse import unparse
+
+
+def block_with(block: Block, change: Callable[[Expr, frozenset[str]], Expr]) -> Block:
+    """The block template with its expressions changed; each is given with the names that the template binds there."""
+    parts, at = list[str](), 0
+    for one in sorted(expressions_inside(block.text), key=lambda one: one.start):
+        made = change(one.expr, one.bound)
+        if made is not one.expr and one.end > at:
+            parts += [block.text[at : one.start], unparse(made)]
+            at = one.end
+    return Block("".join([*parts, block.text[at:]])) if parts else block
+
 
 _TAGS = ("{{", "{%", "{#")
 

@@ -11,29 +11,29 @@ so too, and told.
 """
 
 from collections.abc import Callable, Container, Iterator
-from typing import TypeAlias, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
-from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, Native, Test, TupleOf, walk
+from noetl_ir.expr import Attribute, Block, Const, Expr, Item, Literal, Name, Native, walk
 from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import HasBodies, Tasks, all_tasks
 from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.ast.walk import expressions_in, loops_of, step_expressions
+from noetlc.ast.walk import blocks_in, expressions_in, loops_of, step_expressions, step_values
 from noetlc.ast.workbook import kind_called
-from noetlc.diag.change import Change, Note
-from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import FALSE, TRUE, compared, negated, static_path
+from noetlc.diag.change import Change, Class, Note
+from noetlc.expr.binding import with_blocks
+from noetlc.expr.block_names import expressions_inside
+from noetlc.expr.inside_blocks import block_with
+from noetlc.expr.rewrite import rewritten
+from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import Held, Kept, held_with, map_held, native
 from noetlc.older.case.nodes import Case, CaseRule
+from noetlc.older.http_keys import ENVELOPE, IsEnvelope, completed, status_as, status_of
+from noetlc.older.http_status import Texts, constants, given_by
 from noetlc.older.legacy_names import declared_names, named_events
 from noetlc.older.nearer import Nearer
 from noetlc.older.page_nodes import Page, Pages, gathers
-
-ENVELOPE = frozenset({"status_code", "headers", "data", "body", "url", "elapsed"})
-"""The keys of an http result (`noetl_ir.kinds.http`)."""
-
-IsEnvelope: TypeAlias = Callable[[Expr], bool]
-"""Whether an expression is the whole result of an http task."""
 
 _OF_TOOL = frozenset(
     {
@@ -53,11 +53,6 @@ _OF_TOOL = frozenset(
 )
 """The name that stands for the result of a tool behind it, in all dialects."""
 
-_METHODS = frozenset({"keys", "values", "items"})
-
-_OK, _FAILED = frozenset({"ok", "success"}), frozenset({"error", "failed", "failure"})
-
-
 Words: TypeAlias = frozenset[tuple[str, ...]]
 """Which words stand for a result of http at a place; none of them does where there is no such result."""
 
@@ -71,118 +66,8 @@ def results_of_tool(hidden: Container[str], words: Words = _OF_TOOL) -> IsEnvelo
     return lambda expr: (here := static_path(expr)) in words and here[0] not in hidden
 
 
-def completed(is_envelope: IsEnvelope, own: frozenset[str] = ENVELOPE) -> Replace:
-    """The replacement that completes each path into what `is_envelope` knows, and leaves the others; `own` are the keys
-    that need no completing.
-    """
-
-    def replace(expr: Expr) -> Expr | None:
-        match expr:
-            # A comparison stands before the paths in it, since `status` is the code, the outcome or a key of the body
-            # by what it is compared with (REAL.md, values).
-            case Compare(first=Attribute() | Item() as first, rest=((op, right),)):
-                if _key(first) == "status" and is_envelope(first.of):
-                    return _status_compared(first, op, right, replace)
-            case Test(of=Attribute() | Item() as asked, name="defined" | "undefined" as name):
-                # A result has no key `metadata`: of it, `status_code` is the only one that means something here, and
-                # stands for the whole where it is asked whether it is there.
-                if _key(asked) == "metadata" and is_envelope(asked.of):
-                    return Test(Attribute(asked.of, "status_code"), name, (), ())
-            case Call(callee=Attribute(of=of, name=method)) if is_envelope(of):
-                # A computed key may be one of the result's own, so that nothing is put before it. Only a key that is
-                # written out is known to be the body's.
-                if method == "get" and expr.args and not _is_own(expr.args[0], own):
-                    args = tuple(rewritten(arg, replace) for arg in expr.args)
-                    return Call(Attribute(Attribute(of, "data"), "get"), args, expr.named)
-                return expr if method in _METHODS else None
-            case Attribute(of=of, name=name) if _is_below_status(of, is_envelope):
-                return Attribute(_in_body(of), name)
-            case Item(of=of, key=key) if _is_below_status(of, is_envelope):
-                return Item(_in_body(of), rewritten(key, replace))
-            case Attribute() | Item() if is_envelope(expr.of):
-                return _with_body(expr, replace, own)
-            case Attribute(of=Attribute(of=of, name="metadata"), name="status_code") if is_envelope(of):
-                return Attribute(of, "status_code")
-        return None
-
-    return replace
-
-
-def _is_below_status(expr: Expr, is_envelope: IsEnvelope) -> bool:
-    """Whether an expression is `status`, of which something is read: no code has keys."""
-    return isinstance(expr, Attribute | Item) and _key(expr) == "status" and is_envelope(expr.of)
-
-
-def _in_body(status: Expr) -> Expr:
-    assert isinstance(status, Attribute | Item)
-    return Attribute(Attribute(status.of, "data"), "status")
-
-
-def _with_body(expr: Attribute | Item, replace: Replace, own: frozenset[str]) -> Expr | None:
-    """One key behind the whole; None where it is the result's own, or cannot be told."""
-    whole, body = expr.of, Attribute(expr.of, "data")
-    match key := _key(expr):
-        case "result":
-            return body
-        case "status":
-            return Attribute(whole, "status_code")
-        case "ok":
-            return _is_ok(whole)
-        case "metadata" | None:
-            return None
-    if key in own:
-        return None
-    return Attribute(body, expr.name) if isinstance(expr, Attribute) else Item(body, rewritten(expr.key, replace))
-
-
-def _key(expr: Attribute | Item) -> str | int | None:
-    """The key that is written out; None for a computed one."""
-    match expr:
-        case Attribute(name=name):
-            return name
-        case Item(key=Const(value=str() | int() as key)):
-            return key
-    return None
-
-
-def _is_own(key: Expr, own: frozenset[str]) -> bool:
-    """Whether the key given to `get` is, or may be, one of the result's."""
-    return not isinstance(key, Const) or key.value in own
-
-
-def _is_ok(whole: Expr) -> Expr:
-    return compared(Attribute(whole, "status_code"), "<", Const(400))
-
-
-def _status_compared(status: Attribute | Item, op: str, right: Expr, replace: Replace) -> Expr | None:
-    """A comparison of `status` with one word or several; None where it is compared with something else."""
-    words = _words(right)
-    if not words or op not in ("==", "!=", "in", "not in"):
-        return None
-    # Any other text is a word of the body: `status == 'pending'` is about the job that the service tells of.
-    if not words <= _OK | _FAILED:
-        return Compare(_in_body(status), ((op, rewritten(right, replace)),))
-    ok = _is_ok(status.of)
-    if words & _OK and words & _FAILED:
-        # `status in ['success', 'error']` is how one says *always*.
-        asked: Expr = TRUE
-    else:
-        asked = ok if words & _OK else negated(ok)
-    if op in ("==", "in"):
-        return asked
-    return FALSE if asked == TRUE else negated(asked)
-
-
-def _words(expr: Expr) -> frozenset[str]:
-    """The texts that something is compared with; empty where one of them is no text."""
-    match expr:
-        case Const(value=str(word)):
-            return frozenset({word})
-        case ListOf(items=items) | TupleOf(items=items):
-            words = [item.value for item in items if isinstance(item, Const) and isinstance(item.value, str)]
-            return frozenset(words) if len(words) == len(items) else frozenset()
-    return frozenset()
-
+if TYPE_CHECKING:
+    from noetlc.older.stored_status import StoredStatus
 
 BY = "complete_http_paths"
 
@@ -190,7 +75,26 @@ KIND = "http"
 
 Node = TypeVar("Node")
 
-_READ_AS = f"a key of the body, `.data.KEY`: a result of http has {', '.join(f'`{key}`' for key in sorted(ENVELOPE))}"
+_KEY = f"a key of the body, `.data.KEY`: a result of http has {', '.join(f'`{key}`' for key in sorted(ENVELOPE))}"
+
+_STATUS = "`status` of an http result"
+_TOLD: dict[str, tuple[str, Class, str]] = {
+    "key": ("a key that http results lack", "safe", _KEY),
+    "whole": ("`result` of an http result", "safe", "the body, `.data`"),
+    "ok": ("`ok` of an http result", "safe", "`.status_code < 400`"),
+    "metadata": ("`metadata` of an http result", "safe", "`.status_code`"),
+    "code": (_STATUS, "safe", "`.status_code`: it is taken for a number"),
+    "outcome": (_STATUS, "safe", "how the call ended, by `.status_code < 400`"),
+    "word": (_STATUS, "safe", "the key of the body, `.data.status`: it is taken for a text"),
+    "stored": (
+        _STATUS,
+        "review",
+        "the key of the body, `.data.status`: who reads where it is stored takes it for a text",
+    ),
+    "ended": (_STATUS, "review", "the word for how the call ended, with which it is compared where it is stored"),
+    "bare": (_STATUS, "review", "`.status_code`; write `.data.status` for the key of the body"),
+}
+"""How a path was read → the construct, the class of the change, and what it became."""
 
 _BEFORE_TOOL = frozenset({"StepArgs", "Skip", "EndLoop"})
 _AFTER_LOOP = frozenset({"Assign", "StepSet", "Result", "Targets"})
@@ -214,7 +118,17 @@ def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
     whole = [step for step in playbook.steps if _gives_http(step, kinds)]
     single = frozenset([step.name for step in whole if step.loop is None])
     listed = frozenset([step.name for step in whole if step.loop is not None])
-    scope = _Scope(kinds, declared_names(playbook), single, single, listed, nearer, note)
+    given = {key: value.template.value for key, value in playbook.workload if isinstance(value.template, Literal)}
+    texts = constants(given, nearer.everywhere - given.keys())
+
+    @cache
+    def stored() -> "StoredStatus":
+        # Most playbooks store no status, and start without what looks for its readers.
+        from noetlc.older.stored_status import StoredStatus
+
+        return StoredStatus(playbook, texts)
+
+    scope = _Scope(kinds, declared_names(playbook), single, single, listed, nearer, texts, stored, note)
     steps = tuple([scope.of_step(step).step(scope.with_items(step)) for step in playbook.steps])
     workbook = tuple([(name, scope.task(task, None, _NOTHING, False)) for name, task in playbook.workbook])
     same = all(new is old for new, old in zip(steps, playbook.steps, strict=True))
@@ -238,6 +152,10 @@ def _is_asked(playbook: Playbook, kinds: dict[str, str]) -> bool:
         if any(may_be(loop.items.template.expr) for loop in loops_of(step) if isinstance(loop.items.template, Native)):
             return True
         replace = completed(may_be)
+        values = step_values(step)
+        texts = [block.text for value in values for block in blocks_in(value)]
+        if any(rewritten(one.expr, replace) is not one.expr for text in texts for one in expressions_inside(text)):
+            return True
         for expr, _, _ in step_expressions(step):
             # One expression may stand in several steps. Its identity is a sound key while the playbook keeps it
             # alive, and costs no hash of a whole tree.
@@ -308,6 +226,8 @@ class _Scope(NamedTuple):
     names: Container[str]
     listed: Container[str]
     nearer: Nearer
+    texts: Texts
+    stored: Callable[[], "StoredStatus"]
     note: Note
 
     def of_step(self, step: Step) -> "_Scope":
@@ -424,7 +344,7 @@ class _Scope(NamedTuple):
         if http and _is_set(extra):
             # The `set` of a task reads the raw result as `output`, not the envelope: 21 of 21 public uses need that.
             # Its keys are completed by a table of their own.
-            raw = completed(lambda expr: expr == _RAW, _OF_RAW)
+            raw = _Reading(lambda expr: expr == _RAW, _OF_RAW)
             extra = map_held(extra, lambda held: self.each(held, raw)) if http is _OF_TOOL else extra
             return self.held(extra, _NOTHING)
         made = self.of_tool(extra, http)
@@ -442,13 +362,54 @@ class _Scope(NamedTuple):
         replace = self.completing(http)
         return map_held(node, lambda held: self.each(held, replace))
 
-    def each(self, held: Kept, replace: Replace) -> Kept:
-        made = held_with(held, replace)
-        if made is not held:
-            self.note(Change(BY, held.span, "a key that http results lack", "safe", _READ_AS))
+    def each(self, held: Kept, reading: "_Reading") -> Kept:
+        told = dict[str, None]()
+        made = held
+        if isinstance(held, Value):
+            made = cast(Kept, self.stored_in(held, reading.is_envelope, told))
+        # What a block template binds itself is no result, whatever its name is.
+        replace = completed(reading.is_envelope, reading.own, self.texts, told.setdefault)
+        made = held_with(made, replace)
+        if isinstance(made, Value):
+            made = cast(Kept, self.in_blocks(made, reading, told))
+        for how in told:
+            self.note(Change(BY, held.span, *_TOLD[how]))
         return made
 
-    def completing(self, http: Words, previous: bool = False) -> Replace:
+    def stored_in(self, value: Value, is_envelope: IsEnvelope, told: dict[str, None]) -> Value:
+        """A value in which each status that is stored is what the readers of its name take it for."""
+        if not any(status_of(part, is_envelope) for expr, _ in expressions_in(value) for part in walk(expr)):
+            return value
+        from noetlc.older.stored_status import with_leaves
+
+        def change(keys: tuple[str, ...], leaf: Expr) -> Expr:
+            meant: dict[int, Expr] = {}
+            for part in given_by(leaf):
+                said = self.stored().of(value, keys) if status_of(part, is_envelope) else None
+                if said is not None and (said.is_body or said.is_outcome or said.is_code):
+                    told["stored" if said.is_body else "ended" if said.is_outcome else "code"] = None
+                    meant[id(part)] = status_as(part, said)
+            return rewritten(leaf, lambda part: meant.get(id(part))) if meant else leaf
+
+        template = with_leaves(value.template, change)
+        return value if template is value.template else Value(template, value.span, None)
+
+    def in_blocks(self, value: Value, reading: "_Reading", told: dict[str, None]) -> Value:
+        """A value whose block templates have complete paths too."""
+
+        def change(block: Block) -> Block:
+            def replace(expr: Expr, bound: frozenset[str]) -> Expr:
+                def is_envelope(part: Expr) -> bool:
+                    return static_path(part)[:1] not in {(name,) for name in bound} and reading.is_envelope(part)
+
+                return rewritten(expr, completed(is_envelope, reading.own, self.texts, told.setdefault))
+
+            return block_with(block, replace)
+
+        made = with_blocks(value.template, change)
+        return value if made is value.template else Value(made, value.span, None)
+
+    def completing(self, http: Words, previous: bool = False) -> "_Reading":
         """Completes paths; `http`: which old words mean a result of http here, `previous`: whether `_prev` does."""
         of_tool, listed = results_of_tool(self.hidden, http), self.listed
 
@@ -461,7 +422,14 @@ class _Scope(NamedTuple):
                 return False
             return self.is_named(here) or (previous and here == ("_prev",)) or of_tool(expr)
 
-        return completed(is_envelope)
+        return _Reading(is_envelope, ENVELOPE)
+
+
+class _Reading(NamedTuple):
+    """What is the whole of a result at a place, and which keys it has itself."""
+
+    is_envelope: IsEnvelope
+    own: frozenset[str]
 
 
 _RAW = Name("output")
@@ -489,7 +457,7 @@ def _in_iteration(rule: CaseRule) -> bool:
     return not any("loop.done" in (named_events(part) or ()) for part in walk(rule.when.expr))
 
 
-def _with_root(page: Page, replace: Replace) -> Page:
+def _with_root(page: Page, reading: _Reading) -> Page:
     """The page whose `collect.path` begins at the result: it has the root that the conditions beside it have."""
     path = page.collect.path
     root: tuple[str, ...] = ()
@@ -502,6 +470,7 @@ def _with_root(page: Page, replace: Replace) -> Page:
     beside += [value for _, value in page.next_call]
     # The conditions beside it tell where an author stands. Where these had to be completed, the body's `data` was left
     # out everywhere, in the path as well.
+    replace = completed(*reading)
     at_body = any(held_with(held, replace) is not held for held in beside)
     # Beside both forms, as `response.data.paging` and `response.total`, the path is what it says.
     if path[0] in ENVELOPE and (not at_body or any(_is_body(part) for held in beside for part in _parts(held))):

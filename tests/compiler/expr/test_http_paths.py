@@ -8,7 +8,7 @@ from noetlc.expr.parser import parse_expression
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.unparse import unparse
 from noetlc.older import http_paths
-from noetlc.older.http_paths import completed
+from noetlc.older.http_keys import completed
 from noetlc.pipeline import check_source, compile_source
 
 ROWS = {
@@ -47,6 +47,31 @@ ROWS = {
     "r.status == 'ready'": "r.data.status == 'ready'",
     "r.status not in ['ready', 'done']": "r.data.status not in ['ready', 'done']",
     "r.status.text": "r.data.status.text",
+    # what stands between the name and what it is compared with changes nothing
+    "'ready' == r.status": "'ready' == r.data.status",
+    "'rea' in r.status": "'rea' in r.data.status",
+    "r.status | lower == 'ready'": "r.data.status | lower == 'ready'",
+    "r.status.lower() == 'ready'": "r.data.status.lower() == 'ready'",
+    "r.status | upper": "r.data.status | upper",
+    "r.status.startswith('re')": "r.data.status.startswith('re')",
+    "r.status | default('none') == 'ready'": "r.data.status | default('none') == 'ready'",
+    "r.status is string": "r.data.status is string",
+    "r.get('status') == 'ready'": "r.data.status == 'ready'",
+    "r.get('status', '') == 'ready'": "r.data.status | default('') == 'ready'",
+    "'ok' == r.status": "r.status_code < 400",
+    "r.status | upper == 'OK'": "r.status_code < 400",
+    "r.status | default('none') == 'ok'": (
+        "(('ok' if r.status_code < 400 else 'error') if r.status_code is defined) | default('none') == 'ok'"
+    ),
+    "r.get('status') == 200": "r.status_code == 200",
+    "r.get('status', 0) >= 500": "r.status_code | default(0) >= 500",
+    "r.get('status')": "r.status_code",
+    "r.get('ok')": "r.status_code < 400",
+    "200 <= r.status < 300": "200 <= r.status_code < 300",
+    "r.status | int == 200": "r.status_code | int == 200",
+    "r.status | trim == '200'": "r.status_code | trim == '200'",
+    "r.status == workload.wanted": "r.data.status == workload.wanted",
+    "r.status in [workload.wanted, 'x']": "r.data.status in [workload.wanted, 'x']",
     # other names are not touched
     "s.paging.more": "s.paging.more",
 }
@@ -58,9 +83,11 @@ def _is_r(expr: Expr) -> bool:
 
 @pytest.mark.parametrize(("written", "read"), list(ROWS.items()))
 def test_a_key_that_the_result_lacks_is_one_of_the_body(written: str, read: str) -> None:
-    made = rewritten(parse_expression(written), completed(_is_r))
+    made = rewritten(parse_expression(written), completed(_is_r, texts={("workload", "wanted"): "ready"}))
     assert unparse(made) == read
-    assert rewritten(made, completed(_is_r)) == made, "what is complete stays as it is"
+    assert rewritten(made, completed(_is_r, texts={("workload", "wanted"): "ready"})) == made, (
+        "what is complete stays as it is"
+    )
 
 
 def test_playbooks_that_the_pass_leaves_alone_have_nothing_to_complete(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,6 +73,8 @@ def test_a_canonical_playbook_starts_without_the_constructs_of_older_dialects() 
     for_http = {
         "absent",
         "http_paths",
+        "http_keys",
+        "http_status",
         "events",
         "legacy_names",
         "nearer",

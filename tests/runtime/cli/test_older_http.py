@@ -29,6 +29,8 @@ class Pages(JsonHandler):
         body: object = {"name": "Ada", "count": 2, "items": [4, 5]}
         if url.path == "/users":
             body = USERS
+        elif url.path == "/job":
+            body = {"status": "active", "more": True}
         elif url.path == "/pages":
             rows = ROWS[3 * (page - 1) :][:3]
             body = {"data": rows, "total": 12, "paging": {"page": page, "hasMore": page < 4, "next": page + 1}}
@@ -51,6 +53,21 @@ PARTS = {
 }
 """What several cases begin with."""
 CASES = {
+    "a stored status is what its readers take it for, and block templates read the body": (
+        """
+workflow:
+  - step: start
+    tool: {kind: http, method: GET, url: URL/job}
+    vars: {state: "{{ result.status }}", code: "{{ result.status }}", ended: "{{ result.status }}"}
+    next:
+      - when: "{{ vars.state == 'active' and vars.code == 200 and vars.ended == 'success' }}"
+        then: [{step: judge, args: {given: "{{ start.status }}"}}]
+  - step: judge
+    tool: {kind: python, args: {more: "{% if start.more %}yes{% endif %}"}, code: "result = [given == 'active', more]"}
+    next: [{step: fin, args: {n: "{{ judge }}"}}]
+""",
+        [{"n": [True, "yes"]}, {"state": "active", "code": 200, "ended": "success"}],
+    ),
     "where a loop over pages stops at its number, the only way on is taken, which asks for the last page": (
         """
 workflow:
