@@ -426,7 +426,7 @@ class _Scope(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """What is the whole of a result at a place, and which keys it has itself."""
+    """The whole of a result at a place, and the keys that it has itself."""
 
     is_envelope: IsEnvelope
     own: frozenset[str]

@@ -1,4 +1,4 @@
-"""Who reads a status as what: the code of an http answer, or a word of its body.
+"""Readings of a status: as the code of an http answer, or as a word of its body.
 
     result.status == 200         the code            ctx.state == 'active', ctx.state | upper    a word of the body
     result.status == 'failed'    how it ended        ctx.state.text                              a mapping of the body
@@ -53,7 +53,7 @@ _ORDER = frozenset({"<", "<=", ">", ">="})
 
 
 class Evidence(NamedTuple):
-    """What readers of a status take it for: the words it is compared with, in lower case, and whether it is filtered as
+    """Readings of a status: the words it is compared with, in lower case, and whether it is filtered as
     text, read as a number, or as something with keys.
     """
 
@@ -102,7 +102,7 @@ def evidence(expr: Expr, texts: Texts) -> Iterator[tuple[Expr, Evidence]]:
 
 
 def said_by(expr: Expr, texts: Texts) -> Iterator[tuple[Expr, Evidence]]:
-    """What one node says about the values below it."""
+    """The readings of the values below one node."""
     match expr:
         case Compare(first=first, rest=rest):
             left = first
@@ -144,7 +144,7 @@ def _compared(left: Expr, op: str, right: Expr, texts: Texts) -> Iterator[tuple[
 
 
 def compared_with(one: Expr, op: str, other: Expr, texts: Texts, *, is_left: bool) -> Evidence | None:
-    """What a comparison says about one side of it; None where it says nothing."""
+    """The reading of one side of a comparison; None where it says nothing."""
     if op in ("in", "not in") and not is_left:
         # `'act' in status` looks into a text; no code holds anything.
         return TEXT if words_of(other, texts) else None

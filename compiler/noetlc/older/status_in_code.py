@@ -1,4 +1,4 @@
-"""What python code takes the values for that it is given: texts, numbers, mappings.
+"""Readings of values by the python code that is given them: as texts, numbers, mappings.
 
     if state == 'active': …          `state` is compared with a word
     if args['code'] >= 400: …        `args.code` is a number

@@ -32,7 +32,7 @@ _WORKBOOK = "\0workbook"
 
 
 class StoredStatus:
-    """What readers take each stored value of a playbook for. The playbook is looked through when it is first asked."""
+    """The readings of each stored value of a playbook. The playbook is looked through when it is first asked."""
 
     __slots__ = ("_at", "_into", "_playbook", "_read", "_texts")
 
@@ -44,7 +44,7 @@ class StoredStatus:
         self._into: dict[Stored, list[Stored]] = {}
 
     def of(self, value: Value, keys: tuple[str, ...]) -> Evidence | None:
-        """What the readers of a value say about what is under some keys of it; None where it is stored nowhere."""
+        """The readings of what is under some keys of a value; None where it is stored nowhere."""
         if self._at is None:
             self._look()
         names = (self._at or {}).get(id(value))
