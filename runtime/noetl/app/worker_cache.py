@@ -1,25 +1,24 @@
-"""Where a worker gets plans and large values, and leaves them: the API of any server that it knows.
+"""Where a worker elsewhere gets plans, and whom its `blob_fetches` ask: the API of any server that it knows.
 
 A server that cannot be reached is no reason to fail a run: the next one is tried, and all of them again until one
 answers. Asking is a fetch, so the worker goes on with what it has meanwhile.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from noetl.app.blob_fetches import BlobFetches
 from noetl.app.programs import program_of
 from noetl.app.verifier import verifier
 from noetl.bounded_table import BoundedTable
 from noetl.clients.egress import is_loopback
 from noetl.engine.program import Program
-from noetl.ports import StoreFailure, StoreRefused
+from noetl.ports import StoreFailure
 from noetl.ports.needs import Needs
 from noetl.server.children import NotFound
-from noetl.store.http import Connection, RemoteBlobs, RemoteStore, Unreachable
-from noetl_ir.expr import Json
+from noetl.store.http import Connection, RemoteStore, Unreachable
 from noetl_ir.orders import Broadcast, Serving
 from noetl_ir.plan_format import PlanError
 
@@ -69,9 +68,9 @@ class WorkerCache:
         self._programs[digest] = known
         return known
 
-    def blobs(self, needs: Needs) -> "CachedBlobs":
+    def blobs(self, needs: Needs) -> BlobFetches:
         """The values outside of logs, for one asker."""
-        return CachedBlobs(self, needs)
+        return BlobFetches(self.ask, needs)
 
     def close(self) -> None:
         for connection in self._servers.values():
@@ -107,37 +106,6 @@ class WorkerCache:
             except Unreachable as problem:
                 last = problem
         raise StoreFailure(f"{last}{self._hint()}") from None
-
-
-class CachedBlobs:
-    """`Blobs` of a cache for one asker: whatever is asked for may raise Absent."""
-
-    __slots__ = ("_cache", "_needs")
-
-    def __init__(self, cache: WorkerCache, needs: Needs) -> None:
-        self._cache = cache
-        self._needs = needs
-
-    def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
-        def put(connection: Connection) -> dict[str, Json]:
-            try:
-                return RemoteBlobs(connection).put(execution_id, data)
-            except Unreachable:
-                raise
-            except StoreFailure as problem:
-                raise StoreRefused(str(problem)) from None
-
-        return self._needs.get(("put", execution_id, sha256(data).digest()), lambda: self._cache.ask(put))
-
-    def get(self, reference: Mapping[str, Json]) -> bytes:
-        key = ("get", str(reference.get("key")), str(reference.get("checksum")))
-        return self._needs.get(key, lambda: self._cache.ask(lambda connection: RemoteBlobs(connection).get(reference)))
-
-    def check_room(self, *, suspected: bool) -> None:
-        """`Blobs.check_room`. The servers know."""
-
-    def close(self) -> None:
-        """`Blobs.close`. The cache closes its connections."""
 
 
 def _host_of(url: str) -> str:

@@ -1,9 +1,24 @@
-"""When the next attempt is due (LANGUAGE §4): backoff in seconds from rule, attempt and chance."""
+"""Whether a task is tried again (`do: retry`), when, and what is said when its attempts are used up (LANGUAGE §4).
 
+`rules` asks a task's rules in order; of one with `do: retry` that matches, this decides.
+"""
+
+from noetl_ir.expr import Json
 from noetl_ir.kinds import MAX_SECONDS, grown
 from noetl_ir.plan import Rule
 
 DEFAULT_DELAY = 1.0
+
+
+def has_attempts_left(rule: Rule, attempt: int) -> bool:
+    """Whether a rule tries a task again after attempt `attempt` (from 1)."""
+    return attempt < rule.attempts
+
+
+def used_up(task: str, attempt: int, cause: dict[str, Json]) -> dict[str, Json]:
+    """The error of a task whose last attempt had the outcome `cause`."""
+    message = f"task `{task}` did not succeed in {attempt} attempt{'' if attempt == 1 else 's'}"
+    return {"code": "retry.exhausted", "message": message, "attempts": attempt, "cause": cause}
 
 
 def wait_of(rule: Rule, attempt: int, delay: float, cap: float | None, chance: float) -> float:

@@ -7,8 +7,8 @@ from the outcomes it was given, so another worker can go on from the log at any 
 
 from collections.abc import Callable
 
-from noetl.engine.body import Directive, fault_directive, judge
 from noetl.engine.program import Program
+from noetl.engine.rules import Directive, fault_directive, judge
 from noetl.host.engine_faults import CODE, fault_of
 from noetl.ports import StoreFailure
 from noetl.ports.needs import Needs

@@ -1,4 +1,4 @@
-"""The pipeline machine of a worker: an outcome and a task's policy give a directive (v10 §5.4, LANGUAGE §4).
+"""The rules of a task: its outcome and its policy give a directive (v10 §5.4, LANGUAGE §4); `retry` has its own module.
 
 Law: the rules are asked in order and the first that matches decides; all right-hand sides are evaluated on the
 state before the rule; a fault of the playbook (an undefined value, a guard that raises) fails the task at once and
@@ -8,7 +8,7 @@ asks no rule. Nothing here runs a tool or knows the time.
 from collections.abc import Callable
 
 from noetl.engine.program import Program
-from noetl.engine.retry import DEFAULT_DELAY, wait_of
+from noetl.engine.retry import DEFAULT_DELAY, has_attempts_left, used_up, wait_of
 from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
@@ -76,21 +76,14 @@ def _ask(
                 continue
             # Further rules are still asked: another rule with a guard of its own may decide what happens after the
             # last attempt.
-            if rule.directive == "retry" and attempt >= rule.attempts:
+            if rule.directive == "retry" and not has_attempts_left(rule, attempt):
                 exhausted = number if exhausted < 0 else exhausted
                 continue
             return _directive(program, number, rule, outcome, attempt, scope, chance)
         except Fault as fault:
             return fault_directive(fault, outcome)._replace(rule=number)
     if exhausted >= 0:
-        message = f"task `{task.name}` did not succeed in {attempt} attempt{'' if attempt == 1 else 's'}"
-        error: dict[str, Json] = {
-            "code": "retry.exhausted",
-            "message": message,
-            "attempts": attempt,
-            "cause": _cause(outcome),
-        }
-        return Directive("fault", exhausted, error=error)
+        return Directive("fault", exhausted, error=used_up(task.name, attempt, _cause(outcome)))
     return Directive("continue", passed_error=outcome["status"] == "error")
 
 
