@@ -20,7 +20,7 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Until, While
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.printing import VERSION, Placed, as_tree, tree_of
-from noetlc.ast.sugar import Guess, Sugar
+from noetlc.ast.sugar import Declared, Guess, Sugar
 from noetlc.ast.walk import outer_sugar, sugar_in
 from noetlc.diag.change import Change
 from noetlc.diag.codes import finding
@@ -42,6 +42,7 @@ BY = "migrate"
 NOWHERE = Span(1, 1, 1, 1)
 TODAY = Choose | While | Until
 """Sugar that is no legacy."""
+_NO_LEGACY = Guess | TODAY | Declared
 
 _NOTES = {"NL111": ("`{}` at the root", "`metadata.{}`"), "NL112": ("a short `{}`", "`else: {{then: …}}`")}
 """Notes about spellings that are no sugar, and what they are changed to."""
@@ -99,7 +100,7 @@ def glanced(name: str, data: bytes) -> Glance:
         playbooks = [written(reader, node) for node in reading.documents if node is not None]
         sugar = [node for playbook in playbooks if playbook is not None for node in _sugar_of(playbook)]
     problems = [found for found in (*reading.diagnostics, *reader.findings) if found.severity >= Severity.ERROR]
-    places: list[Span] = [getattr(node, "span", NOWHERE) for node in sugar if not isinstance(node, Guess | TODAY)]
+    places: list[Span] = [getattr(node, "span", NOWHERE) for node in sugar if not isinstance(node, _NO_LEGACY)]
     places += [change.span for change in reader.changes]
     places += [note.span for note in reader.findings if note.code in _NOTES]
     # Paths into results of http become others only by lowering, which alone knows what a task before gave.
@@ -240,7 +241,7 @@ def _legacy_places(reads: list[Playbook | None]) -> Iterator[Span]:
     """Where older constructs were read, also those of which no pass had anything to say."""
     for read in reads:
         for node in _sugar_of(read) if read is not None else ():
-            if not isinstance(node, Guess | TODAY):
+            if not isinstance(node, _NO_LEGACY):
                 yield getattr(node, "span", NOWHERE)
 
 

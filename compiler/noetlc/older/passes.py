@@ -83,7 +83,7 @@ def _has_braced_code(playbook: Playbook) -> bool:
 
 
 LOWERING: tuple[Lowering, ...] = (
-    Lowering(_part("drop_declared", "declared"), removes=("Declared",)),
+    Lowering(_part("drop_declared", "drop_declared", TODAY), removes=("Declared",)),
     Lowering(_part("lower_storage", "storage"), removes=("Storage", "StoredNames")),
     Lowering(_part("complete_http_paths", "http_paths"), after=("lower_storage",), where=_may_call_http),
     Lowering(_part("name_task_results", "task_results"), removes=("TaskResults",)),

@@ -3,6 +3,7 @@
 from noetl_ir.expr import Literal
 from noetlc.ast.playbook import Step, StepSpec, Task
 from noetlc.reading.admit import read_admit
+from noetlc.reading.declared import take_assert
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
 from noetlc.reading.kinds import kind_of
 from noetlc.reading.loop import read_loop
@@ -237,6 +238,7 @@ KEYS: Table[StepDraft] = {
     "spec": _spec,
     "loop": _loop,
     "tool": _tool,
+    "assert": take_assert,
     "next": _next,
 }
 SPEC_KEYS: Table[StepSpecDraft] = {"pool": _pool, "timeout": _timeout, "policy": _policy}

@@ -9,6 +9,7 @@ from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task, Value
 from noetlc.ast.workbook import pairs_of, template_of_pairs
+from noetlc.reading.declared import take_assert
 from noetlc.reading.drafts import TaskDraft
 from noetlc.reading.field import check_required, read_field
 from noetlc.reading.kinds import kind_names, kind_of
@@ -428,5 +429,12 @@ def idle_in(kind: str) -> Take[TaskDraft]:
     return take
 
 
-KEYS: Table[TaskDraft] = {"name": _skip, "kind": _skip, "desc": _desc, "args": _args, "spec": _spec}
+KEYS: Table[TaskDraft] = {
+    "name": _skip,
+    "kind": _skip,
+    "desc": _desc,
+    "args": _args,
+    "assert": take_assert,
+    "spec": _spec,
+}
 SPEC_KEYS: Table[TaskDraft] = {"timeout": _timeout, "policy": _policy}

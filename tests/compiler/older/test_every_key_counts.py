@@ -50,9 +50,9 @@ AS_WITHOUT = {
 _ROUTE = {"next": [{"step": "end"}]}
 _TO_END = ([{"when": "{{ event.name == 'step.exit' }}", "then": _ROUTE}], _ROUTE, _ROUTE["next"])
 """A `case` that leads a step which is done to `end`, and its actions: a step of which no way leads goes there too."""
-NAMES = frozenset({"into", "desc", "priority", "entry_step", "output_select", "select"})
+NAMES = frozenset({"into", "desc", "priority", "entry_step", "output_select", "select", "expects", "returns"})
 """Keys that only name something, which nothing need read, say an order or a beginning, which may be that of the
-file, or which keys of a result stay readable, which all of them do."""
+file, or which keys of a result stay readable, which all of them do, or what lint alone asks."""
 
 
 class Place(NamedTuple):

@@ -94,6 +94,7 @@ ROWS: dict[str, str] = {
     # REAL.md, values.
     "guards that are texts": "guard-texts",
     "old names that are absent": "absent-names",
+    "secret.x, auth.alias.x": "secret-words",
     "job, payload, input, data, args, spec": "request-names request-names-loose",
     # REAL.md, flow.
     "backoff: fixed, a number; results; names with marks first": "backoff-words",
@@ -127,6 +128,7 @@ def test_every_golden_of_the_dialects_shows_a_row_and_how_it_runs() -> None:
     assert [case.name for case in said if not case.beside("events").exists()] == [
         "env-workload",
         "env",
+        "secret-words",
         "token-computed",
     ]  # their secrets come from outside
 

@@ -15,14 +15,12 @@ DIALECT = Dialect(
             "when": by("skips", "take_when"),
             "pass": by("skips", "take_pass"),
             "end_loop": by("end_loop", "take_end_loop"),
-            "assert": by("declared", "take_assert"),
             "with": by("args", "take_step_args"),
             "data": by("args", "take_step_args"),
         },
         task={
             "save": by("sinks", "take_sink"),
             "eval": by("evaluations", "take_eval"),
-            "assert": by("declared", "take_assert"),
         },
         task_spec={"eval": by("evaluations", "take_eval")},
         task_fallback={
