@@ -63,24 +63,24 @@ class _NotPlain(Exception):
 class _Type:
     """A type of click as it was written."""
 
-    def __init__(self, name: str, *given: object, **settings: object) -> None:
-        self._written = name, given, settings
+    def __init__(self, name: str, *args: object, **settings: object) -> None:
+        self._written = name, args, settings
 
     def real(self) -> object:
         """The type itself."""
-        name, given, settings = self._written
+        name, args, settings = self._written
         import click
 
-        return getattr(click, name)(*given, **settings)
+        return getattr(click, name)(*args, **settings)
 
     def read(self, text: str) -> object:
         """The value of a text. Raises _NotPlain."""
-        name, given, settings = self._written
-        if name == "Choice" and not settings and text in given[0]:  # type: ignore[operator]
+        name, args, settings = self._written
+        if name == "Choice" and not settings and text in args[0]:  # type: ignore[operator]
             return text
         # Plain digits alone: signs, blanks and digits of other scripts are for click, whose reading counts.
         if name == "IntRange" and not settings and text.isascii() and text.isdigit() and len(text) < 19:
-            least, most = (*given, None, None)[:2]
+            least, most = (*args, None, None)[:2]
             if (least is None or int(text) >= least) and (most is None or int(text) <= most):  # type: ignore[operator]
                 return int(text)
         raise _NotPlain
@@ -206,23 +206,23 @@ class Declared:
         options, rest = self._sorted(words)
         # Decorators are applied from the last to the first.
         arguments = [parameter for parameter in reversed(self._parameters) if parameter.kind == "argument"]
-        given: dict[_Parameter, object] = dict(options)
+        args: dict[_Parameter, object] = dict(options)
         for parameter in arguments:
             if parameter.many:
                 # An argument of many words takes the rest; one in the middle is for click to divide.
                 if parameter is not arguments[-1]:
                     raise _NotPlain
                 if rest:
-                    given[parameter] = tuple(parameter.read(word) for word in rest)
+                    args[parameter] = tuple(parameter.read(word) for word in rest)
                 rest = []
             # An empty word counts as none to click, which then asks for the argument.
             elif rest and rest[0]:
-                given[parameter] = parameter.read(rest.pop(0))
+                args[parameter] = parameter.read(rest.pop(0))
             else:
                 raise _NotPlain
         if rest:
             raise _NotPlain
-        return self._called_back(given, environ)
+        return self._called_back(args, environ)
 
     def _sorted(self, words: Sequence[str]) -> tuple[dict["_Parameter", object], list[str]]:
         """The values of options, and the words that are none. Raises _NotPlain."""
@@ -258,14 +258,14 @@ class Declared:
             found[parameter] = (*found.get(parameter, ()), value) if parameter.multiple else value  # type: ignore[misc]
         return found, rest
 
-    def _called_back(self, given: Mapping["_Parameter", object], environ: Mapping[str, str]) -> dict[str, object]:
+    def _called_back(self, args: Mapping["_Parameter", object], environ: Mapping[str, str]) -> dict[str, object]:
         """The arguments of the function: eager parameters first, then as they were written."""
         context = _PlainContext()
         written = [*reversed(self._parameters)]
         order = sorted(written, key=lambda parameter: not parameter.settings.get("is_eager"))
         values: dict[str, object] = {}
         for parameter in order:
-            value = given[parameter] if parameter in given else parameter.absent(environ)
+            value = args[parameter] if parameter in args else parameter.absent(environ)
             callback = parameter.settings.get("callback")
             if callback is not None:
                 value = _called(callback, context, parameter, value)

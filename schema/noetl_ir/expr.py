@@ -29,7 +29,9 @@ class _Final(type):
         mcs, name: str, bases: tuple[type, ...], space: dict[str, object], apart: tuple[str, ...] = ()
     ) -> "_Final":
         fields: dict[str, object] = space.get("__annotations__", {})  # type: ignore[assignment]
-        space["_given"] = ", ".join(f"{field}={space.pop(field)!r}" if field in space else field for field in fields)
+        space["_signature"] = ", ".join(
+            f"{field}={space.pop(field)!r}" if field in space else field for field in fields
+        )
         space["__slots__"] = space["__match_args__"] = tuple(fields)
         space["_compared"] = tuple(field for field in fields if field not in ("start", "end", *apart))
         return super().__new__(mcs, name, bases, space)
@@ -40,10 +42,10 @@ class _Final(type):
         body = "; ".join(f"self.{field} = {field}" for field in fields)
         key = "".join(f"self.{field}, " for field in cls._compared)  # type: ignore[attr-defined]
         made: dict[str, object] = {}
-        given: str = cls._given  # type: ignore[attr-defined]
+        signature: str = cls._signature  # type: ignore[attr-defined]
         # Names of fields of this file only, never text of a playbook. A written constructor is three times as fast as
         # one that loops over the fields.
-        exec(f"def __init__(self, {given}): {body}\ndef _key(self): return ({key})", {}, made)
+        exec(f"def __init__(self, {signature}): {body}\ndef _key(self): return ({key})", {}, made)
         for method in made.keys() - vars(cls).keys():
             setattr(cls, method, made[method])
 

@@ -113,7 +113,7 @@ def _step(plan: Plan, step: Step) -> Iterator[str]:
         arc = plan.arcs[row]
         target = plan.steps[arc.target].name if arc.target >= 0 else "∅"
         priority = f" priority {arc.priority}" if arc.priority else ""
-        rest = _given(args=arc.args, delay=arc.delay)
+        rest = _written(args=arc.args, delay=arc.delay)
         yield f"  {mode} arc to {target}{rest}{priority} @{arc.span}"
 
 
@@ -124,15 +124,15 @@ def _paths(paths: tuple[tuple[str, ...], ...]) -> str:
 def _loop(loop: Loop) -> str:
     mode = "sequential" if loop.sequential else "parallel"
     exec = f" {loop.exec}" if loop.exec else ""
-    return f"{mode}{exec} loop {loop.iterator} in {_ref(loop.items)}{_given(in_flight=loop.in_flight)}"
+    return f"{mode}{exec} loop {loop.iterator} in {_ref(loop.items)}{_written(in_flight=loop.in_flight)}"
 
 
 def _task(plan: Plan, task: Task) -> Iterator[str]:
     made = " generated" if task.generated else ""
-    given = _given(fields=task.fields, args=task.args, knobs=task.knobs, timeout=task.timeout)
+    written = _written(fields=task.fields, args=task.args, knobs=task.knobs, timeout=task.timeout)
     following = f", then {plan.tasks[task.following].name}" if task.following >= 0 else ""
     passes = ", passes errors" if task.passes_errors else ""
-    yield f"  task {task.name}: {task.kind}{made}{given}{following}{passes} @{task.span}"
+    yield f"  task {task.name}: {task.kind}{made}{written}{following}{passes} @{task.span}"
     for rule in task.rules:
         yield f"    {_rule(plan, rule)} @{rule.span}"
 
@@ -144,16 +144,16 @@ def _rule(plan: Plan, rule: Rule) -> str:
     if rule.directive == "retry":
         jitter = " jitter" if rule.jitter else ""
         retry = f" {rule.attempts} {rule.backoff} x{rule.multiplier}{jitter}"
-    given = _given(delay=rule.delay, max_delay=rule.max_delay, code=rule.code, message=rule.message)
+    written = _written(delay=rule.delay, max_delay=rule.max_delay, code=rule.code, message=rule.message)
     sets = "".join(
         f" {scope}.{key}={_ref(value)}"
         for scope, pairs in (("iter", rule.set_iter), ("ctx", rule.set_ctx))
         for key, value in pairs
     )
-    return f"{when}: {rule.directive}{to}{retry}{given}{sets}"
+    return f"{when}: {rule.directive}{to}{retry}{written}{sets}"
 
 
-def _given(**indices: int) -> str:
+def _written(**indices: int) -> str:
     return "".join(f" {name} {_ref(index)}" for name, index in indices.items() if index >= 0)
 
 

@@ -47,13 +47,13 @@ else:
         __slots__ = ()
         _fields = ()
 
-        def __new__(cls, /, *given, **named):
+        def __new__(cls, /, *args, **named):
             """An instance; `namedtuple` has the constructor for what is not plainly one value for each field."""
-            if len(given) == len(cls._fields) and not named and next(cls._calls) < _OFTEN:
-                return tuple.__new__(cls, given)
+            if len(args) == len(cls._fields) and not named and next(cls._calls) < _OFTEN:
+                return tuple.__new__(cls, args)
             # From here on calls go straight to the compiled constructor, and this one is gone.
             cls.__new__ = staticmethod(_written(cls).__new__)
-            return cls.__new__(cls, *given, **named)
+            return cls.__new__(cls, *args, **named)
 
         @classmethod
         def _make(cls, values):

@@ -20,8 +20,8 @@ class BoundedProtocol(H11Protocol):
     book: Book
     sweeper: _Sweeper
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
         # Counted before TLS stands: nobody knows yet whose it is, but a handshake costs more than any request.
         self._number = self.book.arrive()
         self._is_in = False

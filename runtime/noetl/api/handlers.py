@@ -84,8 +84,8 @@ async def list_executions(request: Request) -> Response:
     status = request.query_params.get("status", "")
     if status and status not in _STATUSES:
         raise BadRequest(f"`status` is one of {', '.join(sorted(_STATUSES))}")
-    limit, given = limit_of(request), request.query_params
-    wanted = Wanted(status, given.get("parent", ""), given.get("open") == "true", given.get("before", ""), limit)
+    limit, query = limit_of(request), request.query_params
+    wanted = Wanted(status, query.get("parent", ""), query.get("open") == "true", query.get("before", ""), limit)
     rows = await run_in_threadpool(service_of(request).executions, wanted)
     return page("executions", rows, rows[-1]["execution_id"] if len(rows) == limit else None)
 
@@ -200,9 +200,9 @@ async def signal(request: Request) -> Response:
 
 async def list_playbooks(request: Request) -> Response:
     """The catalogue, by path, the newest version first: every version, or with `newest=true` one for each path."""
-    limit, given = limit_of(request), request.query_params
-    after = _version_of(given["after"]) if given.get("after") else None
-    wanted = Versions(given.get("path", ""), given.get("newest") == "true", after, limit)
+    limit, query = limit_of(request), request.query_params
+    after = _version_of(query["after"]) if query.get("after") else None
+    wanted = Versions(query.get("path", ""), query.get("newest") == "true", after, limit)
     rows = await run_in_threadpool(service_of(request).playbooks, wanted)
     return page("playbooks", rows, f"{rows[-1]['path']}@{rows[-1]['version']}" if len(rows) == limit else None)
 

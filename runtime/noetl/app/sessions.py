@@ -35,10 +35,10 @@ def _place(url: str) -> tuple[Target, str]:
 
     try:
         address = address_in(url)
-        given: dict[str, Json] = {}
+        login: dict[str, Json] = {}
         if address.credentials is not None:
             with open(address.credentials, encoding="utf-8") as file:
-                given = {"creds": file.read()}
-        return target_of(address.servers[0], given), address.prefix
+                login = {"creds": file.read()}
+        return target_of(address.servers[0], login), address.prefix
     except (BusFailure, ValueError, OSError) as problem:
         raise StoreFailure(f"the sessions in NATS: {problem}") from None

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from noetl.app.adapters import ClusterBus
 
 
-def _limits_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
+def _limits_of(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, int]:
     """The limits of pools, written POOL=N. Raises UsageError."""
     found = {}
-    for text in given:
+    for text in texts:
         # From the right, as the name of a pool may hold an equals sign and the number cannot.
         pool, equals, most = text.rpartition("=")
         if not (equals and pool and most.isascii() and most.isdigit() and int(most) > 0):

@@ -25,14 +25,14 @@ MAX_BYTES = 1 << 30
 _MAX_DEPTH = 200
 
 
-class Given(NamedTuple):
+class PlanSource(NamedTuple):
     """The bytes of a plan, and whether they were compiled here of what was given."""
 
     data: bytes
     compiled: bool
 
 
-def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str) -> Given:
+def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str) -> PlanSource:
     """The bytes of a plan: a plan file as it is, a plan in JSON form written as bytes, a playbook compiled.
 
     The compiler's errors go to standard error, its warnings and the number of its notes unless `quiet`.
@@ -40,10 +40,10 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
     """
     data = read_input(name)
     if data.startswith(MAGIC):
-        return Given(data, compiled=False)
+        return PlanSource(data, compiled=False)
     # A playbook in JSON is YAML too, and goes to the compiler: only the name of the format tells the two apart.
     if data.lstrip()[:1] == b"{" and b'"noetl-plan"' in data:
-        return Given(_from_json(name, data), compiled=False)
+        return PlanSource(_from_json(name, data), compiled=False)
     from pathlib import Path
 
     from noetl.clients.compiler import CompileError, compile_playbook
@@ -58,7 +58,7 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
         raise Problem(f"{name} does not compile; {undone}") from None
     if said and not quiet:
         click.echo(_told(_without_notes(said, name)), err=True)
-    return Given(plan, compiled=True)
+    return PlanSource(plan, compiled=True)
 
 
 def _without_notes(text: str, name: str) -> str:

@@ -15,7 +15,7 @@ from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.durability import durability_option
 from noetl.cli.ending import tell_ending
 from noetl.cli.environment import env_option
-from noetl.cli.inputs import STANDARD_INPUT, Given, payload_of, plan_bytes, script_of
+from noetl.cli.inputs import STANDARD_INPUT, PlanSource, payload_of, plan_bytes, script_of
 from noetl.cli.stores import command_with, json_option, opened_runtime, path_option, store_option
 from noetl.cli.text import Problem, escaped, warn
 from noetl.cli.watching import progress_for, trouble_for
@@ -144,7 +144,7 @@ def _folder(source: str) -> str:
     return os.path.relpath(folder, home) if holds(home, folder) else folder
 
 
-def _kept(runtime: Runtime, source: str, plan: Given) -> Program:
+def _kept(runtime: Runtime, source: str, plan: PlanSource) -> Program:
     try:
         return runtime.keep(lambda: runtime.programs.add(plan.data, compiled=plan.compiled))
     except NotFound as problem:

@@ -22,7 +22,7 @@ async def run_program(words: Sequence[str], call: Call, env: Env) -> Outcome:
     bounds = ProcessLimits(limit_of(call.timeout), output_limit(call.knobs), bytes_of(memory))
     if memory is not None and bounds.memory is None:
         return error("fields.invalid", "memory must be bytes or text like 512M")
-    given = call.fields.get("input")
+    text = call.fields.get("input")
     try:
         environ = child_environ({ACTION_ID: call.action_id, **variables_of(call.fields.get("env"))})
         folder = inside(env.root(), str(call.fields.get("cwd") or "."))
@@ -30,7 +30,7 @@ async def run_program(words: Sequence[str], call: Call, env: Env) -> Outcome:
             words,
             environ=environ,
             cwd=folder,
-            given=b"" if given is None else str(given).encode("utf-8", "surrogatepass"),
+            stdin=b"" if text is None else str(text).encode("utf-8", "surrogatepass"),
             bounds=bounds,
         )
     except FileRefused as problem:
@@ -58,10 +58,10 @@ def _outcome(ended: Ended, env: Env) -> Outcome:
     return error("shell.exit", f"the program {ending}{': ' if last else ''}{last}", result=result, shell=extra)
 
 
-def variables_of(given: Json) -> dict[str, str | None]:
+def variables_of(fields: Json) -> dict[str, str | None]:
     """Environment variables from a mapping: numbers and booleans as text, null removes. Raises ValueError."""
     found: dict[str, str | None] = {}
-    for name, value in given.items() if isinstance(given, dict) else ():
+    for name, value in fields.items() if isinstance(fields, dict) else ():
         # The system would cut the text at the zero byte, or set another variable.
         if not name or "=" in name or "\0" in name or "\0" in str(value):
             raise ValueError(f"the environment variable {name!r} cannot be set")

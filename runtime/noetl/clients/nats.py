@@ -53,10 +53,10 @@ def is_there() -> bool:
     return True
 
 
-def target_of(url: Json, given: Mapping[str, Json]) -> Target:
+def target_of(url: Json, credential: Mapping[str, Json]) -> Target:
     """The server of an address, else of a credential, and the login. Raises ValueError, which says what is wrong."""
     for name in ("nats_url", "url", "value"):
-        url = given.get(name) if url is None else url
+        url = credential.get(name) if url is None else url
     if url is None:
         raise ValueError("nothing says which server: give url, or auth with nats_url")
     text = str(url)
@@ -69,7 +69,7 @@ def target_of(url: Json, given: Mapping[str, Json]) -> Target:
         raise ValueError("a server is written nats://HOST:PORT or tls://HOST:PORT")
     login = {name: unquote(value) for name, value in (("user", parts.username), ("password", parts.password)) if value}
     for name, keys in _LOGIN.items():
-        if (value := next((given[key] for key in keys if given.get(key) is not None), None)) is not None:
+        if (value := next((credential[key] for key in keys if credential.get(key) is not None), None)) is not None:
             login[name] = str(value)
     return Target(parts.scheme, host, port, login)
 

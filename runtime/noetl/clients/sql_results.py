@@ -73,13 +73,13 @@ def texts_of(fields: Mapping[str, Json], root: str, folder: str = "") -> tuple[s
 
 def parameters_of(fields: Mapping[str, Json], bound: Callable[[Json], Json]) -> dict[str, Json] | list[Json] | None:
     """The values to bind, each as `bound` makes it; None where the task binds none."""
-    given = fields.get("params")
-    given = fields.get("parameters") if given is None else given
-    match given:
+    params = fields.get("params")
+    params = fields.get("parameters") if params is None else params
+    match params:
         case dict():
-            return {name: bound(value) for name, value in given.items()}
+            return {name: bound(value) for name, value in params.items()}
         case list():
-            return [bound(value) for value in given]
+            return [bound(value) for value in params]
     return None
 
 

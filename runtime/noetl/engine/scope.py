@@ -37,8 +37,8 @@ class ServerResults(Mapping[str, object]):
 
 def workload_scope(turn: Turn, merged: dict[str, Json], env: dict[str, Json] | None) -> PlayScope:
     """For `workload` values at start: the keys that are settled already, and the environment where it is asked for."""
-    given = {"workload": merged, "execution_id": turn.execution.execution_id, "now": _now(turn)}
-    return PlayScope(given if env is None else {**given, "env": env})
+    values = {"workload": merged, "execution_id": turn.execution.execution_id, "now": _now(turn)}
+    return PlayScope(values if env is None else {**values, "env": env})
 
 
 def keychain_scope(execution_id: str, workload: dict[str, Json], keychain: View) -> PlayScope:
@@ -55,14 +55,14 @@ def admit_scope(turn: Turn, key: str) -> PlayScope:
 def items_scope(turn: Turn, step: int, level: int, key: str) -> PlayScope:
     """For `loop.in` and `max_in_flight`: in a nested loop the outer `iter` too."""
     execution = turn.execution
-    given: dict[str, object] = {"args": execution.runs[step_run_of(key)].args}
+    values: dict[str, object] = {"args": execution.runs[step_run_of(key)].args}
     if not level:
         if execution.iter_parent is not None:
-            given["iter"] = {"parent": execution.iter_parent}
-        return _scope(turn, given)
+            values["iter"] = {"parent": execution.iter_parent}
+        return _scope(turn, values)
     region = execution.regions[key]
-    given["iter"] = region.iter
-    return _scope(turn, given, turn.program.iterators(step, level))
+    values["iter"] = region.iter
+    return _scope(turn, values, turn.program.iterators(step, level))
 
 
 def arc_scope(turn: Turn, key: str) -> PlayScope:
@@ -72,7 +72,7 @@ def arc_scope(turn: Turn, key: str) -> PlayScope:
     return _scope(turn, {"event": event, "args": run.args, "iter": run.iter})
 
 
-def _scope(turn: Turn, given: dict[str, object], iterators: tuple[str, ...] = ()) -> PlayScope:
+def _scope(turn: Turn, values: dict[str, object], iterators: tuple[str, ...] = ()) -> PlayScope:
     execution = turn.execution
     known: dict[str, object] = {
         "ctx": execution.ctx,
@@ -80,7 +80,7 @@ def _scope(turn: Turn, given: dict[str, object], iterators: tuple[str, ...] = ()
         "execution_id": execution.execution_id,
         "now": _now(turn),
         "ref": reference_of,
-        **given,
+        **values,
     }
     return PlayScope(known, results=ServerResults(turn.program, execution), iterators=iterators)
 

@@ -80,10 +80,10 @@ def _parts(program: Program) -> Mapping[str, Template]:
     raise Fault("workload", "the workload is no mapping")
 
 
-def _over(program: Program, template: Template, over: Json, given: bool, scope: Scope) -> Json:
+def _over(program: Program, template: Template, over: Json, is_payload: bool, scope: Scope) -> Json:
     """A value with what the payload gives over it; what is replaced is not rendered."""
     # Not rendered: its template may name an input that nobody brings once the payload gives the value itself.
-    if given and not isinstance(over, dict):
+    if is_payload and not isinstance(over, dict):
         return over
     if isinstance(template, MapTemplate) and isinstance(over, dict):
         made = {key: _over(program, part, over.get(key), key in over, scope) for key, part in template.items}

@@ -58,11 +58,11 @@ async def run_child(
     *,
     environ: Mapping[str, str],
     cwd: str,
-    given: bytes,
+    stdin: bytes,
     bounds: ProcessLimits,
     pass_fds: Sequence[int] = (),
 ) -> Ended:
-    """Run a program to its end, `given` on its standard input; whatever it left running is killed with it.
+    """Run a program to its end, `stdin` on its standard input; whatever it left running is killed with it.
 
     Raises TimeoutError when the time is over and OSError when the program cannot be started. On these and on
     cancellation the group is gone before the exception leaves.
@@ -75,7 +75,7 @@ async def run_child(
     gate = ("/bin/sh", "-c", _GATE, limit, *words)
     with started(gate, environ=environ, cwd=cwd, pass_fds=pass_fds) as child:
         async with asyncio.timeout(bounds.seconds):
-            return await _converse(child, b"\n" + given, bounds.output)
+            return await _converse(child, b"\n" + stdin, bounds.output)
 
 
 @contextmanager
@@ -174,13 +174,13 @@ async def exited(child: "subprocess.Popen[bytes]") -> int:
         await asyncio.sleep(0.005)  # where the system cannot tell: ask again
 
 
-async def _converse(child: "subprocess.Popen[bytes]", given: bytes, limit: int) -> Ended:
+async def _converse(child: "subprocess.Popen[bytes]", stdin: bytes, limit: int) -> Ended:
     """Feed and drain a child until it ended, then kill what is left of its group and read the rest."""
     import asyncio
 
     assert child.stdin and child.stdout and child.stderr
     out, err = _Sink(child.stdout.fileno(), limit), _Sink(child.stderr.fileno(), limit)
-    feeding = asyncio.ensure_future(_feed(child.stdin.fileno(), given, child.stdin.close))
+    feeding = asyncio.ensure_future(_feed(child.stdin.fileno(), stdin, child.stdin.close))
     try:
         exit_code = await exited(child)
         # The program has ended, but what it left in the background has its pipes open and may still write: that ends

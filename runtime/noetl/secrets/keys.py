@@ -21,8 +21,8 @@ class KeyProblem(Exception):
 
 def master_key(path: str) -> bytes:
     """The 32 bytes of the key, from the environment or the key file at `path`. Raises KeyProblem."""
-    if (given := os.environ.get(VARIABLE)) is not None:
-        return _decoded(given, f"the environment variable {VARIABLE}")
+    if (text := os.environ.get(VARIABLE)) is not None:
+        return _decoded(text, f"the environment variable {VARIABLE}")
     if not os.path.exists(path):
         _make(path)
     try:

@@ -251,9 +251,9 @@ def _secret(found: Mapping[str, Json], name: str) -> str:
 
 def _scopes(asked: TokenEntry) -> str | None:
     """The scopes of a token; `scope: global` and the like say in older playbooks for whom a token is kept."""
-    given = asked.fields.get("scopes")
-    if isinstance(given, list):
-        return " ".join(map(str, given))
+    scopes = asked.fields.get("scopes")
+    if isinstance(scopes, list):
+        return " ".join(map(str, scopes))
     scope = asked.text("scopes", "scope")
     return None if scope in ("global", "catalog", "local", "shared") else scope
 

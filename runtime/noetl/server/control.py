@@ -409,8 +409,8 @@ class ControlPlane:
         answers, events, orders = owned.take([heard.report for heard in mine], due, requests)
         execution_id = owned.execution.execution_id
         self._intake.put_off(execution_id, mine[len(answers) :])
-        given = [*zip(mine, answers, strict=False)]
-        late = [each for each in given if not self._journal.ahead or lets_go(each[0].report)]
+        answered = [*zip(mine, answers, strict=False)]
+        late = [each for each in answered if not self._journal.ahead or lets_go(each[0].report)]
         if late or requests or any(isinstance(order, StopPipeline) for order in orders):
             self._journal.want()
 
@@ -425,13 +425,13 @@ class ControlPlane:
                     for child_id, _ in self._children.of(execution_id):
                         self._ask(child_id, Ask(request.verb))
             self._after(owned, events, orders)
-            for heard, answer in given:
+            for heard, answer in answered:
                 if answer.recorded:
                     for order in self._tracker.hear_report(owned.program, heard.report):
                         self._queue(order)
 
         self._journal.then(execution_id, tell)
-        for each in given:
+        for each in answered:
             if self._journal.ahead and not lets_go(each[0].report):
                 each[0].delivery.answer(each[1])
         self._next(execution_id, follow)

@@ -235,9 +235,9 @@ class OwnedExecution:
         name = (report.sender, report.events[-1].event_id)
         # The engine would refuse the second copy, as the pipeline has moved on since. To the worker that means that
         # its claim is lost, and it would stop a task that is its own.
-        given = self._answers.get(name)
-        if given is not None:
-            return given
+        known = self._answers.get(name)
+        if known is not None:
+            return known
         recorded = len(report.events) if self._begun and self._was_recorded(report) else 0
         for event in report.events[recorded:]:
             before = len(turn.events)

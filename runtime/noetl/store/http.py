@@ -115,8 +115,8 @@ class Connection:
         asked, left = {**(query or {})}, limit
         while True:
             size = min(left, _PAGE) if limit else _PAGE
-            given = {key: value for key, value in {**asked, "limit": str(size)}.items() if value}
-            document = self.json("GET", path, query=given)
+            words = {key: value for key, value in {**asked, "limit": str(size)}.items() if value}
+            document = self.json("GET", path, query=words)
             # Each list of the API has one array under a name of its own, and `next`.
             page = next((value for value in document.values() if isinstance(value, list)), [])
             rows = [row for row in page if isinstance(row, dict)][:size]

@@ -22,11 +22,11 @@ async def run(call: Call, env: Env) -> Outcome:
     action = call.fields.get("action", "get")
     if action != "get":
         return error("kind.unavailable", f"`artifact` with `action: {action}` is not available in this version")
-    given = call.fields.get(_REF, call.args.get(_REF))
-    if not isinstance(given, dict) or not is_reference(given):
+    reference = call.fields.get(_REF, call.args.get(_REF))
+    if not isinstance(reference, dict) or not is_reference(reference):
         return error("ref.missing", f"`{_REF}` is no reference: give `ref(step)` of a step whose result is stored")
     try:
-        whole = env.stored(given)
+        whole = env.stored(reference)
     except KeyError as problem:
         return error("ref.missing", str(problem.args[0] if problem.args else problem))
     keys: dict[str, Json] = whole if isinstance(whole, dict) else {}

@@ -46,7 +46,7 @@ class _Run(NamedTuple):
     options: list[str]
     words: list[str]
     environment: bytes
-    given: bytes | None
+    stdin: bytes | None
 
 
 async def run(call: Call, env: Env) -> Outcome:
@@ -84,7 +84,7 @@ async def _ended(engine: str, asked: _Run, call: Call, bounds: ProcessLimits, ro
             pipe.write(asked.environment)
         words = [engine, "run", "--rm", "--name", name, "--env-file", f"/dev/fd/{reader}", *asked.options, *asked.words]
         ended = await run_child(
-            words, environ=child_environ({}), cwd=root, given=asked.given or b"", bounds=bounds, pass_fds=(reader,)
+            words, environ=child_environ({}), cwd=root, stdin=asked.stdin or b"", bounds=bounds, pass_fds=(reader,)
         )
     except BaseException:  # the engine's client is dead now, and the container may not be
         # Shielded: a second cancellation would leave the container running with nobody who knows of it.
@@ -99,7 +99,7 @@ async def _remove(engine: str, name: str, root: str) -> None:
     """Remove a container of this name if there is one."""
     with suppress(OSError, TimeoutError):  # then the next attempt removes it
         bounds = ProcessLimits(REMOVAL_SECONDS, 0, None)
-        await run_child([engine, "rm", "--force", name], environ=child_environ({}), cwd=root, given=b"", bounds=bounds)
+        await run_child([engine, "rm", "--force", name], environ=child_environ({}), cwd=root, stdin=b"", bounds=bounds)
 
 
 def _asked(call: Call, env: Env) -> _Run:
@@ -108,28 +108,28 @@ def _asked(call: Call, env: Env) -> _Run:
     image = str(fields["image"])
     if _IMAGE.fullmatch(image) is None:
         raise InvalidFields("image is no name of an image")
-    given = None if fields.get("script") is None else script_text(env.root(), fields["script"], call.folder).encode()
+    stdin = None if fields.get("script") is None else script_text(env.root(), fields["script"], call.folder).encode()
     options = ["--security-opt", "no-new-privileges", *_limits(fields.get("resources"))]
-    options += _where(fields.get("runtime")) + (["--interactive"] if given is not None else [])
+    options += _where(fields.get("runtime")) + (["--interactive"] if stdin is not None else [])
     command, arguments = fields.get("command"), _words(fields.get("arguments") or [], "arguments")
     match command:
         case list():
             words = [*_words(command, "command"), *arguments]
         # A script without a command is read by the image's shell from standard input, so that no file of this machine
         # is mounted.
-        case None if given is not None:
+        case None if stdin is not None:
             words = ["/bin/sh", "-s", "--", *arguments]
         case None:
             words = arguments
         case _:
             words = ["/bin/sh", "-c", *_words([command], "command"), "sh", *arguments]
-    return _Run(options, [image, *words], _lines({ACTION_ID: call.action_id, **variables_of(fields.get("env"))}), given)
+    return _Run(options, [image, *words], _lines({ACTION_ID: call.action_id, **variables_of(fields.get("env"))}), stdin)
 
 
-def _words(given: Json, field: str) -> list[str]:
-    if not isinstance(given, list) or any(isinstance(word, dict | list) or "\0" in str(word) for word in given):
+def _words(stdin: Json, field: str) -> list[str]:
+    if not isinstance(stdin, list) or any(isinstance(word, dict | list) or "\0" in str(word) for word in stdin):
         raise InvalidFields(f"{field} must be words")
-    return [str(word) for word in given]
+    return [str(word) for word in stdin]
 
 
 def _lines(variables: Mapping[str, str | None]) -> bytes:

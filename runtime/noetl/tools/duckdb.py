@@ -164,8 +164,8 @@ def _fence(
     connection.execute("SET python_enable_replacements = false")  # else a name may be a variable of this process
     named = [name for statement in statements[first:] for name in _texts_in(statement.query)]
     params = asked.call.fields.get("params")
-    given = params.values() if isinstance(params, dict) else params if isinstance(params, list) else ()
-    named += [value for value in given if isinstance(value, str)]
+    values = params.values() if isinstance(params, dict) else params if isinstance(params, list) else ()
+    named += [value for value in values if isinstance(value, str)]
     with _FENCING:
         _lock_in(connection, _allowed(asked, named))
     return statements[first:]

@@ -112,13 +112,13 @@ async def _storage(call: Call, env: Env) -> _Storage:
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
     if auth is None:
         return _Storage(endpoint, {}, bounds, fence)
-    given = await login_of(auth, env)
-    if (account := account_of(given)) is not None:
+    login = await login_of(auth, env)
+    if (account := account_of(login)) is not None:
         request = token_request(account, {"scope": SCOPE}, int(time.time()))
         found = await exchange(request, bounds._replace(most=1 << 20), fence)
         token = _field(_done(found, "gcs.auth"), "access_token")
     else:
-        token = next((given[key] for key in ("access_token", "token", "value") if given.get(key) is not None), None)
+        token = next((login[key] for key in ("access_token", "token", "value") if login.get(key) is not None), None)
     if not isinstance(token, str) or not token:
         raise InvalidFields("auth names a credential without a service account, and without a token")
     return _Storage(endpoint, {"Authorization": f"Bearer {token}"}, bounds, fence)

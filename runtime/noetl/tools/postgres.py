@@ -99,9 +99,9 @@ async def run(call: Call, env: Env) -> Outcome:
 async def _target(fields: dict[str, Json], env: Env) -> tuple[str, dict[str, str]]:
     """The connection string and the parameters over it. Raises KeyError, InvalidFields."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
-    given = await login_of(auth, env)
-    string = given.get("dsn", given.get("url", given.get("value", fields.get("dsn"))))
-    target = {name: str(given[key]) for key, name in _NAMES.items() if given.get(key) is not None}
+    login = await login_of(auth, env)
+    string = login.get("dsn", login.get("url", login.get("value", fields.get("dsn"))))
+    target = {name: str(login[key]) for key, name in _NAMES.items() if login.get(key) is not None}
     if fields.get("database") is not None:
         target["dbname"] = str(fields["database"])
     if string is None and not target:
@@ -159,11 +159,11 @@ async def _perform(
                 return rows_result((), (), 0)
             await cursor.executemany(insert_text(writing, "%s").encode(), writing.rows)
             return rows_result((), (), cursor.rowcount)
-    given = parameters_of(call.fields, bindable_array)
-    statements, params = list(texts), given
-    if given is not None:
+    login = parameters_of(call.fields, bindable_array)
+    statements, params = list(texts), login
+    if login is not None:
         # psycopg sends values apart from the text, and the server takes one statement with them only.
-        statements, params = bound([part for text in texts for part in statements_of(text)], given)
+        statements, params = bound([part for text in texts for part in statements_of(text)], login)
     if isinstance(params, list) and len(statements) > 1:
         raise InvalidFields(
             "a list of params needs a single statement; bind several by number or by name, from a mapping"

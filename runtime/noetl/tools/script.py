@@ -32,8 +32,8 @@ async def run(call: Call, env: Env) -> Outcome:
     if call.args:
         own = fields.get("env")
         # The author's `env` wins over what is given of itself.
-        given = {ARGS: json.dumps(call.args), **(own if isinstance(own, dict) else {})}
-        call = call._replace(fields={**fields, "env": given})
+        variables = {ARGS: json.dumps(call.args), **(own if isinstance(own, dict) else {})}
+        call = call._replace(fields={**fields, "env": variables})
     try:
         with _file(script, call, env) as (path, name):
             interpreter = fields.get("interpreter")

@@ -18,8 +18,8 @@ async def run(call: Call, env: Env) -> Outcome:
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     fields = call.fields
-    given = next(fields[name] for name in ("command", "cmd", "cmds") if fields.get(name) is not None)
-    text = command_text(given)
+    value = next(fields[name] for name in ("command", "cmd", "cmds") if fields.get(name) is not None)
+    text = command_text(value)
     if text is None or "\0" in text:
         return error("fields.invalid", "commands must be texts without NUL characters")
     # Commands are mostly written for bash; a small image may have no more than sh.
@@ -27,12 +27,12 @@ async def run(call: Call, env: Env) -> Outcome:
     return await run_program((str(shell), "-c", text), call, env)
 
 
-def command_text(given: Json) -> str | None:
+def command_text(value: Json) -> str | None:
     """One script of a text or a list of texts, where each command runs only if those before it succeeded."""
-    if not isinstance(given, list):
-        return str(given)
-    if not given or not all(isinstance(command, str) for command in given):
+    if not isinstance(value, list):
+        return str(value)
+    if not value or not all(isinstance(command, str) for command in value):
         return None
     # Not `set -e`, which would change what the commands themselves mean, and not `&&`, which a comment at the end of
     # a command would swallow.
-    return "\n".join(f"{command}\n__code=$?; [ $__code -eq 0 ] || exit $__code" for command in given)
+    return "\n".join(f"{command}\n__code=$?; [ $__code -eq 0 ] || exit $__code" for command in value)

@@ -113,8 +113,8 @@ async def run(call: Call, env: Env) -> Outcome:
 async def _target(fields: Mapping[str, Json], env: Env) -> dict[str, object]:
     """The parameters of the connection. Raises KeyError, InvalidFields."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
-    given = await login_of(auth, env)
-    target: dict[str, object] = {name: str(given[key]) for key, name in _NAMES.items() if given.get(key) is not None}
+    login = await login_of(auth, env)
+    target: dict[str, object] = {name: str(login[key]) for key, name in _NAMES.items() if login.get(key) is not None}
     target |= {name: str(fields[name]) for name in _OVER if fields.get(name) is not None}
     if not {"account", "user"} <= target.keys():
         raise InvalidFields("nothing says which account and user: give auth, or account and user")
@@ -250,8 +250,8 @@ def _merge_text(table: str, columns: list[str], keys: list[str], values: str) ->
     same = " AND ".join(f"target.{name} = source.{name}" for name in keys)
     changes = ", ".join(f"{name} = source.{name}" for name in columns if name not in keys)
     update = f" WHEN MATCHED THEN UPDATE SET {changes}" if changes else ""
-    given = ", ".join(f"source.{name}" for name in columns)
-    insert = f" WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({given})"
+    row = ", ".join(f"source.{name}" for name in columns)
+    insert = f" WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({row})"
     return f"MERGE INTO {table} AS target USING (SELECT {source} FROM {values}) AS source ON {same}{update}{insert}"
 
 

@@ -91,8 +91,8 @@ def _sides(fields: dict[str, Json]) -> tuple[Side, Side]:
     auth = fields.get("auth")
     found = []
     for place, name in enumerate(("source", "target")):
-        given = fields[name]
-        side = dict(given) if isinstance(given, dict) else {}
+        value = fields[name]
+        side = dict(value) if isinstance(value, dict) else {}
         said = [side.pop(word, None) for word in ("kind", "type", "tool")]
         kind = next((word for word in said if word is not None), kinds[place] if len(kinds) == 2 else None)
         kind = _SHORT.get(str(kind), str(kind))

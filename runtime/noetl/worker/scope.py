@@ -71,7 +71,7 @@ def rule_scope(program: Program, at: Position, follow: Follow, now: int, outcome
 
 def _scope(program: Program, at: Position, follow: Follow, now: int, reserved: dict[str, object]) -> PlayScope:
     order = at.order
-    given: dict[str, object] = {
+    values: dict[str, object] = {
         **reserved,
         "args": order.args,
         "ctx": at.ctx,
@@ -88,7 +88,7 @@ def _scope(program: Program, at: Position, follow: Follow, now: int, reserved: d
     }
     levels = len(program.plan.steps[order.step].loops)
     return PlayScope(
-        given,
+        values,
         results=WorkerResults(order.results, follow),
         tasks=WorkerResults(at.task_results, follow),
         iterators=program.iterators(order.step, levels),

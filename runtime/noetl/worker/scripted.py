@@ -105,8 +105,8 @@ def _outcome(number: int, row: Json) -> Outcome:
     if row.get("status", "ok") == "ok":
         return Outcome("ok", row.get("result"), None, extras)
     problem: dict[str, Json] = {"code": "scripted", "message": "scripted failure", "retryable": False}
-    given = row.get("error")
-    problem.update(given if isinstance(given, dict) else {} if given is None else {"message": given})
+    written = row.get("error")
+    problem.update(written if isinstance(written, dict) else {} if written is None else {"message": written})
     return Outcome("error", row.get("result"), problem, extras)
 
 
@@ -234,11 +234,11 @@ def _shaped(call: Call, outcome: Outcome, now: float) -> Outcome:
         return _of_one_statement(call, outcome)
     if call.kind != "http":
         return outcome
-    given, extra = outcome.result, outcome.extras.get("http")
+    written, extra = outcome.result, outcome.extras.get("http")
     extra = dict(extra) if isinstance(extra, dict) else {}
-    if outcome.status == "error" and given is None and extra.get("status") is None:
+    if outcome.status == "error" and written is None and extra.get("status") is None:
         return outcome
-    whole = dict(given) if isinstance(given, dict) and _OF_HTTP & given.keys() else {"data": given}
+    whole = dict(written) if isinstance(written, dict) and _OF_HTTP & written.keys() else {"data": written}
     body = whole.get("data", whole.get("body"))
     status = extra.get("status", whole.get("status_code", 200 if outcome.status == "ok" else 500))
     headers = extra.get("headers", whole.get("headers", {}))
@@ -251,12 +251,16 @@ def _shaped(call: Call, outcome: Outcome, now: float) -> Outcome:
 
 def _of_one_statement(call: Call, outcome: Outcome) -> Outcome:
     """The outcome with `command_0`, where the script gives the rows of a SQL task that has to tell each statement's."""
-    given = outcome.result
-    rows = given.get("rows") if isinstance(given, dict) else None
-    if not isinstance(given, dict) or not isinstance(rows, list) or any(key.startswith("command_") for key in given):
+    written = outcome.result
+    rows = written.get("rows") if isinstance(written, dict) else None
+    if (
+        not isinstance(written, dict)
+        or not isinstance(rows, list)
+        or any(key.startswith("command_") for key in written)
+    ):
         return outcome
     columns = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
-    whole: dict[str, Json] = {"rows": rows, "row_count": len(rows), "columns": [*columns], **given}
+    whole: dict[str, Json] = {"rows": rows, "row_count": len(rows), "columns": [*columns], **written}
     return outcome._replace(result=result_of([whole], call))
 
 

@@ -228,20 +228,20 @@ def _function(scope: Scope, name: str) -> Callable[..., object]:
     return function
 
 
-def _positional(given: tuple[tuple[Any, ...], dict[str, Any]], name: str) -> tuple[Any, ...]:
-    args, named = given
+def _positional(argument: tuple[tuple[Any, ...], dict[str, Any]], name: str) -> tuple[Any, ...]:
+    args, named = argument
     if named:
         raise Fault("template.error", f"`{name}` takes no named arguments")
     return args
 
 
 def _dict(args: tuple[Any, ...], named: dict[str, Any]) -> dict[object, object]:
-    for given in args:
-        if isinstance(given, dict):
-            spend(3 * len(given))
-        elif isinstance(given, (list, tuple)):
+    for argument in args:
+        if isinstance(argument, dict):
+            spend(3 * len(argument))
+        elif isinstance(argument, (list, tuple)):
             crowd = Crowd()
-            for pair in given:
+            for pair in argument:
                 spend(8)
                 if isinstance(pair, (list, tuple)) and pair:
                     crowd.spend(pair[0])

@@ -112,10 +112,10 @@ def formatted(text: str, values: Operand) -> str:
     if text.rfind("%(") > text.rfind(")"):
         raise ValueError("incomplete format key")
     specs = _SPEC.findall(text)
-    given = values if isinstance(values, tuple) else (values,)
+    parts = values if isinstance(values, tuple) else (values,)
     widths = [width for _, *pair in specs for width in pair if width]
     if "*" in widths:
-        widths += [str(abs(value)) for value in given if isinstance(value, int)]
+        widths += [str(abs(value)) for value in parts if isinstance(value, int)]
     if any(width != "*" and (len(width) > 5 or int(width) > MAX_WIDTH) for width in widths):
         raise Fault("template.error", f"a width above {MAX_WIDTH:,} in the format")
     # The length is estimated from above before anything is formatted: a width of a thousand digits would make the
@@ -126,7 +126,7 @@ def formatted(text: str, values: Operand) -> str:
         most = max(sizes.values(), default=0)
         length += sum(sizes.get(name[1:-1], most) for name, *_ in specs if name)
     else:
-        length += sum(map(text_size, given))
+        length += sum(map(text_size, parts))
     check_chars(length)
     spend_text(length)
     result: str = text % values

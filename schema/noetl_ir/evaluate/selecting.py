@@ -52,9 +52,9 @@ def charged(name: str, apply: Filter) -> Filter:
         elif kind in _SIZED:
             spend(len(value) * by_entry)
         if args or kwargs:
-            for given in (*args, *kwargs.values()):
-                if type(given) is str and len(given) > SHORT_TEXT:
-                    spend(len(given) * by_char >> 4)
+            for argument in (*args, *kwargs.values()):
+                if type(argument) is str and len(argument) > SHORT_TEXT:
+                    spend(len(argument) * by_char >> 4)
         return apply(value, *args, **kwargs)
 
     return run

@@ -164,27 +164,27 @@ def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
     A field that rendered to null counts as not given.
     """
     # A template that renders to null is how authors leave a field out under a condition.
-    given = {name: value for name, value in fields.items() if value is not None}
+    present = {name: value for name, value in fields.items() if value is not None}
     wrong = [
         f"field {name!r} must be {_listed(known.shapes)}, not {_found(known.shapes, value)}"
         if (known := kind.fields.get(name))
         else f"there is no field {name!r}"
-        for name, value in given.items()
+        for name, value in present.items()
         if name not in kind.fields or not any(fits(shape, value) for shape in kind.fields[name].shapes)
     ]
     for name, known in kind.fields.items():
-        value = given.get(name)
+        value = present.get(name)
         # A required field that renders to null is missing: an empty value is not the author's way to give it.
         if value is None and known.required:
             wrong.append(f"field {name!r} is missing")
         if known.values and isinstance(value, str) and not known.takes(value):
             wrong.append(f"field {name!r} must be {_listed(known.values)}, not {value!r}")
     for names in kind.one_of:
-        count = sum(name in given for name in names)
+        count = sum(name in present for name in names)
         if count != 1:
             wrong.append(f"{'one' if not count else 'only one'} of the fields {_listed(names)} must be given")
     for names in kind.only_one:
-        if sum(name in given for name in names) > 1:
+        if sum(name in present for name in names) > 1:
             wrong.append(f"only one of the fields {_listed(names)} may be given")
     return tuple(wrong)
 

@@ -222,10 +222,10 @@ class _Optional(_Opening[T | None]):
 
     def restore(self, column: Plain, *, trusted: bool = False) -> Packed[T | None]:
         flags, present = _parts(column, 2)
-        given, inner = FLAG.checked(flags), self._inner.restore(present, trusted=trusted)
-        if sum(given) != len(inner):
+        flags_read, inner = FLAG.checked(flags), self._inner.restore(present, trusted=trusted)
+        if sum(flags_read) != len(inner):
             raise Malformed("the count of optional values does not add up")
-        return Optional(given, inner)
+        return Optional(flags_read, inner)
 
 
 class Records(_Opening[T]):

@@ -61,17 +61,17 @@ def plan_from_json(value: Json) -> Plan:
     edition = value.get("version_of_format")
     if type(edition) is not int or edition not in READABLE:
         raise PlanError(f"the plan has format {edition}, and {VERSION} is known here")
-    given = {key: item for key, item in value.items() if key not in _HEAD}
-    if edition < 3 and isinstance(limits := given.get("limits"), dict):
+    known = {key: item for key, item in value.items() if key not in _HEAD}
+    if edition < 3 and isinstance(limits := known.get("limits"), dict):
         # An older runtime would not know them, and run with others than the plan says.
         if limits.keys() & _LATER:
             raise PlanError(f"the plan is damaged: format {edition} has no such limits")
-        given["limits"] = {**{name: Limits._field_defaults[name] for name in _LATER}, **limits}
+        known["limits"] = {**{name: Limits._field_defaults[name] for name in _LATER}, **limits}
     try:
-        reader = ExpressionReader(_tagged(given.pop("expressions", None), EXPRESSION_WORDS))
-        rows = _tagged(given.pop("templates", None), TEMPLATE_WORDS)
+        reader = ExpressionReader(_tagged(known.pop("expressions", None), EXPRESSION_WORDS))
+        rows = _tagged(known.pop("templates", None), TEMPLATE_WORDS)
         templates = tuple([template_of(row, reader) for row in rows])
-        plan = cast("Plan", _record(Plan, {"templates": (), "edition": edition}, given))._replace(templates=templates)
+        plan = cast("Plan", _record(Plan, {"templates": (), "edition": edition}, known))._replace(templates=templates)
     except (Malformed, BadNodes) as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
     for child in plan.children:
@@ -208,13 +208,13 @@ def _made_reader(hint: object) -> _Reader:
     return lambda value: _exact(cast("type", hint), value)
 
 
-def _record(kind: type, given: dict[str, object], value: object) -> object:
+def _record(kind: type, known: dict[str, object], value: object) -> object:
     if not isinstance(value, dict):
         raise Malformed(f"expected a {kind.__name__}")
     hints = _hints(kind)
-    if value.keys() | given.keys() != hints.keys():
+    if value.keys() | known.keys() != hints.keys():
         raise Malformed(f"a {kind.__name__} has a field too many or too few")
-    fields = {name: given[name] if name in given else _reader(hint)(value[name]) for name, hint in hints.items()}
+    fields = {name: known[name] if name in known else _reader(hint)(value[name]) for name, hint in hints.items()}
     return kind(**fields)
 
 

@@ -16,38 +16,38 @@ NO_RESULTS: Results = {}
 class PlayScope:
     """One scope for one moment, in the order of resolution of `noetl_ir.scopes`. It never changes.
 
-    `given` has what the place's reserved names mean: JSON, for `now` and `ref` a function. A reserved name that
+    `values` has what the place's reserved names mean: JSON, for `now` and `ref` a function. A reserved name that
     it lacks is undefined, whatever else is called so. `iterators` are the loops' iterators, innermost first.
     """
 
-    __slots__ = ("_given", "_iterators", "_layers", "_results", "_tasks")
+    __slots__ = ("_iterators", "_layers", "_results", "_tasks", "_values")
 
     def __init__(
         self,
-        given: Mapping[str, object],
+        values: Mapping[str, object],
         *,
         results: Results = NO_RESULTS,
         tasks: Results = NO_RESULTS,
         iterators: tuple[str, ...] = (),
     ) -> None:
-        self._given = given
+        self._values = values
         self._results = results
         self._tasks = tasks
         self._iterators = iterators
         # Found once: a bare name is looked up in all of them each time it is asked.
-        self._layers = [layer for name in LAYERS if isinstance(layer := given.get(name), dict)]
+        self._layers = [layer for name in LAYERS if isinstance(layer := values.get(name), dict)]
 
     def with_args(self, args: Mapping[str, object]) -> "PlayScope":
         """The scope in which `args` has these over those that it has."""
-        here = self._given.get("args")
-        given = {**self._given, "args": {**(here if isinstance(here, dict) else {}), **args}}
-        return PlayScope(given, results=self._results, tasks=self._tasks, iterators=self._iterators)
+        here = self._values.get("args")
+        values = {**self._values, "args": {**(here if isinstance(here, dict) else {}), **args}}
+        return PlayScope(values, results=self._results, tasks=self._tasks, iterators=self._iterators)
 
     def lookup(self, name: str) -> object:
         """The value or view that a bare name means here, for `name()` the function of that name, else `Undefined`."""
         # `now` and `ref` may be names of data too; only their call is the function.
-        if name in self._given and name not in FUNCTIONS:
-            value = self._given[name]
+        if name in self._values and name not in FUNCTIONS:
+            value = self._values[name]
             return StepResult(value) if name == "_prev" else value  # type: ignore[arg-type]
         # Reserved and not given: undefined, even if a step or a key is called so. Were it looked up further, the
         # meaning of a reserved name would depend on the place.
@@ -63,7 +63,7 @@ class PlayScope:
         if name in self._results:
             return view_of(self._results[name])
         # Functions are the weakest: `name()` asks for one past all data that is called so.
-        return self._given.get(name.removesuffix("()"), Undefined(name))
+        return self._values.get(name.removesuffix("()"), Undefined(name))
 
     def names(self) -> Iterator[str]:
         """The names that are not reserved and mean something here; some more than once."""
@@ -89,7 +89,7 @@ class PlayScope:
         return Undefined(name, "there is no such loop") if value is None and not self._has(depth, name) else value
 
     def _level(self, depth: int) -> dict[str, object]:
-        level = self._given.get("iter")
+        level = self._values.get("iter")
         for _ in range(depth):
             level = level.get("parent") if isinstance(level, dict) else None
         return level if isinstance(level, dict) else {}

@@ -44,11 +44,11 @@ def address_of(url: str) -> Address:
     if "@" in place.partition("/")[2]:  # else part of a password would be taken for the host
         raise StoreFailure(unread)
     try:
-        given = conninfo_to_dict(f"postgresql://{place}" + (f"?{others}" if others else ""))
+        settings = conninfo_to_dict(f"postgresql://{place}" + (f"?{others}" if others else ""))
     except psycopg.Error:
         # The driver's words may quote the URL with its password.
         raise StoreFailure(unread) from None
-    parameters = {name: str(value) for name, value in given.items() if value is not None}
+    parameters = {name: str(value) for name, value in settings.items() if value is not None}
     secrets = tuple(parameters[name] for name in _SECRET if parameters.get(name))
     return Address(parameters, schema, _shown(parameters, schema), secrets)
 

@@ -82,12 +82,12 @@ class Pool:
 
     def connect(self) -> Connection:
         """A new connection, which is the caller's. Raises what the driver raises."""
-        given: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "connect_timeout": str(CONNECT_TIMEOUT), "application_name": "noetl", "keepalives_idle": "5",
             "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "20000",
             **self.address.parameters, "client_encoding": "utf8",
         }  # fmt: skip
-        connection: Connection = psycopg.connect(autocommit=True, **given)
+        connection: Connection = psycopg.connect(autocommit=True, **settings)
         try:
             values = {
                 "schema": self.address.namespace,

@@ -118,14 +118,14 @@ def _known(request: dict[str, Json], args: dict[str, Json]) -> dict[str, object]
     return known | items
 
 
-def _call(main: object, args: dict[str, Json], known: dict[str, object], given: Json) -> object:
+def _call(main: object, args: dict[str, Json], known: dict[str, object], fields: Json) -> object:
     """Call `main` with args by name, else with names of ours and of `context`, else with its defaults.
 
     Raises TypeError, which names the argument that is nowhere.
     """
     from inspect import Parameter, signature
 
-    assert callable(main) and isinstance(given, dict)
+    assert callable(main) and isinstance(fields, dict)
     words: dict[str, object] = {}
     first: list[object] = []
     rest = dict(args)
@@ -133,7 +133,7 @@ def _call(main: object, args: dict[str, Json], known: dict[str, object], given: 
         if parameter.kind is Parameter.VAR_KEYWORD:
             words.update(rest)
         elif parameter.kind is not Parameter.VAR_POSITIONAL:
-            value = next((each[name] for each in (rest, known, given) if name in each), parameter.default)
+            value = next((each[name] for each in (rest, known, fields) if name in each), parameter.default)
             rest.pop(name, None)
             if value is Parameter.empty:
                 raise TypeError(f"main() lacks the argument `{name}`: no arg and no name of `context` is called so")

@@ -52,15 +52,15 @@ async def run(call: Call, env: Env) -> Outcome:
 
 def _submitted(call: Call) -> Outcome:
     circuit, options = call.fields.get("circuit"), call.fields.get("options")
-    given = options if isinstance(options, dict) else {}
+    settings = options if isinstance(options, dict) else {}
     shots = call.fields.get("shots")
     shots = SHOTS if shots is None else shots
-    seed, delay = given.get("seed"), seconds_of(given.get("delay", 0))
+    seed, delay = settings.get("seed"), seconds_of(settings.get("delay", 0))
     if not isinstance(shots, int) or not 1 <= shots <= MOST_SHOTS:
         return error("fields.invalid", f"shots must be 1 to {MOST_SHOTS}")
     if seed is None:
         seed = int.from_bytes(sha256(call.action_id.encode("utf-8", "surrogatepass")).digest()[:6], "big")
-    if not isinstance(seed, int) or isinstance(seed, bool) or delay is None or not given.keys() <= {"seed", "delay"}:
+    if not isinstance(seed, int) or isinstance(seed, bool) or delay is None or not settings.keys() <= {"seed", "delay"}:
         return error("fields.invalid", "options may have seed, a whole number, and delay, a duration")
     source = circuit if isinstance(circuit, dict) else str(circuit or "")
     try:
