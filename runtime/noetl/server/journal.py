@@ -43,7 +43,7 @@ EVERY_EVENT = Batching(ahead=False, events=0)
 EVERY_ROUND = Batching(ahead=False, events=5_000, size=8 << 20)
 """The turns of a round are on disk before anything follows from them: for workers elsewhere."""
 
-BEFORE_EFFECTS = Batching(ahead=True, events=250, time=20_000)
+BEFORE_EFFECTS = Batching(ahead=True, events=1_000, time=20_000)
 """Turns are on disk before an effect, an answer or a shown line rests on them."""
 
 _MOST_EVENTS, _MOST_BYTES = 5_000, 8 << 20

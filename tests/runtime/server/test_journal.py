@@ -57,7 +57,7 @@ class Pending:
 def test_turns_are_pending_for_a_time_a_number_of_events_and_bytes() -> None:
     for late, full, size in ((True, False, 1), (False, True, 1), (False, False, 1 << 20)):
         pending = Pending(BEFORE_EFFECTS)
-        pending.turn("a", events=249 if full else 1, size=size if size > 1 else 1)
+        pending.turn("a", events=999 if full else 1, size=size if size > 1 else 1)
         assert pending.journal.is_due is (size > 1)
         pending.clock.time += 19_999 if not late else 20_000
         assert pending.journal.is_due is (late or size > 1)
