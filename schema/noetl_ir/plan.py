@@ -150,6 +150,17 @@ class KeychainEntry(NamedTuple):
     span: Span
 
 
+class Input(NamedTuple):
+    """A value that a start may bring (`executor.spec.inputs`), and its JSON Schema. One that is `required` has to be
+    brought, whatever `workload` says.
+    """
+
+    name: str
+    required: bool
+    schema: dict[str, Json]
+    span: Span
+
+
 class Child(NamedTuple):
     """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
     bytes.
@@ -168,7 +179,7 @@ class Plan(NamedTuple):
     spec without `policy`. `kinds` are the tool kinds used. `aliases` says that the source had legacy
     constructs. `edition` is the format whose meaning the plan has: in one of format 1 the result of an
     execution is that of its last run, since then that of the last run on the line of its entry. The rows of a
-    plan that runs are made when they are asked for.
+    plan that runs are made when they are asked for. `inputs` are what a start may bring; None where nothing says so.
     """
 
     name: str
@@ -192,3 +203,21 @@ class Plan(NamedTuple):
     children: tuple[Child, ...]
     aliases: bool = False
     edition: int = 3
+    inputs: tuple[Input, ...] | None = None
+
+
+EXTENSIONS = ("inputs",)
+"""Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
+all others are written as format 3, byte for byte.
+"""
+
+
+def edition_of(plan: Plan) -> int:
+    """The format that a plan made now is written in."""
+    return 4 if extensions_of(plan) else 3
+
+
+def extensions_of(plan: Plan) -> dict[str, object]:
+    """The extensions that a plan has."""
+    values = {name: getattr(plan, name) for name in EXTENSIONS}
+    return {name: value for name, value in values.items() if value != Plan._field_defaults[name]}

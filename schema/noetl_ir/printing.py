@@ -76,6 +76,10 @@ def _tables(plan: Plan) -> Iterator[str]:
     yield f"entry {plan.steps[plan.entry].name}"
     if plan.workload >= 0:
         yield f"workload {_ref(plan.workload)} in the order {' '.join(plan.workload_order)}"
+    for one in plan.inputs or ():
+        yield f"input {one.name}{' required' if one.required else ''}: {one.schema!r} @{one.span}"
+    if plan.inputs == ():
+        yield "no inputs"
     for entry in plan.keychain:
         yield f"keychain {entry.name}: {entry.kind} {_ref(entry.fields)}"
     yield f"executor {plan.executor!r}{' best_effort' if plan.best_effort else ''}"

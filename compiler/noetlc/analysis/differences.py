@@ -201,7 +201,7 @@ def _called(address: Address) -> str:
     parts = []
     for part in address:
         word, _, name = part.partition(" ")
-        named = name and word in ("step", "task", "credential", "child", "workload", "argument", "limit")
+        named = name and word in ("step", "task", "credential", "child", "input", "workload", "argument", "limit")
         parts.append(f"{word} `{name}`" if named else f"arc to `{part[7:]}`" if part.startswith("arc to ") else part)
     return ", ".join(parts)
 

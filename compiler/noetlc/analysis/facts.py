@@ -87,6 +87,11 @@ class _Facts:
         yield ("best effort",), Fact(Class.RUN, str(plan.best_effort), NOWHERE)
         yield ("executor",), Fact(Class.DATA, json.dumps(plan.executor, sort_keys=True), NOWHERE)
         yield from self._parts((), "workload ", plan.workload, NOWHERE)
+        for one in plan.inputs or ():
+            said = json.dumps(one.schema, sort_keys=True, ensure_ascii=False)
+            yield (f"input {one.name}",), Fact(Class.DATA, f"{'required ' if one.required else ''}{said}", one.span)
+        if plan.inputs is not None:
+            yield ("inputs",), Fact(Class.DATA, "only those that are declared", NOWHERE)
         for entry in plan.keychain:
             value = f"{entry.kind} {self._text(entry.fields)}".strip()
             yield (f"credential {entry.name}",), Fact(Class.DATA, value, entry.span)

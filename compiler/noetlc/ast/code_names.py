@@ -7,6 +7,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of
+from noetlc.ast.workload import workload_names
 
 Arriving = Mapping[str, set[str] | None]
 """Step → the names in the args of arcs into it; None where an arc computes them."""
@@ -43,7 +44,7 @@ def code_names(playbook: Playbook, step: Step, task: Task, arriving: Arriving) -
     if arrived is None or own is None:
         return None
     args = arrived | own
-    names = {key for key, _ in playbook.workload} | {each.name for each in playbook.steps} | args | _CONTEXT
+    names = {*workload_names(playbook)} | {each.name for each in playbook.steps} | args | _CONTEXT
     names.update(each.name for each in step.tasks)
     items = {loop.iterator for loop in loops_of(step)}
     if items:

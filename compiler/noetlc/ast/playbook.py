@@ -192,10 +192,20 @@ class KeychainEntry(NamedTuple):
     span: Span
 
 
+class Input(NamedTuple):
+    """A value that a start may bring, as declared: its JSON Schema, and the node of that."""
+
+    name: str
+    name_span: Span
+    required: bool
+    schema: dict[str, Json]
+    node: Node
+
+
 class Executor(NamedTuple):
     """The executor section: `spec` knobs, `policy` limits by name, entry step, and the plain keys.
 
-    `limits` maps the names of `noetl_ir.plan.Limits` to whole numbers.
+    `limits` maps the names of `noetl_ir.plan.Limits` to whole numbers. `inputs` is None where nothing declares them.
     """
 
     plain: dict[str, Json]
@@ -207,6 +217,7 @@ class Executor(NamedTuple):
     reference_first: bool
     failure_mode: str
     extras: tuple[Sugar, ...] = ()
+    inputs: tuple[Input, ...] | None = None
 
 
 class Playbook(NamedTuple):

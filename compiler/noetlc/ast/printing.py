@@ -149,6 +149,8 @@ def _executor(executor: Executor) -> Keys:
     spec: Keys = {}
     _put(spec, "entry_step", executor.entry_step)
     _put(spec, "pool", executor.pool)
+    if executor.inputs is not None:
+        spec["inputs"] = {one.name: as_tree(value_of(one.node)) for one in executor.inputs}
     spec.update(_pairs(executor.knobs))
     _put(spec, "policy", policy)
     found: Keys = {key: as_tree(value) for key, value in executor.plain.items()}

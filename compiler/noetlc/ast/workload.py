@@ -7,6 +7,11 @@ from noetlc.ast.playbook import Playbook
 SCOPE = "workload"
 
 
+def workload_names(playbook: Playbook) -> frozenset[str]:
+    """The keys that a workload has when a run begins: those of `workload`, and all inputs, null where not given."""
+    return frozenset([key for key, _ in playbook.workload] + [one.name for one in playbook.executor.inputs or ()])
+
+
 def workload_needs(playbook: Playbook) -> dict[str, tuple[str, ...]]:
     """Key → the other keys that its value reads, in file order; a key that reads itself reads the payload."""
     keys = {key: None for key, _ in playbook.workload}

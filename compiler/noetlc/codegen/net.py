@@ -9,7 +9,7 @@ The tables are made here, and the net of them by `noetl_ir.assembly`.
 from noetl_ir.assembly import Marks, Tables, Way, Ways, assemble
 from noetl_ir.assembly.making import NetMaker
 from noetl_ir.expr import Conditional, Const, Expr
-from noetl_ir.plan import Arc, Child, Plan, Step, Task
+from noetl_ir.plan import Arc, Child, Plan, Step, Task, edition_of
 from noetl_ir.span import Span
 from noetlc.ast import playbook as ast
 from noetlc.ast.playbook import Admit
@@ -22,7 +22,16 @@ from noetlc.codegen.pool import Pool
 from noetlc.codegen.reads import reads_of
 from noetlc.codegen.sources import arrival_spans, entry_of, sources_of, with_tasks
 from noetlc.codegen.statements import keep_statements
-from noetlc.codegen.tables import arc_rows, executor_of, join_of, keychain_rows, limits_of, loop_rows, task_rows
+from noetlc.codegen.tables import (
+    arc_rows,
+    executor_of,
+    inputs_of,
+    join_of,
+    keychain_rows,
+    limits_of,
+    loop_rows,
+    task_rows,
+)
 from noetlc.expr.calling import called_with, with_own_args
 from noetlc.reading.kinds import kind_of
 
@@ -60,7 +69,7 @@ class _Build:
         tables = Tables(pool.templates, self._steps, self._tasks, self._arcs, _parks)
         maker = NetMaker()
         assemble(tables, ways, maker, [_marks(step, spans[step.name]) for step in playbook.steps])
-        return Plan(
+        plan = Plan(
             name=playbook.name,
             path=playbook.path,
             version=playbook.version,
@@ -81,7 +90,9 @@ class _Build:
             kinds=tuple(sorted({task.kind for task in self._tasks})),
             children=children,
             aliases=playbook.legacy,
+            inputs=inputs_of(playbook.executor),
         )
+        return plan._replace(edition=edition_of(plan))
 
     def _tabulate(self, step: ast.Step, index: int) -> Step:
         pool, reads, name = self._pool, self._reads, step.name

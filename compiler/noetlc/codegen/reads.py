@@ -29,6 +29,7 @@ from noetl_ir.python_names import CONTEXT, MAIN, python_reads, words_of
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.python_code import code_of
+from noetlc.ast.workload import workload_names
 
 Path = tuple[str, ...]
 
@@ -110,7 +111,7 @@ class _Finder:
 
     def __init__(self, playbook: Playbook) -> None:
         self.order = {step.name: index for index, step in enumerate(playbook.steps)}
-        self._bare = self.order.keys() - {name for name, _ in playbook.workload}
+        self._bare = self.order.keys() - workload_names(playbook)
         self._telling = {*self._bare, "steps", "event"}
         self._paths: dict[int, tuple[tuple[str, Path], ...]] = {}
 

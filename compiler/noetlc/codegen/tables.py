@@ -3,7 +3,7 @@
 from collections.abc import Container, Sequence
 
 from noetl_ir.expr import Json, Literal, Template
-from noetl_ir.plan import Arc, Join, KeychainEntry, Limits, Loop, Rule, Task
+from noetl_ir.plan import Arc, Input, Join, KeychainEntry, Limits, Loop, Rule, Task
 from noetlc.ast import playbook as ast
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.codegen.pool import Pool
@@ -110,6 +110,13 @@ def keychain_rows(playbook: ast.Playbook, pool: Pool) -> tuple[KeychainEntry, ..
             for entry in playbook.keychain
         ]
     )
+
+
+def inputs_of(executor: ast.Executor) -> tuple[Input, ...] | None:
+    """The inputs that a start may bring."""
+    if executor.inputs is None:
+        return None
+    return tuple([Input(one.name, one.required, one.schema, one.name_span) for one in executor.inputs])
 
 
 def limits_of(executor: ast.Executor) -> Limits:

@@ -296,6 +296,20 @@ FORM_CODES: dict[str, Code] = {
         "- {step: \"fetch all\"}",
         "- {step: fetch_all}",
     ),
+    "NL121": Code(
+        "bad-input-schema", E, "A declared input whose schema cannot be used",
+        "The schema of an input is held against what a start brings. One that is misread would let anything through.\n"
+        "Schemas are JSON Schema (draft 2020-12) beside `required: true`; `$ref` leads into the same schema, patterns\n"
+        "neither look around nor back, and `format` has to hold.",
+        "executor: {spec: {inputs: {day: text}}}",
+        "executor: {spec: {inputs: {day: {type: string, format: date, required: true}}}}",
+    ),
+    "NL122": Code(
+        "default-in-schema", E, "A default in the schema of an input",
+        "A schema says what a value may be and fills in nothing. There is one place for defaults, and none is lost.",
+        "executor: {spec: {inputs: {limit: {type: integer, default: 10}}}}",
+        "executor: {spec: {inputs: {limit: {type: integer}}}}\nworkload: {limit: 10}",
+    ),
     "NL901": Code(
         "legacy-construct", E, "A construct of an older dialect",
         "Most are read and lowered; this one was recognised by its name and no reader takes it.",

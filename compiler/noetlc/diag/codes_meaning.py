@@ -155,6 +155,13 @@ MEANING_CODES: dict[str, Code] = {
         "n: \"{{ workload.total }}\"",
         "Where both have the same value by construction.",
     ),
+    # NL4yy: data flow; most of it are rules.
+    "NL416": Code(
+        "unfit-default", E, "A default that is not what the schema of its input says",
+        "Every start that does not bring the input would be refused.",
+        "executor: {spec: {inputs: {limit: {type: integer}}}}\nworkload: {limit: ten}",
+        "executor: {spec: {inputs: {limit: {type: integer}}}}\nworkload: {limit: 10}",
+    ),
     # NL5yy: task policies and loops; NL6yy: admission and routing, as far as the shape decides.
     "NL501": Code(
         "bad-attempts", E, "`attempts` that is no whole number of at least 1",

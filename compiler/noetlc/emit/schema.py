@@ -61,6 +61,18 @@ _ELSE = _either(
 _BACKOFF = _one_of("none", "linear", "exponential")
 _LIFECYCLE: Schema = {"type": ["object", "null"], "properties": {"timeout_s": {"type": ["number", "string", "null"]}}}
 _FAILURE: Schema = {"type": "object", "properties": {"mode": _one_of("fail_fast", "best_effort")}}
+_TYPE = _one_of("string", "integer", "number", "boolean", "object", "array", "null")
+_INPUT: Schema = {
+    "type": ["object", "null"],
+    "properties": {
+        "type": _either(_TYPE, _list_of(_TYPE)),
+        "description": {"type": "string"},
+        "required": {"type": ["boolean", "array"], "description": "Whether a start has to bring it."},
+        "enum": {"type": "array"},
+        "default": False,
+    },
+}
+_INPUTS: Schema = {"type": ["object", "null"], "additionalProperties": _INPUT}
 _WHEN: Schema = {"type": ["string", "boolean", "number"]}
 _MAP: Schema = {"type": "object"}
 
@@ -76,6 +88,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("executor", "spec"): _ref("executor_spec"),
     ("executor_spec", "policy"): _ref("executor_policy"),
     ("executor_spec", "entry_step"): _TEXT,
+    ("executor_spec", "inputs"): _INPUTS,
     ("executor_policy", "failure"): _FAILURE,
     ("executor_policy", "limits"): {"type": "object", "additionalProperties": {"type": "integer"}},
     ("step", "step"): _TEXT,

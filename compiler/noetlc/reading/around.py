@@ -8,6 +8,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
+from noetlc.ast.workload import workload_names
 from noetlc.expr.check import Names
 from noetlc.expr.generated import PREFIX
 from noetlc.expr.shorthand import static_path
@@ -37,7 +38,7 @@ class Around:
         self._outside = Names(
             steps=frozenset(step.name for step in playbook.steps),
             ctx=written,
-            workload=frozenset(key for key, _ in playbook.workload),
+            workload=workload_names(playbook),
         )
         into = _ways_into(playbook)
         # Made once for all steps, since every task of a step asks for them.

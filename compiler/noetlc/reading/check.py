@@ -34,6 +34,10 @@ def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknow
         _check_join(r, step, len(graph.sources[position]) + (position == graph.entry))
         _check_tasks(r, step, owners)
     _check_workbook(r, playbook)
+    if playbook.executor.inputs is not None:
+        from noetlc.reading.inputs import check_defaults  # most files declare none
+
+        check_defaults(r, playbook)
     return check_expressions(r, playbook)
 
 

@@ -12,6 +12,7 @@ from noetlc.ast.playbook import (
     Arc,
     Executor,
     Guard,
+    Input,
     KeychainEntry,
     Loop,
     Router,
@@ -69,6 +70,7 @@ class ExecutorDraft:
         "entry_step",
         "extras",
         "failure_mode",
+        "inputs",
         "knobs",
         "limits",
         "plain",
@@ -85,6 +87,7 @@ class ExecutorDraft:
         self.limits: list[tuple[str, int]] = []
         self.reference_first = False
         self.failure_mode = "fail_fast"
+        self.inputs: list[Input] | None = None
         self.extras: list[Sugar] = []
 
 

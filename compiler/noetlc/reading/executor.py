@@ -35,6 +35,7 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         draft.reference_first,
         draft.failure_mode,
         tuple(draft.extras),
+        None if draft.inputs is None else tuple(draft.inputs),
     )
 
 
@@ -55,6 +56,12 @@ def _entry_step(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> Non
 
 def _pool(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     draft.pool = text_of(r, node, "`pool`")
+
+
+def _inputs(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    from noetlc.reading.inputs import read_inputs  # most files declare none
+
+    draft.inputs = read_inputs(r, node)
 
 
 def _policy(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
@@ -110,6 +117,7 @@ KEYS: Table[ExecutorDraft] = {
 }
 SPEC_KEYS: Table[ExecutorDraft] = {
     "entry_step": _entry_step,
+    "inputs": _inputs,
     "pool": _pool,
     "policy": _policy,
     "final_step": no_effect,

@@ -23,6 +23,9 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """`workload.x | default(y)` where x is written as null."""
     nulls = {key for key, value in unit.playbook.workload if value.template == Literal(None)}
+    written = {key for key, _ in unit.playbook.workload}
+    # An input that may be left out is null then.
+    nulls |= {one.name for one in unit.playbook.executor.inputs or () if not one.required} - written
     if not nulls:
         return
     for expr, scalar in all_expressions(unit.playbook):
@@ -32,8 +35,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 continue
             path = path_of(part.of)
             if scalar is not None and len(path) == 2 and path[0] == "workload" and path[1] in nulls:
+                state = "is" if path[1] in written else "may be"
                 yield RULE.finding(
-                    f"`workload.{path[1]}` is null, and `default` replaces only what is undefined",
+                    f"`workload.{path[1]}` {state} null, and `default` replaces only what is undefined",
                     unit.source.inner_span(scalar, part.start, part.end),
                     help="write `default(…, true)` to replace null too",
                 )

@@ -40,6 +40,7 @@ class StartBody(Body):
         None, ge=1, le=LAST_VERSION, description="The version of that path; the newest when absent."
     )
     payload: dict[str, JsonValue] = Field(default_factory=dict, description="Values that replace the workload's.")
+    strict_inputs: bool = Field(False, description="Refuse names that are no keys of `workload`.")
 
     @model_validator(mode="after")
     def _one(self) -> "StartBody":

@@ -103,10 +103,14 @@ async def get_row(request: Request) -> Response:
 async def start_execution(request: Request) -> Response:
     """Start an execution; answered once its first events are on disk. What has one `Idempotency-Key` starts one."""
     body = await body_of(request, StartBody)
-    start = Start(body.playbook_id or "", body.path or "", body.version, dict[str, Json](body.payload))
+    start = Start(
+        body.playbook_id or "", body.path or "", body.version, dict[str, Json](body.payload), strict=body.strict_inputs
+    )
     if (key := request.headers.get(KEY)) is not None:
         try:
-            start = start._replace(key=start_key(key, body.model_dump()))
+            # A key that was used before there was the last one of these is still that of the same start.
+            unsaid = set() if body.strict_inputs else {"strict_inputs"}
+            start = start._replace(key=start_key(key, body.model_dump(exclude=unsaid)))
         except BadKey as problem:
             raise BadRequest(f"`{KEY}`: {problem}") from None
     prepared = await run_in_threadpool(service_of(request).prepare, start)

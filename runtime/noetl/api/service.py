@@ -24,6 +24,7 @@ from noetl.app.snapshot_cache import SnapshotCache
 from noetl.app.snapshots import UnreadableExecution, events_of, program_of, result_of, root_of
 from noetl.app.verifier import verifier
 from noetl.app.workers import EVERY_POOL, hindrance, worker_document
+from noetl.engine.inputs import undeclared
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
@@ -64,6 +65,8 @@ class Start(NamedTuple):
     version: int | None
     payload: dict[str, Json]
     key: StartKey | None = None
+    strict: bool = False
+    """Whether names that are no keys of `workload` are refused."""
 
 
 class Begun(NamedTuple):
@@ -208,6 +211,8 @@ class ApiService:
             # Refused before an execution is made: a start that cannot come to anything would only leave a failed run
             # behind.
             told = unmet(program, execution_id, request)
+            if start.strict:
+                told = (*undeclared(program, start.payload), *told)
             if self._registry is None:  # else the workers have what it takes, or not
                 told = (*told, *unable(program.plan))
             if told:

@@ -7,7 +7,7 @@ YAML is read by the compiler alone, in a process of its own: for the playbook as
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from noetl.cli.text import Problem, escaped
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STANDARD_INPUT = "-"
+
+strict_option = click.option(
+    "--strict-inputs", "strict", is_flag=True, help="Refuse names that are no keys of the workload."
+)
 MAX_BYTES = 1 << 30
 _MAX_DEPTH = 200
 
@@ -134,8 +138,8 @@ def _is_deeper(value: Json, depth: int) -> bool:
     return depth == 0 or any(_is_deeper(part, depth - 1) for part in parts if isinstance(part, dict | list))
 
 
-def payload_of(text: str | None, sets: Iterable[str]) -> dict[str, Json]:
-    """The payload of a request: `--payload` with each `--set` merged over it, in order."""
+def payload_of(text: str | None) -> dict[str, Json]:
+    """The payload that `--payload` gives."""
     payload: dict[str, Json] = {}
     if text is not None:
         data = read_input(text[1:]) if text.startswith("@") else text.encode("utf-8", "surrogatepass")
@@ -146,23 +150,44 @@ def payload_of(text: str | None, sets: Iterable[str]) -> dict[str, Json]:
         if not isinstance(value, dict):
             raise click.UsageError("--payload must be a JSON object")
         payload = value
-    for words in sets:
-        _set(payload, words)
     return payload
 
 
-def _set(payload: dict[str, Json], words: str) -> None:
-    """One `a.b=v`: JSON where `v` is JSON, else text."""
+IsText = Callable[[tuple[str, ...]], bool]
+"""Whether the value at a path of keys is declared to be text."""
+
+
+def with_sets(payload: dict[str, Json], sets: Iterable[str], is_text: IsText | None = None) -> dict[str, Json]:
+    """A payload with each `--set` merged over it, in order."""
+    merged = _copied(payload)
+    for words in sets:
+        _set(merged, words, is_text or (lambda path: False))
+    return merged
+
+
+def _copied(payload: dict[str, Json]) -> dict[str, Json]:
+    """A payload whose mappings can be written to."""
+    return {key: _copied(value) if isinstance(value, dict) else value for key, value in payload.items()}
+
+
+def _value(text: str, path: tuple[str, ...], is_text: IsText) -> Json:
+    """JSON where it is JSON, else text; what is declared to be text is JSON only in quotes."""
+    try:
+        value = json_of(text)
+    except ValueError:
+        return text
+    return text if not isinstance(value, str) and is_text(path) else value
+
+
+def _set(payload: dict[str, Json], words: str, is_text: IsText) -> None:
+    """One `a.b=v`."""
     path, equals, text = words.partition("=")
     keys = path.split(".")
     if not equals or not all(keys):
         raise click.UsageError(f"--set {escaped(words)}: write it as name=value or outer.inner=value")
     if len(keys) > _MAX_DEPTH:
         raise click.UsageError(f"--set {escaped(words[:40])}…: it is nested too deeply")
-    try:
-        value = json_of(text)
-    except ValueError:
-        value = text
+    value = _value(text, tuple(keys), is_text)
     here = payload
     for key in keys[:-1]:
         inner = here.setdefault(key, {})

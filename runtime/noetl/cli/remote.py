@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from time import sleep
+from urllib.parse import quote
 
 from noetl.cli.stores import SERVER_VARIABLE, problem_of, server_url
 from noetl.cli.text import Problem
@@ -48,6 +49,18 @@ def ask_server(server: str, method: str, path: str, data: Json = None, *, key: s
             return connection.json(method, path, data=data, key=key)
     except NotThere as problem:
         raise Unknown(str(problem)) from None
+    except StoreFailure as problem:
+        raise problem_of(problem) from None
+
+
+def plan_from(server: str, named: dict[str, Json]) -> bytes:
+    """The bytes of a plan that a server knows by `playbook_id`, or by `path` and `version`; none where it does not."""
+    version = f"?version={named['version']}" if "version" in named else ""
+    known = f"/plans/{named['playbook_id']}" if "playbook_id" in named else f"/playbooks/{quote(str(named['path']))}"
+    try:
+        with closing(Connection(server)) as connection:
+            answer = connection.ask("GET", known + version)
+            return b"" if answer.status == 404 else answer.body
     except StoreFailure as problem:
         raise problem_of(problem) from None
 

@@ -15,10 +15,11 @@ from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.durability import durability_option
 from noetl.cli.ending import tell_ending
 from noetl.cli.environment import env_option
-from noetl.cli.inputs import STANDARD_INPUT, PlanSource, payload_of, plan_bytes, script_of
+from noetl.cli.inputs import STANDARD_INPUT, PlanSource, payload_of, plan_bytes, script_of, strict_option, with_sets
 from noetl.cli.stores import command_with, json_option, opened_runtime, path_option, store_option
 from noetl.cli.text import Problem, escaped, warn
 from noetl.cli.watching import progress_for, trouble_for
+from noetl.engine.inputs import texts_of, undeclared
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @path_option
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
+@strict_option
 @click.option("--key", metavar="KEY", help="Run once: a second run with this key only tells how the first stands.")
 @click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
@@ -53,6 +55,7 @@ def run(
     folders: tuple[Path, ...],
     sets: tuple[str, ...],
     payload: str | None,
+    strict: bool,
     key: str | None,
     script: str | None,
     slots: int,
@@ -68,7 +71,8 @@ def run(
     A playbook is compiled first. Progress goes to standard error, how it ended to standard output.
 
     The VALUE of --set is JSON where it can be read as JSON, else text: --set n=123 is a number, --set on=true a
-    boolean, --set who=Ada text. Quotes make a text of anything: --set 'who="123"'.
+    boolean, --set who=Ada text. Quotes make a text of anything: --set 'who="123"'. It stays text where the playbook
+    declares the input as `type: string`.
 
     Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed, or no room to
     store anything.
@@ -76,7 +80,9 @@ def run(
     # The second reader would find the input empty, and take that for an empty payload.
     if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once")
-    request = Request(payload_of(payload, sets), scripted=script is not None, folder=_folder(source))
+    given = payload_of(payload)
+    with_sets(given, sets)  # what is no assignment is told before anything is compiled
+    request = Request(given, scripted=script is not None, folder=_folder(source))
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
     plan = plan_bytes(source, folders, quiet=quiet, undone="nothing was started")
@@ -87,6 +93,7 @@ def run(
     )  # fmt: skip
     with opened_runtime(url, settings) as runtime:
         program = _kept(runtime, source, plan)
+        request = request._replace(payload=with_sets(given, sets, texts_of(program.plan)))
         # The key covers the plan by its digest: a playbook that was edited since is another start, and is refused.
         once = _key_of(key, program, request)
         if once is not None and (there := runtime.store.started_with(once.key)) is not None:
@@ -95,7 +102,7 @@ def run(
         # Read once and kept in the log's first event: a resume on another machine has the values of the start.
         request = request._replace(env=environment.variables_for(program))
         _check_kinds(program, scripted=scripted is not None)
-        _check_inputs(program, execution_id, request)
+        _check_inputs(program, execution_id, request, strict=strict)
         warn(unread(program, request.payload))
         # The checks come in the order of their cost: secrets may be fetched over a network.
         _check_keychain(runtime, program, execution_id, request)
@@ -158,9 +165,11 @@ def _check_kinds(program: Program, *, scripted: bool) -> None:
         raise Problem("\n".join(["nothing was started:", *problems]))
 
 
-def _check_inputs(program: Program, execution_id: str, request: Request) -> None:
-    """Nothing starts without the inputs that must be brought."""
+def _check_inputs(program: Program, execution_id: str, request: Request, *, strict: bool) -> None:
+    """Nothing starts without the inputs that must be brought, nor with others than may be."""
     lacking = unmet(program, execution_id, request)
+    if strict:
+        lacking = (*undeclared(program, request.payload), *lacking)
     if lacking:
         raise Problem("\n".join(["nothing was started:", *lacking]))
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 import click
 
 from noetl.cli.following import follow_to_its_end
-from noetl.cli.inputs import STANDARD_INPUT, payload_of, plan_bytes
-from noetl.cli.remote import Unknown, ask_server, connected, register_at
+from noetl.cli.inputs import STANDARD_INPUT, IsText, payload_of, plan_bytes, strict_option, with_sets
+from noetl.cli.remote import Unknown, ask_server, connected, plan_from, register_at
 from noetl.cli.stores import command_with, json_option, path_option
 from noetl.cli.text import Problem, escaped, json_text, warn
 from noetl_ir.expr import Json
@@ -21,6 +21,7 @@ from noetl_ir.expr import Json
 @path_option
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
+@strict_option
 @click.option("--key", metavar="KEY", help="Start once: all starts with this key are one execution.")
 @click.option("--follow", is_flag=True, help="Tell what happens, and how it ended.")
 @connected
@@ -30,6 +31,7 @@ def start(
     folders: tuple[Path, ...],
     sets: tuple[str, ...],
     payload: str | None,
+    strict: bool,
     key: str | None,
     follow: bool,
     server: str,
@@ -44,8 +46,13 @@ def start(
     Exit codes with --follow: 0 completed, 1 failed, 4 blocked or cancelled, 5 when the server went away and none came
     back at its address.
     """
-    body = {**_named(what, folders, server), "payload": payload_of(payload, sets)}
+    given = payload_of(payload)
+    with_sets(given, sets)  # what is no assignment is told before anything is asked
+    named = _named(what, folders, server)
     try:
+        body = {**named, "payload": with_sets(given, sets, _texts_at(server, named) if sets else None)}
+        if strict:
+            body["strict_inputs"] = True
         # Each call has a key, so that an answer that is lost on the way can be asked for again without a second
         # start.
         answer = ask_server(server, "POST", "/executions", body, key=key or str(uuid4()))
@@ -86,6 +93,20 @@ def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]
     if not (version.isascii() and version.isdigit()):
         raise Problem(f"`{what}`: there is no such file, and the version of a path is a number, as in {path or what}@2")
     return {"path": path, "version": int(version)}
+
+
+def _texts_at(server: str, named: dict[str, Json]) -> IsText:
+    """The inputs of a playbook of a server that are declared to be text."""
+    from noetl.engine.inputs import texts_of
+    from noetl_ir.plan_format import PlanError, open_plan
+
+    data = plan_from(server, named)
+    if not data:  # the server says so itself when it is asked for a start
+        return lambda path: False
+    try:
+        return texts_of(open_plan(data))
+    except PlanError as problem:
+        raise Problem(f"nothing was started: the server's plan cannot be read: {problem}") from None
 
 
 def _as_file(what: str) -> str:

@@ -77,8 +77,8 @@ def record_request(turn: Turn, request: Request) -> None:
 
 
 def unmet(program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
-    """The inputs that a request lacks, a sentence each: inputs that must be brought, variables that are not there or
-    not allowed.
+    """The faults of what a request brings, a sentence each: inputs that must be brought, names and values that may not
+    be, variables that are not there or not allowed.
 
     What else is wrong with a workload ends its run, and is told there.
     """

@@ -1,13 +1,14 @@
-"""Names of a payload that nothing reads: a slip, for which the run would go on with the default.
+"""Names of a payload that are no keys of `workload`: slips, for which the run would go on with the default.
 
-Known are the keys of `workload`, what an expression reads as `workload.NAME`, `payload.NAME` or by its bare name, and
-every word of texts and programs. Where all of the workload is read at once, as by `workload | tojson`, any name may be
-meant; then only a name is told that is much like one which is known.
+Read is what an expression names as `workload.NAME`, `payload.NAME` or by its bare name, and every word of texts and
+programs. Where all of the workload is read at once, as by `workload | tojson`, any name may be meant. In playbooks of
+older dialects, which bring what they read without declaring it, only a name that nothing reads is told.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 
+from noetl.engine.inputs import undeclared
 from noetl.engine.program import Program
 from noetl_ir.expr import (
     Attribute,
@@ -38,8 +39,10 @@ _LONGEST = 200
 
 
 def unread(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
-    """A sentence for each name of a payload that nothing reads."""
+    """A sentence for each name of a payload that may be a slip; none where inputs are declared."""
     plan = program.plan
+    if plan.inputs is not None:  # a name that is none of them was refused
+        return ()
     declared = _keys(plan.templates[plan.workload]) if plan.workload >= 0 else ()
     fresh = [name for name in payload if name not in declared]
     if not fresh:
@@ -64,6 +67,8 @@ def unread(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
             told.append(f"nothing reads `{name[:_LONGEST]}` of the payload, and `workload` has no such key{said}")
     if len(strange) > _MOST and not whole:
         told.append(f"nor does anything read {len(strange) - _MOST} other names of it")
+    if not plan.aliases and not told:
+        told += [f"{said}: declare it there" for said in undeclared(program, payload)]
     return tuple(told)
 
 

@@ -7,12 +7,13 @@ nothing to read but the payload: without it, and without a `default`, the input 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
+from noetl.engine.inputs import INVALID, absent, name_faults, value_faults
 from noetl.engine.program import Program
 from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.expr import Attribute, Const, Expr, Item, Json, Literal, MapTemplate, Name, Template, expressions_of, walk
 from noetl_ir.records import NamedTuple
 
-MISSING = "inputs.invalid"
+MISSING = INVALID
 """The code of an input that must be brought, and of a variable of the environment that is not there."""
 
 ENV = "env"
@@ -31,10 +32,25 @@ class Rendered(NamedTuple):
 
 def render(program: Program, payload: dict[str, Json], scope: Scoped) -> Rendered:
     """The values in dependency order, the payload deep-merged over them; `scope` gives the names that a value sees,
-    over the keys that are settled. Raises Fault where the workload is no mapping.
+    over the keys that are settled. Declared inputs are what they have to be, or have faults. Raises Fault where the
+    workload is no mapping.
     """
+    inputs = program.plan.inputs
+    if inputs is None:
+        return _rendered(program, payload, scope, frozenset())
+    if faults := name_faults(inputs, payload):
+        return Rendered({}, faults)
+    missing = absent(program, payload)
+    rendered = _rendered(program, payload, scope, missing)
+    return rendered if rendered.faults else rendered._replace(faults=value_faults(inputs, rendered.workload, missing))
+
+
+def _rendered(program: Program, payload: dict[str, Json], scope: Scoped, missing: frozenset[str]) -> Rendered:
+    """The values, those that are `missing` null."""
     parts = _parts(program)
-    settled = {key: value for key, value in payload.items() if key not in parts}
+    declared = [one.name for one in program.plan.inputs or () if one.name in missing]
+    settled: dict[str, Json] = {key: value for key, value in payload.items() if key not in parts}
+    settled.update(dict.fromkeys(declared))
     faults: list[Fault] = []
     # The compiler gives the order in which keys can be settled. Plans from before have none: there file order was the
     # rule.
@@ -45,7 +61,7 @@ def render(program: Program, payload: dict[str, Json], scope: Scoped) -> Rendere
             faults.append(_told(fault, key, parts))
     # The workload keeps the order of the file, whatever order it was settled in: `tojson` of it must not depend on
     # that.
-    order = [*(key for key in parts if key in settled), *(key for key in payload if key not in parts)]
+    order = [*(key for key in parts if key in settled), *(key for key in payload if key not in parts), *declared]
     return Rendered({key: settled[key] for key in order}, tuple(faults))
 
 

@@ -2,7 +2,9 @@
 
 from noetl.engine.execution import Execution
 from noetl.engine.identities import child_ids, is_numeric
-from noetl.engine.starting import Request
+from noetl.engine.inputs import INVALID
+from noetl.engine.program import Program
+from noetl.engine.starting import Request, unmet
 from noetl.engine.views import plain_result
 from noetl.ports import Blobs, ExecutionRow, Store, StoreFailure
 from noetl.server.execution import OwnedExecution, hydrate
@@ -101,8 +103,8 @@ def too_deep(owned: OwnedExecution, path: str) -> Outcome | None:
     return error("playbook.depth", message)
 
 
-def request_of(order: StartChild, depth: int) -> Request:
-    """The request that starts the child: its payload is the task's `args` over `payload`."""
+def request_of(order: StartChild, caller: Execution, env: dict[str, Json] | None) -> Request:
+    """The request that starts the child: its payload is the task's `args` over `payload`; it may read `env`."""
     call = order.call
     payload: dict[str, Json] = {}
     for key in ("payload", "args"):
@@ -113,13 +115,25 @@ def request_of(order: StartChild, depth: int) -> Request:
     return Request(
         payload,
         (order.execution_id, order.run),
-        depth,
+        caller.children_depth + 1,
         order.parent_iter,
         order.trace_id,
         step if isinstance(step, str) else "",
         call.get("wait") is False,
+        scripted=caller.scripted,
         call=order.name,
+        env=env,
+        folder=caller.folder,
     )
+
+
+def refused(program: Program, child_id: str, request: Request) -> Outcome | None:
+    """The outcome of a call that brings what the child's declared inputs do not allow, None of any other."""
+    # Without declared inputs a child that lacks one is an execution that fails, and can be looked at.
+    told = unmet(program, child_id, request) if program.plan.inputs is not None else ()
+    if not told:
+        return None
+    return error(INVALID, f"playbook `{program.plan.path or program.plan.name}` was not started: {'; '.join(told)}")
 
 
 def outcome_of(owned: OwnedExecution) -> dict[str, Json]:

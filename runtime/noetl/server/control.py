@@ -32,7 +32,7 @@ from noetl.ports import (
     Wanted,
 )
 from noetl.server.agenda import Agenda
-from noetl.server.children import Child, Family, NotFound, child_of, missed, outcome_of, request_of, too_deep
+from noetl.server.children import Child, Family, NotFound, child_of, missed, outcome_of, refused, request_of, too_deep
 from noetl.server.dues import ClockSetting
 from noetl.server.execution import Ask, OwnedExecution
 from noetl.server.inbox import Inbox
@@ -536,6 +536,11 @@ class ControlPlane:
         except NotFound as problem:
             self._hand_up(child, error("playbook.not_found", str(problem)).as_json())
             return
+        request = request_of(order, owned.execution, self._environment(program))
+        # Before anything is kept of it: what is refused has no log.
+        if there is None and (wrong := refused(program, child_id, request)) is not None:
+            self._hand_up(child, wrong.as_json())
+            return
         waits = order.call.get("wait") is not False
         if waits:
             self._children.add(child_id, child)
@@ -543,9 +548,6 @@ class ControlPlane:
             self._keep(lambda: self._owned.own(child_id))
         if there is None:
             self._keep(lambda: self._store.put_plan(program.digest, program.plan.path, program.bytes))
-            request = request_of(order, owned.execution.children_depth + 1)._replace(
-                scripted=owned.execution.scripted, env=self._environment(program), folder=owned.execution.folder
-            )
             self.start(program, child_id, request)
         elif there.status in ("running", "paused"):
             if child_id not in self.executions:

@@ -21,6 +21,7 @@ from noetl_ir.net import Net, Place, PlaceClass, Transition, Trigger
 from noetl_ir.plan import (
     Arc,
     Child,
+    Input,
     Join,
     KeychainEntry,
     Limits,
@@ -30,6 +31,7 @@ from noetl_ir.plan import (
     Step,
     Task,
 )
+from noetl_ir.plan_format import extensions
 from noetl_ir.plan_format.columns import (
     FLAG,
     NUMBER,
@@ -57,8 +59,8 @@ from noetl_ir.verify import verify
 T = TypeVar("T")
 
 MAGIC = b"NOETLPLN"
-VERSION = 3
-READABLE = (1, 2, 3)
+VERSION = 4
+READABLE = (1, 2, 3, 4)
 """The versions that are read: each keeps its meaning, which `Plan.edition` tells."""
 MAX_BYTES = 1 << 30
 MAX_DEPTH = 300
@@ -214,11 +216,12 @@ def _body(plan: Plan) -> tuple[Plain, ...]:
         plan.executor,
         list(plan.kinds),
         [[child.path, child.digest, len(child.data)] for child in plan.children],
+        *([extensions.written(plan)] if plan.edition > 3 else []),
     )
 
 
 def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *, verified: bool) -> Plan:
-    enter(body, 10)
+    enter(body, 11 if edition > 3 else 10)
     name, path, version, source = TEXT.checked(_exactly(body.value(), 4))
     net = _net(body, rows, verified=verified)
     enter(body, 3)
@@ -234,6 +237,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
     order, executor, kinds, named = (body.value() for _ in range(4))
     if not isinstance(executor, dict):
         raise Malformed("the executor is no mapping")
+    extended = extensions.read(body.value()) if edition > 3 else {}
     return Plan(
         name=name,
         path=path,
@@ -256,6 +260,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         children=_children(named, children),
         aliases=aliases,
         edition=edition,
+        inputs=cast("tuple[Input, ...] | None", extended.get("inputs")),
     )
 
 

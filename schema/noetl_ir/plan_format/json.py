@@ -13,7 +13,7 @@ from typing import TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 from noetl_ir.codec import CodecError
 from noetl_ir.expr import Json, Template
 from noetl_ir.net import PlaceClass, Trigger, Weight
-from noetl_ir.plan import Limits, Plan
+from noetl_ir.plan import EXTENSIONS, Limits, Plan, extensions_of
 from noetl_ir.plan_format import READABLE, VERSION, PlanError, digest_of, write_plan
 from noetl_ir.plan_format.columns import Malformed
 from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
@@ -41,7 +41,8 @@ def plan_to_json(plan: Plan) -> dict[str, Json]:
     """The JSON form of a plan."""
     expressions = Expressions()
     rows = [row_of(template, expressions) for template in plan.templates]
-    fields = {name: _written(value) for name, value in plan._asdict().items() if name not in _APART}
+    left_out = _APART | {*EXTENSIONS} - extensions_of(plan).keys()
+    fields = {name: _written(value) for name, value in plan._asdict().items() if name not in left_out}
     if plan.edition < 3:
         fields["limits"] = {name: value for name, value in plan.limits._asdict().items() if name not in _LATER}
     return {
@@ -67,11 +68,17 @@ def plan_from_json(value: Json) -> Plan:
         if limits.keys() & _LATER:
             raise PlanError(f"the plan is damaged: format {edition} has no such limits")
         known["limits"] = {**{name: Limits._field_defaults[name] for name in _LATER}, **limits}
+    extended = known.keys() & {*EXTENSIONS}
+    if bool(extended) != (edition > 3):
+        raise PlanError(f"the plan is damaged: format {edition} with {', '.join(sorted(extended)) or 'no'} extensions")
+    absent = {name: Plan._field_defaults[name] for name in EXTENSIONS if name not in extended}
     try:
         reader = ExpressionReader(_tagged(known.pop("expressions", None), EXPRESSION_WORDS))
         rows = _tagged(known.pop("templates", None), TEMPLATE_WORDS)
         templates = tuple([template_of(row, reader) for row in rows])
-        plan = cast("Plan", _record(Plan, {"templates": (), "edition": edition}, known))._replace(templates=templates)
+        plan = cast("Plan", _record(Plan, {"templates": (), "edition": edition, **absent}, known))._replace(
+            templates=templates
+        )
     except (Malformed, BadNodes) as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
     for child in plan.children:
@@ -112,7 +119,7 @@ def plan_schema() -> dict[str, Json]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A compiled NoETL playbook",
         **body,
-        "required": [*sorted(properties)],
+        "required": [*sorted(properties.keys() - {*EXTENSIONS})],
         "$defs": dict(sorted(definitions.items())),
     }
 
@@ -296,9 +303,14 @@ def _record_schema(kind: type, definitions: dict[str, Json]) -> dict[str, Json]:
     return {
         "type": "object",
         "properties": properties,
-        "required": [*sorted(name for name in properties if kind is not Limits or name not in _LATER)],
+        "required": [*sorted(name for name in properties if name not in _optional(kind))],
         "additionalProperties": False,
     }
+
+
+def _optional(kind: type) -> frozenset[str]:
+    """The fields of a record that not every format has."""
+    return _LATER if kind is Limits else frozenset(EXTENSIONS) if kind is Plan else frozenset()
 
 
 _NAMES: dict[object, str] = {bool: "boolean", int: "integer", float: "number", str: "string", NoneType: "null"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal, MapTemplate, Native, Template
-from noetl_ir.plan import Plan, Rule, Step, Task
+from noetl_ir.plan import Plan, Rule, Step, Task, edition_of
 
 Found = Iterator[tuple[str, str]]
 
@@ -22,6 +22,7 @@ def table_problems(plan: Plan) -> Found:
     if not 0 <= plan.entry < steps:
         yield "entry", "names no step"
     yield from _workload(plan)
+    yield from _extensions(plan)
     for entry in plan.keychain:
         yield from _mappings(plan, f"keychain {entry.name}", entry.fields)
     if min(plan.limits) < 0:
@@ -44,6 +45,21 @@ def _workload(plan: Plan) -> Found:
         keys = _keys(plan.templates[plan.workload]) if plan.workload >= 0 else ()
         if keys is not None and sorted(keys) != sorted(plan.workload_order):
             yield "workload", "has another order than its keys"
+
+
+def _extensions(plan: Plan) -> Found:
+    if (plan.edition > 3) != (edition_of(plan) > 3):
+        yield "plan", "is of another format than its extensions need"
+    if plan.inputs is None:
+        return
+    from noetl_ir.schemas import misuses  # most plans have none, and start sooner without
+
+    if len({one.name for one in plan.inputs}) != len(plan.inputs):
+        yield "inputs", "have the same name twice"
+    # A schema from outside may be anything: one that is misused could let all values through, or never end.
+    for one in plan.inputs:
+        for misuse in misuses(one.schema):
+            yield f"input {one.name[:40]}", f"has a schema that cannot be used: {misuse.message}"
 
 
 def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:

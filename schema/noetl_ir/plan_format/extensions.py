@@ -1,0 +1,57 @@
+"""The last section of plans of format 4 and later: a mapping with what the plan has of `EXTENSIONS`.
+
+A plan has what its playbook uses and nothing else, so that another extension changes no plan that does not have it. A
+name that this version does not know is refused: it would change what the plan means.
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+from noetl_ir.expr import Json
+from noetl_ir.plan import EXTENSIONS, Input, Plan, extensions_of
+from noetl_ir.plan_format.columns import Malformed, Plain
+from noetl_ir.records import NamedTuple
+from noetl_ir.span import Span
+
+
+class _Form(NamedTuple):
+    write: Callable[[object], Plain]
+    read: Callable[[object], object]
+
+
+def written(plan: Plan) -> dict[str, Plain]:
+    """The section of a plan."""
+    return {name: _FORMS[name].write(value) for name, value in extensions_of(plan).items()}
+
+
+def read(section: object) -> dict[str, object]:
+    """The fields of a plan that a section gives. Raises Malformed."""
+    if not isinstance(section, dict) or not section:
+        raise Malformed("the extensions are no mapping")
+    for name in section:
+        if name not in EXTENSIONS:
+            raise Malformed(f"it has {str(name)[:40]!r}, which this version does not know")
+    # In the order in which they are written: one plan has one form.
+    if [*section] != [name for name in EXTENSIONS if name in section]:
+        raise Malformed("the extensions are out of order")
+    return {name: _FORMS[name].read(value) for name, value in section.items()}
+
+
+def _write_inputs(value: object) -> Plain:
+    return [[name, required, schema, list(span)] for name, required, schema, span in cast("tuple[Input, ...]", value)]
+
+
+def _read_inputs(value: object) -> tuple[Input, ...]:
+    if not isinstance(value, list):
+        raise Malformed("the inputs are no list")
+    return tuple([_input(row) for row in value])
+
+
+def _input(row: object) -> Input:
+    match row:
+        case [str(name), bool(required), dict(schema), [int(line), int(column), int(end_line), int(end_column)]]:
+            return Input(name, required, cast("dict[str, Json]", schema), Span(line, column, end_line, end_column))
+    raise Malformed("an input is damaged")
+
+
+_FORMS = {"inputs": _Form(_write_inputs, _read_inputs)}
