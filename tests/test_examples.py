@@ -36,6 +36,12 @@ NAMES = ["anvil", "bellows", "chisel", "drill", "edger", "file", "gimlet", "hamm
 # Example, further arguments, and the result of a step: None where it must not run.
 RUNS = [
     ("hello.yaml", ["--set", "name=Ada"], "start", {"greeting": "Hello, Ada!"}),
+    (
+        "declared_inputs.yaml",
+        ["--set", "day=2026-01-31", "--set", "limit=2"],
+        "start",
+        {"load": "north on 2026-01-31", "rows": 2, "note": None},
+    ),
     ("streaming_pagination.yaml", [], "summary", STREAMED),
     ("parallel_http.yaml", [], "report", {"total": 10, "ok": 9, "failed": 1, "names": NAMES}),
     ("nested_paging.yaml", [], "report", {"rooms_by_city": {"Lisbon": 13, "Oslo": 6}, "rooms": 19}),

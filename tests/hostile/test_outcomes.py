@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetl.cli.inputs import json_of, payload_of
+from noetl.cli.inputs import json_of, with_sets
 from noetl.ports import Call
 from noetl.worker import launcher
 from noetl_ir.events import MAX_DEPTH, Event, read_event, write_event
@@ -68,4 +68,4 @@ def test_what_holds_a_value_as_deep_as_may_be_is_read_again() -> None:
 def test_a_number_beyond_all_numbers_is_no_json(text: str) -> None:
     with pytest.raises(ValueError, match="too large a number"):
         json_of(text)
-    assert payload_of(None, [f"a={text}"]) == {"a": text}
+    assert with_sets({}, [f"a={text}"]) == {"a": text}

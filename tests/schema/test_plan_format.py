@@ -3,10 +3,13 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import jsonschema
+import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,7 +74,7 @@ def test_bytes_are_those_that_were_verified_or_refused(at: int) -> None:
 def test_what_nobody_asks_of_a_verified_plan_is_not_read() -> None:
     """A plan that is damaged where nobody looks, signed anew: only one that is not known is read through."""
     data = write_plan(plan_of(steps("step: start, desc: x, next: {arcs: [{step: end}]}", "step: end")))
-    broken = sealed(data[HEADER:].replace(b"start", b"st\xffrt"), version=VERSION)
+    broken = sealed(data[HEADER:].replace(b"start", b"st\xffrt"), version=ONE.edition)
     with pytest.raises(PlanError):
         open_plan(broken)
     plan = open_plan(broken, verified=True)
@@ -175,7 +178,7 @@ def test_the_digest_changes_with_the_plan_and_needs_no_reading() -> None:
         (write_plan(ONE)[:-1], "truncated"),
         (write_plan(ONE) + b"x", "altered"),
         (write_plan(ONE)[:-1] + b"\x00", "altered"),
-        (sealed(b"\x00", version=4), "newer"),
+        (sealed(b"\x00", version=VERSION + 1), "newer"),
         (sealed(b"\x00", version=0), "not the one known"),
         (sealed(b"\xff\xff"), "damaged"),
         (sealed(codec.pack([])), "damaged"),
@@ -274,3 +277,60 @@ def test_the_same_source_gives_the_same_bytes_for_any_hash_seed() -> None:
     assert len(first) == len(names)
     assert digests("1", names) == first
     assert digests("2", names[::-1]) == first[::-1]
+
+
+DECLARED = steps("step: start").replace(
+    "workflow:", "executor: {spec: {inputs: {day: {type: string, required: true}, any: {}}}}\nworkflow:", 1
+)
+
+
+def test_a_plan_has_format_4_where_it_has_an_extension_and_no_other_plan_has() -> None:
+    plan = plan_of(DECLARED)
+    assert (plan.edition, ONE.edition, VERSION) == (4, 3, 4)
+    assert [(one.name, one.required, one.schema) for one in plan.inputs or ()] == [
+        ("day", True, {"type": "string"}),
+        ("any", False, {}),
+    ]
+    # Without the extension it is written as before there were any.
+    same = plan._replace(inputs=None, edition=3)
+    assert write_plan(same)[8:10] == b"\0\3" and len(write_plan(same)) < len(write_plan(plan))
+    assert "inputs" not in plan_to_json(same)
+
+
+def test_a_plan_with_extensions_is_read_back_as_it_was() -> None:
+    plan = plan_of(DECLARED)
+    data = write_plan(plan)
+    assert read_plan(data) == open_plan(data, verified=True) == plan and write_plan(read_plan(data)) == data
+    document = json.loads(json.dumps(plan_to_json(plan)))
+    assert plan_from_json(document) == plan
+    jsonschema.validate(document, plan_schema())
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda body: body.pop(), "expected 11 parts"),
+        (lambda body: body.__setitem__(10, {}), "no mapping"),
+        (lambda body: body.__setitem__(10, {"locks": []}), "does not know"),
+        (lambda body: body.__setitem__(10, {"inputs": [["a", 1, {}, [1, 1, 1, 1]]]}), "an input is damaged"),
+        (lambda body: body.__setitem__(10, {"inputs": None}), "no list"),
+        (lambda body: body[10]["inputs"].append(body[10]["inputs"][0]), "the same name twice"),
+        (lambda body: body[10]["inputs"][0].__setitem__(2, {"$ref": "#"}), "cannot be used"),
+        (lambda body: body[10]["inputs"][0].__setitem__(2, {"pattern": "(?=a)"}), "cannot be used"),
+    ],
+)
+def test_extensions_that_are_damaged_are_refused(change: Callable[[list[Any]], object], why: str) -> None:
+    body = msgpack.unpackb(write_plan(plan_of(DECLARED))[HEADER:])
+    change(body)
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))
+
+
+@pytest.mark.parametrize("edition", [3, 4])
+def test_an_extension_and_the_format_of_a_plan_go_together(edition: int) -> None:
+    plan = plan_of(DECLARED) if edition == 3 else ONE
+    if edition == 4:
+        with pytest.raises(PlanError, match="extensions"):
+            read_plan(write_plan(plan._replace(edition=edition)))
+    with pytest.raises(PlanError, match="extensions"):
+        plan_from_json({**plan_to_json(plan), "version_of_format": edition})

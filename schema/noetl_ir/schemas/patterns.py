@@ -50,7 +50,6 @@ _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
 _SETS = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
 _GROUPS = {"L": "ultmo", "M": "nce", "N": "dlo", "P": "cdseifo", "S": "mcko", "Z": "slp", "C": "cfson"}
 _CATEGORIES = frozenset(_GROUPS) | {group + part for group, parts in _GROUPS.items() for part in parts}
-_SYNTAX = frozenset("^$\\.*+?()[]{}|/-")
 
 
 class _Parser:
@@ -196,7 +195,7 @@ class _Parser:
                 digits, self.at = self.text[self.at + 1 : max(end, self.at)], max(end + 1, self.at)
                 return _character(digits)
             return self.code(4)
-        if here in _SYNTAX:
+        if not here.isalnum() and here != "_":
             return here
         what = "looks back" if here in "123456789k" else "is a boundary" if here in "bB" else "has no meaning"
         raise BadPattern(f"`\\{here}` {what}, which is not supported")

@@ -159,3 +159,63 @@ def test_a_token_of_a_computed_name_is_that_of_the_entry_of_that_name(home: "Hom
     missing = home.json("run", plan, "--set", "api=none")
     assert isinstance(missing, dict) and missing["status"] == "failed"
     assert missing["error"]["code"] == "credential.missing" and "'none'" in missing["error"]["message"]
+
+
+DECLARING = """
+executor:
+  spec:
+    inputs:
+      code: {type: string, pattern: "^[0-9]+$", required: true}
+      box: {type: object, properties: {id: {type: string}, n: {type: integer}}}
+workflow:
+  - step: start
+    tool: {kind: noop, result: "{{ [workload.code, workload.box] }}"}
+"""
+
+
+def test_a_value_that_is_declared_to_be_text_stays_text(home: "Home") -> None:
+    plan = home.plan(DECLARING)
+    words = ("--set", "code=007", "--set", "box.id=1e3", "--set", "box.n=4")
+    assert json.loads(home.run("run", plan, *words, "--json").stdout)["result"] == ["007", {"id": "1e3", "n": 4}]
+    # In quotes it is what is in the quotes, as for any input.
+    assert json.loads(home.run("run", plan, "--set", 'code="12"', "--json").stdout)["result"] == ["12", None]
+    # A payload is JSON, and says itself what is a text.
+    done = home.run("run", plan, "--payload", '{"code": 7}')
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "error: nothing was started:",
+        "the input `code` must be a text, and is a whole number",
+    ]
+    assert home.run("run", plan, "--set", "code=x", "--set", "cod=1").stderr.splitlines()[1:] == [
+        "`cod` is no input of this playbook: did you mean `code`?",
+    ]
+    assert [row["status"] for row in home.json("list")] == ["completed", "completed"]  # type: ignore[attr-defined]
+
+
+def test_a_server_refuses_what_is_not_declared_before_anything_is_kept(home: "Home") -> None:
+    plan = home.plan(DECLARING)
+    with home.serving() as (_, url):
+        registered = json.loads(home.run("register", plan, "--server", url, "--json").stdout)
+        for what in (plan, registered["path"]):
+            started = home.run("start", what, "--server", url, "--set", "code=007", "--follow", "--json")
+            assert json.loads(started.stdout)["result"] == ["007", None], started.stderr
+        for words, said in (
+            (("--set", "code=7x"), 'the input `code` must match "^[0-9]+$"'),
+            (("--set", "cod=7"), "`cod` is no input of this playbook: did you mean `code`?"),
+        ):
+            refused = home.run("start", plan, "--server", url, *words)
+            assert refused.returncode != 0 and said in refused.stderr
+        assert len(home.json("list", "--store", url)) == 2  # type: ignore[arg-type]
+
+
+def test_strict_inputs_refuse_what_else_is_a_warning(home: "Home") -> None:
+    plan = home.plan("workload: {n: 1}\nworkflow:\n  - {step: start, tool: {kind: noop, result: '{{ workload.n }}'}}\n")
+    assert "warning: nothing reads `m`" in home.run("run", plan, "--set", "m=2", "--quiet").stderr
+    refused = home.run("run", plan, "--set", "m=2", "--strict-inputs")
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines() == ["error: nothing was started:", "`m` is no key of `workload`"]
+    assert home.run("run", plan, "--set", "n=2", "--strict-inputs").returncode == 0
+    with home.serving() as (_, url):
+        refused = home.run("start", plan, "--server", url, "--set", "m=2", "--strict-inputs")
+        assert refused.returncode != 0 and "`m` is no key of `workload`" in refused.stderr
+        assert home.run("start", plan, "--server", url, "--set", "m=2").returncode == 0

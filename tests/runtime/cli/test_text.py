@@ -6,7 +6,7 @@ from typing import cast
 import click
 import pytest
 
-from noetl.cli.inputs import payload_of
+from noetl.cli.inputs import payload_of, with_sets
 from noetl.cli.live import Area, cut
 from noetl.cli.progress import LINES_A_SECOND, Lines
 from noetl.cli.sentences import Sentence
@@ -64,13 +64,13 @@ def test_amounts_and_tables() -> None:
     ],
 )
 def test_payloads(text: str | None, sets: list[str], payload: dict[str, object]) -> None:
-    assert payload_of(text, sets) == payload
+    assert with_sets(payload_of(text), sets) == payload
 
 
 @pytest.mark.parametrize("words", ["a", "=1", "a..b=1", ".a=1", ".".join("a" * 300) + "=1"])
 def test_a_set_without_a_name_or_value_is_refused(words: str) -> None:
     with pytest.raises(click.UsageError):
-        payload_of(None, [words])
+        with_sets({}, [words])
 
 
 def test_too_many_lines_are_counted_but_what_matters_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
