@@ -76,7 +76,8 @@ def check_defaults(r: Reader, playbook: Playbook) -> None:
     inputs, spans = {one.name: one for one in playbook.executor.inputs or ()}, dict(playbook.workload_spans)
     for key, value in playbook.workload:
         one = inputs.get(key)
-        if one is None or not isinstance(value.template, Literal):
+        # The value of one that must be brought never stands alone: what is brought replaces it, or is merged over it.
+        if one is None or one.required or not isinstance(value.template, Literal):
             continue
         for fault in faults(one.schema, value.template.value, key)[:1]:
             help = "let the value fit, or the schema allow it"

@@ -30,6 +30,7 @@ from noetl.ports import StartKey
 from noetl.ports.idempotency import BadKey, other, start_key
 from noetl.server.children import NotFound
 from noetl_cli import lazy_click as click
+from noetl_ir.expr import Json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,11 +78,7 @@ def run(
     Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed, or no room to
     store anything.
     """
-    # The second reader would find the input empty, and take that for an empty payload.
-    if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
-        raise click.UsageError("standard input can be read only once")
-    given = payload_of(payload)
-    with_sets(given, sets)  # what is no assignment is told before anything is compiled
+    given = _given(source, payload, sets, script)
     request = Request(given, scripted=script is not None, folder=_folder(source))
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
@@ -112,6 +109,16 @@ def run(
         if scripted is not None:
             warn(scripted.unused(program.step_numbers))
         return code
+
+
+def _given(source: str, payload: str | None, sets: tuple[str, ...], script: str | None) -> dict[str, Json]:
+    """The payload as given, without what `--set` says; what is wrong with them is told before a compile."""
+    # The second reader would find the input empty, and take that for an empty payload.
+    if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
+        raise click.UsageError("standard input can be read only once")
+    given = payload_of(payload)
+    with_sets(given, sets)
+    return given
 
 
 def _start(program: Program, execution_id: str, request: Request, key: StartKey | None, embedded: Embedded) -> str:

@@ -525,8 +525,7 @@ class ControlPlane:
             self._hand_up(Child(order.execution_id, order.run), error(CODE, str(told["message"])).as_json())
 
     def _child(self, owned: OwnedExecution, order: StartChild) -> None:
-        child = Child(order.execution_id, order.run)
-        path = str(order.call.get("path", ""))
+        child, path = Child(order.execution_id, order.run), str(order.call.get("path", ""))
         if (deep := too_deep(owned, path)) is not None:
             self._hand_up(child, deep.as_json())
             return
@@ -537,7 +536,6 @@ class ControlPlane:
             self._hand_up(child, error("playbook.not_found", str(problem)).as_json())
             return
         request = request_of(order, owned.execution, self._environment(program))
-        # Before anything is kept of it: what is refused has no log.
         if there is None and (wrong := refused(program, child_id, request)) is not None:
             self._hand_up(child, wrong.as_json())
             return

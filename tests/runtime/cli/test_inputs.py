@@ -205,7 +205,7 @@ def test_a_server_refuses_what_is_not_declared_before_anything_is_kept(home: "Ho
         ):
             refused = home.run("start", plan, "--server", url, *words)
             assert refused.returncode != 0 and said in refused.stderr
-        assert len(home.json("list", "--store", url)) == 2  # type: ignore[arg-type]
+        assert len(home.json("list", "--server", url)) == 2  # type: ignore[arg-type]
 
 
 def test_strict_inputs_refuse_what_else_is_a_warning(home: "Home") -> None:
