@@ -78,8 +78,8 @@ def run(
     Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed, or no room to
     store anything.
     """
-    given = _given(source, payload, sets, script)
-    request = Request(given, scripted=script is not None, folder=_folder(source))
+    base = _base_payload(source, payload, sets, script)
+    request = Request(base, scripted=script is not None, folder=_folder(source))
     shown = progress_for(quiet=quiet)
     scripted = script_of(script) if script is not None else None
     plan = plan_bytes(source, folders, quiet=quiet, undone="nothing was started")
@@ -90,7 +90,7 @@ def run(
     )  # fmt: skip
     with opened_runtime(url, settings) as runtime:
         program = _kept(runtime, source, plan)
-        request = request._replace(payload=with_sets(given, sets, texts_of(program.plan)))
+        request = request._replace(payload=with_sets(base, sets, texts_of(program.plan)))
         # The key covers the plan by its digest: a playbook that was edited since is another start, and is refused.
         once = _key_of(key, program, request)
         if once is not None and (there := runtime.store.started_with(once.key)) is not None:
@@ -111,14 +111,14 @@ def run(
         return code
 
 
-def _given(source: str, payload: str | None, sets: tuple[str, ...], script: str | None) -> dict[str, Json]:
+def _base_payload(source: str, payload: str | None, sets: tuple[str, ...], script: str | None) -> dict[str, Json]:
     """The payload as given, without what `--set` says; what is wrong with them is told before a compile."""
     # The second reader would find the input empty, and take that for an empty payload.
     if [source, (payload or "")[1:], script].count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once")
-    given = payload_of(payload)
-    with_sets(given, sets)
-    return given
+    base = payload_of(payload)
+    with_sets(base, sets)
+    return base
 
 
 def _start(program: Program, execution_id: str, request: Request, key: StartKey | None, embedded: Embedded) -> str:

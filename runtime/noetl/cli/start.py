@@ -46,11 +46,11 @@ def start(
     Exit codes with --follow: 0 completed, 1 failed, 4 blocked or cancelled, 5 when the server went away and none came
     back at its address.
     """
-    given = payload_of(payload)
-    with_sets(given, sets)  # what is no assignment is told before anything is asked
+    base = payload_of(payload)
+    with_sets(base, sets)  # what is no assignment is told before anything is asked
     named = _named(what, folders, server)
     try:
-        body = {**named, "payload": with_sets(given, sets, _texts_at(server, named) if sets else None)}
+        body = {**named, "payload": with_sets(base, sets, _texts_at(server, named) if sets else None)}
         if strict:
             body["strict_inputs"] = True
         # Each call has a key, so that an answer that is lost on the way can be asked for again without a second
