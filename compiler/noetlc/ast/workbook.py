@@ -63,7 +63,8 @@ def inline_workbook(playbook: Playbook, bind: Callable[[Task, Value | None], Tas
 def _overlaid(task: Task, entry: Task, bind: Callable[[Task, Value | None], Task]) -> Task:
     own = bind(entry._replace(fields=()), task.args)  # the entry's own args are of those of the call
     args = _merged_args(own.args, task.args)
-    return bind(entry, args)._replace(
+    called = bind(entry, args)
+    return called._replace(
         name=task.name,
         name_span=task.name_span,
         span=task.span,
@@ -72,7 +73,7 @@ def _overlaid(task: Task, entry: Task, bind: Callable[[Task, Value | None], Task
         knobs=tuple({**dict(entry.knobs), **dict(task.knobs)}.items()),
         timeout=task.timeout or entry.timeout,
         # The whole policy of the call or that of the entry: rules of two authors do not mix.
-        rules=task.rules or entry.rules,
+        rules=task.rules or called.rules,
         on_unmatched_written=task.on_unmatched_written if task.rules else entry.on_unmatched_written,
         generated=task.generated,
     )

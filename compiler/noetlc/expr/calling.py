@@ -2,7 +2,7 @@
 task, which name its own args.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 
 from noetl_ir.expr import Attribute, Block, Const, Expr, MapOf, Name, Template
 from noetl_ir.kinds import CALLED
@@ -14,7 +14,8 @@ from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.generated import expression_of
 from noetlc.expr.inside_blocks import by_name_where_rendered, has_blocks, spliced
 from noetlc.expr.paths import accesses
-from noetlc.expr.templates import Pairs, pairs_with
+from noetlc.expr.rewrite import Replace
+from noetlc.expr.templates import Held, Node, Pairs, held_with, map_held, pairs_with, rule_with
 
 
 def own_args(task: Task) -> frozenset[str]:
@@ -48,7 +49,7 @@ def with_own_args(step: Step, task: Task) -> Task:
 
 
 def called_with(entry: Task, args: Value | None) -> Task:
-    """The entry in whose fields and own args each argument, bare or behind `args`, is what it is called with.
+    """The entry in whose fields, own args and policy each argument, bare or behind `args`, is what it is called with.
 
     It wins over an iterator or a task of that name: an entry does not know where it is called from.
     """
@@ -59,12 +60,7 @@ def called_with(entry: Task, args: Value | None) -> Task:
     # What the worker renders before the fields is read there by its name; elsewhere its text takes the name's place.
     by_name = by_name_where_rendered(given)
     blocks = {key: value for key, value in given.items() if has_blocks(value)}
-
-    def replace(expr: Expr) -> Expr | None:
-        match expr:
-            case Name(name=name) | Attribute(of=Name(name="args"), name=name) if name in given:
-                return expression_of(by_name[name])
-        return None
+    replace = _given(by_name, by_name.keys())
 
     def called(fields: Pairs, *, apart: bool) -> Pairs:
         fields = _with_blocks(pairs_with(fields, replace), by_name, by_name)
@@ -73,7 +69,38 @@ def called_with(entry: Task, args: Value | None) -> Task:
         return tuple((key, _changed_to(value, spliced(value.template, blocks))) for key, value in fields)
 
     own = None if entry.args is None else called((("", entry.args),), apart=True)[0][1]
-    return entry._replace(fields=called(entry.fields, apart=entry.kind in CALLED), args=own)
+    rules = tuple(rule_with(rule, replace) for rule in entry.rules)
+    return entry._replace(fields=called(entry.fields, apart=entry.kind in CALLED), args=own, rules=rules)
+
+
+def with_given(node: Node, given: Mapping[str, Template], bare: Container[str]) -> Node:
+    """A node in which each of these args is what it is given, behind `args`, and by its name where that is in `bare`;
+    those aside that are block templates.
+    """
+    plain = {key: value for key, value in given.items() if not has_blocks(value)}
+    replace = _given(plain, bare)
+
+    def change(held: Held) -> Held:
+        made = held_with(held, replace)
+        if not isinstance(made, Value):
+            return made
+        return _with_blocks((("", made),), {key: plain[key] for key in plain if key in bare}, plain)[0][1]
+
+    return map_held(node, change)
+
+
+def _given(given: Mapping[str, Template], bare: Container[str]) -> Replace:
+    """Reads an arg, alone where its name is in `bare`, as what is given."""
+
+    def replace(expr: Expr) -> Expr | None:
+        match expr:
+            case Name(name=name) if name in given and name in bare:
+                return expression_of(given[name])
+            case Attribute(of=Name(name="args"), name=name) if name in given:
+                return expression_of(given[name])
+        return None
+
+    return replace
 
 
 def _with_blocks(fields: Pairs, bare: Mapping[str, Template], given: Mapping[str, Template]) -> Pairs:

@@ -89,7 +89,7 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("name_task_results", "task_results"), removes=("TaskResults",)),
     Lowering(_part("shorten_sql_paths", "sql_paths"), removes=("SqlData",)),
     Lowering(_part("widen_sinks", "sinks"), among=("Sink", "Case")),
-    Lowering(_part("share_workbook", "workbook"), among=("Sink", "Retry", "Pages", "Poll", "Assign", "OnError")),
+    Lowering(_part("share_workbook", "workbook"), where=lambda playbook: bool(playbook.workbook)),
     Lowering(_part("lower_args", "args"), removes=("StepArgs", "Saved")),
     Lowering(_part("lower_loop", "loops"), removes=("Slicing", "Where", "LoopOnError"), among=("Pages",)),
     Lowering(_part("lower_event_case", "lower_event_case", CASE), among=("Case", "CaseSetting")),

@@ -2,41 +2,81 @@
 
 share_workbook: the `sink`, `retry` and `vars` of a workbook's entry come along with it (LANGUAGE §6).
 
-    workbook: [{name: load, kind: http, …, retry: 3}], tool: {kind: workbook, task: load}
-        →  the entry without them, and the task that calls it with them
+    workbook: [{name: load, kind: http, …, retry: 3, vars: {n: "{{ q }}"}}]
+    tool: {kind: workbook, task: load, args: {q: 7}}
+        →  the entry without them, and the task that calls it with retry: 3, vars: {n: 7}
 
 What the calling task or its step says itself wins, but for `sink`, `vars` and `set`: both store, and both set. The
-entry is put in the task's place
-when the net is built.
+entry is put in the task's place when the net is built.
 """
 
+from collections.abc import Container
+
+from noetl_ir.expr import Template
 from noetlc.ast.bodies import Tasks, change_lists
-from noetlc.ast.playbook import Playbook, Step, Task
+from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.ast.workbook import workbook_name
+from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
 from noetlc.diag.change import Change, Note
+from noetlc.expr.calling import called_with, with_given
+from noetlc.older.call_blocks import called, rendered_before_calls
+from noetlc.older.legacy_names import RESERVED
 from noetlc.older.sinks import Sink
 from noetlc.older.variables import Assign
+
+BY = "share_workbook"
 
 
 def share_workbook(playbook: Playbook, note: Note) -> Playbook:
     """The playbook whose workbook has plain tasks only."""
-    shared = {name: task.extras for name, task in playbook.workbook if task.extras}
-    if not shared:
+    entries = dict(playbook.workbook)
+    if not entries:
         return playbook
     for name, task in playbook.workbook:
-        if name in shared:
+        if task.extras:
             why = "with every task that calls it"
-            note(Change("share_workbook", task.name_span, f"what belongs to `{name}`", "exact", why))
+            note(Change(BY, task.name_span, f"what belongs to `{name}`", "exact", why))
 
-    def called(step: Step, tasks: Tasks) -> Tasks:
-        return tuple(_with(task, step, shared.get(workbook_name(task) or "", ())) for task in tasks)
+    def calling(step: Step, tasks: Tasks) -> Tasks:
+        if not any(workbook_name(task) in entries for task in tasks):
+            return tasks
+        tasks = rendered_before_calls(tasks, entries, BY, note)
+        return tuple([_with(task, step, entries) for task in tasks])
 
-    playbook = change_lists(playbook, called)
+    playbook = change_lists(playbook, calling)
+    if not any(task.extras for task in entries.values()):
+        return playbook
     return playbook._replace(workbook=tuple((name, task._replace(extras=())) for name, task in playbook.workbook))
 
 
-def _with(task: Task, step: Step, extras: tuple[Sugar, ...]) -> Task:
+def _with(task: Task, step: Step, entries: dict[str, Task]) -> Task:
+    """A task with what belongs to the entry that it calls, and to those that this stands for in turn."""
     own = {type(extra) for extra in (*task.extras, *step.extras)}
-    added = tuple(extra for extra in extras if type(extra) not in own or isinstance(extra, Sink | Assign))
-    return task._replace(extras=(*task.extras, *added)) if added else task
+    added: list[Sugar] = []
+    rules = task.rules
+    args = task.args
+    for entry in called(task, entries):
+        entry = called_with(entry, args)
+        given = {**_pairs(entry), **((pairs_of(args.template) or {}) if args is not None else {})}
+        bare = given.keys() - RESERVED
+        kept = [extra for extra in entry.extras if type(extra) not in own or isinstance(extra, Sink | Assign)]
+        added += [_given(extra, given, bare) for extra in kept]
+        rules = rules or tuple([with_given(rule, given, bare) for rule in entry.rules])
+        # An entry that stands for another one calls it with its own args and those that it was called with.
+        args = Value(template_of_pairs(given), entry.span, None) if given else None
+    # What is added may give the call a policy of its own, in whose place that of the entry would be dropped.
+    return task._replace(extras=(*task.extras, *added), rules=rules) if added else task
+
+
+def _pairs(entry: Task) -> dict[str, Template]:
+    return (pairs_of(entry.args.template) or {}) if entry.args is not None else {}
+
+
+def _given(extra: Sugar, given: dict[str, Template], bare: Container[str]) -> Sugar:
+    """Sugar of an entry that reads what it is called with. A storage task has args of its own, which win."""
+    if not isinstance(extra, Sink):
+        return with_given(extra, given, bare)
+    rest = {key: value for key, value in given.items() if key not in _pairs(extra.task)}
+    args = None if extra.task.args is None else with_given(extra.task.args, given, bare)
+    made = with_given(extra, rest, bare)
+    return made._replace(task=made.task._replace(args=args))

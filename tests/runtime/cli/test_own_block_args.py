@@ -101,6 +101,55 @@ workflow:
 """,
         {"rows": [{"q": "a", "chain": "a?", "same": "a"}], "told": ["a", "a Ada", "a1a2"]},
     ),
+    "an entry of the workbook that computes with what it is called with, which the token brings too": (
+        f"""
+workload: {{x: true}}
+workbook:
+  - name: twice
+    tool: python
+    args: {{n: "{{{{ q | int * 2 }}}}", more: "{{{{ args.q | int + 1 }}}}"}}
+    code: "result = [n, more, q]"
+  - {{name: through, tool: {{kind: workbook, task: twice, args: {{q: "{{{{ given }}}}"}}}}}}
+workflow:
+  - {{step: start, tool: {{kind: noop}}, next: [{{step: ask, args: {{q: 100}}}}]}}
+  - step: ask
+    tool: {{kind: workbook, task: twice, args: {{q: {TWO}}}}}
+    next: [{{step: each, args: {{q: 100, given: 100}}}}]
+  - step: each
+    loop: {{in: [1, 2], iterator: i}}
+    tool: {{kind: workbook, task: through, args: {{given: "{{% if i == 1 %}}5{{% else %}}6{{% endif %}}"}}}}
+    next: [{{step: fin, args: {{ask: "{{{{ ask }}}}", each: "{{{{ each }}}}"}}}}]
+""",
+        {"ask": [4, 3, "2"], "each": [[10, 6, "5"], [12, 7, "6"]]},
+    ),
+    "the policy, sets and sinks of an entry, which ask what it is called with": (
+        """
+workload: {x: true}
+workbook:
+  - name: judge
+    tool:
+      kind: python
+      code: "result = 1"
+      spec:
+        policy:
+          rules:
+            - when: "{{ q == PLAIN and args.q != 100 }}"
+              then: {do: continue, set_ctx: {rule: "{{ q }}"}}
+            - {else: {then: {do: fail}}}
+    vars: {got: "{{ q }}", more: "{{ args.q | int + 1 }}"}
+    sink: {tool: {kind: sqlite, database: kept.db, command: "CREATE TABLE kept AS SELECT '{{ q }}' AS q"}}
+  - {name: through, tool: {kind: workbook, task: judge, args: {q: "{{ given }}"}}}
+workflow:
+  - {step: start, tool: {kind: noop}, next: [{step: ask, args: {q: 100}}]}
+  - step: ask
+    tool: {kind: workbook, task: through, args: {given: GIVEN}}
+    next: [{step: look}]
+  - step: look
+    tool: {kind: sqlite, database: kept.db, command: "SELECT q FROM kept; DROP TABLE kept"}
+    next: [{step: fin, args: {ctx: "{{ ctx }}", rows: "{{ look.command_0.rows }}"}}]
+""",
+        {"ctx": {"rule": "2", "got": "2", "more": 3}, "rows": [{"q": "2"}]},
+    ),
     "a sink whose statement reads its args under data": (
         f"""
 workload: {{x: true}}
@@ -126,9 +175,11 @@ workflow:
 @pytest.mark.parametrize("about", CASES)
 def test_who_reads_a_block_by_name_gets_what_it_renders_to(home: "Home", url: str, about: str) -> None:
     text, args = CASES[about]
-    for found in results_of(home, text.replace("URL", url)):
-        assert isinstance(found, list)
-        assert found[0] == args
+    # An arg that is no block template is read alike.
+    for given in (TWO, "'2'") if "GIVEN" in text else ("",):
+        for found in results_of(home, text.replace("URL", url).replace("GIVEN", given).replace("PLAIN", "'2'")):
+            assert isinstance(found, list)
+            assert found[0] == args
 
 
 def test_a_canonical_task_reads_its_own_block_too(home: "Home") -> None:

@@ -1,0 +1,141 @@
+"""Block templates that entries of the workbook are called with.
+
+    workbook: [{name: twice, tool: python, args: {n: "{{ q | int * 2 }}"}, …}]
+    tool: {kind: workbook, task: twice, args: {q: "{% if ctx.a %}1{% else %}2{% endif %}"}}
+        →  __twice__called   args: {__twice__q: "{% if … %}"}, iter.__twice__q = outcome.result.__twice__q
+           twice             args: {q: "{{ iter.__twice__q }}"}
+
+A block template is text that is rendered as a whole. Where the entry reads its name within a larger expression, or in
+its policy, there is nothing to put in the place of the name, which alone is what the token brought: a task before the
+call renders it.
+"""
+
+from collections.abc import Iterator
+
+from noetl_ir.expr import Block, Expr, ListTemplate, MapTemplate, Native, Template, Text
+from noetl_ir.kinds import CALLED
+from noetlc.ast.bodies import Tasks
+from noetlc.ast.playbook import Rule, Task, Value
+from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
+from noetlc.diag.change import Change, Note
+from noetlc.expr.generated import generated_name
+from noetlc.expr.inside_blocks import has_blocks
+from noetlc.expr.paths import accesses
+from noetlc.expr.shorthand import static_path
+from noetlc.expr.templates import all_with
+from noetlc.older.hoisting import Blocks, rendering, without_blocks
+
+
+def rendered_before_calls(tasks: Tasks, entries: dict[str, Task], by: str, note: Note) -> Tasks:
+    """The tasks, of which no call gives a block template where its entry needs an expression."""
+    made: list[Task] = []
+    moved: dict[str, str] = {}
+    for number, task in enumerate(tasks):
+        keys = _needed(task, entries)
+        if keys and number and _reads_previous(task, entries):
+            why = "its entry reads `_prev`, which would be what the task gives that renders it: write one expression"
+            note(Change(by, task.span, "a block template in the args of a call", "refused", why))
+        elif keys:
+            note(Change(by, task.span, "a block template in the args of a call", "safe", "a task before renders it"))
+            first, task = _hoisted(task, keys)
+            moved[task.name] = first.name
+            made.append(first)
+        made.append(task)
+    if not moved:
+        return tasks
+
+    def led(rule: Rule) -> Rule:
+        return rule._replace(to=moved.get(rule.to, rule.to)) if rule.to is not None else rule
+
+    return tuple([task._replace(rules=tuple(map(led, task.rules))) for task in made])
+
+
+def _hoisted(task: Task, keys: list[str]) -> tuple[Task, Task]:
+    """The task that renders args of a call, and the call with their names."""
+    assert task.args is not None
+    found: Blocks = {}
+    pairs = dict(pairs_of(task.args.template) or {})
+    for key in keys:
+        pairs[key] = without_blocks(pairs[key], generated_name(task.name, key), found)
+    first = rendering(generated_name(task.name, "called"), task.args.span, found)
+    return first, task._replace(args=Value(template_of_pairs(pairs), task.args.span, None))
+
+
+def _needed(task: Task, entries: dict[str, Task]) -> list[str]:
+    """The args of a call that are block templates, and that its entry, or one that this calls, computes with or asks in
+    its policy and what belongs to it.
+    """
+    given = (pairs_of(task.args.template) or {}) if task.args is not None else {}
+    blocks = [key for key, value in given.items() if has_blocks(value)]
+    if not blocks:
+        return []
+    needed = set[str]()
+    entered = list(called(task, entries))
+    for entry in entered:
+        needed.update(key for template in _rendered_apart(entry) for key in _larger(template))
+        all_with(entry.rules, lambda expr: needed.update(_names(expr)))
+        all_with(entry.extras, lambda expr: needed.update(_names(expr)))
+    # Behind the first entry the args may have other names.
+    return blocks if len(entered) > 1 and needed else [key for key in blocks if key in needed]
+
+
+def called(task: Task, entries: dict[str, Task]) -> Iterator[Task]:
+    """The entry that a task calls, and those that it stands for in turn; a circle ends."""
+    seen = set[str]()
+    while (name := workbook_name(task)) is not None and name not in seen and name in entries:
+        seen.add(name)
+        task = entries[name]
+        yield task
+
+
+def _rendered_apart(entry: Task) -> Iterator[Template]:
+    """The templates of an entry that are not rendered behind its args, where a block template would have its name."""
+    if entry.args is not None:
+        yield entry.args.template
+    if entry.kind in CALLED:
+        yield from (value.template for _, value in entry.fields)
+
+
+def _larger(template: Template) -> Iterator[str]:
+    """The names, and keys of `args`, that a template reads within larger expressions."""
+    match template:
+        case Native(expr=expr):
+            yield from _parts(expr)
+        case Text(parts=parts):
+            yield from (name for part in parts if not isinstance(part, str) for name in _parts(part))
+        case MapTemplate(items=items):
+            yield from (name for _, inner in items for name in _larger(inner))
+        case ListTemplate(items=listed):
+            yield from (name for inner in listed for name in _larger(inner))
+
+
+def _parts(expr: Expr) -> Iterator[str]:
+    here = static_path(expr)
+    if len(here) != 1 and not (here[:1] == ("args",) and len(here) == 2):
+        yield from _names(expr)
+
+
+def _names(expr: Expr) -> Iterator[str]:
+    """The names that an expression reads, and the keys of `args`."""
+    for access in accesses(expr):
+        yield access.root.name
+        if access.root.name == "args" and access.keys:
+            yield str(access.keys[0])
+
+
+def _reads_previous(task: Task, entries: dict[str, Task]) -> bool:
+    """Whether a call, or an entry that it calls, reads the result of the task before."""
+    values = [value for one in (task, *called(task, entries)) for _, value in one.fields]
+    values += [one.args for one in (task, *called(task, entries)) if one.args is not None]
+    return any("_prev" in _text(value.template) for value in values)
+
+
+def _text(template: Template) -> str:
+    match template:
+        case Native(text=text) | Text(text=text) | Block(text=text):
+            return text
+        case MapTemplate(items=items):
+            return "".join(_text(inner) for _, inner in items)
+        case ListTemplate(items=listed):
+            return "".join(map(_text, listed))
+    return ""
