@@ -19,6 +19,7 @@ class PlaceClass(StrEnum):
     memory.
     """
 
+    # The classes are for the proofs: a slot or memory that is left at the end is no token that got stuck.
     CONTROL = "control"
     SLOT = "slot"
     MEMO = "memo"
@@ -37,6 +38,8 @@ class Trigger(StrEnum):
 class Weight(StrEnum):
     """A weight that a loop run fixes: its number of items, or of slots."""
 
+    # A number that only the run knows, and a name here: one net stands for loops of every size, and what is proved
+    # of it holds for all of them.
     ITEMS = "n"
     SLOTS = "m"
 
@@ -57,6 +60,7 @@ class Place(NamedTuple):
     task: int = -1
     level: int = -1
     span: Span | None = None
+    # A finding points at what the author wrote; what a pass made points at what it was made of.
     maker: str = ""
 
 
@@ -80,6 +84,7 @@ class Transition(NamedTuple):
     role: str
     inputs: tuple[Arc, ...]
     outputs: tuple[Arc, ...]
+    # An index and not the expression: the analysis looks at the net without guards, and a plan has each guard once.
     guard: int = -1
     fault: bool = False
     step: int = -1

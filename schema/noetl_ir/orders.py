@@ -33,6 +33,7 @@ class RunPipeline(NamedTuple):
     ctx: dict[str, Json]
     iter: dict[str, Json]
     workload: dict[str, Json]
+    # Sent along instead of asked for: a worker elsewhere has no log, and would have to ask for each of them.
     results: dict[str, object]
     task_results: dict[str, Json]
     prev: Json
@@ -45,6 +46,7 @@ class RunPipeline(NamedTuple):
     trace_id: str = ""
     digest: str = ""
     folder: str = ""
+    # Without it whoever speaks on the bus could report for a claim whose number is easily guessed.
     mac: str = ""
     origins: dict[int, str] = {}  # noqa: RUF012  (never written to)
 
@@ -187,4 +189,5 @@ class Checked(NamedTuple):
     problems: list[str]
 
 
+# Told to all and stored nowhere: each is said again after seconds, and one that is missed does no harm.
 Broadcast = WorkerHeartbeat | Serving | TakenUp | Check | Checked

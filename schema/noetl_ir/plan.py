@@ -20,6 +20,7 @@ ENTRY = "@entry"
 class Limits(NamedTuple):
     """Bounds of an execution (`executor.spec.policy.limits`); payload in bytes, the others counts."""
 
+    # Values high enough that no playbook of a person meets them, and low enough that one that runs wild ends.
     max_payload_bytes: int = 1_048_576
     max_tasks_per_run: int = 1_000_000
     max_lost: int = 3
@@ -45,6 +46,7 @@ class Loop(NamedTuple):
     `sequential` has one slot. `exec` is the hint `distributed` or `local`.
     """
 
+    # Indices everywhere and no objects: a row can be read without those that it names.
     items: int
     iterator: str
     sequential: bool
@@ -64,6 +66,7 @@ class Rule(NamedTuple):
     when: int
     directive: str
     span: Span
+    # The first try counts: `attempts: 1` is no retry, as in the playbook.
     attempts: int = 3
     backoff: str = "none"
     delay: int = -1
@@ -133,6 +136,7 @@ class Step(NamedTuple):
     timeout: int
     best_effort: bool
     pool: str
+    # What is not among them stays outside of the log: of a large result the server needs the paths that it reads.
     reads: tuple[tuple[str, ...], ...] | None
     needs: tuple[str, ...]
     kept: bool
@@ -168,6 +172,7 @@ class Child(NamedTuple):
 
     path: str
     digest: str
+    # Bytes and not a plan: a child has its own digest, which is computed of these, and is stored under it.
     data: bytes
 
 
@@ -202,6 +207,7 @@ class Plan(NamedTuple):
     kinds: tuple[str, ...]
     children: tuple[Child, ...]
     aliases: bool = False
+    # A log lives longer than a version of ours, and means for ever what it meant when it was written.
     edition: int = 3
     inputs: tuple[Input, ...] | None = None
 

@@ -14,5 +14,6 @@ KIND = Kind(
         "content_type": Field(("text",), doc="The media type; not used by get."),
     },
     result="the stored value under `data`, and where it is a mapping each of its keys; `data` is always the whole",
+    # It reads what cannot change, so it may be done again at will.
     pure=True,
 )

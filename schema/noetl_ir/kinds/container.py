@@ -13,6 +13,7 @@ KIND = Kind(
             doc="What to run in the container: a text for its /bin/sh, or words; what the image says when absent.",
         ),
         "arguments": Field(("list",), doc="Words given to the command."),
+        # By the standard input and not by a mount: an engine elsewhere does not see the worker's files.
         "script": Field(
             ("text", "map"),
             doc="A script: a path, {uri, source: {type: file}} or {source: {type: inline, code}}. Its text is the "
@@ -28,6 +29,7 @@ KIND = Kind(
             doc="{engine: podman, docker or nerdctl; network: none or bridge; pull: missing, always or never}.",
         ),
         "timeout_seconds": Field(("number",), doc="Another way to say `spec.timeout`, in seconds."),
+        # A cluster read these. The engine of one machine has none of it, so each is told as idle.
         "namespace": Field(("text",), doc="Read from older playbooks, where a cluster ran the container.", idle=True),
         "backoff_limit": Field(("integer",), doc="Read from older playbooks: use a retry rule.", idle=True),
         "restart_policy": Field(("text",), doc="Read from older playbooks, as `namespace`.", idle=True),

@@ -15,6 +15,7 @@ KIND = Kind(
         "destination": Field(("text",), doc="For upload the object, for download a file inside the worker's root."),
         "data": Field(("any",), doc="For upload: what to write instead of a file; text as it is, else as JSON."),
         "content_type": Field(("text",), doc="The media type of an upload; by the name's ending when absent."),
+        # Google's own libraries read that variable too, so an emulator is found without a change of playbooks.
         "endpoint": Field(
             ("text",), doc="The server; STORAGE_EMULATOR_HOST, else https://storage.googleapis.com when absent."
         ),
@@ -26,6 +27,7 @@ KIND = Kind(
     },
     knobs={
         "max_bytes": Field(("integer",), doc="The largest object that is read, in bytes; 64 MiB when absent."),
+        # A list goes into the log as one result; a bucket may have millions of objects.
         "max_objects": Field(("integer",), doc="The most objects that a list may have; 10,000 when absent."),
     },
     extras={"http": ("status",)},

@@ -13,11 +13,13 @@ KIND = Kind(
         "bucket": Field(("text",), doc="The bucket; the operations that put make one that is missing."),
         "key": Field(("text",), doc="The key in the bucket; for kv_keys a pattern with * and >, all when absent."),
         "value": Field(("any",), doc="The value to put: text as it is, everything else as JSON."),
+        # What two workers change at once is lost for one of them otherwise; 0 makes a key a lock.
         "revision": Field(
             ("integer",),
             doc="For kv_put and kv_delete: only if the key has this revision; 0 for one that was never put.",
         ),
         "subject": Field(("text",), doc="The subject to publish to or to ask."),
+        # Named by who wants the message kept: a subject that no stream takes would swallow it without an error.
         "stream": Field(("text",), doc="The stream that must take what is published; none when absent."),
         "data": Field(("any",), doc="The message: text as it is, everything else as JSON."),
         "ttl": Field(("duration",), doc="For kv_put: how long the value is kept; for ever when absent."),

@@ -12,6 +12,7 @@ KIND = Kind(
         "credential": Field(("text",), doc="Another name for `auth`."),
         "dsn": Field(("text",), doc="A connection string or address, where no password is needed."),
         "database": Field(("text",), doc="The database, over the one that `auth` names."),
+        # A connection that is kept would carry settings and open transactions of one task into the next one.
         "pool": Field(("any",), doc="Read from older playbooks; each task has its own connection here.", idle=True),
     },
     knobs=SQL_KNOBS,

@@ -7,6 +7,7 @@ KIND = Kind(
     summary="Runs Python code with its args as globals; the code gives the result.",
     fields={
         "code": Field(("text",), text="code", doc="The program: assigns `result`, returns, or defines `main`."),
+        # A literal: what it decodes to is a program, and nothing looks in there for templates.
         "code_b64": Field(("text",), text="literal", doc="The program as base64 of its UTF-8 text."),
         "script": Field(
             ("text", "map"),
@@ -28,5 +29,6 @@ KIND = Kind(
     one_of=(("code", "code_b64", "script"),),
     extras={"py": ("exception_type",)},
     result="the value assigned to `result`, else returned at the top level, else returned by `main`",
+    # The args are names of the code, so a name that neither it nor they bind is found when the playbook is compiled.
     binds_args=True,
 )

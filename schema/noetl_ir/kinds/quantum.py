@@ -7,6 +7,7 @@ KIND = Kind(
     summary="Submits, follows and reads the jobs of circuits; the local simulator is the backend there is.",
     fields={
         "op": Field(("text",), values=("submit", "status", "results"), doc="What to do; submit when absent."),
+        # `runs` and not `values`: another provider is a name that is known, and only not run by this version.
         "provider": Field(
             ("text",), runs=("local",), doc="The provider of the backend: local, which is meant when absent."
         ),

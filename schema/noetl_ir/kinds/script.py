@@ -8,6 +8,7 @@ KIND = Kind(
     fields={
         "file": Field(("text",), doc="The script's path inside the worker's root."),
         "path": Field(("text",), doc="Another name for `file`."),
+        # Addresses of other kinds are refused, not fetched: what runs here is on this machine before the run.
         "uri": Field(("text",), doc="Another name for `file`; `file://` addresses are read, others are refused."),
         "source": Field(("map",), doc="How `uri` is reached: {type: file}; other types are refused."),
         "script": Field(

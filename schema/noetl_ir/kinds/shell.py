@@ -22,6 +22,7 @@ KIND = Kind(
         "max_output_bytes": Field(("integer",), doc="How much of each output is kept, in bytes; 8 MiB when absent."),
     },
     one_of=(("command", "cmds", "cmd"),),
+    # The signal apart from the code: a shell tells both as one number above 128, and 137 may be either.
     extras={"shell": ("exit_code", "signal")},
     result="{stdout, stderr, exit_code}",
 )

@@ -13,6 +13,7 @@ KIND = Kind(
             doc="A keychain entry or stored credential: account and user, with password, private_key or token.",
         ),
         "credential": Field(("text",), doc="Another name for `auth`."),
+        # Each may stand beside `auth`, as one login serves several warehouses and roles.
         "account": Field(("text",), doc="The account, over the one that `auth` names; so are the five below."),
         "user": Field(("text",), doc="The user."),
         "warehouse": Field(("text",), doc="The warehouse."),

@@ -19,12 +19,14 @@ KIND = Kind(
             doc="Where rows go: {kind, table, key, …} with the fields of that kind, or {kind: file, path, format}; "
             "`mapping` takes {column: the row's key} for each column, a dotted path for what lies deeper.",
         ),
+        # `append` when absent, since it is the one that destroys nothing.
         "mode": Field(
             ("text",),
             values=("append", "insert", "replace", "upsert"),
             doc="How rows are written: append when absent, upsert by the target's `key`, or replace all there is.",
         ),
         "auth": Field(("text", "map"), doc="Credentials of both sides, {source, target}, where these name none."),
+        # One transaction: a transfer that fails in its middle, and is tried again, would write the first rows twice.
         "chunk_size": Field(
             ("integer",), doc="Read from older playbooks; all rows go in one transaction here.", idle=True
         ),

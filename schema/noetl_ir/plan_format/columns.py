@@ -31,6 +31,7 @@ T = TypeVar("T")
 Plain: TypeAlias = object
 """Whatever the codec can write: lists and tuples, mappings, text, numbers, booleans, null."""
 
+# What a number of JSON has exactly for every reader: a plan is printed as JSON, and read from it.
 MAX_NUMBER = 2**53
 NO_SPAN = Span(-1, -1, -1, -1)
 
@@ -222,6 +223,7 @@ class _Optional(_Opening[T | None]):
 
     def restore(self, column: Plain, *, trusted: bool = False) -> Packed[T | None]:
         flags, present = _parts(column, 2)
+        # The flags are checked even where the rest is trusted: from their sum alone the values would be set off by one.
         flags_read, inner = FLAG.checked(flags), self._inner.restore(present, trusted=trusted)
         if sum(flags_read) != len(inner):
             raise Malformed("the count of optional values does not add up")

@@ -81,6 +81,7 @@ def plan_from_json(value: Json) -> Plan:
         )
     except (Malformed, BadNodes) as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
+    # A child runs under its digest, which a person who edits this form may forget to make anew.
     for child in plan.children:
         if digest_of(child.data) != child.digest:
             raise PlanError("an embedded plan is not the one that was named")
@@ -126,6 +127,7 @@ def plan_schema() -> dict[str, Json]:
 
 def _written(value: object) -> Json:
     """A value of a plan as JSON; enumerations become their texts."""
+    # JSON has no bytes; only embedded plans are some, so base64 is loaded by few.
     if isinstance(value, bytes):
         from base64 import b64encode
 

@@ -14,6 +14,7 @@ from noetl_ir.expr import (
 )
 from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
 
+# Numbers of a stored format: a new form goes at the end, and none is ever used for another one.
 LITERAL, NATIVE, TEXT, MAP, LIST, BLOCK = range(6)
 MAX_DEPTH = 256
 """How deep templates may stand inside each other."""
@@ -42,9 +43,11 @@ def row_of(template: Template, expressions: Expressions) -> list[object]:
 
 def template_of(row: object, expressions: ExpressionReader, depth: int = 0) -> Template:
     """The template of a row. Raises BadNodes."""
+    # Bounded before anything is made: a plan may come from anybody, and Python's own stack ends in a crash.
     if type(row) is not list or len(row) < 2 or depth > MAX_DEPTH:
         raise BadNodes("a template has no known form")
     match row:
+        # `False == 0 == 0.0` in a pattern: without the check such a row would pass as a form.
         case [0, value] if type(row[0]) is int:
             return Literal(value)
         case [1, int(index), str(text)]:
@@ -75,6 +78,7 @@ class LateTemplates:
         return self._count
 
     def values(self, start: int, stop: int) -> list[Template]:
+        # At the first use and not before: a run that renders nothing pays for no template.
         if self._there is None:
             rows = unpack_trusted(self._rows)
             self._there = ExpressionReader(unpack_trusted(self._nodes)), rows if isinstance(rows, list) else []
