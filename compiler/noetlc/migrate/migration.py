@@ -7,6 +7,7 @@ A file without legacy constructs stays as it is, byte for byte. Sugar that peopl
 """
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from re import MULTILINE
@@ -33,6 +34,7 @@ from noetlc.migrate.rewriting import rewritten_document
 from noetlc.migrate.same_plan import same_plan
 from noetlc.older import AUTHORING, READ, reader_of, written
 from noetlc.pipeline import Compiled, Document, compile_source, planned, understood
+from noetlc.reading.idle import LEAVE_OUT
 from noetlc.source.decoding import decode, encode
 from noetlc.source.nodes import Mapping, Scalar
 from noetlc.source.text import Source, lines_of
@@ -48,7 +50,7 @@ _NOTES = {"NL111": ("`{}` at the root", "`metadata.{}`"), "NL112": ("a short `{}
 """Notes about spellings that are no sugar, and what they are changed to."""
 
 _VERSION = pattern(r"""^[ \t{,]*["']?apiVersion["']?\s*:\s*["']?([\w./-]+)""", MULTILINE)
-_TOO_DEEP = "NL006"
+_TOO_DEEP, _IDLE = "NL006", "NL110"
 _LOST_ANCHOR, _ANCHOR = "NL008", pattern(r"&[^\s`]+")
 _ODD_BREAKS = "\r\x85\u2028\u2029"
 
@@ -120,6 +122,8 @@ def checked(name: str, data: bytes) -> Migration:
     compiled = Compiled(reading.source, tuple(documents), findings)
     _, said, refused = _written_out(compiled)
     problems = _errors(compiled) or refused
+    if not problems and any(found.code == _IDLE for found in findings):
+        return migrated(name, data)._replace(after=None)  # which of them are left out, only the new text tells
     return Migration(reading.source, () if problems else _with(said, _changes(compiled)), problems, None)
 
 
@@ -143,6 +147,7 @@ def migrated(name: str, data: bytes) -> Migration:
     # that nobody would find.
     again = compile_source(name, after)
     problems = tuple(_differences(compiled, again))
+    changes = _with(tuple(_left_out(compiled, again)), changes)
     return Migration(compiled.source, changes, problems, None if problems else after)
 
 
@@ -302,6 +307,19 @@ def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:
     plans = _plans(before)
     if len(plans) != len(after.plans) or not all(map(same_plan, plans, after.plans)):
         yield finding("NL905", "the new text compiles to another plan", NOWHERE)
+
+
+def _left_out(before: Compiled, after: Compiled) -> Iterator[Change]:
+    """The keys without an effect that the new text has no more: each to be looked at, as its author meant something."""
+    kept = Counter(found.message for found in after.diagnostics if found.code == _IDLE)
+    for found in before.diagnostics:
+        if found.code != _IDLE:
+            continue
+        kept[found.message] -= 1
+        if kept[found.message] < 0:
+            word = found.message.partition(" is ")[0]
+            instead = "" if found.help == LEAVE_OUT else f"; {found.help}"
+            yield Change(BY, found.span, word, "review", f"nothing: it has no effect here{instead}")
 
 
 def _plans(compiled: Compiled) -> tuple[Plan, ...]:

@@ -22,7 +22,7 @@ from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import blocks_in, replace_steps, task_values
 from noetlc.ast.workbook import pairs_of, template_of_pairs
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.generated import Pairs, computed, expression_of, generated_name
 from noetlc.expr.rewrite import Replace
@@ -79,7 +79,7 @@ def lower_args(playbook: Playbook, note: Note) -> Playbook:
                 note(Change("lower_args", args.span, f"{args.word} of a step", "exact", said))
                 for key, value in _unread(step, args):
                     said = "nothing: the step reads it nowhere"
-                    note(Change("lower_args", value.span, f"`{key}` of {args.word}", "exact", said))
+                    note(Change("lower_args", value.span, f"`{key}` of {args.word}", "safe", said))
     playbook = replace_steps(playbook, _joined)
     playbook = replace_steps(playbook, _rendered)
     # Arcs are asked only now: args of the two spellings are one by then, so that each default is held against all
@@ -128,7 +128,8 @@ def _of_saved(step: Step, note: Note) -> Step:
         rest = rest._replace(extras=(*rest.extras, StepArgs(saved.word, saved.pairs, saved.span)))
     else:
         said = "nothing: every result is there" if "log" in saved.where else "nothing: every result is in the event log"
-    note(Change("lower_args", saved.span, f"{saved.word} {saved.where}", "exact", said))
+    klass: Class = "safe" if said.startswith("nothing") else "exact"
+    note(Change("lower_args", saved.span, f"{saved.word} {saved.where}", klass, said))
     return _of_saved(rest, note)  # `save` and `sink` may both stand there
 
 

@@ -92,7 +92,7 @@ def take_where(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     """`where` or `filter`; an empty one means none."""
     r.legacy_seen = True
     if is_empty(node) or (isinstance(node, Scalar) and node.text.strip() in ("", "{{}}", "{{ }}")):
-        r.respelt(key.span, f"an empty `{key.text}`", "nothing: no item is left out")
+        r.respelt(key.span, f"an empty `{key.text}`", "no filter: no item is left out")
         return
     guard = read_loose_guard(r, node, f"`{key.text}`")
     if guard is not None:
@@ -109,8 +109,12 @@ def take_on_error(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
 
 def take_nothing(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     """Hints that ask for nothing: `enumerate` (`loop_index` always is there), `distribution`."""
-    del draft, node
-    r.respelt(key.span, f"`loop.{key.text}`", "nothing")
+    del draft
+    if key.text == "enumerate":
+        r.respelt(key.span, "`loop.enumerate`", "`loop_index`, which is there without it")
+        return
+    said = "nothing: any free worker takes the next item"
+    r.respelt(key.span, f"`loop.{key.text}`", said, "safe" if is_empty(node) else "review")
 
 
 BY = "lower_loop"

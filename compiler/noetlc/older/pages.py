@@ -204,6 +204,10 @@ def take_pagination(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> Non
     mapping = mapping_of(r, node, "`pagination`")
     if mapping is None:
         return
+    enabled = mapping.get("enabled")
+    if isinstance(enabled, Scalar) and enabled.value is False:
+        r.respelt(key.span, "`pagination` that is not enabled", "nothing: one page is asked for")
+        return
     entries: list[tuple[Scalar, Node]] = []
     merged: list[tuple[Scalar, Node]] = []
     found: list[Page] = []
@@ -216,7 +220,8 @@ def take_pagination(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> Non
             retry = mapping_of(r, value, "`retry`")
             found += [] if retry is None else [_page_of(r, retry, None, retry.span)]
         elif name.text in ("type", "enabled"):
-            r.respelt(name.span, f"`{name.text}` of `pagination`", "nothing")
+            said = "nothing: what it asks for says how pages go on"
+            r.respelt(name.span, f"`{name.text}` of `pagination`", said, "safe")
         else:
             stray_key(r, "pagination", name, (*_PAGINATION, *_MERGE, "retry", "type"))
     body = mapping_at(entries, mapping.span)
@@ -243,7 +248,7 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
         if pages is None:
             return (task,)
         while (other := taken(rest, Pages))[0] is not None:  # the tool's own policies come before those of its step
-            note(Change(BY, other[0].span, "`retry` of a step", "exact", "nothing: the tool has its own"))
+            note(Change(BY, other[0].span, "`retry` of a step", "safe", "nothing: the tool has its own"))
             rest = other[1]
         if rest.kind == "workbook" and any(page.next_call for page in pages.policies):
             # The entry's own fields would be called again: the first page, over and over.

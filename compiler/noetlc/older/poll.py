@@ -74,7 +74,7 @@ def lower_poll(playbook: Playbook, note: Note) -> Playbook:
             note(Change("lower_poll", poll.span, "`poll`", "refused", why))
             return (rest,)
         while (other := taken(rest, Poll))[0] is not None:
-            note(Change("lower_poll", other[0].span, "`poll` of a step", "exact", "nothing: the tool has its own"))
+            note(Change("lower_poll", other[0].span, "`poll` of a step", "safe", "nothing: the tool has its own"))
             rest = other[1]
         note(Change("lower_poll", poll.span, "`poll`", "exact", "a jump of the task to itself until it is true"))
         return _lowered(step, rest, poll, declared_in(step, known))

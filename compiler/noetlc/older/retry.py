@@ -98,7 +98,7 @@ def lower_retry(playbook: Playbook, note: Note) -> Playbook:
     playbook = replace_steps(playbook, lambda step: _inherited(step, default, note))
     if default is not None and not any(extra is default for step in playbook.steps for extra in _policies_in(step)):
         said = "nothing: no tool of the playbook inherits it"
-        note(Change(BY, default.span, "`retry` of the executor", "exact", said))
+        note(Change(BY, default.span, "`retry` of the executor", "safe", said))
 
     def retried(step: Step) -> Callable[[Task], Task]:
         names = declared_in(step, known)
@@ -117,7 +117,7 @@ def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
     pages, step = _pages(step)
     if pages is not None and on_error is not None:
         said = "nothing: the list of `retry` policies says what happens to an error"
-        note(Change(BY, on_error.span, "`on_error` of a step", "exact", said))
+        note(Change(BY, on_error.span, "`on_error` of a step", "review", said))
         on_error = None
     given = _Policies(retry, on_error, None if pages is not None else default)  # a list is a policy too
     # Sinks and chains inherit only what is about failures: `stop_when: response.done` of the step is about its tool,
@@ -126,7 +126,7 @@ def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
     made = made._replace(tasks=tuple(given.of(task) for task in made.tasks))
     for policy, word in ((retry, "`retry`"), (on_error, "`on_error`")):
         if policy is not None and not any(extra is policy for extra in _policies_in(made)):
-            note(Change(BY, policy.span, f"{word} of a step", "exact", "nothing: no tool of the step inherits it"))
+            note(Change(BY, policy.span, f"{word} of a step", "safe", "nothing: no tool of the step inherits it"))
     last = made.tasks[-1]
     if pages is not None:
         pages = pages.with_bodies(lambda tasks: tuple(given.of_failures.of(task) for task in tasks))
@@ -154,7 +154,7 @@ def _only(step: Step, kind: type[Policy], note: Note) -> tuple[Policy | None, St
     """The first policy of a kind that the step has; it hides another one, of its spec or beside."""
     first, step = taken_of(step, kind)
     while (other := taken_of(step, kind))[0] is not None:
-        note(Change(BY, other[0].span, "a second policy of a step", "exact", "nothing: the first one holds"))
+        note(Change(BY, other[0].span, "a second policy of a step", "review", "nothing: the first one holds"))
         step = other[1]
     return first, step
 
@@ -266,12 +266,20 @@ def _retried(step: Step, task: Task, known: frozenset[str], note: Note) -> Task:
     _, task = taken(task, NotRetried)
     found, task = taken(task, Retry)
     while (other := taken(task, Retry))[0] is not None:
-        note(Change(BY, other[0].span, "a second `retry`", "exact", "nothing: the first one holds"))
+        note(Change(BY, other[0].span, "a second `retry`", "review", "nothing: the first one holds"))
         task = other[1]
     on_error, task = taken(task, OnError)
     # Rules say what happens to each outcome already; `on_error` is the default policy of tasks that have none.
     if on_error is not None and task.rules:
-        note(Change(BY, on_error.span, "`on_error`", "exact", "nothing: the task has a policy"))
+        note(
+            Change(
+                BY,
+                on_error.span,
+                "`on_error`",
+                "review",
+                "nothing: the task has a policy, which says what happens to an error",
+            )
+        )
         on_error = None
     if found is not None:
         task = _repeating(step, task, found.policy, known, note)
@@ -288,7 +296,7 @@ def _repeating(step: Step, task: Task, retry: Repetition, known: frozenset[str],
     # One attempt is how an inherited `retry` is switched off. A rule for it would turn any error into
     # `retry.exhausted`, and lose its code.
     if retry.attempts == 1:
-        note(Change(BY, retry.span, "`retry`", "exact", "nothing: one attempt repeats nothing"))
+        note(Change(BY, retry.span, "`retry`", "exact", "no rule: one attempt repeats nothing"))
         return task
     if task.kind == "http":  # what a step or the executor says for all of its tasks is decided for each
         retry = all_with(retry, completed(results_of_tool(known)))

@@ -69,7 +69,7 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
     mapping = _respelt(r, mapping)
     tool = _store_of(mapping)
     if _is_plain(mapping) and tool is None:
-        r.respelt(key.span, f"`{key.text}` without a store", "nothing: every result is in the event log")
+        r.respelt(key.span, f"`{key.text}` without a store", "nothing: every result is in the event log", "safe")
         return None
     if tool is None:
         missing(r, f"the `tool` of `{key.text}`", key.span, help="write `sink: {tool: {kind: postgres}, table: …}`")
@@ -79,7 +79,7 @@ def read_sink(r: Reader, key: Scalar, node: Node) -> Sink | None:
         return None
     kind = inner.get("kind")
     if isinstance(kind, Scalar) and kind.text in _HERE:
-        r.respelt(key.span, f"`{key.text}` into the event log", "nothing: every result is there")
+        r.respelt(key.span, f"`{key.text}` into the event log", "nothing: every result is there", "safe")
         return None
     # What the tool says itself wins over the key beside it. Both in one mapping would be a key that is there twice.
     taken = {name.text for name, _ in inner.entries} | _idle(r, mapping)
@@ -135,7 +135,7 @@ def _idle(r: Reader, mapping: Mapping) -> set[str]:
         return set()
     idle = {key.text: key for key, _ in mapping.entries if key.text in ("table", "mode", "key")}
     for key in idle.values():
-        r.respelt(key.span, f"`{key.text}` beside SQL", "nothing: the SQL is what runs")
+        r.respelt(key.span, f"`{key.text}` beside SQL", "nothing: the SQL is what runs", "safe")
     return set(idle)
 
 

@@ -84,7 +84,9 @@ def take_output(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node
         for name, value in node.entries
         if name.text not in counts or (name.text == "store" and not tier) or (name.text == INLINE and inline is None)
     ]
-    for name, value in idle:
+    store = node.get("store")
+    beside = [entry for entry in store.entries if entry[0].text != "kind"] if isinstance(store, Mapping) else []
+    for name, value in (*idle, *beside):
         no_effect(r, draft, name, value)
     if len(idle) < len(node.entries):
         draft.extras.append(Storage(tier, inline, key.span))

@@ -159,7 +159,9 @@ def take_root_vars(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> 
 def take_root_hint(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
     """Root `tracing` and `assert`: nothing."""
     del draft, node
-    r.respelt(key.span, f"root `{key.text}`", "nothing")
+    said = "nothing: no traces are sent; what a run did is in its log, which `noetl events` shows"
+    said = said if key.text == "tracing" else "nothing: no run asks for it"
+    r.respelt(key.span, f"root `{key.text}`", said, "review")
 
 
 BY_VARS = "lower_vars"
@@ -429,7 +431,11 @@ def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
     alias = {key for extra in found if extra.word == SPEC for key, _ in extra.pairs}
     for key, value in pairs:
         if key in alias & given:
-            note(Change(BY_ROOT, value.span, f"`{key}` of root `spec`", "exact", "nothing: `workload` has that key"))
+            note(
+                Change(
+                    BY_ROOT, value.span, f"`{key}` of root `spec`", "review", "nothing: the value in `workload` counts"
+                )
+            )
     pairs = tuple(pair for pair in pairs if pair[0] not in alias & given)
     # Root `spec` is another name for `workload` (LANGUAGE §1), which nothing sets.
     written -= alias

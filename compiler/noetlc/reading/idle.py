@@ -16,6 +16,7 @@ INSTEAD = {
     "cache": "each run asks anew: leave it out, or keep the value in `ctx`",
     "compensation": "write an arc for `event.name == 'step.failed'` to the step that undoes it",
     "deadline_s": "write `timeout_s`",
+    "compression": "results are stored as they are: leave it out",
     "defaults": "write it at the tasks that need it, in their `spec`",
     "exports": "a shell task gives what it prints: print it, and read `stdout` of the step",
     "final_step": "a run ends when no step is left: lead the last steps to it by `next`",
@@ -24,6 +25,7 @@ INSTEAD = {
     "log": "print it in a task, or write it to where it is looked for",
     "no_next_is_error": "write an arc without `when` to a step that fails",
     "pool": "each task has its own connection: leave it out",
+    "ttl": "what is stored stays as long as the log of its run: leave it out",
     "results": "results keep the order of the items in any case: leave it out",
 }
 """What to write instead of a key, or why to leave it out."""

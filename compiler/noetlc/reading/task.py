@@ -200,7 +200,7 @@ def _older_field(r: Reader, draft: TaskDraft, kind: Kind, key: Scalar, node: Nod
     name = kind.older[key.text]
     # Both names are given: the canonical one counts, whatever the order, and the other is told as idle.
     if draft.node.get(name) is not None:
-        r.respelt(key.span, f"`{key.text}`", f"nothing: there is `{name}`")
+        r.respelt(key.span, f"`{key.text}`", f"nothing: there is `{name}`", "safe")
         return
     r.respelt(key.span, f"`{key.text}`", f"`{name}`")
     draft.fields.append((name, read_field(r, kind.fields[name], name, node)))

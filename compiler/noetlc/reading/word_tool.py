@@ -76,13 +76,39 @@ def unwrapped(r: Reader, node: Mapping) -> Mapping:
 
 
 _LIFTED = {
-    "container": ("runtime", ("image",), frozenset({"command", "arguments", "env", "resources", "namespace"})),
+    "container": (
+        "runtime",
+        ("image",),
+        frozenset(
+            {
+                "command",
+                "arguments",
+                "env",
+                "resources",
+                "namespace",
+                "service_account",
+                "backoff_limit",
+                "restart_policy",
+                "timeout_seconds",
+            }
+        ),
+    ),
     **dict.fromkeys(
         ("postgres", "duckdb", "sqlite", "snowflake"),
         ("with", ("commands", "command", "query", "sql", "statement", "script"), frozenset({"database", "params"})),
     ),
 }
 """Kind → the key under which older files have fields of it, one of which must be there, and which others may be."""
+_CLUSTER = {
+    "activeDeadlineSeconds": "timeout_seconds",
+    "backoffLimit": "backoff_limit",
+    "restartPolicy": "restart_policy",
+    "serviceAccount": "service_account",
+    "serviceAccountName": "service_account",
+}
+"""Words of Kubernetes → the fields of a container."""
+_ENGINE = frozenset({"engine", "network", "pull"})
+"""What a container has under `runtime` today."""
 _WHOLE = frozenset({"with"})
 """Keys of args: with anything else under them, all of it is args."""
 
@@ -97,16 +123,36 @@ def lifted(r: Reader, node: Mapping) -> Mapping:
         return node
     if not any(inner.get(name) is not None for name in needed):
         return node
-    up = [entry for entry in inner.entries if entry[0].text in (*needed, *others)]
-    if place in _WHOLE and len(up) < len(inner.entries):
+    # Beside fields of the task its own keys would be lost, as `network: none`.
+    if place == "runtime" and any(entry[0].text in _ENGINE for entry in inner.entries):
+        return node
+    inside = _of_cluster(r, inner) if place == "runtime" else inner.entries
+    up = [entry for entry in inside if entry[0].text in (*needed, *others)]
+    if place in _WHOLE and len(up) < len(inside):
         return node
     r.respelt(key.span, f"fields of the task under `{place}`", "fields of the task")
-    for name, value in inner.entries:
+    for name, value in inside:
         if name.text not in (*needed, *others):
             no_effect(r, None, name, value)
     taken = {name.text for name, _ in node.entries}
     outer = [entry for entry in node.entries if entry[0] is not key]
     return mapping_at([*outer, *(entry for entry in up if entry[0].text not in taken)], node.span)
+
+
+def _of_cluster(r: Reader, inner: Mapping) -> list[tuple[Scalar, Node]]:
+    """The fields of a container with their own names in the places of those of Kubernetes."""
+    entries: list[tuple[Scalar, Node]] = []
+    for name, value in inner.entries:
+        own = _CLUSTER.get(name.text)
+        if own is None or inner.get(own) is not None:
+            entries.append((name, value))
+            continue
+        said = f"`{own}`"
+        if own == "timeout_seconds":
+            said += ", which bounds one attempt: the cluster bounded all of a job's"
+        r.respelt(name.span, f"`{name.text}`", said, "safe")
+        entries.append((key_as(name, own), value))
+    return entries
 
 
 def as_reference(node: Mapping) -> Mapping:

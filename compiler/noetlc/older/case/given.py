@@ -82,7 +82,7 @@ def is_paged(r: Reader, given: Given, pages: list[Page]) -> bool:
         into = [page.collect.into for page in pages if page.collect.strategy]
         same = given.name.removeprefix("ctx.").removeprefix("vars.") in into
     if same:
-        r.respelt(given.span, *told)
+        r.respelt(given.span, *told, "safe")
     return same
 
 

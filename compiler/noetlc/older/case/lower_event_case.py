@@ -51,7 +51,7 @@ def lower_event_case(playbook: Playbook, note: Note) -> Playbook:
 
     def each(step: Step) -> Step:
         for span, construct, why in idle(step):
-            note(Change(BY, span, construct, "exact", f"nothing: {why}"))
+            note(Change(BY, span, construct, "safe", f"nothing: {why}"))
         case, rest = taken_of(step, Case)
         if case is None:
             return step

@@ -226,7 +226,7 @@ def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
             no_effect(r, None, key, node)
             return ()
         case "skip" | "desc" | "description":
-            r.respelt(at, f"`{key.text}` in `then`", "nothing")
+            r.respelt(at, f"`{key.text}` in `then`", "nothing: it does nothing", "safe")
             return ()
         case _:
             named = node if isinstance(node, Mapping) and node.key(key.text) is not None else None
