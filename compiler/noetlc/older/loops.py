@@ -111,7 +111,7 @@ def take_nothing(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     """Hints that ask for nothing: `enumerate` (`loop_index` always is there), `distribution`."""
     del draft
     if key.text == "enumerate":
-        r.respelt(key.span, "`loop.enumerate`", "`loop_index`, which is there without it")
+        r.respelt(key.span, "`loop.enumerate`", "nothing: `loop_index` is there without it", "safe")
         return
     said = "nothing: any free worker takes the next item"
     r.respelt(key.span, f"`loop.{key.text}`", said, "safe" if is_empty(node) else "review")
