@@ -31,6 +31,7 @@ _STATUS_BY_TYPE = {
     "next.selected": "success",
     "ctx.patched": "success",
     "signal.received": "success",
+    "signal.missed": "skipped",
 }
 _STATUS_BY_END = {"completed": "success", "cancelled": "skipped", "failed": "error", "blocked": "error"}
 _ENTITY_BY_PREFIX = {

@@ -155,6 +155,17 @@ workflow:
   - {step: z, spec: {policy: {join: all}}, tool: {kind: noop, result: "{{ each }}"}}
 """
 
+TRANSIENT = """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}, {step: c}]}}
+  - step: a
+    tool:
+      - {name: t, kind: http, url: "http://x/a"}
+      - {name: w, kind: wait, events: [go, end], transient: true, timers: {late: 9}}
+  - {step: b, tool: {name: w, kind: wait, events: [go, end], transient: true, timers: {late: 4}}}
+  - {step: c, tool: {name: w, kind: wait, events: [end], timers: {past: {at: "1970-01-01T00:00:00Z"}}}}
+"""
+
 CALLS = """
 workflow:
   - step: start
@@ -243,7 +254,17 @@ PLAYS = (
     Play("jumps", JUMPS),
     Play("time limit", LIMITED, same="nothing"),
     Play("large values", BIG),
+    Play("transient waits", TRANSIENT, signals=((0.5, "go"), (2, "go"), (5, "go"), (6, "other")), same="nothing"),
 )
+FIRST = 19
+"""The number of plays that there were at first."""
+
+
+def number_of(seed: int) -> int:
+    """The play of a seed. One that is added gets its share of every ninth seed, so that the others keep theirs."""
+    if seed % 9 == 8:
+        return FIRST + seed // 9 % (len(PLAYS) - FIRST)
+    return seed % FIRST
 
 
 def ready(play: Play) -> Ready:

@@ -26,7 +26,7 @@ from simulator.effects import waiting_times
 from simulator.fetches import SimulatedFetches
 from simulator.laws import check_deeds, check_execution, end_of, fold
 from simulator.network import Network, Odds
-from simulator.plays import PLAYS, Ready, ready
+from simulator.plays import PLAYS, Ready, number_of, ready
 from simulator.processes import ServerProcess, Shared, WorkerProcess
 from simulator.timeline import EPOCH, SECOND, STEP, Timeline
 
@@ -392,7 +392,7 @@ def undisturbed(number: int) -> Any:
 
 def simulate(seed: int) -> Simulated:
     """Run the simulation of a seed; raises AssertionError that says how to run it again."""
-    number = seed % len(PLAYS)
+    number = number_of(seed)
     play, setting = ready_at(number), setting_of(seed)
     try:
         world = World(play, setting)

@@ -34,6 +34,7 @@ _ANY: Schema = {}
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _MAP: Schema = {"type": "object"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
 _LIST: Schema = {"type": "array"}
 _TRUE: Schema = {"const": True}
 _ERROR: Schema = {
@@ -179,6 +180,7 @@ EVENTS: dict[str, EventType] = {
             "origin": _maybe(_TEXT, "where the secrets of the task go first in its run: the origin of its request"),
             "due": _maybe({"type": "integer"}, "when a parked task has waited long enough"),
             "timers": _maybe(_MAP, "when the timers of a `wait` are due, by name"),
+            "utc": _maybe(_TEXTS, "the timers of a `wait` whose time names no offset, so that it is of UTC"),
         },
     ),
     "task.done": EventType(
@@ -225,6 +227,11 @@ EVENTS: dict[str, EventType] = {
     "signal.received": EventType(
         "A signal came from outside; it is kept until a `wait` takes it.",
         {"name": Key(_TEXT, "its name"), "data": Key(_ANY, "what came with it"), **_ROW},
+    ),
+    "signal.missed": EventType(
+        "Nothing hears the oldest kept signal of that name, and nothing will: every wait for it is `transient` and "
+        "listens only to what comes later. Only in runs of playbooks with such a wait.",
+        {"name": Key(_TEXT, "its name")},
     ),
     "timer.fired": EventType(
         "A time has come: a retry or delayed jump wakes, a delayed token lands, a timer of a `wait` is due, "

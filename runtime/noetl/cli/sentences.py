@@ -104,6 +104,18 @@ def _task_done(_: Execution, program: Program, event: Event) -> str:
     return f"{_here(program, event)}: goes on after an error: {failure_text(error)}"
 
 
+def _task_started(_: Execution, program: Program, event: Event) -> str:
+    unsaid = event.data.get("utc")
+    if not isinstance(unsaid, list):
+        return ""
+    names = ", ".join(f"`{escaped(str(name))}`" for name in unsaid)
+    return f"{_here(program, event)}: the time of {names} has no offset and is read as UTC"
+
+
+def _missed(_: Execution, program: Program, event: Event) -> str:
+    return f"nothing hears the signal {escaped(str(event.data.get('name')))}: it is missed"
+
+
 def _retry(_: Execution, program: Program, event: Event) -> str:
     wait, outcome = event.data.get("wait"), event.data.get("outcome")
     error = outcome.get("error") if isinstance(outcome, dict) else None
@@ -128,15 +140,17 @@ _SENTENCES: dict[str, _Say] = {
     "loop.started": _loop_started,
     "loop.done": _loop_done,
     "loop.iteration.failed": _failed,
+    "task.started": _task_started,
     "task.done": _task_done,
     "task.lost": _said("the attempt was cut off and runs again"),
     "retry.started": _retry,
     "token.rejected": _said("not admitted"),
     "token.waiting": _said("waits at its gate"),
     "token.ended": _ended,
+    "signal.missed": _missed,
     "playbook.paused": lambda execution, program, event: "paused",
     "playbook.resumed": lambda execution, program, event: "resumed",
     "playbook.retried": lambda execution, program, event: "tried again",
     "playbook.cancelled": lambda execution, program, event: "cancelled",
 }
-_MATTERS = frozenset({"step.failed", "playbook.paused", "playbook.resumed", "playbook.cancelled"})
+_MATTERS = frozenset({"step.failed", "signal.missed", "playbook.paused", "playbook.resumed", "playbook.cancelled"})

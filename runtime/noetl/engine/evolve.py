@@ -73,6 +73,7 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "token.ended": flow.ended,
     "token.claimed": tasks.token_claimed,
     "signal.received": tasks.signal_received,
+    "signal.missed": tasks.signal_missed,
     "step.scheduled": flow.scheduled,
     "step.started": flow.step_started,
     "step.done": flow.step_done,

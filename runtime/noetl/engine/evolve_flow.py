@@ -109,6 +109,7 @@ def step_started(program: Program, execution: Execution, event: Event) -> None:
     run = execution.runs[event.run]
     scratch: Mapping = {} if execution.iter_parent is None else {"parent": execution.iter_parent}
     region = Region(event.step, step.tasks[0], run.ctx, run.ctx_at, iteration=scratch, loop="", began=event.ts)
+    region.came_at = execution.position
     execution.regions[event.run] = region
     execution.ready.append(event.run)
 

@@ -46,6 +46,7 @@ def iteration_started(program: Program, execution: Execution, event: Event) -> N
     ctx, ctx_at = (loop.ctx, loop.ctx_at) if loop.parallel else (execution.ctx, execution.position)
     task = step.tasks[0] if innermost else -1
     region = Region(event.step, task, ctx, ctx_at, iteration=iteration, loop=loop_key, began=event.ts)
+    region.came_at = execution.position
     loop.next_index = index + 1
     loop.running.add(event.run)
     execution.regions[event.run] = region
@@ -153,6 +154,7 @@ def unpark(execution: Execution, key: str) -> None:
 def silence(execution: Execution, key: str) -> None:
     """A parked task listens to nothing any more."""
     execution.waits.pop(key, None)
+    execution.transient.pop(key, None)
     execution.timers.pop(f"parked {key}", None)
     timers = execution.parked[key].data.get("timers")
     for name in timers if isinstance(timers, dict) else ():

@@ -2,7 +2,7 @@
 
 from noetl.engine.event_data import mapping_of, texts_of
 from noetl.engine.evolve_loops import call_off, keep_row, silence, stop_loop, unpark
-from noetl.engine.execution import Execution, Mapping, Parked, Region, Timer
+from noetl.engine.execution import Execution, Kept, Mapping, Parked, Region, Timer
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl_ir.events import Event, step_run_of
@@ -44,24 +44,40 @@ def _park(program: Program, execution: Execution, event: Event) -> None:
         return
     names = call.get("events") or []
     execution.waits[event.run] = frozenset([names] if isinstance(names, str) else map(str, texts_of(names)))
+    if call.get("transient") is True:
+        execution.transient[event.run] = execution.regions[event.run].came_at
+    timers = call.get("timers")
     for name, at in mapping_of(event.data.get("timers") or {}).items():
-        execution.timers[f"wait {event.run} {name}"] = Timer(int(str(at)), "wait", event.task, event.ts)
+        # One about a time of day follows the wall clock wherever that is set to; the others are lengths of time.
+        by_wall = isinstance(timers, dict) and isinstance(timers.get(name), dict)
+        timer = Timer(int(str(at)), "wait", event.task, event.ts, by_wall=by_wall)
+        execution.timers[f"wait {event.run} {name}"] = timer
 
 
 def signal_received(program: Program, execution: Execution, event: Event) -> None:
     """Signals are kept in order until a wait takes them."""
     keep_row(execution, event)
-    execution.signals.append((str(event.data["name"]), event.data.get("data")))
+    execution.signals.append(Kept(str(event.data["name"]), event.data.get("data"), execution.position))
+
+
+def signal_missed(program: Program, execution: Execution, event: Event) -> None:
+    """Nothing hears the oldest one of its name, and nothing will."""
+    _take_signal(execution, str(event.data["name"]), -1)
+
+
+def _take_signal(execution: Execution, name: str, since: int) -> None:
+    """The oldest kept signal of a name that came behind a log position is kept no longer."""
+    # By position and not by value: two equal signals are two.
+    kept = enumerate(execution.signals)
+    position = next((number for number, one in kept if one.name == name and one.at > since), -1)
+    if position < 0:
+        raise IllegalFiring(f"no signal `{name}` is kept")
+    del execution.signals[position]
 
 
 def token_claimed(program: Program, execution: Execution, event: Event) -> None:
     """The oldest wait that listens for it takes a signal."""
-    name = str(event.data["signal"])
-    # By position and not by value: two equal signals are two.
-    position = next((at for at, (kept, _) in enumerate(execution.signals) if kept == name), -1)
-    if position < 0:
-        raise IllegalFiring(f"no signal `{name}` is kept")
-    del execution.signals[position]
+    _take_signal(execution, str(event.data["signal"]), execution.transient.get(event.run, -1))
     _give_outcome(execution, event)
 
 
@@ -106,6 +122,7 @@ def task_done(program: Program, execution: Execution, event: Event) -> None:
 
 def _move_to(execution: Execution, event: Event, region: Region, target: int) -> None:
     region.task = target
+    region.came_at = execution.position
     # A new mapping: the order on its way to a worker holds the old one.
     region.visits = {**region.visits, target: region.visits.get(target, 0) + 1}
     region.attempt = 1
@@ -177,6 +194,7 @@ def timer_fired(program: Program, execution: Execution, event: Event) -> None:
     if timer.kind == "wake":
         region = execution.regions[event.run]
         region.phase = "at"
+        region.came_at = execution.position
         execution.ready.append(event.run)
     elif timer.kind in ("parked", "wait"):
         _give_outcome(execution, event)

@@ -83,12 +83,13 @@ class Region:
     `loop` is the key of the loop run it iterates in, empty without one. `pending` is the outcome of a parked task
     that came from outside and that a worker is still to judge. `visits` counts arrivals by task, `origins` are
     where the secrets of its tasks went first; `ctx_at` is the
-    log position that its view of `ctx` is as of.
+    log position that its view of `ctx` is as of, `came_at` that of the event that put the token before its task.
     """
 
     __slots__ = (
         "attempt",
         "began",
+        "came_at",
         "claim",
         "ctx",
         "ctx_at",
@@ -119,6 +120,7 @@ class Region:
         self.iter = iteration
         self.loop = loop
         self.began = began
+        self.came_at = 0
         self.phase: Phase = "at"
         self.attempt = 1
         self.claim = 1
@@ -215,6 +217,14 @@ class Timer:
         self.by_wall = by_wall
 
 
+class Kept(NamedTuple):
+    """A signal that no wait has taken yet, and the log position before it."""
+
+    name: str
+    data: Json
+    at: int
+
+
 class Parked(NamedTuple):
     """A task that waits: what its `task.started` says, and since when it is parked (microseconds)."""
 
@@ -225,8 +235,9 @@ class Parked(NamedTuple):
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
     regions to run, `calling` the parked ones whose child is to be started, `to_judge` those whose outcome
-    is here, `stopped` the claims to be called off; `now` is the time of the last event; `line` is that of the entry
-    token, `waves` by step that of the run which a wave of a counting join began."""
+    is here, `stopped` the claims to be called off; `waits` has by key what is listened for, and `transient` since
+    which log position those listen that take nothing older; `now` is the time of the last event; `line` is that of the
+    entry token, `waves` by step that of the run which a wave of a counting join began."""
 
     __slots__ = (
         "agenda",
@@ -271,6 +282,7 @@ class Execution:
         "timers",
         "to_judge",
         "trace_id",
+        "transient",
         "waiting",
         "waits",
         "waves",
@@ -315,8 +327,9 @@ class Execution:
         self.calling: list[str] = []
         self.stopped: list[tuple[str, int]] = []
         self.to_judge: list[str] = []
-        self.signals: list[tuple[str, Json]] = []
+        self.signals: list[Kept] = []
         self.waits: dict[str, frozenset[str]] = {}
+        self.transient: dict[str, int] = {}
         self.failure: Mapping | None = None
         self.fault: Mapping | None = None
         self.return_step = -1

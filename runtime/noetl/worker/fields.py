@@ -15,7 +15,8 @@ from noetl_ir import registry
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import index_of
 from noetl_ir.expr import Json
-from noetl_ir.kinds import CALLED, Kind, faulty_limit, misfits, seconds_of
+from noetl_ir.kinds import CALLED, Kind, faulty_limit, misfits
+from noetl_ir.kinds.wait import faulty_timer
 from noetl_ir.orders import RunPipeline
 from noetl_ir.plan import Task
 from noetl_ir.records import NamedTuple
@@ -122,11 +123,10 @@ class Renderer:
 
 
 def _bad_timers(fields: dict[str, Json]) -> list[str]:
-    """The timers of a `wait` that are no durations; one that is null is not set."""
+    """The timers of a `wait` that are none; one that is null is not set."""
     timers = fields.get("timers")
-    durations = timers if isinstance(timers, dict) else {}
-    bad = [name for name, value in durations.items() if value is not None and seconds_of(value) is None]
-    return [f"timer {name!r} is no duration: write seconds, or text like `5m`" for name in bad]
+    named = timers.items() if isinstance(timers, dict) else ()
+    return [f"timer {name!r} {why}" for name, value in named if (why := faulty_timer(value))]
 
 
 def kind_of(name: str) -> Kind:

@@ -20,6 +20,7 @@ from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event, action_id_of, event_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import INLINE, seconds_of
+from noetl_ir.kinds.wait import AT, due_of, moment_of
 from noetl_ir.orders import RunPipeline
 from noetl_ir.outcome import Outcome, error, with_kind
 from noetl_ir.plan import Task
@@ -162,8 +163,10 @@ class Session:
             if isinstance(timers, dict):
                 # Times are fixed here, as the server sets its timers by this event: after a crash it has the same
                 # times from the log.
-                dues = ((name, seconds_of(duration)) for name, duration in timers.items())
-                data["timers"] = {name: now + round(due * 1_000_000) for name, due in dues if due is not None}
+                dues = {name: due_of(timer, now) for name, timer in timers.items()}
+                data["timers"] = {name: due for name, due in dues.items() if due is not None}
+                if unsaid := [name for name, timer in timers.items() if _is_without_offset(timer)]:
+                    data["utc"] = [*unsaid]
         return self._event("task.started", now, "s", data)
 
     def faulted(self, now: int, fault: Fault) -> Event:
@@ -321,6 +324,12 @@ def _inline_of(rendered: Rendered | None) -> int | None:
     """The size in bytes above which a task asks for its result to be stored outside; None where it does not ask."""
     asked = None if rendered is None else rendered.call.knobs.get(INLINE)
     return max(asked, 0) if isinstance(asked, int) and not isinstance(asked, bool) else None
+
+
+def _is_without_offset(timer: Json) -> bool:
+    """Whether a timer has a time of day that does not say of which offset it is."""
+    moment = moment_of(timer.get(AT)) if isinstance(timer, dict) else None
+    return moment is not None and not moment[1]
 
 
 def _verdict_of(fault: Fault) -> Verdict:

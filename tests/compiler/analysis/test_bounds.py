@@ -19,7 +19,9 @@ from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.formulas import Formula
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "run"
-OUTSIDE = frozenset({"task.lost", "playbook.paused", "playbook.resumed", "playbook.cancelled", "signal.received"})
+OUTSIDE = frozenset(
+    {"task.lost", "playbook.paused", "playbook.resumed", "playbook.cancelled", "signal.received", "signal.missed"}
+)
 """Events that people and broken machines make; those signals count that a wait has claimed."""
 
 

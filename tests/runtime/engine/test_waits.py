@@ -12,6 +12,7 @@ from harness.running import HEAD, Ran, compiled, resume_prefix, run
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
+from noetl_ir.kinds.wait import moment_of
 from noetl_ir.plan_format import read_plan, write_plan
 
 GO = "{name: w, kind: wait, events: [go]}"
@@ -193,7 +194,7 @@ def test_a_signal_that_comes_while_nobody_drives_the_run_is_kept(tmp_path: Path)
         with driver_of(runtime, "e1", lambda *_: None) as driver:
             assert driver.embedded.resume(program, "e1") == "completed"
             assert driver.execution.last_result == {"name": "go", "data": [1]}
-            assert driver.execution.signals == [("go", [2])]
+            assert [(kept.name, kept.data) for kept in driver.execution.signals] == [("go", [2])]
 
 
 @pytest.mark.parametrize("fields", ["", ", events: []", ", timers: {}", ", events: [], timers: {}"])
@@ -242,3 +243,102 @@ def test_names_that_are_none_are_a_fault_of_the_task(events: str) -> None:
     assert (ran.status, ran.ran("told")) == ("completed", 1)
     message = str(ran.of("step.failed", "start")[0].data["error"]["message"])  # type: ignore[index,call-overload]
     assert message.startswith("task `start_task`: field 'events' must be name or list of names, not ")
+
+
+LIVE = "{name: w, kind: wait, events: [go], transient: true}"
+EACH = f"""
+workflow:
+  - step: start
+    loop: {{in: "{{{{ [1, 2] }}}}", iterator: i, spec: {{mode: parallel}}}}
+    tool: {LIVE}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "signals", "expected", "missed"),
+    [
+        (tasks(LIVE), [(3, "go", 1)], [(3, "go", 1)], []),
+        # Its token comes at 5: what was there before is nothing to it, and nobody else is there for it.
+        (tasks(SLEEP, LIVE), [(4, "go", 1), (6, "go", 2)], [(6, "go", 2)], [(4, "go")]),
+        # What it does not hear is kept for the plain wait behind it.
+        (
+            tasks(SLEEP, LIVE, GO.replace("name: w", "name: v")),
+            [(4, "go", 1), (6, "go", 2)],
+            [(6, "go", 2), (6, "go", 1)],
+            [],
+        ),
+        # Both are there for both signals, and each takes one.
+        (EACH, [(3, "go", 1), (3, "go", 2)], [(3, "go", 1), (3, "go", 2)], []),
+        # A name that is computed may be any: nothing is missed that a plain wait might still ask for.
+        (tasks(LIVE, "{name: v, kind: wait, events: ['s{{ _prev.data }}']}"), [(1, "s1", 9), (3, "go", 1)],
+         [(3, "go", 1), (3, "s1", 9)], []),
+        (tasks(LIVE), [(1, "other", 1), (3, "go", 1)], [(3, "go", 1)], [(1, "other")]),
+    ],
+    ids=["heard", "early", "kept for another", "each", "computed", "unknown"],
+)  # fmt: skip
+def test_a_transient_wait_hears_what_comes_while_it_is_next(
+    text: str, signals: list[tuple[float, str, int]], expected: list[Any], missed: list[Any]
+) -> None:
+    whole = run(text, FIVE + sent(*signals))
+    assert whole.status == "completed" and woken(whole) == expected
+    assert [(event.ts // 1_000_000, event.data["name"]) for event in whole.of("signal.missed")] == missed
+    # A call that was cut off takes its five seconds again, and more signals come before its wait.
+    for length in whole.commits[:-1] if SLEEP not in text else ():
+        resumed = resume_prefix(whole, length, FIVE + sent(*signals))
+        assert [data for _, _, data in woken(resumed)] == [data for _, _, data in woken(whole)]
+
+
+def test_a_transient_wait_hears_from_when_its_token_is_there_and_not_from_when_a_worker_begins_it() -> None:
+    ran = run(tasks(SLEEP, LIVE), FIVE + sent((6, "go", 1)), at={1: "pause", 10: "resume"})
+    assert ran.status == "completed" and woken(ran) == [(10, "go", 1)]
+
+
+def test_a_transient_wait_hears_nothing_in_the_delay_before_it_is_tried_again() -> None:
+    """3 s, a second's delay until 4: what comes at 3.5 is missed."""
+    text = tasks("{name: w, kind: wait, events: [go], transient: true, spec: {timeout: 3, " + RULE + "}}")
+    ran = run(text, sent((3.5, "go", 1), (4.5, "go", 2)))
+    assert woken(ran) == [(4, "go", 2)] and len(ran.of("signal.missed")) == 1
+
+
+def test_what_nothing_hears_any_more_is_missed_when_the_last_wait_for_it_has_ended() -> None:
+    text = tasks("{name: w, kind: wait, events: [go, stop], transient: true}", SLEEP)
+    ran = run(text, FIVE + sent((3, "go", 1), (3, "stop", 2)))
+    assert woken(ran) == [(3, "go", 1)] and [event.data["name"] for event in ran.of("signal.missed")] == ["stop"]
+    # Without a transient wait every signal is kept, as it always was.
+    plain = run(tasks(GO, SLEEP), FIVE + sent((3, "go", 1), (3, "stop", 2)))
+    assert not plain.of("signal.missed") and [kept.name for kept in plain.execution.signals] == ["stop"]
+
+
+# Seconds since the epoch by `date -u -d TIME +%s`.
+@pytest.mark.parametrize(
+    ("text", "seconds", "named"),
+    [
+        ("2026-03-01T09:00:00+01:00", 1772352000, True),
+        ("2026-03-01 09:00:00.25-05:30", 1772375400.25, True),
+        ("2026-03-01t09:00:00z", 1772355600, True),
+        ("2026-03-01T09:00", 1772355600, False),
+        (" 2026-03-01 ", 1772323200, False),
+        ("20260301T090000Z", 1772355600, True),
+        ("1969-12-31T23:59:59Z", 0, True),
+        ("9999-12-31T23:59:59-12:00", 253402343999, True),
+    ],
+)
+def test_a_time_of_day_is_a_moment(text: str, seconds: float, named: bool) -> None:
+    assert moment_of(text) == (round(seconds * 1_000_000), named)
+
+
+@pytest.mark.parametrize(
+    "value", ["", "soon", "12:00", "2026-02-30T00:00:00Z", "1" * 100, 5, None, True, ["2026-03-01"]]
+)
+def test_what_is_no_time_is_no_moment(value: Any) -> None:
+    assert moment_of(value) is None
+
+
+def test_the_timer_of_a_time_of_day_follows_the_wall_clock_and_a_length_of_time_does_not() -> None:
+    text = tasks("{name: w, kind: wait, timers: {day: {at: '1970-01-01T00:00:30Z'}, length: 40}}")
+    ran = run(text, "outcomes: []", at={1: "pause", 50: "resume"})
+    assert woken(ran) == [(50, "day", {"timer_id": "day"})]
+    timers = "{day: {at: '2999-01-01T00:00:00Z'}, length: 1000000000}"
+    parked = run(tasks(f"{{name: w, kind: wait, events: [go], timers: {timers}}}"), "", at={1: "cancel"})
+    started = parked.of("task.started")[0]
+    assert started.data["timers"] == {"day": 32472144000_000_000, "length": 1_000_000_000_000_000}
