@@ -328,7 +328,24 @@ def test_a_time_of_day_is_a_moment(text: str, seconds: float, named: bool) -> No
 
 
 @pytest.mark.parametrize(
-    "value", ["", "soon", "12:00", "2026-02-30T00:00:00Z", "1" * 100, 5, None, True, ["2026-03-01"]]
+    "value",
+    [
+        "",
+        "soon",
+        "12:00",
+        "2026-02-30T00:00:00Z",
+        "2026-03-01T09:00:00+24:00",
+        "2026-03-01T09:00:00Z01",
+        "2026-03-01T09:00+",
+        "2026-03-01T09:00:60Z",
+        "0000-01-01T00:00Z",
+        "2026-13-01",
+        "1" * 100,
+        5,
+        None,
+        True,
+        ["2026-03-01"],
+    ],
 )
 def test_what_is_no_time_is_no_moment(value: Any) -> None:
     assert moment_of(value) is None
