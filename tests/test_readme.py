@@ -221,3 +221,14 @@ def test_what_contributing_names_is_there() -> None:
     commands = re.findall(r"`(noetlc?) (\w+)", page)
     assert len(commands) > 6
     assert [each for each in commands if each[1] not in (NOETLC if each[0] == "noetlc" else NOETL)] == []
+
+
+def test_ci_runs_the_command_that_the_readme_names() -> None:
+    assert "\n    tools/check " in README and "`tools/check --all` is what CI runs" in README
+    last = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()[-1]
+    assert last.startswith("exec ") and last.endswith('/../tools/check" --all')
+
+
+def test_the_check_takes_no_other_words() -> None:
+    done = subprocess.run([ROOT / "tools" / "check", "--al"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (2, "usage: tools/check [--all]\n")

@@ -174,6 +174,14 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
         {"README.md": "", ".gitignore": "", "docs/a.md": "", "hello.ir": "", "setup.py": ""},
         ["docs: does not belong at the top level", "setup.py: does not belong at the top level"],
     ),
+    (
+        tidy.unmarked_clusters,
+        {
+            "tests/test_a.py": "".join(f"def test_{n}(cluster, b): ...\n" for n in range(41)),
+            "tests/test_b.py": "def test_b(b): ...\n@pytest.mark.long\ndef test_c(cluster): ...\n",
+        },
+        ["tests: 41 have a cluster and are not marked `long`, more than 40; see CONTRIBUTING.md"],
+    ),
 ]
 
 

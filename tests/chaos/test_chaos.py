@@ -3,23 +3,27 @@
 The choices are those of a seed; when things happen is not, so each run of this test is another one.
 """
 
-import random
 import signal
 import time
 from collections import Counter
+from random import Random
+
+import pytest
 
 from harness.clusters import Cluster, Process, full_postgres, killed
 from noetl_ir.events import Event
 from services import nats, postgres, waited_for
 from simulator.laws import check_execution, fold
 
-EXECUTIONS = 200
-BLOWS = 20
 PAUSE = 1.0
 """Seconds between two blows."""
 
 HANGS = {"server hangs": 14 * PAUSE, "worker hangs": 5 * PAUSE}
 """Seconds for which a process stands still: longer than its lease, so that another one has what it had."""
+
+KILLS = ["server", "worker", "nats", "postgres"]
+ALL = [*KILLS, "full", *HANGS, *Random(5).choices(["server", "worker", "worker", *HANGS], k=13)]
+"""Each of them, and more of those that may happen at any time."""
 
 BODY = """
 workflow:
@@ -58,15 +62,16 @@ class Hung:
         return bool(self._until)
 
 
-def test_whatever_is_killed_or_hangs_two_hundred_executions_end_right(cluster: Cluster) -> None:
-    chance = random.Random(5)
+@pytest.mark.parametrize(("executions", "dealt"), [(40, KILLS), pytest.param(200, ALL, marks=pytest.mark.long)])
+def test_whatever_is_killed_or_hangs_all_executions_end_right(
+    executions: int, dealt: list[str], cluster: Cluster
+) -> None:
+    chance = Random(5)
     servers = [cluster.server(), cluster.server()]
     workers = [cluster.worker("--slots", "8") for _ in range(3)]
     first = cluster.begin(BODY, servers[0])
-    names = [first, *cluster.flooded(first, servers[0], EXECUTIONS - 1)]
-    once = ["server", "worker", "nats", "postgres", "full", *HANGS]
-    blows = [*once, *chance.choices(["server", "worker", "worker", *HANGS], k=BLOWS - len(once))]
-    chance.shuffle(blows)
+    names = [first, *cluster.flooded(first, servers[0], executions - 1)]
+    blows = chance.sample(dealt, len(dealt))
     hung = Hung()
     for blow in blows:
         time.sleep(PAUSE)

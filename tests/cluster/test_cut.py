@@ -40,6 +40,7 @@ def test_a_server_that_is_cut_off_from_the_database(cluster: Cluster) -> None:
         _has_ended(cluster, name)
 
 
+@pytest.mark.long
 def test_a_server_that_is_cut_off_from_the_bus(cluster: Cluster, bus: Proxy) -> None:
     server = cluster.server("--bus", _through(cluster, bus))
     cluster.worker()
@@ -69,6 +70,7 @@ def test_a_worker_that_is_cut_off_from_the_bus_loses_its_claim_and_stops_when_it
     assert [event.claim for event in log if event.event_type == "task.lost"] == [1]
 
 
+@pytest.mark.long
 def test_a_worker_that_is_cut_off_from_the_api_begins_what_it_knows_and_the_rest_later(cluster: Cluster) -> None:
     server = cluster.server()
     url = urlsplit(cluster.urls[server.pid])

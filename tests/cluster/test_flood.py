@@ -12,6 +12,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from harness.clusters import Cluster, Process
 from harness.pace import allowed
 
@@ -25,6 +27,7 @@ LOOKS_WITHIN = 2.5
 """Seconds; on a machine with nothing else to do it is a fiftieth of that."""
 
 
+@pytest.mark.long
 def test_a_flood_of_starts_slows_itself_down_and_nobody_else(cluster: Cluster) -> None:
     server = cluster.server()
     cluster.worker("--slots", "1")

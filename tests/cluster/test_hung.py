@@ -9,6 +9,7 @@ import pytest
 
 from harness.clusters import Cluster, Process
 from harness.pace import allowed
+from harness.samples import first
 from services import waited_for
 
 WAITS = """
@@ -53,6 +54,7 @@ def test_another_server_goes_on_with_what_a_hung_one_had(cluster: Cluster) -> No
     waited_for(lambda: executions(cluster, hung) == 0, "it still drives what others ended")
 
 
+@pytest.mark.long
 def test_what_was_just_said_to_a_hung_server_is_heard_by_another_one(cluster: Cluster) -> None:
     hung, _ = cluster.server(), cluster.server()
     cluster.worker()
@@ -74,6 +76,7 @@ def executions(cluster: Cluster, server: Process) -> int:
     return int(float(next(line for line in lines if line.startswith("noetl_driven_executions ")).split()[1]))
 
 
+@pytest.mark.long
 def test_a_hung_server_that_wakes_lets_go_before_anything_is_due(cluster: Cluster) -> None:
     """Nobody has written anything meanwhile: the other one waits, too."""
     hung, other = cluster.server(), cluster.server()
@@ -88,6 +91,7 @@ def test_a_hung_server_that_wakes_lets_go_before_anything_is_due(cluster: Cluste
     cluster.ended(name)
 
 
+@pytest.mark.long
 def test_a_hung_server_alone_with_its_worker_loses_what_it_had(cluster: Cluster) -> None:
     """Two servers on one SQLite file, each with its worker inside: what ran in the hung one is lost, and runs again."""
     cluster.store = f"sqlite:///{cluster.folder}/x.db"
@@ -110,7 +114,7 @@ def test_a_hung_server_alone_with_its_worker_loses_what_it_had(cluster: Cluster)
     cluster.ended(cluster.begin(WAITS, hung), cluster.begin(WAITS, other))
 
 
-@pytest.mark.parametrize("seconds", [1, 6])
+@pytest.mark.parametrize("seconds", first(1, [1, 6]))
 def test_what_a_hung_worker_had_runs_once_or_is_ordered_again(cluster: Cluster, seconds: int) -> None:
     """Within its lease it goes on, later another one has its attempt; one outcome counts."""
     server = cluster.server()

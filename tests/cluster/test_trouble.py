@@ -1,6 +1,7 @@
 """What a cluster lives through: messages larger than the bus takes, NATS and PostgreSQL that restart, floods."""
 
 import httpx
+import pytest
 
 from harness.clusters import Cluster, busy, killed
 from services import nats, postgres, waited_for
@@ -59,6 +60,7 @@ def test_runs_go_on_after_postgresql_restarts(cluster: Cluster) -> None:
     assert sum(event.event_type == "loop.iteration.done" for event in log) == 20
 
 
+@pytest.mark.long
 def test_runs_go_on_after_postgresql_was_away_for_long(cluster: Cluster) -> None:
     """What a server gave up meanwhile, and could tell nobody, is taken up again without a new start."""
     servers = [cluster.server(), cluster.server()]
@@ -102,6 +104,7 @@ def test_a_flood_of_starts_is_worked_off(cluster: Cluster) -> None:
     assert len(cluster.ended(*names, seconds=120)) == 200
 
 
+@pytest.mark.long
 def test_a_tool_runs_once_though_postgresql_restarts_under_two_servers(cluster: Cluster) -> None:
     """Each server may find what the other one drove without an owner; whoever drives it then hears its worker."""
     servers = [cluster.server(), cluster.server()]

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 
+from harness.here import done_here
 from harness.invariants import check
 from harness.running import HEAD
 from noetl.app.runtime import Runtime, Settings, open_runtime
@@ -89,19 +90,19 @@ class Cluster:
 
     def noetl(self, *words: str, server: Process) -> str:
         """What a command says to a server."""
-        done = self._done(*words, "--server", self.urls[server.pid])
+        done = done_here(self.folder, (*words, "--server", self.urls[server.pid]))
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         return done.stdout
 
     def refused(self, *words: str, server: Process) -> str:
         """What a server has against a command."""
-        done = self._done(*words, "--server", self.urls[server.pid])
+        done = done_here(self.folder, (*words, "--server", self.urls[server.pid]))
         assert done.returncode != 0, (words, done.stdout, done.stderr)
         return done.stderr
 
     def keep(self, name: str, secret: str) -> None:
         """Store a credential with the field `value` in the folder of the workers."""
-        done = self._done("credential", "add", name, "--secret", "value", said=f"{secret}\n")
+        done = done_here(self.folder, ("credential", "add", name, "--secret", "value"), f"{secret}\n")
         assert done.returncode == 0, (name, done.stdout, done.stderr)
 
     def begin(self, body: str, server: Process, *words: str) -> str:
@@ -149,12 +150,6 @@ class Cluster:
         for child in self._processes:
             child.kill()
             child.communicate()
-
-    def _done(self, *words: str, said: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "noetl.cli", *words], cwd=self.folder, env=self._env, input=said, text=True,
-            capture_output=True, timeout=120,
-        )  # fmt: skip
 
     def _begun(self, *words: str) -> Process:
         child = subprocess.Popen(

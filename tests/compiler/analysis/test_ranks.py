@@ -1,26 +1,27 @@
 """What ranks prove of random nets, held against the naive explorer; and nets of which they prove it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.samples import shares
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.ranks import an_end_is_always_near, every_run_ends
 from petri_nets import net_of, nets, safe_like_nets, space_of
 
-MANY = settings(max_examples=500, deadline=None)
+MANY = shares(500)
 
 
 @MANY
 @given(st.one_of(nets(most_places=4), safe_like_nets()))
-def test_runs_that_end_by_rank_never_come_back(net: Petri) -> None:
+def test_runs_that_end_by_rank_never_come_back(share: int, net: Petri) -> None:
     if every_run_ends(net) and (space := space_of(net, 2_000)) is not None:
         assert not any(here in space.from_(after) for here, row in space.edges.items() for _, after in row)
 
 
 @MANY
 @given(st.one_of(nets(most_places=4), safe_like_nets()))
-def test_where_an_end_is_near_every_terminal_component_is_one_dead_marking(net: Petri) -> None:
+def test_where_an_end_is_near_every_terminal_component_is_one_dead_marking(share: int, net: Petri) -> None:
     space = space_of(net, 300)
     if space is not None and an_end_is_always_near(net):
         assert all(component <= space.dead() for component in space.terminal())

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from harness.samples import shares
 from noetlc.analysis import reductions
 from noetlc.analysis.goals import Never, Reached, coverable
 from noetlc.analysis.origin import (
@@ -32,7 +33,7 @@ from noetlc.analysis.together import together_of
 from petri_nets import net_of, nets, safe_like_nets, space_of
 
 MOST = 150
-MANY = settings(max_examples=500, deadline=None)
+MANY = shares(500)
 
 
 LEAVES = st.integers(0, 5).map(Leaf) | st.just(Nothing())
@@ -117,7 +118,7 @@ ANY_NETS = st.one_of(safe_like_nets(), nets(most_places=5), implied_nets())
 
 @MANY
 @given(ANY_NETS, WIDTHS)
-def test_terminal_components_stay(net: Petri, wide: int) -> None:
+def test_terminal_components_stay(share: int, net: Petri, wide: int) -> None:
     space = space_of(net, MOST)
     assume(space is not None)
     assert space is not None
@@ -135,7 +136,7 @@ def test_terminal_components_stay(net: Petri, wide: int) -> None:
 
 @MANY
 @given(ANY_NETS, WIDTHS)
-def test_the_transitions_that_can_fire_stay(net: Petri, wide: int) -> None:
+def test_the_transitions_that_can_fire_stay(share: int, net: Petri, wide: int) -> None:
     space = space_of(net, MOST)
     assume(space is not None)
     assert space is not None
@@ -149,7 +150,7 @@ def test_the_transitions_that_can_fire_stay(net: Petri, wide: int) -> None:
 
 @MANY
 @given(ANY_NETS, WIDTHS, st.data())
-def test_what_is_marked_at_once_among_kept_places_stays(net: Petri, wide: int, data: st.DataObject) -> None:
+def test_what_is_marked_at_once_among_kept_places_stays(share: int, net: Petri, wide: int, data: st.DataObject) -> None:
     space = space_of(net, MOST)
     assume(space is not None)
     assert space is not None
@@ -166,7 +167,7 @@ def test_what_is_marked_at_once_among_kept_places_stays(net: Petri, wide: int, d
 
 @MANY
 @given(ANY_NETS, WIDTHS)
-def test_a_net_is_bounded_exactly_when_the_net_reduced_for_that_is(net: Petri, wide: int) -> None:
+def test_a_net_is_bounded_exactly_when_the_net_reduced_for_that_is(share: int, net: Petri, wide: int) -> None:
     from noetlc.analysis.coverability import coverability_of
 
     with width(wide):
@@ -209,7 +210,7 @@ def test_a_place_in_front_of_an_end_stays_for_bounds() -> None:
 
 @MANY
 @given(ANY_NETS, st.data())
-def test_what_is_together_is_what_the_markings_say(net: Petri, data: st.DataObject) -> None:
+def test_what_is_together_is_what_the_markings_say(share: int, net: Petri, data: st.DataObject) -> None:
     space = space_of(net, MOST)
     assume(space is not None)
     assert space is not None

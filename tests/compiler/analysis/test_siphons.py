@@ -1,9 +1,10 @@
 """Siphons and traps against the naive explorer, on thousands of random nets of each class, sound ones and mutants."""
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from block_playbooks import BLOCKS, Block, playbook_text, steps_of
+from harness.samples import shares
 from noetlc.analysis.effort import STANDARD
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.properties import structure_of
@@ -15,7 +16,7 @@ from noetlc.pipeline import compile_source
 from petri_nets import net_of, nets, safe_like_nets, space_of
 
 MOST = 120
-MANY = settings(max_examples=1_000, deadline=None)
+MANY = shares(1000)
 
 
 @st.composite
@@ -43,7 +44,7 @@ def free_choice_nets(draw: st.DrawFn) -> Petri:
 
 @MANY
 @given(free_choice_nets())
-def test_a_free_choice_net_is_live_exactly_when_its_siphons_say_so(net: Petri) -> None:
+def test_a_free_choice_net_is_live_exactly_when_its_siphons_say_so(share: int, net: Petri) -> None:
     assert structure_of(net).extended_free_choice
     theory = theory_of(net)
     assert theory.live is not None
@@ -55,7 +56,7 @@ def test_a_free_choice_net_is_live_exactly_when_its_siphons_say_so(net: Petri) -
 
 @MANY
 @given(st.one_of(safe_like_nets(), nets(most_weight=1)))
-def test_what_siphons_prove_about_any_net_is_so(net: Petri) -> None:
+def test_what_siphons_prove_about_any_net_is_so(share: int, net: Petri) -> None:
     space = space_of(net, MOST)
     assume(space is not None)
     assert space is not None
@@ -91,13 +92,15 @@ def net_of_block(block: Block) -> Petri:
 
 @MANY
 @given(BLOCKS)
-def test_blocks_inside_each_other_are_proved_sound(block: Block) -> None:
+def test_blocks_inside_each_other_are_proved_sound(share: int, block: Block) -> None:
     assert is_proved_sound(net_of_block(block))
 
 
 @MANY
 @given(BLOCKS, st.data())
-def test_what_is_proved_sound_ends_from_everywhere_with_nothing_left(block: Block, data: st.DataObject) -> None:
+def test_what_is_proved_sound_ends_from_everywhere_with_nothing_left(
+    share: int, block: Block, data: st.DataObject
+) -> None:
     net = net_of_block(block)
     mutated = data.draw(st.integers(0, len(net.transitions) - 1))
     sides = [list(net.inputs), list(net.outputs)]

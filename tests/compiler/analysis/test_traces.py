@@ -1,8 +1,9 @@
 """Runs that came and went, and runs in flight, against a naive game that plays every marking one by one."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.samples import shares
 from nets import Game, Marking, plan_of, steps
 from noetl_ir.net import PlaceClass, Transition, Trigger
 from noetl_ir.plan import Plan
@@ -69,9 +70,9 @@ def traces(plan: Plan) -> set[tuple[str, ...]]:
     return found[game.initial()]
 
 
-@settings(max_examples=120)
+@shares(120)
 @given(workflows(), workflows())
-def test_runs_that_came_and_went_are_shortest_ones(old: str, new: str) -> None:
+def test_runs_that_came_and_went_are_shortest_ones(share: int, old: str, new: str) -> None:
     before, after = plan_of(old), plan_of(new)
     mine, theirs = traces(before), traces(after)
     found = compared(before, after)
@@ -105,9 +106,9 @@ def is_resting(after: list[tuple[Transition, Marking]]) -> bool:
     return all(transition.trigger is not Trigger.NOW for transition, _ in after)
 
 
-@settings(max_examples=60)
+@shares(60)
 @given(workflows(), workflows())
-def test_runs_in_flight_go_on_where_an_end_can_be_reached(old: str, new: str) -> None:
+def test_runs_in_flight_go_on_where_an_end_can_be_reached(share: int, old: str, new: str) -> None:
     before, after = plan_of(old), plan_of(new)
     resting = [m for m, edges in game_of(before).reached().items() if is_resting(edges) and can_end(before, m)]
     put = {marking: moved(before, after, marking) for marking in resting}
@@ -122,15 +123,15 @@ def test_runs_in_flight_go_on_where_an_end_can_be_reached(old: str, new: str) ->
     assert stranded == stuck
 
 
-@settings(max_examples=40)
+@shares(40)
 @given(workflows())
-def test_a_plan_does_what_it_does(text: str) -> None:
+def test_a_plan_does_what_it_does(share: int, text: str) -> None:
     assert differences_of(plan_of(text), plan_of(text)) == ()
 
 
-@settings(max_examples=40)
+@shares(40)
 @given(workflows(), workflows())
-def test_what_comes_one_way_goes_the_other(old: str, new: str) -> None:
+def test_what_comes_one_way_goes_the_other(share: int, old: str, new: str) -> None:
     there, back = differences_of(plan_of(old), plan_of(new)), differences_of(plan_of(new), plan_of(old))
     came = {each.message for each in there if each.sign == "+" and each.message.startswith("step ")}
     assert came == {each.message for each in back if each.sign == "-" and each.message.startswith("step ")}

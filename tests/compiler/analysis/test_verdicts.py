@@ -9,9 +9,10 @@ both.
 from collections.abc import Iterator
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.samples import shares
 from nets import plan_of, steps
 from noetl_ir.evaluate import compile_guard
 from noetl_ir.expr import Native
@@ -117,19 +118,19 @@ def check(body: str, budget: Budget) -> None:
         assert Status.REFUTED not in statuses[BOUNDED]
 
 
-@settings(max_examples=40, deadline=None)
+@shares(40)
 @given(playbooks(back=False))
-def test_verdicts_on_playbooks_without_a_way_back(body: str) -> None:
+def test_verdicts_on_playbooks_without_a_way_back(share: int, body: str) -> None:
     check(body, STANDARD)
 
 
-@settings(max_examples=40, deadline=None)
+@shares(40)
 @given(playbooks(back=True))
-def test_verdicts_on_playbooks_that_go_round_with_several_tokens(body: str) -> None:
+def test_verdicts_on_playbooks_that_go_round_with_several_tokens(share: int, body: str) -> None:
     check(body, STANDARD)
 
 
-@settings(max_examples=30, deadline=None)
+@shares(30)
 @given(playbooks(back=True), st.sampled_from((Budget(3, 5, 1), Budget(60, 20, 3), STANDARD._replace(work=3_000))))
-def test_a_limit_makes_no_verdict_wrong(body: str, budget: Budget) -> None:
+def test_a_limit_makes_no_verdict_wrong(share: int, body: str, budget: Budget) -> None:
     check(body, budget)

@@ -1,10 +1,11 @@
 """What a block template reads, held to Jinja2: its own account of the names, and renderings under other names."""
 
 import pytest
-from hypothesis import assume, given, note, settings
+from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from jinja2 import Environment, meta
 
+from harness.samples import shares
 from noetl_ir.expr import Block
 from noetlc.expr.binding import bound, renamed_words, words_in
 from noetlc.expr.block_names import expressions_inside, free_names
@@ -52,17 +53,17 @@ def _rendered(text: str, values: dict[str, object]) -> str:
         return type(problem).__name__
 
 
+@shares(600)
 @given(TEMPLATES)
-@settings(derandomize=True, max_examples=600, deadline=None)
-def test_a_free_name_is_one_that_jinja2_looks_for_outside(text: str) -> None:
+def test_a_free_name_is_one_that_jinja2_looks_for_outside(share: int, text: str) -> None:
     note(text)
     assume(_rendered(text, VALUES) != "TemplateSyntaxError")
     assert words_in(Block(text)) & set(NAMES) == meta.find_undeclared_variables(JINJA.parse(text)) & set(NAMES)
 
 
+@shares(600)
 @given(TEMPLATES)
-@settings(derandomize=True, max_examples=600, deadline=None)
-def test_free_names_can_be_renamed(text: str) -> None:
+def test_free_names_can_be_renamed(share: int, text: str) -> None:
     note(text)
     renamed = renamed_words(Block(text), {name: f"new_{name}" for name in NAMES})
     note(renamed.text)

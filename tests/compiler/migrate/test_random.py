@@ -6,6 +6,7 @@ import yaml
 from hypothesis import given, note
 from hypothesis import strategies as st
 
+from harness.samples import shares
 from legacy_playbooks import legacy_playbooks
 from noetlc.diag.diagnostic import Severity
 from noetlc.migrate.migration import migrated
@@ -13,9 +14,9 @@ from noetlc.pipeline import compile_source
 from translation.effort import effort
 
 
+@shares(150, effort)
 @given(legacy_playbooks(), st.sampled_from([None, False]))
-@effort(150)
-def test_a_mixture_is_migrated_and_stays(playbook: object, flow: bool | None) -> None:
+def test_a_mixture_is_migrated_and_stays(share: int, playbook: object, flow: bool | None) -> None:
     data = yaml.safe_dump(json.loads(json.dumps(playbook)), sort_keys=False, default_flow_style=flow).encode()
     note(data.decode())
     made = migrated("t.yaml", data)

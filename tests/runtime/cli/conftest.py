@@ -1,22 +1,26 @@
 """A folder of its own for each test, with `noetl` run in it as a user would, and playbooks compiled in this process."""
 
-import io
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from noetl.cli import main
+from harness.here import done_here
 from noetl_ir.plan_format import write_plan
 from noetlc.pipeline import compile_source
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: tried, path: tests/tried}\n"
+
+
+def own_variables() -> dict[str, str]:
+    """The variables of this process but those of the programs, which what is tested must not read."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("NOETL_")}
 
 
 class Home:
@@ -25,26 +29,16 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.started: list[subprocess.Popen[str]] = []
-        self.env = {key: value for key, value in os.environ.items() if not key.startswith("NOETL_")}
+        self.env = own_variables()
 
     def run(self, *words: str, given: str = "") -> "subprocess.CompletedProcess[str]":
-        """`noetl …` to its end: in a process of its own what runs tools, the rest in this one, which is quicker."""
-        if words[0] not in ("run", "resume"):
-            return self._here(words, given)
+        """`noetl …` to its end: in this process, which is quicker, or in one of its own where `env` is another."""
+        if self.env == own_variables():
+            return done_here(self.folder, words, given)
         return subprocess.run(
             [sys.executable, "-m", "noetl.cli", *words], cwd=self.folder, env=self.env, input=given, text=True,
             capture_output=True, timeout=60,
         )  # fmt: skip
-
-    def _here(self, words: tuple[str, ...], given: str) -> "subprocess.CompletedProcess[str]":
-        output, said, before = io.StringIO(), io.StringIO(), sys.stdin
-        sys.stdin = io.StringIO(given)
-        try:
-            with chdir(self.folder), redirect_stdout(output), redirect_stderr(said):
-                code = main(words)
-        finally:
-            sys.stdin = before
-        return subprocess.CompletedProcess(words, code, output.getvalue(), said.getvalue())
 
     def json(self, *words: str) -> object:
         """What `noetl … --json` says, and that it says it."""
