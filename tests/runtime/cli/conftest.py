@@ -18,22 +18,18 @@ from noetlc.pipeline import compile_source
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: tried, path: tests/tried}\n"
 
 
-def own_variables() -> dict[str, str]:
-    """The variables of this process but those of the programs, which what is tested must not read."""
-    return {key: value for key, value in os.environ.items() if not key.startswith("NOETL_")}
-
-
 class Home:
     """Runs commands in a folder; what was started and still runs is killed at the end of the test."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.started: list[subprocess.Popen[str]] = []
-        self.env = own_variables()
+        self.env = {key: value for key, value in os.environ.items() if not key.startswith("NOETL_")}
+        self._usual = {**self.env}
 
     def run(self, *words: str, given: str = "") -> "subprocess.CompletedProcess[str]":
-        """`noetl …` to its end: in this process, which is quicker, or in one of its own where `env` is another."""
-        if self.env == own_variables():
+        """`noetl …` to its end: in this process, or where a run has another `env` in one of its own."""
+        if words[0] not in ("run", "resume") or self.env == self._usual:
             return done_here(self.folder, words, given)
         return subprocess.run(
             [sys.executable, "-m", "noetl.cli", *words], cwd=self.folder, env=self.env, input=given, text=True,
