@@ -6,7 +6,7 @@ import click
 
 from noetl_ir.records import NamedTuple
 from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, over_cores, put, put_diff, read, shown
-from noetlc.cli.migration_report import Row, json_report, markdown_report, text_of_row, text_report
+from noetlc.cli.migration_report import Row, json_report, markdown_report, review_of_row, text_of_row, text_report
 from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
 from noetlc.migrate.dialect import CANONICAL, dialect_of_file
 from noetlc.migrate.migration import glanced, migrated
@@ -149,3 +149,4 @@ def _show_diffs(rows: list[Row]) -> None:
             click.echo(text_of_row(row), err=True, nl=False)
         else:
             put_diff(row.name, row.before, row.after)
+            click.echo(review_of_row(row), err=True, nl=False)

@@ -52,11 +52,22 @@ def text_of_row(row: Row) -> str:
         return "".join([f"{name}: cannot be migrated\n", *row.texts])
     written = f" ({row.dialect})" if row.dialect else ""
     lines = [f"{name}{written}: {_counted(row.changes)}"]
-    lines += [
-        f"  {change.span.line}:{change.span.column} {change.klass} {change.by}: {change.construct} → {change.message}"
-        for change in row.changes
-    ]
+    lines += [f"  {_line(change)}" for change in row.changes]
     return "\n".join(lines) + "\n"
+
+
+def _line(change: Change) -> str:
+    place = f"{change.span.line}:{change.span.column}"
+    return f"{place} {change.klass} {change.by}: {change.construct} → {change.message}"
+
+
+def review_of_row(row: Row) -> str:
+    """The changes of one file that somebody is to look at; "" where there is none."""
+    found = _reviewed(row)
+    if not found:
+        return ""
+    head = f"{shown(row.name)}: {len(found)} of {len(row.changes)} changes to review\n"
+    return head + "".join(f"  {_line(change)}\n" for change in found)
 
 
 def json_report(rows: Sequence[Row]) -> str:

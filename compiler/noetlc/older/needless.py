@@ -4,6 +4,7 @@ arc   when: "{{ event.name == 'call.done' }}"            →  no guard: such an 
 arc   when: "{{ event.name == 'call.done' and ctx.x }}"  →  ctx.x
 rule  when: "{{ outcome.status == 'error' and outcome.status == 'error' }}"  →  once
 rule  when: "{{ outcome.status == 'ok' and outcome.status == 'error' }}"     →  no rule
+rule  of a noop  when: "{{ outcome.status == 'ok' }}"                        →  else
 """
 
 from noetl_ir.expr import Expr
@@ -45,6 +46,25 @@ def without_dead(task: Task) -> Task:
     return task._replace(rules=tuple(alive))
 
 
+def _plain_noop(task: Task) -> Task:
+    """The noop without rules of lowering for an error, which it never gives, nor behind what takes all successes."""
+    rules = _of_noop(task.rules)
+    return task if rules == task.rules else task._replace(rules=rules)
+
+
+def _of_noop(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    left = [rule for rule in rules if not (_is_made_for(rule, OUTCOME_ERROR) and rule.directive == "fail")]
+    at = next((number for number, rule in enumerate(left) if _is_made_for(rule, OUTCOME_OK)), None)
+    # What its author wrote behind such a rule stays, and so does the rule.
+    if at is None or any(rule.directive != "fail" or rule.set_ctx or rule.set_iter for rule in left[at + 1 :]):
+        return tuple(left) if left else rules
+    return (*left[:at], left[at]._replace(when=None))
+
+
+def _is_made_for(rule: Rule, outcome: Expr) -> bool:
+    return rule.when is not None and rule.when.node is None and rule.when.expr == outcome
+
+
 def _once(rule: Rule) -> Rule:
     if rule.when is None or rule.when.node is not None:
         return rule
@@ -78,6 +98,7 @@ def straight(step: Step) -> Step:
     tasks = _without_idle(step.tasks)
     behind = [*(task.name for task in tasks[1:]), ""]
     made = _without_idle(tuple(_going_on(task, name) for task, name in zip(tasks, behind, strict=True)))
+    made = tuple([_plain_noop(task) if task.kind == "noop" and task.rules else task for task in made])
     return step if made == step.tasks else step._replace(tasks=made)
 
 

@@ -52,8 +52,9 @@ def _patched(task: Task, set_ctx: Pairs, set_iter: Pairs, patched: "_Patched") -
         return task
     span = task.span
     if not task.rules:
-        failing = Rule(guard(OUTCOME_ERROR, span), "fail", span)
-        return task._replace(rules=(failing, Rule(None, "continue", span, set_iter=set_iter, set_ctx=set_ctx)))
+        # A noop gives no error, so that no rule is for one.
+        failing = () if task.kind == "noop" else (Rule(guard(OUTCOME_ERROR, span), "fail", span),)
+        return task._replace(rules=(*failing, Rule(None, "continue", span, set_iter=set_iter, set_ctx=set_ctx)))
     again = [rule for rule in task.rules if rule.directive == "jump" and (task.generated or rule.to == task.name)]
     rules = tuple(
         rule if rule in again or rule.directive not in _GOES_ON else patched(rule, set_ctx, set_iter)

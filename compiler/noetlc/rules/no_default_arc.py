@@ -21,6 +21,9 @@ from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import accesses
 from noetlc.rules import Rule, Unit
 
+_ROUTE = "__route"
+"""Where migration has a run record which rule of a `case` routes (LANGUAGE §6)."""
+
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Exclusive routers with arcs for success, where all of them can be false at once."""
@@ -34,6 +37,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             continue
         if any(_reads(arc) & unset for arc in step.router.arcs):
             continue  # that a key is never set is the fault, and told
+        if any(_asks_for_route(arc) for arc in step.router.arcs):
+            continue  # a `case` of older playbooks, whose author wrote no arcs
         choice = unit.choices.on_success(step)
         # A router with arcs for failures only ends well after a success: nothing is missing there.
         if any(choice.may(number) for number in range(len(choice.guards))) and not choice.covers:
@@ -52,6 +57,12 @@ def _reads(arc: Arc) -> set[str]:
     """The keys of `ctx` that a guard reads."""
     found = accesses(arc.when.expr) if arc.when is not None else ()
     return {str(access.keys[0]) for access in found if access.root.name == "ctx" and access.keys}
+
+
+def _asks_for_route(arc: Arc) -> bool:
+    """Whether a guard asks which rule of a `case` was taken, as migration writes it."""
+    found = accesses(arc.when.expr) if arc.when is not None else ()
+    return any(access.root.name == "iter" and access.keys[:1] == (_ROUTE,) for access in found)
 
 
 def _has_default(step: Step) -> bool:

@@ -67,6 +67,20 @@ def test_a_diff_is_unified(run: Run) -> None:
     assert "-  - {step: start, next: b}   # go\n+  # go\n+  - {step: start, next: {arcs: [{step: b}]}}\n" in done.out
 
 
+def test_a_diff_names_what_is_to_be_looked_at(run: Run) -> None:
+    put(
+        "a.yaml",
+        HEAD + "  - {step: start, next: [b, c]}\n  - {step: b, next: d}\n  - {step: c, next: d}\n  - step: d\n",
+    )
+    done = run("--diff", "a.yaml")
+    assert done.out.startswith("--- a/a.yaml\n")
+    first, *places = done.err.splitlines()
+    assert first.startswith("a.yaml: ")
+    assert first.endswith(" changes to review")
+    assert places != []
+    assert all(" review " in place for place in places)
+
+
 def test_files_are_rewritten_in_place_and_bad_ones_stay(run: Run) -> None:
     put("books/a.yaml", OLD)
     put("books/bad.yaml", BAD)
