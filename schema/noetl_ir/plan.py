@@ -165,6 +165,13 @@ class Input(NamedTuple):
     span: Span
 
 
+class Terminate(NamedTuple):
+    """A step whose success ends the execution (`policy.terminate`), with `status` `completed` or `failed`."""
+
+    step: int
+    status: str
+
+
 class Child(NamedTuple):
     """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
     bytes.
@@ -185,6 +192,7 @@ class Plan(NamedTuple):
     constructs. `edition` is the format whose meaning the plan has: in one of format 1 the result of an
     execution is that of its last run, since then that of the last run on the line of its entry. The rows of a
     plan that runs are made when they are asked for. `inputs` are what a start may bring; None where nothing says so.
+    `terminates` are the steps that end the execution, in the order of the table.
     """
 
     name: str
@@ -210,9 +218,10 @@ class Plan(NamedTuple):
     # A log lives longer than a version of ours, and means for ever what it meant when it was written.
     edition: int = 3
     inputs: tuple[Input, ...] | None = None
+    terminates: tuple[Terminate, ...] = ()
 
 
-EXTENSIONS = ("inputs",)
+EXTENSIONS = ("inputs", "terminates")
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.
 """

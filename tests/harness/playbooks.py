@@ -69,6 +69,11 @@ def _steps(draw: st.DrawFn, names: list[str], index: int) -> Json:
     if policy:
         step["spec"] = {"policy": policy}
     arcs = draw(st.lists(_arcs(names, index, looped=loop is not None), max_size=3))
+    if index and draw(st.integers(0, 7)) == 7:
+        step.setdefault("spec", {}).setdefault("policy", {})["terminate"] = draw(
+            st.sampled_from(["completed", "failed"])
+        )
+        arcs = [arc for arc in arcs if arc.get("when") == "{{ event.name == 'step.failed' }}"]
     if arcs:
         mode = draw(st.sampled_from(["exclusive", "inclusive"]))
         step["next"] = {"spec": {"mode": mode}, "arcs": arcs}

@@ -45,7 +45,7 @@ def test_a_contract_is_whole(name: str) -> None:
 
 def test_what_waits_outside_and_what_has_no_effect() -> None:
     assert {name for name in NAMES if kind_of(name).parks} == {"playbook", "wait"}
-    assert {name for name in NAMES if kind_of(name).pure} == {"noop", "artifact"}
+    assert {name for name in NAMES if kind_of(name).pure} == {"noop", "artifact", "fail"}
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,20 @@ workflow:
   - {step: c, tool: {name: w, kind: wait, events: [end], timers: {past: {at: "1970-01-01T00:00:00Z"}}}}
 """
 
+ENDED = """
+workflow:
+  - step: start
+    next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: each}, {step: w}, {step: child}, {step: late}]}
+  - {step: a, tool: {kind: http, url: "http://x/a"}, next: {arcs: [{step: done}]}}
+  - step: each
+    loop: {in: "{{ range(4) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+    tool: [{name: a, kind: http, url: "http://x/each"}, {name: b, kind: http, url: "http://x/b"}]
+  - {step: w, tool: {name: w, kind: wait, events: [go], timers: {t: 2}}, next: {arcs: [{step: done}]}}
+  - {step: child, tool: {name: c, kind: playbook, path: t/c}}
+  - {step: late, tool: {kind: http, url: "http://x/late"}, next: {arcs: [{step: late, spec: {delay: 1}}]}}
+  - {step: done, spec: {policy: {terminate: completed}}, tool: {kind: http, url: "http://x/done"}}
+"""
+
 CALLS = """
 workflow:
   - step: start
@@ -255,6 +269,7 @@ PLAYS = (
     Play("time limit", LIMITED, same="nothing"),
     Play("large values", BIG),
     Play("transient waits", TRANSIENT, signals=((0.5, "go"), (2, "go"), (5, "go"), (6, "other")), same="nothing"),
+    Play("ended by a step", ENDED, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

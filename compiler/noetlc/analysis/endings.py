@@ -10,7 +10,7 @@ from noetl_ir.net import PlaceClass
 from noetlc.analysis.petri import Marking
 from noetlc.analysis.reachability import Graph
 from noetlc.analysis.reductions import Reduced
-from noetlc.analysis.skeleton import Skeleton
+from noetlc.analysis.skeleton import Skeleton, over_place
 
 BITS = 24
 """Bits of a place at first, whole bytes. They double where a place holds more, as forks without joins make it."""
@@ -45,6 +45,8 @@ class Endings:
             if (held := [n for n, p in rows if p.role == "held" and p.step == step])
         ]
         self._left = self._control | mask([n for n, p in rows if p.role == "held"])
+        plan = skeleton.plan
+        self._over = mask([over_place(plan)]) if plan.terminates else 0
         self._hopeless = [tuple((bits * place, weight) for place, weight in arcs) for _, arcs in skeleton.hopeless]
         self._markings = {0: self._packed(dict(enumerate(skeleton.net.initial)))}
         self._changes: dict[int, int] = {}
@@ -52,6 +54,8 @@ class Endings:
     def is_end(self, state: int) -> bool:
         """Whether a run may end there, or has a token with no way left but into an unhandled failure."""
         marking = self._marking(state)
+        if marking & self._over:
+            return True
         if not marking & self._control and not any(marking & idle and marking & held for idle, held in self._waves):
             return True
         return self.gives_up(state)

@@ -73,6 +73,7 @@ def duration_text(template: Template) -> str:
 class _Facts:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._ends = dict(plan.terminates)
         transitions = plan.net.transitions
         self._guards = {t.arc: t.guard for t in transitions if t.role == "take" and not t.id.startswith("take+")}
         self._gates = {t.step: (t.guard, t.span) for t in transitions if t.role == "admit" and t.guard >= 0}
@@ -113,6 +114,8 @@ class _Facts:
         if step.timeout >= 0:
             yield (*at, "timeout"), Fact(Class.RUN, self._time(step.timeout), step.span)
         yield (*at, "best effort"), Fact(Class.RUN, str(step.best_effort), step.span)
+        if number in self._ends:
+            yield (*at, "ends the execution"), Fact(Class.RUN, self._ends[number], step.span)
         yield (*at, "pool"), Fact(Class.DATA, step.pool, step.span)
         tasks = [self._plan.tasks[index] for index in step.tasks]
         yield (*at, "order of tasks"), Fact(Class.RUN, ", ".join(task.name for task in tasks), step.span)

@@ -31,8 +31,11 @@ class Skeleton(NamedTuple):
     def is_final(self, marking: Marking) -> bool:
         """Whether an execution may end here: nothing is left of control, and no counting join has half a wave.
 
-        A marking may have more places than the plan, behind those of the plan.
+        A marking may have more places than the plan, behind those of the plan. What is left where a step has ended the
+        execution is final whatever it is (NET.md).
         """
+        if self.plan.terminates and marking[over_place(self.plan)]:
+            return True
         idle: set[int] = set()
         held: set[int] = set()
         # Skeletons that were folded, or know of guards, have more places behind those of the plan. These remember
@@ -194,6 +197,8 @@ def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
     for place, tokens in net.initial:
         initial[place] = tokens
     chosen = [net.transitions[number] for number in kept]
+    if plan.terminates:
+        return Skeleton(plan, _ending(plan, chosen, initial, size), tuple(kept))
     petri = Petri(
         plan.name,
         tuple([place.id for place in net.places]),
@@ -203,6 +208,28 @@ def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
         tuple(initial),
     )
     return Skeleton(plan, petri, tuple(kept))
+
+
+def over_place(plan: Plan) -> int:
+    """The place, behind those of the plan, that is marked once a step has ended the execution."""
+    return len(plan.net.places) + 1
+
+
+def _ending(plan: Plan, chosen: list[Transition], initial: list[int], size: int) -> Petri:
+    """The net of a plan whose steps may end the execution: each transition needs the one token of `@live`, which
+    `terminate` takes for ever, so that nothing fires behind it.
+
+    A plain net, of which all analyses hold. Read arcs to everything leave few reductions; what stays too large is
+    unknown, as the page says of such nets.
+    """
+    live, over = len(initial), over_place(plan)
+    ins, outs = [], []
+    for each in chosen:
+        makes = ((over, 1),) if each.role == "terminate" else ((live, 1), *_arcs(each.outputs, size))
+        ins.append(arcs_of(((live, 1), *_arcs(each.inputs, size))))
+        outs.append(arcs_of(makes))
+    places = (*[place.id for place in plan.net.places], "@live", "@over")
+    return Petri(plan.name, places, tuple([each.id for each in chosen]), tuple(ins), tuple(outs), (*initial, 1, 0))
 
 
 def _arcs(arcs: tuple[Arc, ...], size: int) -> Arcs:

@@ -92,6 +92,8 @@ def _line(plan: Plan, t: Transition) -> Line | None:
             return Line(f"`{step}` is not admitted", t.span)
         case "none" if t.id.endswith(" ok"):
             return Line(f"no arc of `{step}` is taken" if plan.steps[t.step].arcs else f"`{step}` ends", t.span)
+        case "terminate":
+            return Line(f"`{step}` ends the execution", t.span)
         case "meet":
             return Line(f"the tokens for `{step}` have come together", t.span)
         case "meet_none":

@@ -19,7 +19,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.petri import Petri, consumers_of
 from noetlc.analysis.reductions import reduced
-from noetlc.analysis.skeleton import Skeleton, success_skeleton
+from noetlc.analysis.skeleton import Skeleton, over_place, success_skeleton
 from noetlc.analysis.soundness import always_ends
 
 STATES = 20_000
@@ -45,8 +45,10 @@ class Transfer(NamedTuple):
 def transfer_of(old: Plan, new: Plan) -> Transfer:
     """Where a run of the old plan cannot go on in the new one."""
     source, target = success_skeleton(old), success_skeleton(new)
-    places = {place.id: number for number, place in enumerate(new.net.places)}
-    at = [places.get(place.id, -1) for place in old.net.places]
+    # Those of the skeletons: they have places of their own where a step may end the execution.
+    places = {id: number for number, id in enumerate(target.net.places)}
+    at = [places.get(id, -1) for id in source.net.places]
+    over = over_place(old) if old.terminates else -1
     fresh = _fresh(target, set(at))
     # The cheap proof first, part by part. It is enough where both nets do the same, and large nets have no other one.
     if _does_the_same(source, target, at, fresh) and always_ends(target, STATES):
@@ -64,6 +66,8 @@ def transfer_of(old: Plan, new: Plan) -> Transfer:
         # A run that reaches no end in the old plan either is not stranded by the new one. No run rests in a marking in
         # which something happens in the same turn.
         if marking in hopeless or any(transition in now for transition, _ in edges):
+            continue
+        if any(place == over for place, _ in marking):  # the run is over, and goes on in no plan
             continue
         lost = [place for place, _ in marking if at[place] < 0 and is_control(old, place)]
         if lost:
@@ -157,7 +161,8 @@ def _lacking(source: Skeleton, at: list[int]) -> Iterator[int]:
 
 def is_control(plan: Plan, place: int) -> bool:
     """Whether a token in a place is one of the flow, not a join's or a loop's memory."""
-    return plan.net.places[place].kind is PlaceClass.CONTROL
+    # Places that only a skeleton has remember something.
+    return place < len(plan.net.places) and plan.net.places[place].kind is PlaceClass.CONTROL
 
 
 class _Graph(NamedTuple):

@@ -77,6 +77,8 @@ def trapped_steps(playbook: Playbook, graph: StepGraph) -> set[int]:
 
 def _may_end(step: Step, positions: dict[str, int]) -> bool:
     """Whether a token may end here after a success: no arcs, an arc out, or no arc that surely fires."""
+    if step.spec.terminate:
+        return True
     arcs = step.router.arcs if step.router is not None else ()
     # An arc to `end` is a way out, and one to an unknown step has its own finding.
     if any(arc.target not in positions for arc in arcs):

@@ -153,7 +153,8 @@ class Router(NamedTuple):
 
 
 class StepSpec(NamedTuple):
-    """The rest of `step.spec` beside the admission: `join` is `any all taken first` or a number.
+    """The rest of `step.spec` beside the admission: `join` is `any all taken first` or a number, `terminate` the status
+    that the step's success ends the execution with.
 
     `knobs` are those that tasks may inherit, `policy` aside.
     """
@@ -166,6 +167,8 @@ class StepSpec(NamedTuple):
     lifecycle_timeout: Value | None
     failure_mode: str
     knobs: tuple[tuple[str, Value], ...]
+    terminate: str = ""
+    terminate_span: Span | None = None
 
 
 class Step(NamedTuple):

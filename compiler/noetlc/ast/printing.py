@@ -193,6 +193,7 @@ def _step_spec(spec: StepSpec) -> Keys:
         lifecycle: Keys = {"timeout_s": spec.lifecycle_timeout}
         policy["lifecycle"] = lifecycle
     _put_failure(policy, spec.failure_mode)
+    _put(policy, "terminate", spec.terminate)
     found: Keys = {}
     _put(found, "pool", spec.pool)
     _put_value(found, "timeout", spec.timeout)

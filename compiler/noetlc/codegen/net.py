@@ -31,6 +31,7 @@ from noetlc.codegen.tables import (
     limits_of,
     loop_rows,
     task_rows,
+    terminates_of,
 )
 from noetlc.expr.calling import called_with, with_own_args
 from noetlc.reading.kinds import kind_of
@@ -66,7 +67,10 @@ class _Build:
             self._steps.append(self._tabulate(step, index))
         ways = self._ways(dead_places(playbook))
         spans = arrival_spans(playbook)
-        tables = Tables(pool.templates, self._steps, self._tasks, self._arcs, _parks)
+        ending = terminates_of(playbook)
+        tables = Tables(
+            pool.templates, self._steps, self._tasks, self._arcs, _parks, frozenset(step for step, _ in ending)
+        )
         maker = NetMaker()
         assemble(tables, ways, maker, [_marks(step, spans[step.name]) for step in playbook.steps])
         plan = Plan(
@@ -91,6 +95,7 @@ class _Build:
             children=children,
             aliases=playbook.legacy,
             inputs=inputs_of(playbook.executor),
+            terminates=ending,
         )
         return plan._replace(edition=edition_of(plan))
 

@@ -3,7 +3,7 @@
 from collections.abc import Container, Sequence
 
 from noetl_ir.expr import Json, Literal, Template
-from noetl_ir.plan import Arc, Input, Join, KeychainEntry, Limits, Loop, Rule, Task
+from noetl_ir.plan import Arc, Input, Join, KeychainEntry, Limits, Loop, Rule, Task, Terminate
 from noetlc.ast import playbook as ast
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.codegen.pool import Pool
@@ -117,6 +117,12 @@ def inputs_of(executor: ast.Executor) -> tuple[Input, ...] | None:
     if executor.inputs is None:
         return None
     return tuple([Input(one.name, one.required, one.schema, one.name_span) for one in executor.inputs])
+
+
+def terminates_of(playbook: ast.Playbook) -> tuple[Terminate, ...]:
+    """The steps whose success ends the execution."""
+    rows = enumerate(playbook.steps)
+    return tuple([Terminate(index, step.spec.terminate) for index, step in rows if step.spec.terminate])
 
 
 def limits_of(executor: ast.Executor) -> Limits:

@@ -128,6 +128,7 @@ EVENTS: dict[str, EventType] = {
         {
             "reason": Key(_TEXT, "in words"),
             "asked": _maybe({"type": "array", "items": _ASKED}, "the guards that were false"),
+            "ends": _maybe({"enum": ["completed", "failed"]}, "the execution ends with this status by it"),
             "unhandled": _maybe(_TRUE, "the execution fails by it"),
             "error": _FAILURE._replace(optional=True),
         },

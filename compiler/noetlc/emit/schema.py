@@ -99,6 +99,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("step_spec", "policy"): _ref("step_policy"),
     ("step_policy", "admit"): _ref("admit"),
     ("step_policy", "failure"): _FAILURE,
+    ("step_policy", "terminate"): _one_of("completed", "failed"),
     ("step_policy", "join"): _either(_one_of("any", "all", "taken", "first"), {"type": "integer", "minimum": 1}),
     ("admit", "mode"): _MODE,
     ("admit", "rules"): _list_of(_ref("rule")),

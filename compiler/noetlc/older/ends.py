@@ -57,7 +57,7 @@ def lower_end(playbook: Playbook, note: Note) -> Playbook:
 
 def _ended(step: Step, note: Note) -> Step:
     # Steps that lowering made end where their token is to end; the author's leaves alone are led on.
-    if step.router is not None or step.name == END or step.name.startswith(PREFIX):
+    if step.router is not None or step.spec.terminate or step.name == END or step.name.startswith(PREFIX):
         return step
     at = step.name_span
     note(Change("lower_end", at, "a leaf without `next`", "exact", "an arc to `end`"))

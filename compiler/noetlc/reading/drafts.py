@@ -119,6 +119,8 @@ class StepSpecDraft:
         "knobs",
         "lifecycle_timeout",
         "pool",
+        "terminate",
+        "terminate_span",
         "timeout",
     )
 
@@ -129,6 +131,8 @@ class StepSpecDraft:
         self.join: str | int = "any"
         self.join_span: Span | None = None
         self.lifecycle_timeout: Value | None = None
+        self.terminate = ""
+        self.terminate_span: Span | None = None
         self.failure_mode = "fail_fast"
         self.knobs: Pairs = []
         self.extras: list[Sugar] = []

@@ -1,6 +1,7 @@
 """A step of the workflow with its spec (v10 §5.2)."""
 
 from noetl_ir.expr import Literal
+from noetl_ir.verify.tables import ENDS
 from noetlc.ast.playbook import Step, StepSpec, Task
 from noetlc.reading.admit import read_admit
 from noetlc.reading.declared import take_assert
@@ -131,6 +132,8 @@ def _spec_of(draft: StepSpecDraft) -> StepSpec:
         draft.lifecycle_timeout,
         draft.failure_mode,
         tuple(draft.knobs),
+        draft.terminate,
+        draft.terminate_span,
     )
 
 
@@ -232,6 +235,11 @@ def _failure_mode(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> N
     draft.failure_mode = choice_of(r, node, "`failure.mode`", _FAILURE_MODES) or "fail_fast"
 
 
+def _terminate(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    draft.terminate = choice_of(r, node, "`terminate`", ENDS) or ""
+    draft.terminate_span = node.span
+
+
 KEYS: Table[StepDraft] = {
     "step": _name,
     "desc": _desc,
@@ -247,6 +255,7 @@ POLICY_KEYS: Table[StepSpecDraft] = {
     "join": _join,
     "lifecycle": _lifecycle,
     "failure": _failure,
+    "terminate": _terminate,
     "emit": no_effect,
     "tracing": no_effect,
     "quotas": no_effect,

@@ -125,7 +125,11 @@ def _retry(_: Execution, program: Program, event: Event) -> str:
 
 
 def _ended(execution: Execution, program: Program, event: Event) -> str:
-    """A token ended by an arc that could not be evaluated; other failures were told when they came up."""
+    """A token ended by a step that ends all, or by an arc that could not be evaluated; other failures were told when
+    they came up.
+    """
+    if "ends" in event.data:
+        return f"{_here(program, event)}: ends the execution as {escaped(str(event.data['ends']))}"
     error = event.data.get("error")
     if not isinstance(error, dict) or "arc" not in error:
         return ""

@@ -38,7 +38,7 @@ def _decide(turn: Turn) -> None:
     execution = turn.execution
     agenda, tokens = execution.agenda, execution.marking.tokens
     roles = turn.program.columns.places.roles
-    while agenda and not execution.paused and not execution.cancelled:
+    while agenda and not execution.paused and not execution.cancelled and not execution.terminated:
         number, key = agenda.popleft()
         keys = tokens.get(number)
         if not keys or key not in keys:
@@ -48,7 +48,7 @@ def _decide(turn: Turn) -> None:
             before = len(turn.events)
             decision(turn, number, key)
             share_more(len(turn.events) - before)
-    if execution.signals and not execution.paused and not execution.is_over:
+    if execution.signals and not execution.paused and not execution.is_over and not execution.terminated:
         deliver_signals(turn)
     end_if_over(turn)
 

@@ -12,6 +12,12 @@ def end_if_over(turn: Turn) -> None:
         return
     if execution.cancelled:
         _finish(turn, "cancelled", {"reason": "cancelled on request"})
+    elif execution.terminated:
+        # What failed before, and no arc took, is what happened: an end that was asked for later does not hide it.
+        if execution.failure is not None:
+            _finish(turn, "failed", {"error": execution.failure})
+        else:
+            _finish(turn, execution.terminated, {})
     elif turn.is_winding_down:
         # Tasks that run are waited for: their effect is out, and their report is the only record of it.
         if not any(region.phase == "run" for region in execution.regions.values()):

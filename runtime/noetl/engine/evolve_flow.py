@@ -4,6 +4,7 @@ from noetl.engine.event_data import mapping_of, texts_of
 from noetl.engine.evolve_loops import call_off, keep_result, keep_row, unpark
 from noetl.engine.execution import Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
+from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl.engine.views import counts_of, errors_of, terminal_event
 from noetl_ir.events import Event
@@ -166,7 +167,10 @@ def selected(program: Program, execution: Execution, event: Event) -> None:
 
 
 def ended(program: Program, execution: Execution, event: Event) -> None:
-    execution.runs.pop(event.run, None)
+    run = execution.runs.pop(event.run, None)
+    if "ends" in event.data and run is not None:
+        _terminated(execution, event, run)
+        return
     if not event.data.get("unhandled"):
         return
     if execution.failure is None:
@@ -175,6 +179,18 @@ def ended(program: Program, execution: Execution, event: Event) -> None:
     # more.
     if not program.plan.best_effort:
         _drop_waiting(execution)
+
+
+def _terminated(execution: Execution, event: Event, run: Run) -> None:
+    """A step has ended the execution: tools and children are stopped as by a cancel, and its result is that of all."""
+    for key, region in execution.regions.items():
+        call_off(execution, key, region)
+    execution.terminated = str(event.data["ends"])
+    if execution.terminated not in ("completed", "failed"):
+        raise IllegalFiring("a step ended the execution without a status")
+    execution.line.result = run.result
+    if execution.failure is None and "error" in event.data:
+        execution.failure = mapping_of(event.data["error"])
 
 
 def _drop_waiting(execution: Execution) -> None:

@@ -235,7 +235,8 @@ class Parked(NamedTuple):
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
     regions to run, `calling` the parked ones whose child is to be started, `to_judge` those whose outcome
-    is here, `stopped` the claims to be called off; `waits` has by key what is listened for, and `transient` since
+    is here, `stopped` the claims to be called off; `terminated` is the status that a step has ended
+    all with, empty before; `waits` has by key what is listened for, and `transient` since
     which log position those listen that take nothing older; `now` is the time of the last event; `line` is that of the
     entry token, `waves` by step that of the run which a wave of a counting join began."""
 
@@ -279,6 +280,7 @@ class Execution:
         "started",
         "status",
         "stopped",
+        "terminated",
         "timers",
         "to_judge",
         "trace_id",
@@ -296,6 +298,7 @@ class Execution:
         self.paused = False
         self.paused_by_caller = False
         self.cancelled = False
+        self.terminated = ""
         self.position = 0
         self.now = 0
         self.started = 0

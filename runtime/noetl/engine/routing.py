@@ -46,6 +46,11 @@ def route(turn: Turn, place: int, key: str) -> None:
     """Fire the router of the run with this key, or end its token with the reason."""
     program, places = turn.program, turn.program.columns.places
     step = places.steps[place]
+    if program.plan.terminates and places.roles[place] == "done":
+        status = dict(program.plan.terminates).get(step)
+        if status is not None:
+            _terminate(turn, step, key, status)
+            return
     walk = _Walk(turn, key)
     try:
         _walk(walk, place)
@@ -69,6 +74,16 @@ def route(turn: Turn, place: int, key: str) -> None:
         if not leaf:
             data["asked"] = walk.asked
         turn.emit("token.ended", step=step, run=key, fired=tuple(walk.fired), data=data)
+
+
+def _terminate(turn: Turn, step: int, key: str, status: str) -> None:
+    """The step's success ends the execution: no arc is asked, and all that is on its way ends with it."""
+    firing = Firing(turn.program.transition("terminate", step), key, key)
+    data: dict[str, Json] = {"reason": "the step ends the execution", "ends": status}
+    if status == "failed":
+        name = turn.program.plan.steps[step].name
+        data["error"] = {"code": "terminated", "message": f"step `{name}` ended the execution as failed", "step": name}
+    turn.emit("token.ended", step=step, run=key, fired=(firing,), data=data)
 
 
 def _over(walk: _Walk) -> Fault | None:

@@ -57,13 +57,16 @@ class Marks(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The tables of a plan that give its net. `parks` says of a task whether it ends by another's report or signal."""
+    """The tables of a plan that give its net. `parks` says of a task whether it ends by another's report or signal,
+    `terminates` are the steps whose success ends the execution.
+    """
 
     templates: Sequence[Template]
     steps: Sequence[Step]
     tasks: Sequence[Task]
     arcs: Sequence[Arc]
     parks: Callable[[Task], bool]
+    terminates: frozenset[int] = frozenset()
 
 
 def assemble(tables: Tables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks] | None = None) -> None:
@@ -134,4 +137,5 @@ class _Assembly:
             dead: Arcs = sum((arrivals[join].dead[source] for join, source in way.dead), NOTHING)
             link = Link(number, step.arcs[number], way.guard, target, dead, row.span, asks, way.on_failure)
             links.append(link)
-        build_chains(self._maker, step, index, links=links, ends=ends, span=marks.router)
+        ending = index in self._tables.terminates
+        build_chains(self._maker, step, index, links=links, ends=ends, span=marks.router, terminates=ending)

@@ -59,8 +59,10 @@ def targets_of(
     return made
 
 
-def build_chains(maker: Maker, step: Step, index: int, *, links: list[Link], ends: Ends, span: Span) -> None:
-    """Add both chains of a step's router; a leaf's token ends at once."""
+def build_chains(
+    maker: Maker, step: Step, index: int, *, links: list[Link], ends: Ends, span: Span, terminates: bool = False
+) -> None:
+    """Add both chains of a step's router; a leaf's token ends at once. One that `terminates` asks no arc on success."""
     telling = [
         link if link.on_failure else link._replace(takes=False) for link in links if link.on_failure or link.dead
     ]
@@ -71,7 +73,11 @@ def build_chains(maker: Maker, step: Step, index: int, *, links: list[Link], end
     inclusive = step.inclusive
     # An inclusive router asks all its arcs, also behind one without a guard.
     asked = links if inclusive else _until_certain(links)
-    for word, chain, first in (("ok", asked, ends.done), ("ko", telling, ends.failed)):
+    if terminates:
+        # All tokens end with this one. No transition says so: what it leaves is final, as after a cancel.
+        maker.transition(f"terminate {step.name}", "terminate", ends.done, NOTHING, step=index, span=span)
+    chains = ((("ok", asked, ends.done),) if not terminates else ()) + (("ko", telling, ends.failed),)
+    for word, chain, first in chains:
         build = _inclusive if inclusive else _exclusive
         build(_Chain(maker, step.name, index, word, span), chain, first)
         # A chain that asks nothing cannot fail, and its net has no way for that.

@@ -30,6 +30,7 @@ from noetl_ir.plan import (
     Rule,
     Step,
     Task,
+    Terminate,
 )
 from noetl_ir.plan_format import extensions
 from noetl_ir.plan_format.columns import (
@@ -261,6 +262,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         aliases=aliases,
         edition=edition,
         inputs=cast("tuple[Input, ...] | None", extended.get("inputs")),
+        terminates=cast("tuple[Terminate, ...]", extended.get("terminates", ())),
     )
 
 

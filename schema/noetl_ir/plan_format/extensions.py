@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 from noetl_ir.expr import Json
-from noetl_ir.plan import EXTENSIONS, Input, Plan, extensions_of
+from noetl_ir.plan import EXTENSIONS, Input, Plan, Terminate, extensions_of
 from noetl_ir.plan_format.columns import Malformed, Plain
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -54,4 +54,24 @@ def _input(row: object) -> Input:
     raise Malformed("an input is damaged")
 
 
-_FORMS = {"inputs": _Form(_write_inputs, _read_inputs)}
+def _write_terminates(value: object) -> Plain:
+    return [[step, status] for step, status in cast("tuple[Terminate, ...]", value)]
+
+
+def _read_terminates(value: object) -> tuple[Terminate, ...]:
+    if not isinstance(value, list) or not value:
+        raise Malformed("the terminations are no list")
+    return tuple([_terminate(row) for row in value])
+
+
+def _terminate(row: object) -> Terminate:
+    match row:
+        case [int(step), str(status)] if type(step) is int:
+            return Terminate(step, status)
+    raise Malformed("a termination is damaged")
+
+
+_FORMS = {
+    "inputs": _Form(_write_inputs, _read_inputs),
+    "terminates": _Form(_write_terminates, _read_terminates),
+}

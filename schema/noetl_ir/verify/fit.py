@@ -39,10 +39,15 @@ def fit_problems(plan: Plan) -> Found:
         return
     comparing = _Comparing(plan.net)
     try:
-        assemble(Tables(plan.templates, plan.steps, plan.tasks, plan.arcs, seen.parks), seen.ways(), comparing)
+        assemble(_tables(plan, seen), seen.ways(), comparing)
         comparing.end()
     except _Other as difference:
         yield difference.at, difference.message
+
+
+def _tables(plan: Plan, seen: "_Seen") -> Tables:
+    ending = frozenset(step for step, _ in plan.terminates)
+    return Tables(plan.templates, plan.steps, plan.tasks, plan.arcs, seen.parks, ending)
 
 
 def _sources(plan: Plan) -> list[tuple[str, ...]]:

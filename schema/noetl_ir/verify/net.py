@@ -61,6 +61,7 @@ SHAPES: dict[str, tuple[tuple[str, str], ...]] = {
     "pass": tuple((here, to) for here in _CHOOSING for to in ("c", "n", "s", "dead n", "dead s")),
     "none": tuple((here, "") for here in ("done", "failed", "c", "n")),
     "some": (("s", ""),),
+    "terminate": (("done", ""),),
     "err": (("done", ""), ("failed", "")),
     "land": (("fly", "in"),),
 }
@@ -81,7 +82,7 @@ _SAME_TURN = frozenset({Trigger.NOW})
 JOINING = frozenset({"arrive", "arrive_dead", "meet", "meet_none", "rearm"})
 COUNTING = frozenset({"meet", "meet_none", "rearm"})
 BRANCHING = frozenset({"take", "pass"})
-DECIDING = frozenset({"take", "pass", "none", "some", "admit", "deny", "expand", "empty"})
+DECIDING = frozenset({"take", "pass", "none", "some", "terminate", "admit", "deny", "expand", "empty"})
 """Roles that are tried in order at one place."""
 
 ASKING = frozenset({"take", "admit"})

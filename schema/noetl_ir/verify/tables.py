@@ -8,6 +8,9 @@ from noetl_ir.plan import Plan, Rule, Step, Task, edition_of
 Found = Iterator[tuple[str, str]]
 
 JOINS = frozenset({"any", "all", "taken", "count"})
+ENDS = ("completed", "failed")
+"""The statuses that a step may end the execution with."""
+
 DIRECTIVES = frozenset({"continue", "retry", "jump", "break", "fail"})
 BACKOFFS = frozenset({"none", "linear", "exponential"})
 
@@ -50,6 +53,11 @@ def _workload(plan: Plan) -> Found:
 def _extensions(plan: Plan) -> Found:
     if (plan.edition > 3) != (edition_of(plan) > 3):
         yield "plan", "is of another format than its extensions need"
+    rows = [step for step, _ in plan.terminates]
+    if rows != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < len(plan.steps)):
+        yield "terminates", "are no steps in the order of the table"
+    if any(status not in ENDS for _, status in plan.terminates):
+        yield "terminates", f"have another status than {' or '.join(ENDS)}"
     if plan.inputs is None:
         return
     from noetl_ir.schemas import misuses  # most plans have none, and start sooner without

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from noetl_ir.assembly.pipeline import FAILING
 from noetlc.ast.graph import END, ENTRY
 from noetlc.ast.playbook import Arc, Playbook, Rule, Step, Task
 from noetlc.ast.truth import NO_FACTS, done_facts, takes_part_on_failure, truth_of
@@ -71,6 +72,8 @@ def _node(step: Step, entry: str) -> Node:
     forks = step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1
     if forks:
         lines.append("inclusive fork")
+    if step.spec.terminate:
+        lines.append(f"ends all: {step.spec.terminate}")
     shape = Shape.ENTRY if step.name == entry else Shape.LOOP if step.loop is not None else Shape.STEP
     joins = step.spec.join != "any"
     return Node(step_id(step.name), shape, step.name, tuple(lines), step.span, joins=joins, forks=forks)
@@ -130,6 +133,8 @@ def _pipeline(step: Step) -> Picture:
 
 def _can_go_on(task: Task) -> bool:
     """Whether some outcome may continue with the next task: a rule says so, or none is certain to match."""
+    if task.kind == FAILING and not task.rules:
+        return False
     if not task.rules or any(rule.directive == "continue" for rule in task.rules):
         return True
     # With a rule that always matches nothing falls through to the default, which is to go on.
