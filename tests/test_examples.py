@@ -107,6 +107,8 @@ SCRIPTED = [
     ("parallel_http", "report", {"total": 10, "ok": 9, "failed": 1}, 3.0),
     # The first city decides: its first hotel has two pages, its second hotel one.
     ("nested_paging", "report", {"rooms_by_city": {"Lisbon": 4, "Oslo": 1}, "rooms": 5}, 0.1 + 3 * 0.3),
+    # The mirror answers after two seconds; the archive, which would take a minute, is stopped.
+    ("first_answer", "found", {"from": "mirror", "rows": 2}, 2.0),
     ("approval", "spend", {"spent": 1200, "by": "Ada"}, 15 * 60),
     ("retry_backoff", "done", {"received": 42, "attempts": 3}, 5 + 0.2 + 0.1 + 0.4 + 0.1 + 0.1),
 ]

@@ -326,6 +326,43 @@ def test_extensions_that_are_damaged_are_refused(change: Callable[[list[Any]], o
         read_plan(sealed(msgpack.packb(body), version=4))
 
 
+ENDING = steps("step: start, spec: {policy: {terminate: failed}}")
+
+
+def test_a_step_that_ends_the_execution_stands_in_the_plan_and_in_its_net() -> None:
+    plan = plan_of(ENDING)
+    assert (plan.edition, plan.terminates) == (4, ((0, "failed"),))
+    data = write_plan(plan)
+    assert read_plan(data) == open_plan(data, verified=True) == plan
+    assert plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+
+
+@pytest.mark.parametrize(
+    ("section", "why"),
+    [
+        ([], "no list"),
+        ({}, "no list"),
+        ([[0]], "a termination is damaged"),
+        ([[True, "failed"]], "a termination is damaged"),
+        ([[1, "failed"]], "no steps in the order"),
+        ([[-1, "failed"]], "no steps in the order"),
+        ([[0, "failed"], [0, "failed"]], "no steps in the order"),
+        ([[0, "cancelled"]], "another status"),
+    ],
+)
+def test_terminations_that_are_damaged_are_refused(section: object, why: str) -> None:
+    body = msgpack.unpackb(write_plan(plan_of(ENDING))[HEADER:])
+    body[10]["terminates"] = section
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))
+
+
+def test_a_termination_that_the_net_does_not_have_is_refused() -> None:
+    plan = plan_of(steps("step: start"))._replace(terminates=((0, "failed"),), edition=4)  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match=r"not what the tables give|is missing"):
+        read_plan(write_plan(plan))
+
+
 @pytest.mark.parametrize("edition", [3, 4])
 def test_an_extension_and_the_format_of_a_plan_go_together(edition: int) -> None:
     plan = plan_of(DECLARED) if edition == 3 else ONE

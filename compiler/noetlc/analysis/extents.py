@@ -6,7 +6,7 @@ from noetlc.analysis.answers import counting
 from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
-from noetlc.analysis.skeleton import whole_skeleton
+from noetlc.analysis.skeleton import unended, whole_skeleton
 from noetlc.analysis.together import together_of
 from noetlc.analysis.waves import folded
 from noetlc.ast.components import components_of
@@ -34,7 +34,7 @@ def extents_of(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
     """The extents of all steps, with loops of two items and two slots."""
     ready = _ready(plan)
     numbers = {place: number for number, place in enumerate(ready)}
-    together = together_of(folded(whole_skeleton(plan, 2)).net, frozenset(ready), effort)
+    together = together_of(folded(unended(whole_skeleton(plan, 2))).net, frozenset(ready), effort)
     small = together.small
     upper = _most_runs(plan)
     found = []

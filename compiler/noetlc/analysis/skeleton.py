@@ -232,6 +232,23 @@ def _ending(plan: Plan, chosen: list[Transition], initial: list[int], size: int)
     return Petri(plan.name, places, tuple([each.id for each in chosen]), tuple(ins), tuple(outs), (*initial, 1, 0))
 
 
+def unended(skeleton: Skeleton) -> Skeleton:
+    """The skeleton in which a step that ends the execution ends its own token alone; the same one without any.
+
+    It has every run of the other one and more: what it cannot do cannot be done, and where each of its runs comes to
+    an end, each that is cut short does. It reduces as any net does.
+    """
+    if not skeleton.plan.terminates:
+        return skeleton
+    added = {over_place(skeleton.plan) - 1, over_place(skeleton.plan)}
+    net = skeleton.net
+
+    def without(rows: tuple[Arcs, ...]) -> tuple[Arcs, ...]:
+        return tuple([tuple([(place, weight) for place, weight in arcs if place not in added]) for arcs in rows])
+
+    return skeleton._replace(net=net._replace(inputs=without(net.inputs), outputs=without(net.outputs)))
+
+
 def _arcs(arcs: tuple[Arc, ...], size: int) -> Arcs:
     if len(arcs) == 1 and arcs[0].weight == 1:
         return ((arcs[0].place, 1),)

@@ -27,7 +27,7 @@ from noetlc.analysis.reachability import Pump, graph_of
 from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import is_proved_sound
-from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, whole_skeleton
+from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, unended, whole_skeleton
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Search, Terminals, terminals_of
 from noetlc.analysis.verdict import Line, Status, Verdict, attempted
@@ -65,6 +65,22 @@ def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
 
 def verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:
     """The verdicts on skeletons of one plan. In an unbounded net only the first markings are looked at."""
+    if not success.plan.terminates:
+        return _verdicts_on(success, whole, effort)
+    # What holds although nothing ends all holds all the more, and is found in a net that reduces. But a part may run
+    # in it that never does, as only what would be over by then leads there.
+    loose = _verdicts_on(unended(success), unended(whole), effort.part(0.4))
+    proved = {each.question for each in loose if each.status is Status.PROVED} - {"every part can run"}
+    strict = _verdicts_on(success, whole, effort)
+    found = [next(one for one in loose if one.question == name) for name in _QUESTIONS if name in proved]
+    found += [each for each in strict if each.question not in proved]
+    return tuple(sorted(found, key=lambda each: _QUESTIONS.index(each.question)))
+
+
+_QUESTIONS = ("nothing can get stuck", "every cycle has an exit", "every part can run", "tokens are bounded")
+
+
+def _verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:
     bounded = attempted("tokens are bounded", lambda: [_bounded(whole, effort.part(0.2))])
     # An unbounded net has no last marking. More states of it would cost everything and prove nothing.
     most = effort.budget.states if bounded[0].status is Status.PROVED else QUICK

@@ -1,0 +1,49 @@
+"""Control-flow patterns: each is the smallest playbook that shows the published definition, run by its script.
+
+A pattern is `NN_name.yaml`: a playbook whose `x-pattern` says what the definition asks of the run: which steps run and
+in which order, after how many seconds it is over, how, and with which result. Each is proved sound and lints clean.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.running import compiled, run
+from noetl_ir.plan_format import read_plan
+from noetlc.analysis.soundness import soundness_of
+from noetlc.analysis.verdict import Status
+from playbooks import linted
+
+PATTERNS = sorted(Path(__file__).parent.glob("*.yaml"))
+
+
+def asked_of(path: Path) -> dict[str, Any]:
+    """What the definition asks of the run."""
+    found: dict[str, Any] = yaml.safe_load(path.read_text("utf-8"))["x-pattern"]
+    return found
+
+
+@pytest.mark.parametrize("path", PATTERNS, ids=lambda path: path.stem)
+def test_a_pattern_runs_as_it_is_published(path: Path) -> None:
+    asked = asked_of(path)
+    ran = run(path.read_text("utf-8"), yaml.safe_dump(asked["script"]))
+    names = [ran.program.plan.steps[event.step].name for event in ran.of("step.started")]
+    assert (names, ran.status, ran.log[-1].ts / 1_000_000) == (asked["runs"], asked["status"], asked["seconds"])
+    if "result" in asked:
+        assert ran.execution.last_result == asked["result"]
+
+
+@pytest.mark.parametrize("path", PATTERNS, ids=lambda path: path.stem)
+def test_a_pattern_is_proved_sound_and_lints_clean(path: Path) -> None:
+    text = path.read_text("utf-8")
+    verdicts = soundness_of(read_plan(compiled(text)))
+    assert {verdict.status for verdict in verdicts} == {Status.PROVED}
+    assert linted(text) == []
+
+
+def test_a_file_is_named_after_its_pattern() -> None:
+    for path in PATTERNS:
+        asked = asked_of(path)
+        assert path.stem == f"{asked['number']:02}_{asked['name'].lower().replace(' ', '_')}"
