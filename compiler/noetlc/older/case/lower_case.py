@@ -26,6 +26,7 @@ from noetlc.expr.shorthand import FALSE, OUTCOME_OK, TRUE, both, compared, eithe
 from noetlc.expr.templates import rule_with
 from noetlc.expr.unparse import unparse
 from noetlc.older.branching import behind
+from noetlc.older.case.as_arcs import as_arcs
 from noetlc.older.case.entering import Entering, may_stand_before
 from noetlc.older.case.nodes import Case, CaseRule, CaseSetting
 from noetlc.older.case.retries import only_repeats, repeated, repetitions
@@ -89,6 +90,9 @@ def lower_case(playbook: Playbook, note: Note) -> Playbook:
         # Rules that only look at the event and route are arcs as they stand: the plain form, without a record of the
         # route.
         arcs_only = lowered.becomes_arcs
+        plain = None if arcs_only else as_arcs(rest, case, own)
+        if plain is not None:
+            lowered, arcs_only = lowered._replace(case=plain), True
         if not arcs_only:
             lowered = lowered._replace(case=about_tool(rest, case, own))
         steps.append(lowered.step(arcs_only=arcs_only))
