@@ -192,7 +192,8 @@ class Plan(NamedTuple):
     constructs. `edition` is the format whose meaning the plan has: in one of format 1 the result of an
     execution is that of its last run, since then that of the last run on the line of its entry. The rows of a
     plan that runs are made when they are asked for. `inputs` are what a start may bring; None where nothing says so.
-    `terminates` are the steps that end the execution, in the order of the table.
+    `terminates` are the steps that end the execution, in the order of the table. `timeout` is the pool index of
+    `executor.spec.policy.lifecycle.timeout_s`, -1 for none.
     """
 
     name: str
@@ -219,9 +220,10 @@ class Plan(NamedTuple):
     edition: int = 3
     inputs: tuple[Input, ...] | None = None
     terminates: tuple[Terminate, ...] = ()
+    timeout: int = -1
 
 
-EXTENSIONS = ("inputs", "terminates")
+EXTENSIONS = ("inputs", "terminates", "timeout")
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.
 """

@@ -80,6 +80,8 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield f"input {one.name}{' required' if one.required else ''}: {one.schema!r} @{one.span}"
     if plan.inputs == ():
         yield "no inputs"
+    if plan.timeout >= 0:
+        yield f"timeout {_ref(plan.timeout)}"
     for end in plan.terminates:
         yield f"{plan.steps[end.step].name} ends all as {end.status}"
     for entry in plan.keychain:

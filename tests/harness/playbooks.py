@@ -28,6 +28,9 @@ def playbooks(draw: st.DrawFn) -> Json:
     }
     if draw(st.booleans()):
         document["executor"] = {"spec": {"policy": {"failure": {"mode": "best_effort"}}}}
+    if draw(st.integers(0, 7)) == 7:
+        spec = document.setdefault("executor", {}).setdefault("spec", {}).setdefault("policy", {})
+        spec["lifecycle"] = {"timeout_s": draw(st.sampled_from([1, 2.5, 40]))}
     return document
 
 

@@ -357,6 +357,19 @@ def test_terminations_that_are_damaged_are_refused(section: object, why: str) ->
         read_plan(sealed(msgpack.packb(body), version=4))
 
 
+@pytest.mark.parametrize(
+    ("section", "why"), [(None, "no template"), (-1, "no template"), (9, "not there"), (True, "no template")]
+)
+def test_a_limit_of_the_execution_that_is_damaged_is_refused(section: object, why: str) -> None:
+    bounded = "executor: {spec: {policy: {lifecycle: {timeout_s: 5}}}}\n" + steps("step: start")
+    plan = plan_of(bounded)
+    assert read_plan(write_plan(plan)) == plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+    body = msgpack.unpackb(write_plan(plan)[HEADER:])
+    body[10]["timeout"] = section
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))
+
+
 def test_a_termination_that_the_net_does_not_have_is_refused() -> None:
     plan = plan_of(steps("step: start"))._replace(terminates=((0, "failed"),), edition=4)  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"not what the tables give|is missing"):

@@ -180,6 +180,18 @@ workflow:
   - {step: done, spec: {policy: {terminate: completed}}, tool: {kind: http, url: "http://x/done"}}
 """
 
+OVER_TIME = """
+executor: {spec: {policy: {lifecycle: {timeout_s: 7}}}}
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: each}, {step: w}, {step: child}, {step: late}]}}
+  - step: each
+    loop: {in: "{{ range(9) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+    tool: [{name: a, kind: http, url: "http://x/each"}, {name: b, kind: http, url: "http://x/b"}]
+  - {step: w, tool: {name: w, kind: wait, events: [go], timers: {t: 20}}}
+  - {step: child, tool: {name: c, kind: playbook, path: t/c}}
+  - {step: late, tool: {kind: http, url: "http://x/late"}, next: {arcs: [{step: late, spec: {delay: 1}}]}}
+"""
+
 CALLS = """
 workflow:
   - step: start
@@ -270,6 +282,7 @@ PLAYS = (
     Play("large values", BIG),
     Play("transient waits", TRANSIENT, signals=((0.5, "go"), (2, "go"), (5, "go"), (6, "other")), same="nothing"),
     Play("ended by a step", ENDED, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
+    Play("over time", OVER_TIME, (("t/c", CALLED),), same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

@@ -85,6 +85,8 @@ class _Facts:
         yield ("first step",), Fact(Class.RUN, plan.steps[plan.entry].name, plan.steps[plan.entry].span)
         for name, bound in zip(Limits._fields, plan.limits, strict=True):
             yield (f"limit {name}",), Fact(Class.RUN, str(bound), NOWHERE)
+        if plan.timeout >= 0:
+            yield ("timeout",), Fact(Class.RUN, self._time(plan.timeout), NOWHERE)
         yield ("best effort",), Fact(Class.RUN, str(plan.best_effort), NOWHERE)
         yield ("executor",), Fact(Class.DATA, json.dumps(plan.executor, sort_keys=True), NOWHERE)
         yield from self._parts((), "workload ", plan.workload, NOWHERE)

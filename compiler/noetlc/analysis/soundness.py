@@ -143,6 +143,8 @@ def always_ends(skeleton: Skeleton, limit: int) -> bool:
 def assumptions_of(plan: Plan) -> tuple[str, ...]:
     """The assumptions of every verdict about a plan."""
     found = [*ALWAYS]
+    if plan.timeout >= 0:
+        found.append("the execution is over before its `timeout_s`")
     for step in plan.steps:
         if step.waits:
             found.append(f"the gate of `{step.name}` opens in the end")

@@ -221,6 +221,7 @@ class Executor(NamedTuple):
     failure_mode: str
     extras: tuple[Sugar, ...] = ()
     inputs: tuple[Input, ...] | None = None
+    lifecycle_timeout: Value | None = None
 
 
 class Playbook(NamedTuple):

@@ -146,6 +146,9 @@ def _executor(executor: Executor) -> Keys:
         policy["results"] = {"reference_first": True}
     _put(policy, "limits", dict(executor.limits))
     _put_failure(policy, executor.failure_mode)
+    if executor.lifecycle_timeout is not None:
+        lifecycle: Keys = {"timeout_s": executor.lifecycle_timeout}
+        policy["lifecycle"] = lifecycle
     spec: Keys = {}
     _put(spec, "entry_step", executor.entry_step)
     _put(spec, "pool", executor.pool)

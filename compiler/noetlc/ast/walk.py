@@ -115,6 +115,8 @@ def all_values(playbook: Playbook) -> Iterator[Value]:
     for entry in playbook.keychain:
         yield from (value for _, value in entry.fields)
     yield from (value for _, value in playbook.executor.knobs)
+    if playbook.executor.lifecycle_timeout is not None:
+        yield playbook.executor.lifecycle_timeout
     for step in playbook.steps:
         yield from step_values(step)
     for _, task in playbook.workbook:

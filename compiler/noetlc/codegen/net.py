@@ -62,6 +62,7 @@ class _Build:
         playbook, pool = self._playbook, self._pool
         workload = pool.mapping(playbook.workload, playbook.span)
         keychain = keychain_rows(playbook, pool)
+        timeout = pool.value(playbook.executor.lifecycle_timeout)
         for index, step in enumerate(playbook.steps):
             # The tables come first, since transitions refer to their rows by number.
             self._steps.append(self._tabulate(step, index))
@@ -96,6 +97,7 @@ class _Build:
             aliases=playbook.legacy,
             inputs=inputs_of(playbook.executor),
             terminates=ending,
+            timeout=timeout,
         )
         return plan._replace(edition=edition_of(plan))
 

@@ -108,7 +108,10 @@ EVENTS: dict[str, EventType] = {
     "playbook.request.evaluated": EventType(
         "The workload is fixed.", {"workload": Key(_MAP, "defaults rendered, payload merged over them")}
     ),
-    "workflow.started": EventType("The initial marking is put; the entry token has the key `1`.", {}),
+    "workflow.started": EventType(
+        "The initial marking is put; the entry token has the key `1`.",
+        {"timeout": _maybe(_COUNT, "`lifecycle.timeout_s` of the executor")},
+    ),
     "token.enqueued": EventType(
         "A token entered a join that has to wait, or a wave of a join is complete.",
         {"wave": _maybe({"const": "complete"}, "the join is ready for its next wave")},
@@ -236,9 +239,9 @@ EVENTS: dict[str, EventType] = {
     ),
     "timer.fired": EventType(
         "A time has come: a retry or delayed jump wakes, a delayed token lands, a timer of a `wait` is due, "
-        "a parked task or a step run is over time.",
+        "a parked task, a step run or the execution is over time.",
         {
-            "timer": Key(_TEXT, "`wake KEY`, `land KEY`, `wait KEY NAME`, `parked KEY` or `timeout KEY`"),
+            "timer": Key(_TEXT, "`wake KEY`, `land KEY`, `wait KEY NAME`, `parked KEY`, `timeout KEY` or `execution`"),
             "outcome": _maybe(_OUTCOME, "of the parked task"),
             "error": _FAILURE._replace(optional=True),
         },

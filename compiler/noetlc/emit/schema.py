@@ -90,6 +90,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("executor_spec", "entry_step"): _TEXT,
     ("executor_spec", "inputs"): _INPUTS,
     ("executor_policy", "failure"): _FAILURE,
+    ("executor_policy", "lifecycle"): _LIFECYCLE,
     ("executor_policy", "limits"): {"type": "object", "additionalProperties": {"type": "integer"}},
     ("step", "step"): _TEXT,
     ("step", "spec"): _ref("step_spec"),

@@ -72,6 +72,7 @@ class ExecutorDraft:
         "failure_mode",
         "inputs",
         "knobs",
+        "lifecycle_timeout",
         "limits",
         "plain",
         "pool",
@@ -88,6 +89,7 @@ class ExecutorDraft:
         self.reference_first = False
         self.failure_mode = "fail_fast"
         self.inputs: list[Input] | None = None
+        self.lifecycle_timeout: Value | None = None
         self.extras: list[Sugar] = []
 
 

@@ -1,11 +1,12 @@
 """The executor section: the entry, limits, and defaults for all steps (LANGUAGE §1)."""
 
+from noetl_ir.expr import Literal
 from noetlc.ast.playbook import Executor
 from noetlc.reading.drafts import ExecutorDraft
 from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import boolean_of, choice_of, mapping_of, reference_of, text_of, whole_of
-from noetlc.reading.values import plain
+from noetlc.reading.values import plain, read_duration
 from noetlc.source.nodes import Node, Scalar
 
 LIMITS = (
@@ -36,6 +37,7 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         draft.failure_mode,
         tuple(draft.extras),
         None if draft.inputs is None else tuple(draft.inputs),
+        draft.lifecycle_timeout,
     )
 
 
@@ -102,6 +104,21 @@ def _failure_mode(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> N
     draft.failure_mode = choice_of(r, node, "`failure.mode`", ("fail_fast", "best_effort")) or "fail_fast"
 
 
+def _lifecycle(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`lifecycle`")
+    if mapping is not None:
+        take_policy(r, "lifecycle", _LIFECYCLE, draft, mapping)
+
+
+def _lifecycle_timeout(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    value = read_duration(r, node, "`timeout_s`")
+    if value is not None and value.template == Literal(0):
+        r.report("NL104", "`timeout_s`: an execution of no time cannot do anything", node.span)
+        return
+    draft.lifecycle_timeout = value
+
+
+_LIFECYCLE: Table[ExecutorDraft] = {"timeout_s": _lifecycle_timeout}
 _RESULTS: Table[ExecutorDraft] = {"reference_first": _reference_first}
 _LIMITS: Table[ExecutorDraft] = dict.fromkeys(LIMITS, _limit)
 _FAILURE: Table[ExecutorDraft] = {"mode": _failure_mode}
@@ -127,6 +144,7 @@ POLICY_KEYS: Table[ExecutorDraft] = {
     "results": _results,
     "limits": _limits,
     "failure": _failure,
+    "lifecycle": _lifecycle,
     "defaults": no_effect,
     "placement": no_effect,
     "cost": no_effect,

@@ -66,6 +66,9 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     for entry in playbook.keychain:
         checks.values((value for _, value in entry.fields), Site.KEYCHAIN, outside)
     checks.values((value for _, value in playbook.executor.knobs), Site.TASK, outside)
+    if playbook.executor.lifecycle_timeout is not None:
+        # As the workload is: nothing has run when it is asked.
+        checks.values((playbook.executor.lifecycle_timeout,), Site.WORKLOAD, outside)
     for step in playbook.steps:
         _check_step(checks, step, around.names(step))
     # An entry is read wherever it is called, also by a computed name, so its args are never all known.

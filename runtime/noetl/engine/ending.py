@@ -1,6 +1,6 @@
 """How an execution ends: no run stays `running` when nothing can move (LANGUAGE §3, Endings)."""
 
-from noetl.engine.execution import Execution, Region
+from noetl.engine.execution import WHOLE, Execution, Region
 from noetl.engine.turn import Turn
 from noetl_ir.expr import Json
 
@@ -46,7 +46,8 @@ def _finish(turn: Turn, status: str, data: dict[str, Json]) -> None:
 def _can_move(turn: Turn) -> bool:
     """Whether a report, timer or signal is outstanding."""
     execution = turn.execution
-    if execution.timers:
+    # The limit of all moves nothing: it ends what is left.
+    if len(execution.timers) > (WHOLE in execution.timers):
         return True
     # From the newest: the first to begin are the first to be over, and what a table lost at its head is walked over.
     for key, region in reversed(execution.regions.items()):  # noqa: SIM110  (asked after every event)

@@ -1,8 +1,8 @@
 """Folding the events of the execution, its tokens and its step runs (LANGUAGE §3)."""
 
 from noetl.engine.event_data import mapping_of, texts_of
-from noetl.engine.evolve_loops import call_off, keep_result, keep_row, unpark
-from noetl.engine.execution import Arrival, Execution, Mapping, Region, Run, Timer
+from noetl.engine.evolve_loops import call_off, end_all, keep_result, keep_row, unpark
+from noetl.engine.execution import WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -44,6 +44,9 @@ def workflow_started(program: Program, execution: Execution, event: Event) -> No
             bringing: Mapping = {"name": "workflow.started", "status": "ok", "ts": event.ts}
             execution.arrivals[key] = Arrival({}, bringing, execution.line)
             execution.agenda.append((place, key))
+    timeout = event.data.get("timeout")
+    if isinstance(timeout, int):
+        execution.timers[WHOLE] = Timer(event.ts + timeout, WHOLE, -1, event.ts)
     # The entry token is `1`. Keys are never given twice in an execution, or a report for an old run would fit a new
     # one.
     execution.next_key = 2
@@ -182,15 +185,12 @@ def ended(program: Program, execution: Execution, event: Event) -> None:
 
 
 def _terminated(execution: Execution, event: Event, run: Run) -> None:
-    """A step has ended the execution: tools and children are stopped as by a cancel, and its result is that of all."""
-    for key, region in execution.regions.items():
-        call_off(execution, key, region)
-    execution.terminated = str(event.data["ends"])
-    if execution.terminated not in ("completed", "failed"):
+    """A step has ended the execution, whose result is that of its run."""
+    status = str(event.data["ends"])
+    if status not in ("completed", "failed"):
         raise IllegalFiring("a step ended the execution without a status")
     execution.line.result = run.result
-    if execution.failure is None and "error" in event.data:
-        execution.failure = mapping_of(event.data["error"])
+    end_all(execution, event, status)
 
 
 def _drop_waiting(execution: Execution) -> None:
@@ -201,7 +201,7 @@ def _drop_waiting(execution: Execution) -> None:
             unpark(execution, key)
             region.pending = None
     # Timeouts stay, or a task that never answers would keep the failed execution open for ever.
-    for name in [name for name, timer in execution.timers.items() if timer.kind != "timeout"]:
+    for name in [name for name, timer in execution.timers.items() if timer.kind not in ("timeout", WHOLE)]:
         del execution.timers[name]
 
 

@@ -144,6 +144,15 @@ def call_off(execution: Execution, key: str, region: Region) -> None:
         execution.stopped.append((key, region.claim))
 
 
+def end_all(execution: Execution, event: Event, status: str) -> None:
+    """The execution ends with a status, whatever is on its way: tools and children are stopped as by a cancel."""
+    for key, region in execution.regions.items():
+        call_off(execution, key, region)
+    execution.terminated = status
+    if execution.failure is None and "error" in event.data:
+        execution.failure = mapping_of(event.data["error"])
+
+
 def unpark(execution: Execution, key: str) -> None:
     """A parked task is parked no longer."""
     if key in execution.parked:

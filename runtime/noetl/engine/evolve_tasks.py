@@ -1,8 +1,8 @@
 """Folding the events of tasks, the patches they make, and timers (LANGUAGE §4)."""
 
 from noetl.engine.event_data import mapping_of, texts_of
-from noetl.engine.evolve_loops import call_off, keep_row, silence, stop_loop, unpark
-from noetl.engine.execution import Execution, Kept, Mapping, Parked, Region, Timer
+from noetl.engine.evolve_loops import call_off, end_all, keep_row, silence, stop_loop, unpark
+from noetl.engine.execution import WHOLE, Execution, Kept, Mapping, Parked, Region, Timer
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl_ir.events import Event, step_run_of
@@ -200,6 +200,8 @@ def timer_fired(program: Program, execution: Execution, event: Event) -> None:
         _give_outcome(execution, event)
     elif timer.kind == "timeout":
         _time_out(program, execution, event)
+    elif timer.kind == WHOLE:
+        end_all(execution, event, "failed")
 
 
 def _time_out(program: Program, execution: Execution, event: Event) -> None:

@@ -199,9 +199,13 @@ class LoopRun:
         self.shared_from: dict[str, int] = {}
 
 
+WHOLE = "execution"
+"""The timer, and the kind of it, that bounds the execution itself."""
+
+
 class Timer:
     """A due time in microseconds and what it wakes: `wake` a region, `land` a token, `timeout` a
-    run, `parked` ends the wait of a parked task.
+    run, `parked` ends the wait of a parked task, `execution` the whole.
 
     `since` is the time of the event that wrote it: `due` - `since` is for how long. One that is `by_wall` is about a
     time of day, and no length.
@@ -235,8 +239,8 @@ class Parked(NamedTuple):
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
     regions to run, `calling` the parked ones whose child is to be started, `to_judge` those whose outcome
-    is here, `stopped` the claims to be called off; `terminated` is the status that a step has ended
-    all with, empty before; `waits` has by key what is listened for, and `transient` since
+    is here, `stopped` the claims to be called off; `terminated` is the status that a step or the
+    timeout has ended all with, empty before; `waits` has by key what is listened for, and `transient` since
     which log position those listen that take nothing older; `now` is the time of the last event; `line` is that of the
     entry token, `waves` by step that of the run which a wave of a counting join began."""
 

@@ -8,7 +8,7 @@ claim, and again: it is the fault of its task.
 
 from contextlib import suppress
 
-from noetl.engine.execution import Execution, Region
+from noetl.engine.execution import WHOLE, Execution, Region
 from noetl.engine.program import Missing
 from noetl.engine.proposals import is_well_formed
 from noetl.engine.turn import Turn
@@ -238,6 +238,10 @@ def fire_timer(turn: Turn, name: str) -> None:
         number = program.transition("wake", region.step, region.task)
         event_id = f"{name}:{region.task}:{region.visits[region.task]}:{region.attempt}"
         event = Event(event_id, "timer.fired", turn.now, region.step, key, fired=(Firing(number, key, key),), data=data)
+    elif timer.kind == WHOLE:
+        message = f"the execution was not done within {(timer.due - timer.since) / 1_000_000:g} s"
+        data["error"] = {"code": "timeout", "message": message}
+        event = Event(name, "timer.fired", turn.now, data=data)
     else:
         run = execution.runs[key]
         row = program.plan.steps[run.step]

@@ -7,6 +7,7 @@ from noetl.engine.turn import Turn
 from noetl.engine.workload import MISSING, Rendered, render, variables_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.values import View
 
@@ -46,7 +47,24 @@ def start(turn: Turn, request: Request) -> None:
         turn.emit("playbook.processed")
         return
     turn.emit("playbook.request.evaluated", data={"workload": rendered.workload})
-    turn.emit("workflow.started", step=plan.entry, run="1")
+    data: dict[str, Json] = {}
+    if plan.timeout >= 0:
+        try:
+            data["timeout"] = _timeout(turn, rendered.workload)
+        except Fault as fault:
+            error = {"code": fault.code, "message": fault.message}
+            turn.emit("workflow.finished", data={"status": "failed", "error": error})
+            turn.emit("playbook.processed")
+            return
+    turn.emit("workflow.started", step=plan.entry, run="1", data=data)
+
+
+def _timeout(turn: Turn, workload: dict[str, Json]) -> int:
+    """How long the execution may take, in microseconds. Raises Fault."""
+    limit = seconds_of(turn.program.value(turn.program.plan.timeout)(workload_scope(turn, workload, None)))
+    if not limit:
+        raise Fault("executor.timeout", "`executor.spec.policy.lifecycle.timeout_s` is no duration above zero")
+    return round(limit * 1_000_000)
 
 
 def record_request(turn: Turn, request: Request) -> None:

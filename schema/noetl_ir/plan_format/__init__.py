@@ -262,6 +262,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         aliases=aliases,
         edition=edition,
         inputs=cast("tuple[Input, ...] | None", extended.get("inputs")),
+        timeout=cast("int", extended.get("timeout", -1)),
         terminates=cast("tuple[Terminate, ...]", extended.get("terminates", ())),
     )
 

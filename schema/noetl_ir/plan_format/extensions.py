@@ -71,7 +71,14 @@ def _terminate(row: object) -> Terminate:
     raise Malformed("a termination is damaged")
 
 
+def _read_timeout(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise Malformed("the timeout is no template")
+    return value
+
+
 _FORMS = {
     "inputs": _Form(_write_inputs, _read_inputs),
     "terminates": _Form(_write_terminates, _read_terminates),
+    "timeout": _Form(lambda value: value, _read_timeout),
 }

@@ -53,6 +53,7 @@ def _workload(plan: Plan) -> Found:
 def _extensions(plan: Plan) -> Found:
     if (plan.edition > 3) != (edition_of(plan) > 3):
         yield "plan", "is of another format than its extensions need"
+    yield from _indices("timeout", len(plan.templates), plan.timeout)
     rows = [step for step, _ in plan.terminates]
     if rows != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < len(plan.steps)):
         yield "terminates", "are no steps in the order of the table"

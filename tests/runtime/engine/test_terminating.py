@@ -83,3 +83,41 @@ def test_what_still_runs_or_waits_is_told_to_stop() -> None:
     steps = {event.run: ran.program.plan.steps[event.step].name for event in ran.of("step.started")}
     orders = [order for order in effects(ran.program, folded) if isinstance(order, StopPipeline)]
     assert sorted(steps[order.run] for order in orders) == ["b", "w"]
+
+
+LIMITED = """
+executor: {spec: {policy: {lifecycle: {timeout_s: 5}}}}
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: w}]}}
+  - step: a
+    tool: {kind: http, url: "http://x/a"}
+    next: {arcs: [{step: caught, when: "{{ event.status == 'error' }}"}]}
+  - {step: w, tool: {kind: wait, events: [go]}}
+  - {step: caught}
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "at", "end", "code"),
+    [
+        ("outcomes: [{step: a, takes: 9}]", {}, 5, "timeout"),
+        ("outcomes: [{step: a, takes: 1}]\nsignals: [{at: 4, name: go}]", {}, 4, None),
+        ("outcomes: [{step: a, takes: 1}]", {}, 5, "timeout"),
+        # A pause does not stop the clock, and what is over time then ends as soon as it is over.
+        ("outcomes: [{step: a, takes: 9}]", {1.0: "pause", 30.0: "resume"}, 30, "timeout"),
+    ],
+    ids=["a call", "in time", "a wait", "a pause"],
+)
+def test_an_execution_is_bounded_from_its_start(script: str, at: dict[float, str], end: int, code: str | None) -> None:
+    whole = run(LIMITED, script, at=at)
+    assert (whole.status, whole.log[-1].ts // 1_000_000) == ("completed" if code is None else "failed", end)
+    assert (whole.execution.failure or {}).get("code") == code and not whole.ran("caught")
+    for length in whole.commits[:-1] if not at else ():
+        assert resume_prefix(whole, length, script).status in (whole.status, "failed")
+
+
+def test_a_failure_before_the_limit_keeps_its_error() -> None:
+    text = LIMITED.replace("lifecycle: {timeout_s: 5}", "lifecycle: {timeout_s: 5}, failure: {mode: best_effort}")
+    text = text.replace("event.status == 'error'", "event.status == 'odd'")
+    ran = run(text, "outcomes: [{step: a, takes: 1, outcome: {status: error}}]")
+    assert (ran.status, ran.log[-1].ts, (ran.execution.failure or {})["code"]) == ("failed", 5_000_000, "scripted")
