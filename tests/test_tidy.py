@@ -62,12 +62,17 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
             f"{RUNTIME}/server/depot.py": "",
             f"{RUNTIME}/app/a.py": "class WorkerRolls:\n    def far_away(self):\n        self._kit = lookup = 1\n",
             f"{RUNTIME}/engine/b.py": "class Crew:\n    pass\n",
+            "runtime/README.md": "It has a desk.\n",
+            "tests/cluster/test_a.py": "\n# An errand is run, by rolling.\n",
+            "tests/compiler/test_a.py": "# A kit.\n",
         },
         [
             f"{RUNTIME}/app/a.py:1: WorkerRolls, of `roll`",
             f"{RUNTIME}/app/a.py:2: far_away, of `far`",
             f"{RUNTIME}/app/a.py:3: _kit, of `kit`",
             f"{RUNTIME}/server/depot.py:0: depot, of `depot`",
+            "runtime/README.md:1: says `desk`",
+            "tests/cluster/test_a.py:2: says `errand`",
         ],
     ),
     (

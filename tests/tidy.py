@@ -102,18 +102,39 @@ def drawers(root: Path) -> Iterator[str]:
 
 RETIRED = frozenset(
     {"desk", "roll", "presence", "notice", "board", "pulse", "beat", "holding", "question", "depot", "kit", "vault"}
-    | {"surrounding", "errand", "home", "wire", "unclaimed", "elsewhere", "far", "bell", "crew"}
+    | {"surrounding", "errand", "home", "wire", "unclaimed", "elsewhere", "far", "bell", "crew", "hearing", "parking"}
+    | {"notyet", "repeat", "checking", "patience", "held"}
 )
 """What things of the runtime were called before they had the field's names, which the glossary has."""
 
+UNHEARD = re.compile(
+    r"\b(desks?|depots?|errands?|surroundings?|unclaimed|crews?|presence|pulses?|kits?|rolls?|NotYet)\b"
+)
+"""Those of them that mean nothing else in plain English about a runtime: no sentence and no message has them."""
+
 
 def retired_words(root: Path) -> Iterator[str]:
-    """Nothing in the server, the worker, their bus and what puts them together has a name of ours again."""
-    places = [f"{PACKAGES['noetl']}/{room}" for room in ("api", "app", "bus", "server", "worker")]
-    for name, tree, _ in python_files(root, *places):
+    """Nothing in the server, the worker, their bus and what puts them together has a name of ours again; and no page,
+    comment, message or test of the runtime has one of those that mean nothing else.
+    """
+    rooms = ("api", "app", "bus", "cli", "host", "messages", "ports", "server", "worker")
+    for name, tree, _ in python_files(root, *(f"{PACKAGES['noetl']}/{room}" for room in rooms)):
         for line, found in [(0, Path(name).stem), *_defined(tree)]:
             parts = {part.removesuffix("s") for part in re.sub("([A-Z])", r"_\1", found).lower().split("_")}
             yield from (f"{name}:{line}: {found}, of `{word}`" for word in sorted(parts & RETIRED))
+    yield from _unheard_of(root)
+
+
+def _unheard_of(root: Path) -> Iterator[str]:
+    places = ("README.md", "CONTRIBUTING.md", "runtime", *(f"tests/{room}" for room in _RUNTIME_TESTS))
+    for path in [file for place in places for file in sorted({root / place, *(root / place).rglob("*")})]:
+        if path.is_file() and path.suffix in (".py", ".md"):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+                if (found := UNHEARD.search(line)) is not None:
+                    yield f"{path.relative_to(root).as_posix()}:{number}: says `{found[0]}`"
+
+
+_RUNTIME_TESTS = ("runtime", "simulator", "cluster", "chaos", "contracts", "harness", "hostile", "soak")
 
 
 def _defined(tree: ast.Module) -> Iterator[tuple[int, str]]:

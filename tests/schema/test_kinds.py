@@ -1,13 +1,18 @@
 """Every kind's contract is whole, and the checks and schemas made from one mean the same."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
+import noetl.tools
 from noetl_ir import registry
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Field, Kind, limit_of, misfits, seconds_of
 from noetl_ir.outcome import error
 
 NAMES = registry.names("noetl_ir.kinds")
+TOOLS = Path(noetl.tools.__path__[0])
 SAMPLE = Kind(
     name="sample",
     summary="A sample.",
@@ -43,9 +48,25 @@ def test_a_contract_is_whole(name: str) -> None:
     assert not kind.knobs.keys() & {"policy", "timeout", "pool", "mode", "max_in_flight"}, "never inherited"
 
 
-def test_what_waits_outside_and_what_has_no_effect() -> None:
-    assert {name for name in NAMES if kind_of(name).parks} == {"playbook", "wait"}
-    assert {name for name in NAMES if kind_of(name).pure} == {"noop", "artifact", "fail"}
+@pytest.mark.parametrize("name", NAMES)
+def test_what_waits_outside_has_no_tool_and_what_has_no_effect_imports_nothing_that_has_one(name: str) -> None:
+    kind = kind_of(name)
+    tool = TOOLS / f"{name}.py"
+    is_there = tool.exists() or (TOOLS / name).is_dir()
+    assert kind.parks == (kind.available and not is_there)
+    if kind.pure:
+        code = ast.parse(tool.read_text(encoding="utf-8"))
+        modules = {node.module or "" for node in ast.walk(code) if isinstance(node, ast.ImportFrom)}
+        assert all(module.split(".")[0] == "noetl_ir" or module == "noetl.ports" for module in modules)
+        assert not any(isinstance(node, ast.Import | ast.Await) for node in ast.walk(code))
+    elif is_there:
+        assert waits(name), f"the tool {name} awaits nothing: is the kind not pure?"
+
+
+def waits(name: str) -> bool:
+    """Whether any module of a tool awaits: what has an effect takes time."""
+    files = [TOOLS / f"{name}.py"] if (TOOLS / f"{name}.py").exists() else (TOOLS / name).glob("*.py")
+    return any(isinstance(node, ast.Await) for file in files for node in ast.walk(ast.parse(file.read_text("utf-8"))))
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class Endpoint:
         self.is_alive = True
         self.is_linked = True
         self.is_awake = True
-        self.is_hearing = False
+        self.is_listening = False
         self.pools: set[str] = set()
         self._network = network
         self._kept: set[Item] = set()
@@ -118,12 +118,12 @@ class Endpoint:
 
     def hear(self, data: bytes, reporter: str, answered: Callable[[bytes, str], None], *, passed: bool) -> None:
         """A report comes."""
-        if self.is_hearing:
+        if self.is_listening:
             self._reports.append(HeardDelivery(self, data, reporter, answered, passed=passed))
 
     def reports(self) -> "Sequence[HeardDelivery]":
         """`Bus.reports`."""
-        self.is_hearing = True
+        self.is_listening = True
         found, self._reports = [*self._reports], deque()
         return found
 
@@ -148,9 +148,9 @@ class Endpoint:
         """`Broadcasts.say`."""
         if self.is_linked:
             data = write_broadcast(broadcast)
-            self._network.tell_all(lambda other: other.hear_notice(read_broadcast(data)))
+            self._network.tell_all(lambda other: other.hear_broadcast(read_broadcast(data)))
 
-    def hear_notice(self, broadcast: Broadcast) -> None:
+    def hear_broadcast(self, broadcast: Broadcast) -> None:
         """Somebody says that it is there."""
         self._broadcasts.append(broadcast)
 

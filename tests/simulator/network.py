@@ -110,7 +110,7 @@ class Network:
 
     def tell_any_server(self, arrive: Callable[["Endpoint"], None]) -> None:
         """Send something to a server, whichever."""
-        servers = [address for address, each in self._endpoints.items() if each.is_hearing]
+        servers = [address for address, each in self._endpoints.items() if each.is_listening]
         if servers:
             self.tell(self._chance.choice(servers), arrive)
 

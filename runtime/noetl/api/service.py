@@ -254,7 +254,7 @@ class ApiService:
         return data
 
     def plan_with_verifier(self, digest: str) -> tuple[bytes, str]:
-        """The bytes of a plan, and the name of the checks that this version has noted of it, empty for none."""
+        """The bytes of a plan, and the name of the checks that this version has sealed for it, empty for none."""
         data = self.plan_bytes(digest)
         name = verifier() if len(data) >= WORTH else ""
         return data, name if name and self._runtime.store.vouches(digest, name) else ""

@@ -85,7 +85,7 @@ async def _lines(
     rung = asyncio.Event()
 
     def ring() -> None:
-        # The bell is rung by the thread that drives, and an asyncio event is not for other threads.
+        # The notifier is called by the thread that drives, and an asyncio event is not for other threads.
         loop.call_soon_threadsafe(rung.set)
 
     end = service.listen(execution_id, ring)

@@ -23,7 +23,7 @@ Compile: TypeAlias = "Callable[[Path], bytes]"
 
 
 WORTH = 32 << 10
-"""Bytes of a plan from which it pays to note that it was verified: smaller ones are read through in milliseconds."""
+"""Bytes of a plan from which it pays to seal that it was verified: smaller ones are read through in milliseconds."""
 
 
 def program_of(data: bytes, *, verified: bool = False) -> Program:
@@ -37,7 +37,7 @@ def program_of(data: bytes, *, verified: bool = False) -> Program:
     gc.disable()
     try:
         plan = open_plan(data, verified=verified)
-        # The note covers the checks of this package. A kind that a plugin brings may have changed since, so its plan
+        # The seal covers the checks of this package. A kind that a plugin brings may have changed since, so its plan
         # is read through again.
         if verified and not only_own(plan.kinds):
             plan = open_plan(data)
@@ -70,7 +70,7 @@ class Programs:
     def add(self, data: bytes, *, compiled: bool = False) -> Program:
         """A program from plan bytes, kept in the store by its digest.
 
-        Bytes that somebody gave are verified whatever was noted of them; what was `compiled` here is as what is stored.
+        Bytes that somebody gave are verified whatever is sealed of them; what was `compiled` here is as what is stored.
         """
         program = self._stored(data) if compiled else self._keep(data)
         self._store.put_plan(program.digest, program.plan.path or program.plan.name, data)
@@ -154,7 +154,7 @@ class Programs:
     def _stored(self, data: bytes) -> Program:
         """A program from bytes that were kept: read through once by each version, whatever others there were.
 
-        What a version found is noted in the store, under the digest, and good for these bytes alone.
+        What a version found is sealed in the store, under the digest, and good for these bytes alone.
         """
         name = verifier() if len(data) >= WORTH else ""
         return self._keep(data, verified=bool(name) and self._store.vouches(data[HEADER - 32 : HEADER].hex(), name))

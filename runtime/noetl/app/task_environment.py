@@ -87,7 +87,7 @@ class TaskEnvironments:
         self._kept.pop(execution_id, None)
 
     def env_of(self, call: Call) -> "TaskEnvironment":
-        """The surroundings of one call."""
+        """The environment of one call."""
         # A call only runs within a session, which holds the resolver: it is there.
         secrets = self._resolvers[call.execution_id]
         return TaskEnvironment(secrets, self._blobs, self._root, self._log, self._fence, call)

@@ -1,7 +1,7 @@
-"""Which checks a plan passes when it is read: their name, by which those who keep plans note that one has passed.
+"""Which checks a plan passes when it is read: their name, by which those who keep plans seal that one has passed.
 
 The name is a hash of the source of `noetl_ir`, so that no change of a check, of what is read or of what a kind says can
-leave an old note standing.
+leave an old seal standing.
 """
 
 from collections.abc import Collection
@@ -43,6 +43,6 @@ def only_own(kinds: Collection[str]) -> bool:
 
 
 def _package() -> "Path":
-    from pathlib import Path  # only large plans are noted, and most starts are of small ones
+    from pathlib import Path  # only large plans are sealed, and most starts are of small ones
 
     return Path(noetl_ir.__file__ or "").parent

@@ -518,7 +518,7 @@ Fence: TypeAlias = Callable[[str], str | None]
 
 
 class Env(Protocol):
-    """The surroundings that a tool may use."""
+    """The environment that a tool may use."""
 
     async def credential(self, name: str) -> dict[str, Json]:
         """The fields of a keychain entry, else of the credential store; raises KeyError with a clear text."""

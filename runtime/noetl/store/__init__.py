@@ -93,8 +93,8 @@ def seal_name_of(digest: str) -> str:
 
 
 def seal_of(key: bytes, digest: str, verifier: str) -> bytes:
-    """The seal that is noted there: made with the key of claims, which only the store's servers know, so that
-    nobody else makes a note and none of another store, plan or version passes for one.
+    """The seal that is kept there: made with the key of claims, which only the store's servers know, so that
+    nobody else makes a seal and none of another store, plan or version passes for one.
     """
     from hmac import digest as mac
 
@@ -102,7 +102,7 @@ def seal_of(key: bytes, digest: str, verifier: str) -> bytes:
 
 
 def is_sealed(found: object, key: bytes, digest: str, verifier: str) -> bool:
-    """Whether what was found under the name of a note is the one of these checks."""
+    """Whether what was found under the name of a seal is the one of these checks."""
     from hmac import compare_digest
 
     return isinstance(found, bytes) and bool(verifier) and compare_digest(found, seal_of(key, digest, verifier))

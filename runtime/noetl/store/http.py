@@ -301,7 +301,7 @@ class RemoteStore:
         return digest, self._checked(response, digest)
 
     def vouch(self, digest: str, verifier: str) -> None:
-        """The server notes what it has verified itself."""
+        """The server seals what it has verified itself."""
 
     def vouches(self, digest: str, verifier: str) -> bool:
         """The word of the server with the plan: who trusts it for the log has no more of the plan."""

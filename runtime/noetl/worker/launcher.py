@@ -41,7 +41,7 @@ _TURNS = 10
 
 
 class AsyncLauncher:
-    """The launcher of real tools. `env_of` gives the surroundings of a call."""
+    """The launcher of real tools. `env_of` gives the environment of a call."""
 
     def __init__(self, env_of: Callable[[Call], Env], clock: Clock) -> None:
         self._env_of = env_of

@@ -14,17 +14,17 @@ NOTES = st.lists(
 @given(NOTES, st.integers(0, 21))
 @example([("b", None, False), ("a", 5, False), ("a", 3, False), ("a", 5, False)], 5)
 def test_it_says_what_a_plain_search_says(notes: list[tuple[str, int | None, bool]], now: int) -> None:
-    agenda, plain, unclaimed = Agenda(), dict[str, int](), set[str]()
+    agenda, plain, waiting = Agenda(), dict[str, int](), set[str]()
     for at, (name, due, waits) in enumerate(notes):
         agenda.schedule(name, due, waiting=waits)
         plain.pop(name, None)
         if due is not None:
             plain[name] = due
-        (unclaimed.add if waits else unclaimed.discard)(name)
+        (waiting.add if waits else waiting.discard)(name)
         if at % 3 == 0:
             agenda.ripe(now)
         assert agenda.next() == min(plain.values(), default=None)
-    assert agenda.waiting == unclaimed
+    assert agenda.waiting == waiting
     ripe = agenda.ripe(now)
     assert sorted(ripe) == sorted(name for name, due in plain.items() if due <= now)
     assert [plain[name] for name in ripe] == sorted(plain[name] for name in ripe)

@@ -15,6 +15,6 @@ def test_it_is_ordered_again_ever_later_but_never_much_later() -> None:
     turn = Turn(program, execution, 0)
     start(turn, Request({}))
     decide(turn)
-    unclaimed = WaitingOrders()
-    again = [look for look in range(41) if unclaimed.keys_again(execution)]
+    waiting = WaitingOrders()
+    again = [look for look in range(41) if waiting.keys_again(execution)]
     assert again == [1, 2, 4, 8, 16, 24, 32, 40]

@@ -1,4 +1,4 @@
-"""Notices: every server and worker hears what the others say of themselves. What is lost is said again."""
+"""Broadcasts: every server and worker hears what the others say of themselves. What is lost is said again."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from noetl.bus.nats.connection import Message, NatsConnection
 from noetl.messages.encoding import UnreadableMessage
 
 KEPT = 10_000
-"""Notices that wait to be looked at; the oldest go first."""
+"""Broadcasts that wait to be looked at; the oldest go first."""
 
 
 class NatsBroadcasts:

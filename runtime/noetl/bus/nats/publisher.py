@@ -198,14 +198,14 @@ class OrderPublisher:
                 # What was confirmed while JetStream was asked may be in its answer or not. Counted twice for one
                 # look, the load is too large, which refuses a little early; too small it would overfill the queue.
                 queue.stored, queue.since = state.messages, queue.since - before
-            self._repeat(queue, time.monotonic() - CONFIRM_WITHIN)
+            self._publish_again(queue, time.monotonic() - CONFIRM_WITHIN)
             if queue.waiting and state.messages < self._limits.capacity:
                 self._flush(queue)
             if was_full and queue.load < self._limits.capacity:
                 self._connection.wake()
         queue.is_watched = False
 
-    def _repeat(self, queue: _Queue, before: float) -> None:
+    def _publish_again(self, queue: _Queue, before: float) -> None:
         """Publish again what was published before a time and is not confirmed."""
         now = time.monotonic()
         for number, item in list(queue.unconfirmed.items()):
@@ -218,7 +218,7 @@ class OrderPublisher:
             # NATS may be another one than before, or have lost what it had in memory. What is there already is
             # refused by its key.
             queue.is_made = False
-            self._repeat(queue, time.monotonic())
+            self._publish_again(queue, time.monotonic())
             self._flush(queue)
 
 

@@ -75,6 +75,6 @@ class PostgresCatalogue:
         self._access.run(lambda connection: connection.execute(_NOTE, (written(name), seal)) and None)
 
     def seal(self, name: str) -> bytes | None:
-        """The note that was kept so."""
+        """The seal that was kept so."""
         found = self._access.rows("SELECT value FROM keys WHERE name = %s", (written(name),))
         return bytes(found[0][0]) if found else None
