@@ -1,6 +1,7 @@
 """Walks over a playbook: its values with the scalar behind each expression, and steps or tasks replaced."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.span import Span
@@ -9,28 +10,36 @@ from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 
-def expressions_in(value: Value) -> Iterator[tuple[Expr, Scalar | None]]:
+def expressions_in(value: Value) -> list[tuple[Expr, Scalar | None]]:
     """Every expression of a value with the scalar it stands in; None for a generated value."""
-    yield from _expressions(value.template, value.node)
+    found: list[tuple[Expr, Scalar | None]] = []
+    _gather(value.template, value.node, found)
+    return found
 
 
-def _expressions(template: Template, node: Node | None) -> Iterator[tuple[Expr, Scalar | None]]:
-    scalar = node if isinstance(node, Scalar) else None
+def _gather(template: Template, node: Node | None, found: list[tuple[Expr, Scalar | None]]) -> None:
+    """Add the expressions of a template to one list for the whole value: a generator a level costs more than the
+    walk.
+    """
     match template:
+        case Literal():
+            return
         case Native(expr=expr):
-            yield expr, scalar
+            found.append((expr, node if isinstance(node, Scalar) else None))
         case Text(parts=parts):
-            yield from ((part, scalar) for part in parts if not isinstance(part, str))
+            scalar = node if isinstance(node, Scalar) else None
+            found += [(part, scalar) for part in parts if not isinstance(part, str)]
         case MapTemplate(items=pairs):
+            below = node if isinstance(node, Mapping) else None
             for key, inner in pairs:
                 # A template may have more structure than its node, where a lowering put it together: then there is no
                 # scalar to point to.
-                yield from _expressions(inner, node.get(key) if isinstance(node, Mapping) else None)
+                _gather(inner, None if below is None else below.get(key), found)
         case ListTemplate(items=items):
             # `strict=False`: the node is a hint for places, and a shorter one must not stop the walk.
             nodes = node.items if isinstance(node, Sequence) else [None] * len(items)
             for inner, behind in zip(items, nodes, strict=False):
-                yield from _expressions(inner, behind)
+                _gather(inner, behind, found)
         case _:
             return
 
@@ -68,33 +77,31 @@ def loops_of(step: Step) -> tuple[Loop, ...]:
     return tuple(found)
 
 
-def task_values(task: Task) -> Iterator[Value]:
+def task_values(task: Task) -> list[Value]:
     """The templates that the worker renders before a task runs."""
-    for _, value in task.fields:
-        yield value
+    found = [value for _, value in task.fields]
     if task.args is not None:
-        yield task.args
-    for _, value in task.knobs:
-        yield value
+        found.append(task.args)
+    if task.knobs:
+        found += [value for _, value in task.knobs]
     if task.timeout is not None:
-        yield task.timeout
+        found.append(task.timeout)
+    return found
 
 
-def rule_values(task: Task) -> Iterator[Value]:
+def rule_values(task: Task) -> list[Value]:
     """The templates that the worker renders after a task, guards aside."""
+    found: list[Value] = []
     for rule in task.rules:
-        for value in (rule.delay, rule.max_delay, rule.code, rule.message):
-            if value is not None:
-                yield value
-        for _, written in rule.set_iter:
-            yield written
-        for _, written in rule.set_ctx:
-            yield written
+        found += [value for value in (rule.delay, rule.max_delay, rule.code, rule.message) if value is not None]
+        found += [value for _, value in rule.set_iter]
+        found += [value for _, value in rule.set_ctx]
+    return found
 
 
-def rule_guards(task: Task) -> Iterator[Guard]:
+def rule_guards(task: Task) -> list[Guard]:
     """The guards of a task's policy."""
-    yield from (rule.when for rule in task.rules if rule.when is not None)
+    return [rule.when for rule in task.rules if rule.when is not None]
 
 
 def replace_steps(playbook: Playbook, change: Callable[[Step], Step]) -> Playbook:
@@ -164,34 +171,46 @@ def all_expressions(playbook: Playbook) -> Iterator[tuple[Expr, Scalar | None]]:
         yield guard.expr, guard.node
 
 
-def step_expressions(step: Step) -> Iterator[tuple[Expr, Scalar | None, str]]:
-    """Every expression of a step with its scalar, and when it is asked: `before` the tasks, by a `task` or `arc`."""
+Asked: TypeAlias = tuple[Expr, Scalar | None, str]
+"""An expression, its scalar, and when it is asked: `before` the tasks, by a `task` or `arc`."""
+
+
+def step_expressions(step: Step) -> list[Asked]:
+    """Every expression of a step."""
     spec = step.spec
-    for rule in spec.admit.rules if spec.admit is not None else ():
-        if rule.when is not None:
-            yield rule.when.expr, rule.when.node, "before"
-    for loop in loops_of(step):
-        for value in (loop.items, loop.max_in_flight):
-            yield from _at(value, "before")
-    yield from _at(spec.lifecycle_timeout, "before")
-    for value in (spec.timeout, *(value for _, value in spec.knobs)):
-        yield from _at(value, "task")
+    found = _early(step)
+    if spec.timeout is not None or spec.knobs:
+        found += _at((spec.timeout, *(value for _, value in spec.knobs)), "task")
     for task in step.tasks:
-        for value in (*task_values(task), *rule_values(task)):
-            yield from _at(value, "task")
-        for guard in rule_guards(task):
-            yield guard.expr, guard.node, "task"
+        found += _at((*task_values(task), *rule_values(task)), "task")
+        found += [(guard.expr, guard.node, "task") for guard in rule_guards(task)]
     for arc in step.router.arcs if step.router is not None else ():
         if arc.when is not None:
-            yield arc.when.expr, arc.when.node, "arc"
-        for value in (arc.args, arc.delay):
-            yield from _at(value, "arc")
+            found.append((arc.when.expr, arc.when.node, "arc"))
+        found += _at((arc.args, arc.delay), "arc")
+    return found
 
 
-def _at(value: Value | None, when: str) -> Iterator[tuple[Expr, Scalar | None, str]]:
-    if value is not None and type(value.template) is not Literal:
-        for expr, scalar in expressions_in(value):
-            yield expr, scalar, when
+def _early(step: Step) -> list[Asked]:
+    """The expressions that are asked before the tasks."""
+    spec = step.spec
+    found: list[Asked] = []
+    if spec.admit is not None:
+        guards = [rule.when for rule in spec.admit.rules if rule.when is not None]
+        found += [(guard.expr, guard.node, "before") for guard in guards]
+    if step.loop is not None or spec.lifecycle_timeout is not None:
+        levels = [value for loop in loops_of(step) for value in (loop.items, loop.max_in_flight)]
+        found += _at((*levels, spec.lifecycle_timeout), "before")
+    return found
+
+
+def _at(values: Iterable[Value | None], when: str) -> list[Asked]:
+    return [
+        (expr, scalar, when)
+        for value in values
+        if value is not None and type(value.template) is not Literal  # constants are most values of a file
+        for expr, scalar in expressions_in(value)
+    ]
 
 
 def sugar_in(playbook: Playbook) -> Iterator[Sugar]:

@@ -10,7 +10,7 @@ of a result still stand where they were written, and what later passes make of t
 so too, and told.
 """
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
@@ -145,25 +145,31 @@ def _is_asked(playbook: Playbook, kinds: dict[str, str]) -> bool:
     if playbook.workbook or any(step.extras for step in playbook.steps) or any(task.extras for task in tasks):
         return True
     names = frozenset([step.name for step in playbook.steps]).union([task.name for task in tasks])
-    known: dict[tuple[int, bool], bool] = {}
+    for words, exprs, lists in _distinct(playbook, kinds):
+        may_be = _may_be_envelope(names, words)
+        replace = completed(may_be)
+        if any(map(may_be, lists)) or any(rewritten(expr, replace) is not expr for expr in exprs):
+            return True
+    return False
+
+
+def _distinct(playbook: Playbook, kinds: dict[str, str]) -> Iterator[tuple[Words, Iterable[Expr], Iterable[Expr]]]:
+    """Of the steps with and without an http task: the words for its result, the expressions, and those that loops run
+    over, each once.
+    """
+    # One expression may stand in several steps. Its identity is a sound key while the playbook keeps it alive, and
+    # costs no hash of a whole tree.
+    exprs: dict[bool, dict[int, Expr]] = {True: {}, False: {}}
+    lists: dict[bool, dict[int, Expr]] = {True: {}, False: {}}
     for step in playbook.steps:
         is_http = any(kind_called(task, kinds) == KIND for task in step.tasks)
-        may_be = _may_be_envelope(names, _OF_TOOL | _RESPONSES if is_http else _NOTHING)
-        if any(may_be(loop.items.template.expr) for loop in loops_of(step) if isinstance(loop.items.template, Native)):
-            return True
-        replace = completed(may_be)
-        values = step_values(step)
-        texts = [block.text for value in values for block in blocks_in(value)]
-        if any(rewritten(one.expr, replace) is not one.expr for text in texts for one in expressions_inside(text)):
-            return True
-        for expr, _, _ in step_expressions(step):
-            # One expression may stand in several steps. Its identity is a sound key while the playbook keeps it
-            # alive, and costs no hash of a whole tree.
-            if (id(expr), is_http) not in known:
-                known[id(expr), is_http] = rewritten(expr, replace) is not expr
-                if known[id(expr), is_http]:
-                    return True
-    return False
+        exprs[is_http].update([(id(expr), expr) for expr, _, _ in step_expressions(step)])
+        texts = [block.text for value in step_values(step) for block in blocks_in(value)]
+        exprs[is_http].update([(id(one.expr), one.expr) for text in texts for one in expressions_inside(text)])
+        natives = [loop.items.template for loop in loops_of(step) if isinstance(loop.items.template, Native)]
+        lists[is_http].update([(id(native.expr), native.expr) for native in natives])
+    for is_http, words in ((True, _OF_TOOL | _RESPONSES), (False, _NOTHING)):
+        yield words, exprs[is_http].values(), lists[is_http].values()
 
 
 def _may_be_envelope(names: frozenset[str], words: Words) -> IsEnvelope:

@@ -39,6 +39,7 @@ from noetl_ir.expr import (
 )
 from noetl_ir.records import NamedTuple
 from noetl_ir.secret_fields import ADDRESSES, PUBLIC, SHORTEST
+from noetlc.ast.once import Once
 from noetlc.ast.playbook import KeychainEntry, Value
 from noetlc.ast.walk import expressions_in, task_values
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -58,6 +59,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     for step in unit.playbook.steps:
         for value in (value for task in step.tasks for value in task_values(task)):
             for expr, scalar in expressions_in(value):
+                if not _reads_keychain(expr):
+                    continue
                 for done in secret_operations(expr, lambda name, field: _is_text(entries.get(name), field)):
                     part, secret = done.expr, done.secret
                     whole = scalar.text[secret.start : secret.end] if scalar is not None else ""
@@ -68,6 +71,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                         help=_HELP,
                     )
 
+
+_reads_keychain = Once(lambda expr: any(type(part) is Name and part.name == "keychain" for part in walk(expr)))
 
 _HELP = (
     "join it with texts (`~`), compare it, or give it to `length`, `urlencode`, `b64encode` or `tojson`; have a tool "
