@@ -70,6 +70,11 @@ def programs_of(playbook: Playbook) -> dict[Text, list[Program]]:
     return found
 
 
+def languages_of(kind: str) -> frozenset[str]:
+    """The languages of the programs that a kind runs: `code`, `sql`, `shell`."""
+    return frozenset(_program_fields(kind).values())
+
+
 @cache
 def _program_fields(name: str) -> dict[str, Text]:
     kind = kind_of(name)

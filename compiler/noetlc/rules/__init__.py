@@ -1,5 +1,8 @@
 """Lint rules, one module each, found by name. A module exports `RULE`; its docstring is the rule's page.
 
+Which rule is asked is decided by `ROWS`, which `tools/gen` writes from the rules themselves: a playbook has but some of
+the constructs that rules are about, and a compile asks only for errors, so that most modules are not imported.
+
 A rule looks at a `Unit` and yields findings; it never changes anything and knows no other rule. What is true of the net
 alone (a join that starves, a cycle without a way out) a rule of the level `net` takes from the analysis, which is asked
 once for all of them; rules of the level `ast` look at the tree.
@@ -28,7 +31,9 @@ from noetlc.diag.diagnostic import Code, Diagnostic, Fix, Related, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.diag.internal import Bug, bug_of
 from noetlc.expr.paths import accesses
+from noetlc.reading.constructs import constructs_of
 from noetlc.reading.kinds import Program, programs_of
+from noetlc.rules._table import TABLE
 from noetlc.source.nodes import Scalar
 from noetlc.source.nodes import Sequence as SequenceNode
 from noetlc.source.text import Source
@@ -63,6 +68,11 @@ class Unit:
         return Written(self.read, self.playbook)
 
     @cached_property
+    def constructs(self) -> frozenset[str]:
+        """The constructs that it has, those that lowering made included, and `sugar` where it took any out."""
+        return constructs_of(self.playbook) | ({"sugar"} if self.read is not self.playbook else frozenset())
+
+    @cached_property
     def programs(self) -> Mapping[Text, Sequence[Program]]:
         """The programs by language."""
         return programs_of(self.playbook)
@@ -91,7 +101,8 @@ class Unit:
 class Rule(NamedTuple):
     """`level` is what the rule needs: `ast` the tree alone, `net` a plan. `check` yields its findings in any order,
     none of them worse than `severity`. A rule that is `whole` concludes from what is nowhere in the playbook, such as
-    an arc to a step; it is not asked where a part could not be read, which may be what it looks for.
+    an arc to a step; it is not asked where a part could not be read, which may be what it looks for. `about` are
+    constructs (`noetlc.reading.constructs`) without any of which it has nothing to find; none where it may always.
     """
 
     code: str
@@ -99,6 +110,7 @@ class Rule(NamedTuple):
     level: Literal["ast", "net"]
     check: Callable[[Unit], Iterator[Diagnostic]]
     whole: bool = False
+    about: tuple[str, ...] = ()
 
     def finding(
         self, message: str, span: Span, *, help: str = "", related: tuple[Related, ...] = (), fix: Fix | None = None
@@ -137,11 +149,45 @@ def check_net(source: Source, playbook: Playbook, read: Playbook | None = None) 
     return _found(Unit(source, playbook, read), "net", min(Severity))
 
 
+class Row(NamedTuple):
+    """What is known of a rule without its module: fields as in `Rule`; `slug` is its name in words."""
+
+    slug: str
+    code: str
+    severity: int
+    level: str
+    whole: bool
+    about: tuple[str, ...]
+
+
+ROWS = tuple(Row(*row) for row in TABLE)
+"""Every rule, sorted by slug."""
+
+
+def row_of(slug: str, rule: Rule) -> Row:
+    """The row of a rule."""
+    return Row(slug, rule.code, int(rule.severity), rule.level, rule.whole, rule.about)
+
+
 @cache
 def all_rules() -> tuple[tuple[str, Rule], ...]:
     """Every rule with its slug, sorted by slug."""
     names = registry.names(PACKAGE)
-    return tuple((name.replace("_", "-"), registry.load(PACKAGE, name, "RULE", Rule)) for name in names)
+    return tuple((name.replace("_", "-"), _load(name)) for name in names)
+
+
+def rules_for(unit: Unit, level: str, at_least: Severity, *, partial: bool) -> Iterator[tuple[str, Rule]]:
+    """The rules of a level that may find something as severe in a playbook, each with its slug."""
+    there = unit.constructs
+    for row in ROWS:
+        # A compile asks for errors only: rules that cannot stop it are left to lint.
+        asked = row.level == level and row.severity >= at_least and not (row.whole and partial)
+        if asked and not (row.about and there.isdisjoint(row.about)):
+            yield row.slug, _load(row.slug.replace("-", "_"))
+
+
+def _load(name: str) -> Rule:
+    return registry.load(PACKAGE, name, "RULE", Rule)
 
 
 def every_code() -> dict[str, Code]:
@@ -181,7 +227,7 @@ def slug_of(code: str) -> str:
     """The name of a code, "" where there is none."""
     if code in CODES:
         return CODES[code].slug
-    return next((slug for slug, rule in all_rules() if rule.code == code), "")
+    return next((row.slug for row in ROWS if row.code == code), "")
 
 
 def page_of(code_or_slug: str) -> str:
@@ -217,14 +263,12 @@ def _found(unit: Unit, level: str, at_least: Severity, partial: bool = False) ->
     """
     found: list[Diagnostic] = []
     failed: dict[Bug, list[str]] = {}
-    for slug, rule in all_rules():
-        # A compile asks for errors only: rules that cannot stop it are left to lint.
-        if rule.level == level and rule.severity >= at_least and not (rule.whole and partial):
-            try:
-                found += rule.check(unit)
-            # Anything at all: a rule is a part like any other, and one mistake must not hide what the others found.
-            except Exception as error:
-                failed.setdefault(bug_of(error), []).append(f"`{slug}`")
+    for slug, rule in rules_for(unit, level, at_least, partial=partial):
+        try:
+            found += rule.check(unit)
+        # Anything at all: a rule is a part like any other, and one mistake must not hide what the others found.
+        except Exception as error:
+            failed.setdefault(bug_of(error), []).append(f"`{slug}`")
     # Looked up without making them: a playbook whose rules asked no proof needs no net.
     asked: Proofs | None = vars(unit).get("proofs")
     for question, bug in asked.failed.items() if asked is not None else ():

@@ -33,4 +33,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             yield RULE.finding(str(error), span, help="write a query, and names of steps or `step.task`")
 
 
-RULE = Rule("NL711", Severity.ERROR, "net", check)
+RULE = Rule("NL711", Severity.ERROR, "net", check, about=("x-assert",))

@@ -87,4 +87,4 @@ def _is_own(key: str, template: Template, names: Names) -> bool:
     )
 
 
-RULE = Rule("NL409", Severity.WARNING, "net", check)
+RULE = Rule("NL409", Severity.WARNING, "net", check, about=("fork", "join"))

@@ -45,4 +45,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL705", Severity.WARNING, "net", check)
+RULE = Rule("NL705", Severity.WARNING, "net", check, about=("join",))

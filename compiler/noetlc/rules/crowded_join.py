@@ -40,4 +40,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL703", Severity.WARNING, "net", check)
+RULE = Rule("NL703", Severity.WARNING, "net", check, about=("join",))

@@ -35,4 +35,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL709", Severity.ERROR, "net", check)
+RULE = Rule("NL709", Severity.ERROR, "net", check, about=("x-assert",))

@@ -78,4 +78,4 @@ def _is_merge(step: Step, router: int, at: int) -> bool:
     return any(rule.to == name for number, task in enumerate(step.tasks) if number != router for rule in task.rules)
 
 
-RULE = Rule("NL509", Severity.WARNING, "ast", check)
+RULE = Rule("NL509", Severity.WARNING, "ast", check, about=("jump",))

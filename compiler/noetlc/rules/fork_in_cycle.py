@@ -45,4 +45,4 @@ def _forks(step: Step) -> bool:
     return step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1
 
 
-RULE = Rule("NL706", Severity.WARNING, "net", check)
+RULE = Rule("NL706", Severity.WARNING, "net", check, about=("fork", "join"))

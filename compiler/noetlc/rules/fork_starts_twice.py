@@ -95,4 +95,4 @@ def _is_bare_end(step: Step) -> bool:
     return leaf and step.loop is None and all(task.kind == "noop" and not task.rules for task in step.tasks)
 
 
-RULE = Rule("NL606", Severity.WARNING, "ast", check)
+RULE = Rule("NL606", Severity.WARNING, "ast", check, about=("fork",))

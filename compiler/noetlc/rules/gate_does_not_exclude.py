@@ -47,4 +47,4 @@ def _set(step: Step) -> set[str]:
     return {key for task in step.tasks for rule in task.rules for key, _ in rule.set_ctx}
 
 
-RULE = Rule("NL713", Severity.WARNING, "net", check)
+RULE = Rule("NL713", Severity.WARNING, "net", check, about=("fork", "join"))

@@ -39,4 +39,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL704", Severity.WARNING, "net", check)
+RULE = Rule("NL704", Severity.WARNING, "net", check, about=("join",))

@@ -48,4 +48,4 @@ def _is_none(template: Literal) -> bool:
     return seconds is not None and seconds > LONGEST
 
 
-RULE = Rule("NL810", Severity.NOTE, "ast", check)
+RULE = Rule("NL810", Severity.NOTE, "ast", check, about=("http",))

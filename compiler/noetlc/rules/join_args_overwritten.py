@@ -43,4 +43,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                     )
 
 
-RULE = Rule("NL612", Severity.WARNING, "ast", check)
+RULE = Rule("NL612", Severity.WARNING, "ast", check, about=("join",))

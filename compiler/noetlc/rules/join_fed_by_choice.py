@@ -35,4 +35,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL702", Severity.WARNING, "net", check)
+RULE = Rule("NL702", Severity.WARNING, "net", check, about=("join",))

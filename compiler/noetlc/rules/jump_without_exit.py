@@ -54,4 +54,4 @@ def _endless(step: Step) -> Iterator[Diagnostic]:
             return
 
 
-RULE = Rule("NL508", Severity.ERROR, "ast", check)
+RULE = Rule("NL508", Severity.ERROR, "ast", check, about=("jump",))

@@ -92,4 +92,4 @@ def _noun(value: str | float) -> str:
     return "a text" if isinstance(value, str) else "a boolean" if isinstance(value, bool) else "a number"
 
 
-RULE = Rule("NL412", Severity.WARNING, "ast", check)
+RULE = Rule("NL412", Severity.WARNING, "ast", check, about=("loop",))

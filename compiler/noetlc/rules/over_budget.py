@@ -53,4 +53,4 @@ def _broken(unit: Unit, node: Node) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL712", Severity.ERROR, "net", check)
+RULE = Rule("NL712", Severity.ERROR, "net", check, about=("x-budget",))

@@ -47,4 +47,4 @@ def _may_differ(template: Template) -> bool:
     )
 
 
-RULE = Rule("NL401", Severity.WARNING, "ast", check)
+RULE = Rule("NL401", Severity.WARNING, "ast", check, about=("loop",))

@@ -46,4 +46,4 @@ def _help(text: str, at: int) -> str:
 _KEY = pattern(r"[ \t]*(\w+):(?=\s|$)")
 _KEYS = frozenset({"args", "auth", "libs", "spec", "kind", "name", "input", "data", "with", "timeout", "code"})
 
-RULE = Rule("NL803", Severity.ERROR, "ast", check)
+RULE = Rule("NL803", Severity.ERROR, "ast", check, about=("code",))

@@ -32,4 +32,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL806", Severity.NOTE, "ast", check)
+RULE = Rule("NL806", Severity.NOTE, "ast", check, about=("code",))

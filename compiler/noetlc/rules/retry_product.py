@@ -92,4 +92,4 @@ def _seconds(value: Value | None, otherwise: float) -> float:
     return otherwise if found is None else found
 
 
-RULE = Rule("NL512", Severity.WARNING, "ast", check)
+RULE = Rule("NL512", Severity.WARNING, "ast", check, about=("retry",))

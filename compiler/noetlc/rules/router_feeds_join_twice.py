@@ -47,4 +47,4 @@ def _twice(unit: Unit, step: Step, joins: set[str]) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL613", Severity.WARNING, "ast", check)
+RULE = Rule("NL613", Severity.WARNING, "ast", check, about=("join",))

@@ -42,4 +42,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         yield RULE.note(f"{message}{and_more(ours, 'in this file')}", ours[0], help=_HELP)
 
 
-RULE = Rule("NL808", Severity.WARNING, "ast", check)
+RULE = Rule("NL808", Severity.WARNING, "ast", check, about=("shell",))

@@ -73,4 +73,4 @@ def _placed(value: Value) -> Iterator[tuple[Expr, Scalar, str]]:
         yield expr, scalar, "'" if quotes % 2 else ""
 
 
-RULE = Rule("NL801", Severity.WARNING, "ast", check)
+RULE = Rule("NL801", Severity.WARNING, "ast", check, about=("sql",))

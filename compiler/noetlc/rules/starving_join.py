@@ -52,4 +52,4 @@ def _is_fed_twice(unit: Unit, join: int) -> bool:
     return False
 
 
-RULE = Rule("NL701", Severity.WARNING, "net", check)
+RULE = Rule("NL701", Severity.WARNING, "net", check, about=("join",))

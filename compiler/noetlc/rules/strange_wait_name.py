@@ -88,4 +88,4 @@ def _strange(
         yield RULE.finding(f"the wait never gives the name `{word}`", span, help=help)
 
 
-RULE = Rule("NL316", Severity.WARNING, "ast", check)
+RULE = Rule("NL316", Severity.WARNING, "ast", check, about=("wait",))

@@ -83,4 +83,4 @@ def _idle(text: str) -> list[range]:
     ]
 
 
-RULE = Rule("NL804", Severity.WARNING, "ast", check)
+RULE = Rule("NL804", Severity.WARNING, "ast", check, about=("code",))

@@ -65,4 +65,4 @@ def _help(name: str, given: set[str]) -> str:
     return f"did you mean `{near}`?" if near else f"give it: `params: {{{name}: …}}`"
 
 
-RULE = Rule("NL807", Severity.WARNING, "ast", check)
+RULE = Rule("NL807", Severity.WARNING, "ast", check, about=("sql",))

@@ -124,4 +124,4 @@ def _of_entry(lib: Json) -> tuple[str, ...] | None:
     return modules_of(name) or None if not is_module(name) else (name.partition(".")[0],)
 
 
-RULE = Rule("NL802", Severity.WARNING, "ast", check)
+RULE = Rule("NL802", Severity.WARNING, "ast", check, about=("code",))

@@ -70,4 +70,4 @@ def _changes(task: Task) -> bool:
     return any(access.root.name in _CHANGING for guard in rule_guards(task) for access in accesses(guard.expr))
 
 
-RULE = Rule("NL510", Severity.NOTE, "ast", check)
+RULE = Rule("NL510", Severity.NOTE, "ast", check, about=("jump",))

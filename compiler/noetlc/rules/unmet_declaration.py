@@ -179,7 +179,7 @@ def _keys(template: Template) -> frozenset[str] | None:
     return frozenset(key for key, _ in template.items) if isinstance(template, MapTemplate) else None
 
 
-RULE = Rule("NL413", Severity.WARNING, "ast", check, whole=True)
+RULE = Rule("NL413", Severity.WARNING, "ast", check, whole=True, about=("sugar",))
 
 
 if TYPE_CHECKING:

@@ -36,4 +36,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL710", Severity.WARNING, "net", check)
+RULE = Rule("NL710", Severity.WARNING, "net", check, about=("x-assert",))

@@ -5,10 +5,11 @@ import re
 import pytest
 
 from goldens import GOLDEN
+from noetlc import rules
 from noetlc.diag.codes import CODES
 from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import check_source, compile_source
-from noetlc.rules import all_rules, check_playbook, every_code, page_of, slug_of
+from noetlc.rules import Unit, all_rules, check_playbook, every_code, page_of, rules_for, slug_of
 from noetlc.source.yaml_reader import read_yaml
 from playbooks import HEAD, linted, read
 
@@ -49,14 +50,14 @@ def test_rules_take_a_partial_playbook() -> None:
 
 
 def test_compile_and_lint_agree_about_errors_wherever_no_net_is_asked() -> None:
-    rules = {rule.code: rule for _, rule in all_rules()}
+    known = {rule.code: rule for _, rule in all_rules()}
     for path in sorted(GOLDEN.rglob("*.yaml")):
         told = check_source(path.name, path.read_bytes()).diagnostics
-        assert all(one.severity <= rules[one.code].severity for one in told if one.code in rules)
+        assert all(one.severity <= known[one.code].severity for one in told if one.code in known)
         errors = [one for one in told if one.severity is Severity.ERROR]
         compiled = compile_source(path.name, path.read_bytes()).diagnostics
         assert [one for one in compiled if one.severity is Severity.ERROR] == [
-            one for one in errors if one.code not in rules or rules[one.code].level == "ast"
+            one for one in errors if one.code not in known or known[one.code].level == "ast"
         ]
 
 
@@ -65,6 +66,36 @@ def test_compile_asks_the_rules_that_can_fail_it() -> None:
     assert not compile_source("t.yaml", text.encode()).diagnostics
     strict = compile_source("t.yaml", text.encode(), at_least=Severity.WARNING).diagnostics
     assert [one.code for one in strict] == ["NL601"]
+
+
+def test_a_rule_finds_nothing_in_playbooks_without_what_it_is_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [
+        path
+        for folder in ("rules", "lint", "diag", "analysis", "dialects")
+        for path in (GOLDEN / folder).rglob("*.yaml")
+    ]
+    told = {path: check_source(path.name, path.read_bytes()).diagnostics for path in files}
+    monkeypatch.setattr(rules, "ROWS", tuple(row._replace(about=()) for row in rules.ROWS))
+    assert told == {path: check_source(path.name, path.read_bytes()).diagnostics for path in files}
+
+
+def test_a_rule_is_asked_only_where_there_is_what_it_is_about() -> None:
+    wait = "{kind: wait, events: [{signal: paid}]}"
+    asked = {text: _asked(text) for text in ("{kind: noop}", "{kind: shell, command: ls}", wait)}
+    assert {"unread-ctx-key", "confusable-name"} <= set.intersection(*asked.values())
+    about = {"shell-template": "{kind: shell, command: ls}", "strange-wait-name": wait}
+    assert {slug: [text for text in asked if slug in asked[text]] for slug in about} == {
+        slug: [text] for slug, text in about.items()
+    }
+
+
+def _asked(task: str) -> set[str]:
+    """The rules on trees that lint asks about a playbook of one task."""
+    text = HEAD + f"workflow: [{{step: start, tool: {task}}}]\n"
+    playbook, _ = read(text)
+    assert playbook is not None
+    unit = Unit(read_yaml("t.yaml", text.encode()).source, playbook)
+    return {slug for slug, _ in rules_for(unit, "ast", Severity.NOTE, partial=False)}
 
 
 def test_forks_one_after_the_other_are_looked_at_in_linear_time() -> None:

@@ -1,0 +1,22 @@
+"""The constructs that a playbook has, as words: a rule about others has nothing to find in it, and is not imported."""
+
+from noetlc.ast.playbook import Playbook
+from noetlc.reading.kinds import languages_of
+
+
+def constructs_of(playbook: Playbook) -> frozenset[str]:
+    """The kinds of its tasks and the languages of their programs, the directives of their rules, `x-*` keys of the
+    root, and `join` (of more than any one token), `fork` and `loop`.
+    """
+    found = {key for key, _ in playbook.extensions}
+    for step in playbook.steps:
+        if step.spec.join != "any":
+            found.add("join")
+        if step.router is not None and step.router.mode == "inclusive":
+            found.add("fork")
+        if step.loop is not None:
+            found.add("loop")
+    tasks = [*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook)]
+    kinds = {task.kind for task in tasks}
+    directives = {rule.directive for task in tasks for rule in task.rules}
+    return frozenset(found.union(kinds, directives, *map(languages_of, kinds)))

@@ -1,0 +1,19 @@
+"""A developer's script, never shipped: what is known of lint rules without importing their modules.
+
+`tools/gen` writes it to `noetlc/rules/_table.py`.
+"""
+
+from noetlc.rules import all_rules, row_of
+
+_HEAD = '''"""Every lint rule as `noetlc.rules.Row` has it; written by `tools/gen` from the modules of the rules."""
+
+# fmt: off
+TABLE: tuple[tuple[str, str, int, str, bool, tuple[str, ...]], ...] = (
+'''
+
+
+def table() -> str:
+    """The text of `noetlc/rules/_table.py`."""
+    return (
+        _HEAD + "".join(f"    {tuple(row_of(slug, rule))!r},\n".replace("'", '"') for slug, rule in all_rules()) + ")\n"
+    )
