@@ -17,7 +17,7 @@ GENERATED: dict[str, str] = {
     "schema/playbook.md": "documents:authors",
     "compiler/README.md": "documents:compiler_readme",
     "compiler/noetlc/expr/tables.py": "grammar_tables:tables",
-    "compiler/noetlc/rules/_table.py": "rule_table:table",
+    "compiler/noetlc/diag/rule_table.py": "rule_table:table",
 }
 """File, from the repository's root → `module:function`; the function takes nothing and gives the text."""
 

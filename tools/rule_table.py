@@ -1,6 +1,6 @@
 """A developer's script, never shipped: what is known of lint rules without importing their modules.
 
-`tools/gen` writes it to `noetlc/rules/_table.py`.
+`tools/gen` writes it to `noetlc/diag/rule_table.py`.
 """
 
 from noetlc.rules import all_rules, row_of
@@ -13,7 +13,7 @@ TABLE: tuple[tuple[str, str, int, str, bool, tuple[str, ...]], ...] = (
 
 
 def table() -> str:
-    """The text of `noetlc/rules/_table.py`."""
+    """The text of `noetlc/diag/rule_table.py`."""
     return (
         _HEAD + "".join(f"    {tuple(row_of(slug, rule))!r},\n".replace("'", '"') for slug, rule in all_rules()) + ")\n"
     )

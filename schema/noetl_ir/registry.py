@@ -14,6 +14,8 @@ from importlib.machinery import all_suffixes
 from types import ModuleType
 from typing import TypeVar
 
+from noetl_ir.patterns import Late
+
 GROUPS = {"noetl_ir.kinds": "noetl.kinds", "noetl.tools": "noetl.tools"}
 """Package → the entry-point group that adds to it. An entry point names a module or an object in one."""
 
@@ -21,9 +23,7 @@ _SUFFIXES = frozenset(all_suffixes())
 
 Part = TypeVar("Part")
 
-_REQUIREMENT = re.compile(
-    r"\s*([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w\s,.-]*\])?\s*(?:[<>=!~][^;]*)?", re.ASCII
-)
+_REQUIREMENT = Late(r"\s*([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w\s,.-]*\])?\s*(?:[<>=!~][^;]*)?", re.ASCII)
 
 
 class MissingPart(LookupError):

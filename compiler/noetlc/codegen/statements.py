@@ -6,17 +6,17 @@ Names in templates, guards and program text count, wherever they stand: a result
 A task that says `each_statement` itself keeps what it says.
 """
 
-import re
 from collections.abc import Iterator
 
 from noetl_ir.expr import Block, ListTemplate, Literal, MapTemplate, Native, Template, Text, texts_in
+from noetl_ir.patterns import Late
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.walk import all_guards, all_values, replace_tasks
 from noetlc.expr.unparse import unparse
 from noetlc.reading.kinds import kind_of
 
 KNOB = "each_statement"
-NAMED = re.compile(r"(?<![A-Za-z0-9_])command_\d+(?:_rows)?(?![A-Za-z0-9_])")
+NAMED = Late(r"(?<![A-Za-z0-9_])command_\d+(?:_rows)?(?![A-Za-z0-9_])")
 """How the result of a statement is named."""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from noetl_ir.expr import Expr, Name
+from noetl_ir.patterns import Late
 from noetl_ir.records import NamedTuple
 from noetlc.expr import lalr
 from noetlc.expr.errors import TemplateError
@@ -21,7 +22,7 @@ from noetlc.expr.tokens import END, Run, Token, tokens_until_braces, tokens_unti
 
 Tokens = list[Token]
 
-_OPENING = re.compile(r"\{(?:\{[-+]?|#|%[-+]?\s*(?P<word>\w*))")
+_OPENING = Late(r"\{(?:\{[-+]?|#|%[-+]?\s*(?P<word>\w*))")
 _BEHIND = {"#": re.compile(r"#\}"), "raw": re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}")}
 _CALLEE = frozenset({"varargs", "kwargs", "caller"})
 _NOT_NAMES = frozenset({"DOT", "PIPE", "IS"})

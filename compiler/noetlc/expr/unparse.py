@@ -1,6 +1,5 @@
 """Expressions to text: the shortest brackets that `noetlc.expr.parser` reads back to an equal expression."""
 
-import re
 from typing import assert_never
 
 from noetl_ir.expr import (
@@ -24,13 +23,14 @@ from noetl_ir.expr import (
     TupleOf,
     Unary,
 )
+from noetl_ir.patterns import Late
 
 # The levels of the grammar, the loosest first.
 _COND, _OR, _AND, _NOT, _COMPARE, _SUM, _CONCAT, _PRODUCT, _POWER, _FILTERED, _UNARY, _POSTFIX = range(12)
 _BINARY = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT, "**": _POWER}
-_BARE_TEST = re.compile(r" is (?:not )?\w+$")
+_BARE_TEST = Late(r" is (?:not )?\w+$")
 _SPECIAL = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_WORD = re.compile(r"[^\W\d]\w*\Z")
+_WORD = Late(r"[^\W\d]\w*\Z")
 
 
 def unparse(expr: Expr) -> str:

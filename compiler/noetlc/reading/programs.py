@@ -1,8 +1,7 @@
 """SQL and shell text out of nodes: templates in which braces that are no expression stay as written (LANGUAGE §2)."""
 
-import re
-
 from noetl_ir.expr import Expr, ListTemplate, Literal, Template, Text
+from noetl_ir.patterns import Late
 from noetl_ir.scopes import RESERVED
 from noetlc.ast.playbook import Value
 from noetlc.expr.errors import TemplateError, UnknownWord
@@ -15,14 +14,14 @@ _MARKS = ("{{", "{%", "{#")
 _TRIES = 4
 """How many closing braces are tried for an opening pair; a bound, so that odd text stays linear."""
 
-_START = re.compile(r"\{\{-?\s*(?P<name>[A-Za-z_]\w*)(?P<path>\s*[.\[|]\s*[\w'\"]|)")
+_START = Late(r"\{\{-?\s*(?P<name>[A-Za-z_]\w*)(?P<path>\s*[.\[|]\s*[\w'\"]|)")
 _GO_OPTION = r"""(?:--format|--template|\s-f|go-template)[= ]?\s{0,9}["']?"""
 """An option whose value is a template of Go, as those of docker and kubectl."""
-_HAS_GO = re.compile(_GO_OPTION + r"""[^"'\n]{0,200}\{\{""")
-_OF_GO = re.compile(_GO_OPTION + r"""(?:\{\{[^{}]*\}\}|[^{}"'])*\{\{[^`]$""")
+_HAS_GO = Late(_GO_OPTION + r"""[^"'\n]{0,200}\{\{""")
+_OF_GO = Late(_GO_OPTION + r"""(?:\{\{[^{}]*\}\}|[^{}"'])*\{\{[^`]$""")
 _REACH = 200
 """So many characters before its braces the option is looked for."""
-_GO_WORDS = re.compile(r"-?\s*((json|range|with|if|index|len|print\w*)\s+\.|(end|else)\s*-?\}\})")
+_GO_WORDS = Late(r"-?\s*((json|range|with|if|index|len|print\w*)\s+\.|(end|else)\s*-?\}\})")
 _HELP = "a template is written `{{ expression }}`; anything else reaches the tool unchanged"
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from noetl_ir import registry
 from noetl_ir.kinds import Text
+from noetl_ir.patterns import Late
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -30,10 +31,10 @@ from noetlc.diag.codes import CODES, page
 from noetlc.diag.diagnostic import Code, Diagnostic, Fix, Related, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.diag.internal import Bug, bug_of
+from noetlc.diag.rule_table import TABLE
 from noetlc.expr.paths import accesses
 from noetlc.reading.constructs import constructs_of
 from noetlc.reading.kinds import Program, programs_of
-from noetlc.rules._table import TABLE
 from noetlc.source.nodes import Scalar
 from noetlc.source.nodes import Sequence as SequenceNode
 from noetlc.source.text import Source
@@ -45,7 +46,7 @@ PACKAGE = "noetlc.rules"
 _TOLD = 5
 """Lines of a story that a finding tells; `noetlc analyze` tells all."""
 
-_HEADING = re.compile(r"^(?:Why it matters|Example|Instead|When to ignore)\n", re.MULTILINE)
+_HEADING = Late(r"^(?:Why it matters|Example|Instead|When to ignore)\n", re.MULTILINE)
 
 
 class Unit:

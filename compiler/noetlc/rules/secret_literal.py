@@ -17,6 +17,7 @@ from re import IGNORECASE
 from re import compile as pattern
 
 from noetl_ir.expr import Expr
+from noetl_ir.patterns import Late
 from noetlc.ast.playbook import Playbook
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import accesses
@@ -28,7 +29,7 @@ _KEY = pattern(
     r"(^|_|-)(password|passwd|secret|api_?key|access_?key|private_?key|authorization|auth_?token)$", IGNORECASE
 )
 _SHORTEST = 8
-_NAME = pattern(r"[a-z0-9]+([_-][a-z0-9]+)*[_-](password|secret|key|token|credentials?)", IGNORECASE)
+_NAME = Late(r"[a-z0-9]+([_-][a-z0-9]+)*[_-](password|secret|key|token|credentials?)", IGNORECASE)
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:

@@ -13,6 +13,7 @@ When to ignore
 import re
 from collections.abc import Iterator
 
+from noetl_ir.patterns import Late
 from noetl_ir.scopes import RESERVED
 from noetlc.ast.playbook import Step, Task, Value
 from noetlc.ast.walk import loops_of, rule_values, task_values
@@ -22,7 +23,7 @@ from noetlc.reading.around import Around
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Mapping, Node, Scalar
 
-_VARIABLE = re.compile(r"(?<![$\\\\])\$\{ *([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*) *\}")
+_VARIABLE = Late(r"(?<![$\\\\])\$\{ *([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*) *\}")
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:

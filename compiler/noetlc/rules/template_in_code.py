@@ -14,13 +14,14 @@ import re
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
+from noetl_ir.patterns import Late
 from noetlc.ast.python_code import python_code
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.parser import is_expression
 from noetlc.rules import Rule, Unit
 from noetlc.source.nodes import Scalar
 
-_PARTS = re.compile(
+_PARTS = Late(
     r"""(?P<comment>\#[^\n]*) | \"{3}(?:\\.|[^\\])*?\"{3} | \'{3}(?:\\.|[^\\])*?\'{3}
     | "(?:\\.|[^\\\n"])*" | '(?:\\.|[^\\\n'])*'""",
     re.DOTALL | re.VERBOSE,

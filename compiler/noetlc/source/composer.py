@@ -3,10 +3,10 @@
 `yaml_reader` keeps the loop over the events; it calls in here for what most events do not need.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Protocol
 
+from noetl_ir.patterns import Late
 from noetlc.diag.codes import CODES, finding
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.source.aliases import Anchors
@@ -19,7 +19,7 @@ from noetlc.source.uses import Use, copied
 # So many findings of one severity are kept: a file of a million wrong keys must not fill the memory with their texts.
 _MANY = 1000
 _PREFIX = "tag:yaml.org,2002:"
-_VERSION = re.compile(r"(?i)ver(?![a-z])|version|release|revision|\brev\b|tag|image|python|node|java|^v$")
+_VERSION = Late(r"(?i)ver(?![a-z])|version|release|revision|\brev\b|tag|image|python|node|java|^v$")
 """Keys of values in which one reads a version, where a last zero is more than writing."""
 
 _QUOTE = 'put it in quotes: "…"'

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from noetl_ir.patterns import Late
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Fix
@@ -35,13 +36,13 @@ _INT = re.compile(
     r"[-+]?(?:(?P<two>0b[01_]+)|(?P<eight>0[0-7_]+)|(?P<ten>0|[1-9][0-9_]*)|(?P<sixteen>0x[0-9a-fA-F_]+)"
     r"|(?P<sixty>[1-9][0-9_]*(?::[0-5]?[0-9])+))"
 )
-_FLOAT = re.compile(
+_FLOAT = Late(
     r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
     r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
 # The core schema of YAML 1.2 (§10.3.2), to tell where editors and other tools read something else than PyYAML does.
 _INT_12 = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT_12 = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_FLOAT_12 = Late(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
 class Reading(NamedTuple):
@@ -203,7 +204,7 @@ TAGS = frozenset(_TAGGED)
 
 # Findings about the text of a file, settled by what its documents turned out to be, and fixes that leave anchors.
 _DIFFERS = frozenset({"NL016", "NL017"})
-_PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*[ \t]+)+")
+_PROPERTIES = Late(r"(?:[&!][^\s,\[\]{}]*[ \t]+)+")
 
 
 def as_meant(found: Iterable[Diagnostic], meant: Mapping[Span, str]) -> Iterator[Diagnostic]:

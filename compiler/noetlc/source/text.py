@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from noetl_ir.patterns import Late
 from noetl_ir.span import Span
 from noetlc.source.nodes import NoMark, Scalar
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from noetlc.source.inside import Inside
 
 _BREAK = re.compile("\r\n|[\n\r]")
-_LINE = re.compile("[^\n\r]*(?:\r\n|[\n\r])|[^\n\r]+$")
+_LINE = Late("[^\n\r]*(?:\r\n|[\n\r])|[^\n\r]+$")
 _BREAKS_OF_YAML = re.compile("[\x85\u2028\u2029]")
 
 

@@ -7,13 +7,14 @@ from typing import Any
 from noetl_ir.evaluate.limits import check_chars, check_items
 from noetl_ir.evaluate.work import spend, spend_hash, spend_search, spend_strip, spend_text
 from noetl_ir.expr import Attribute, Const, Expr, Item, Name
+from noetl_ir.patterns import Late
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.values import Fault, Sealed, Undefined, View, key_text, refuse_marker
 
 _SQL_KEYS = frozenset({"rows", "row_count", "columns"})
 PASSING = frozenset({"d", "default", "join", "safe", "string"})
 """Filters that leave a text as it is, a hidden secret too."""
-_STATEMENT = re.compile(r"command_\d+(_rows)?", re.ASCII)
+_STATEMENT = Late(r"command_\d+(_rows)?", re.ASCII)
 """The keys that a SQL result has besides, where it has those of each statement."""
 
 

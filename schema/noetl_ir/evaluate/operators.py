@@ -3,7 +3,6 @@
 """
 
 import operator
-import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -22,6 +21,7 @@ from noetl_ir.evaluate.work import (
     spend_text,
     weigh,
 )
+from noetl_ir.patterns import Late
 from noetl_ir.scopes.values import Fault, Sealed, Undefined
 
 Operand: TypeAlias = Any
@@ -32,7 +32,7 @@ MAX_WIDTH = 10_000
 """The largest width or precision in a `%` format."""
 
 _NUMBERS = (int, float, bool)
-_SPEC = re.compile(r"%(\([^)]*\))?[-+ #0]*(\*|\d*)(?:\.(\*|\d*))?")
+_SPEC = Late(r"%(\([^)]*\))?[-+ #0]*(\*|\d*)(?:\.(\*|\d*))?")
 """The name of a `%` conversion, its width and its precision."""
 
 
@@ -111,7 +111,7 @@ def formatted(text: str, values: Operand) -> str:
     # Python finds the missing bracket only after it has formatted all that stands before it.
     if text.rfind("%(") > text.rfind(")"):
         raise ValueError("incomplete format key")
-    specs = _SPEC.findall(text)
+    specs = _SPEC.compiled.findall(text)
     parts = values if isinstance(values, tuple) else (values,)
     widths = [width for _, *pair in specs for width in pair if width]
     if "*" in widths:

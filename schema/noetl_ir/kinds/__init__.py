@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Literal, Never, TypeAlias
 
 from noetl_ir.expr import Json
+from noetl_ir.patterns import Late
 from noetl_ir.records import NamedTuple
 
 Shape: TypeAlias = Literal[
@@ -96,7 +97,7 @@ class Kind(NamedTuple):
 CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
 """Kinds whose args are what they are called with; those of any other kind are there for its own fields to read."""
 
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", re.ASCII)
+_DURATION = Late(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", re.ASCII)
 _UNITS = {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn, TypeAlias
 
 from noetl_ir.expr import Json
+from noetl_ir.patterns import Late
 
 Fetch: TypeAlias = Callable[[], Json]
 
@@ -161,7 +162,7 @@ class Sealed:
     __str__ = __repr__ = __int__ = __float__ = __index__ = __iter__ = __getitem__ = __mod__ = __rmod__ = _refuse
 
 
-_MARKER = re.compile(r"\[\[secret:[^\[\]]{1,1000}:[0-9a-f]{32}\]\]", re.ASCII)
+_MARKER = Late(r"\[\[secret:[^\[\]]{1,1000}:[0-9a-f]{32}\]\]", re.ASCII)
 
 
 def refuse_marker(value: object) -> None:
