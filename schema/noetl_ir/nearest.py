@@ -1,5 +1,6 @@
 """The name that a word was meant to be: behind every "did you mean"."""
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 
@@ -29,6 +30,7 @@ def nearest(word: str, known: Iterable[str], likeness: float = LIKENESS) -> str:
         # difflib counts matching blocks: a swap costs it two letters, and another name often looks nearer.
         if is_swapped(word, name):
             return name
+    names = tuple(name for name in names if _may_be_like(word, name, likeness))
     if not names:
         return ""
     from difflib import SequenceMatcher, get_close_matches  # importing it takes 1 ms
@@ -54,6 +56,12 @@ def _comparable(word: str, known: Iterable[str]) -> tuple[str, ...]:
     folded, fewest, longest = word.lower(), len(word) - 2, len(word) + 2
     alike = (name for name in names if fewest <= len(name) <= longest and _has_an_end_of(folded, name.lower()))
     return tuple(islice(alike, MOST))
+
+
+def _may_be_like(word: str, name: str, likeness: float) -> bool:
+    """Whether two words have enough letters in common, wherever those stand: difflib gives no pair more than that."""
+    common = (Counter(word.lower()) & Counter(name.lower())).total()
+    return 2 * common >= likeness * (len(word) + len(name))
 
 
 def _has_an_end_of(word: str, name: str) -> bool:

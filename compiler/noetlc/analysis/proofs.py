@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from noetl_ir.plan import Plan
 from noetlc.analysis.verdict import Claim, Status, Verdict
 from noetlc.diag.internal import Bug
 
 if TYPE_CHECKING:  # most playbooks are checked without
+    from noetl_ir.plan import Plan
     from noetlc.analysis.crowding import Crowded
     from noetlc.analysis.effort import Effort
     from noetlc.analysis.starvation import Starved
@@ -41,7 +41,7 @@ LARGE = 300
 class Proofs:
     """The answers about the plan that `plan` makes; `single` says that its net never holds two tokens."""
 
-    def __init__(self, plan: Callable[[], Plan], single: bool) -> None:
+    def __init__(self, plan: "Callable[[], Plan]", single: bool) -> None:
         self._make = plan
         self.single = single
         self._answers: dict[str, Verdict | None] = {}
@@ -49,7 +49,7 @@ class Proofs:
         """Questions that a mistake of ours left open."""
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> "Plan":
         """The plan, made when it is asked for."""
         return self._make()
 

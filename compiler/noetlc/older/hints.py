@@ -15,10 +15,12 @@ from noetlc.ast.graph import END, ENTRY
 from noetlc.ast.playbook import Step, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in
-from noetlc.older.loose import LOOSE
 from noetlc.reading.drafts import DocumentDraft
 from noetlc.reading.reader import Reader
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+LOOSE = "a guard without braces around the whole"
+"""The construct of a guard that `noetlc.older.loose` has read, as its change names it."""
 
 _OLD = pattern(
     r"(?:(?<![\w.'\"])(?:vars|response|result|data|this|status_code|error|success|attempt|output|_err)"

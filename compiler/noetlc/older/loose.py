@@ -5,12 +5,11 @@ from noetlc.ast.playbook import Guard
 from noetlc.diag.change import Class
 from noetlc.expr.parser import parse_template
 from noetlc.expr.unparse import unparse
+from noetlc.older.hints import LOOSE
 from noetlc.reading.guard_texts import NoGuard, bare_guard, text_guard
 from noetlc.reading.reader import Reader
 from noetlc.reading.values import read_guard
 from noetlc.source.nodes import Node, Scalar
-
-LOOSE = "a guard without braces around the whole"
 
 
 def read_loose_guard(r: Reader, node: Node, what: str, *, in_arc: bool = False) -> Guard | None:

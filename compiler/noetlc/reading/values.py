@@ -9,7 +9,6 @@ from noetlc.expr.errors import TemplateError
 from noetlc.expr.parser import CACHE_SIZE, parse_expression, parse_template
 from noetlc.expr.unparse import unparse
 from noetlc.reading.drafts import Pairs
-from noetlc.reading.guard_texts import NoGuard, text_guard
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_duration, mapping_of, wrong_shape
 from noetlc.source.nodes import Mapping, Node, Scalar, value_of
@@ -143,6 +142,8 @@ def _wrapped(node: Scalar) -> Fix | None:
     """The guard's text with the whole in one pair of braces, if it can be read so; a word outside of braces that stands
     beside a comparison is a text.
     """
+    from noetlc.reading.guard_texts import NoGuard, text_guard  # nearly all guards have their braces
+
     bare = " ".join(node.text.split())
     try:
         if "{{" in bare:

@@ -1,7 +1,7 @@
 """Lint rules, one module each, found by name. A module exports `RULE`; its docstring is the rule's page.
 
-Which rule is asked is decided by `ROWS`, which `tools/gen` writes from the rules themselves: a playbook has but some of
-the constructs that rules are about, and a compile asks only for errors, so that most modules are not imported.
+Which rule is asked is decided by a table, which `tools/gen` writes from the rules themselves: a playbook has but some
+of the constructs that rules are about, and a compile asks only for errors: most modules are not imported.
 
 A rule looks at a `Unit` and yields findings; it never changes anything and knows no other rule. What is true of the net
 alone (a join that starves, a cycle without a way out) a rule of the level `net` takes from the analysis, which is asked
@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Literal
 from noetl_ir import registry
 from noetl_ir.kinds import Text
 from noetl_ir.patterns import Late
-from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.analysis.choices import Choices
-from noetlc.analysis.feeds import Feeds
 from noetlc.analysis.proofs import Proofs
 from noetlc.analysis.verdict import Line, Story
 from noetlc.ast.graph import StepGraph, graph_of, holds_one_token
@@ -40,6 +38,8 @@ from noetlc.source.nodes import Sequence as SequenceNode
 from noetlc.source.text import Source
 
 if TYPE_CHECKING:  # most playbooks are checked without
+    from noetl_ir.plan import Plan
+    from noetlc.analysis.feeds import Feeds
     from noetlc.analysis.starvation import Starved
 
 PACKAGE = "noetlc.rules"
@@ -73,6 +73,14 @@ class Unit:
         """The constructs that it has, those that lowering made included, and `sugar` where it took any out."""
         return constructs_of(self.playbook) | ({"sugar"} if self.read is not self.playbook else frozenset())
 
+    def may_have(self, row: "Row") -> bool:
+        """Whether there is anything of what a rule is about."""
+        if row.about and self.constructs.isdisjoint(row.about):
+            return False
+        text = self.source.text
+        # An escape of YAML may hide a word, and what lowering made stands nowhere in the text.
+        return not row.words or any(word in text for word in (*row.words, "\\")) or "sugar" in self.constructs
+
     @cached_property
     def programs(self) -> Mapping[Text, Sequence[Program]]:
         """The programs by language."""
@@ -89,8 +97,10 @@ class Unit:
         return tuple(one for one in self.proofs.starved if self.written.has_join(self.playbook.steps[one.step]))
 
     @cached_property
-    def feeds(self) -> Feeds:
+    def feeds(self) -> "Feeds":
         """Who decides what expressions give."""
+        from noetlc.analysis.feeds import Feeds
+
         return Feeds(self.playbook)
 
     @cached_property
@@ -103,7 +113,8 @@ class Rule(NamedTuple):
     """`level` is what the rule needs: `ast` the tree alone, `net` a plan. `check` yields its findings in any order,
     none of them worse than `severity`. A rule that is `whole` concludes from what is nowhere in the playbook, such as
     an arc to a step; it is not asked where a part could not be read, which may be what it looks for. `about` are
-    constructs (`noetlc.reading.constructs`) without any of which it has nothing to find; none where it may always.
+    constructs (`noetlc.reading.constructs`) without any of which it has nothing to find, `words` what its findings have
+    in the text of the file; none where it may always find something.
     """
 
     code: str
@@ -112,6 +123,7 @@ class Rule(NamedTuple):
     check: Callable[[Unit], Iterator[Diagnostic]]
     whole: bool = False
     about: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     def finding(
         self, message: str, span: Span, *, help: str = "", related: tuple[Related, ...] = (), fix: Fix | None = None
@@ -159,15 +171,18 @@ class Row(NamedTuple):
     level: str
     whole: bool
     about: tuple[str, ...]
+    words: tuple[str, ...]
 
 
-ROWS = tuple(Row(*row) for row in TABLE)
-"""Every rule, sorted by slug."""
+@cache
+def rows() -> tuple[Row, ...]:
+    """The row of every rule, sorted by slug."""
+    return tuple(Row(*row) for row in TABLE)
 
 
 def row_of(slug: str, rule: Rule) -> Row:
     """The row of a rule."""
-    return Row(slug, rule.code, int(rule.severity), rule.level, rule.whole, rule.about)
+    return Row(slug, rule.code, int(rule.severity), rule.level, rule.whole, rule.about, rule.words)
 
 
 @cache
@@ -179,11 +194,10 @@ def all_rules() -> tuple[tuple[str, Rule], ...]:
 
 def rules_for(unit: Unit, level: str, at_least: Severity, *, partial: bool) -> Iterator[tuple[str, Rule]]:
     """The rules of a level that may find something as severe in a playbook, each with its slug."""
-    there = unit.constructs
-    for row in ROWS:
+    for row in rows():
         # A compile asks for errors only: rules that cannot stop it are left to lint.
         asked = row.level == level and row.severity >= at_least and not (row.whole and partial)
-        if asked and not (row.about and there.isdisjoint(row.about)):
+        if asked and unit.may_have(row):
             yield row.slug, _load(row.slug.replace("-", "_"))
 
 
@@ -228,7 +242,7 @@ def slug_of(code: str) -> str:
     """The name of a code, "" where there is none."""
     if code in CODES:
         return CODES[code].slug
-    return next((row.slug for row in ROWS if row.code == code), "")
+    return next((row.slug for row in rows() if row.code == code), "")
 
 
 def page_of(code_or_slug: str) -> str:
@@ -252,7 +266,7 @@ def _proofs(playbook: Playbook) -> Proofs:
     return Proofs(lambda: _built(playbook), holds_one_token(playbook))
 
 
-def _built(playbook: Playbook) -> Plan:
+def _built(playbook: Playbook) -> "Plan":
     from noetlc.codegen.net import build_plan  # most playbooks need no net to be checked
 
     return build_plan(playbook)

@@ -49,4 +49,4 @@ def _named(libs: Json) -> Iterator[str]:
             yield wanted
 
 
-RULE = Rule("NL812", Severity.WARNING, "ast", check, about=("python",))
+RULE = Rule("NL812", Severity.WARNING, "ast", check, about=("python",), words=("libs",))

@@ -87,4 +87,4 @@ def _texts(node: Node | None) -> Iterator[Scalar]:
             waiting += here.items
 
 
-RULE = Rule("NL315", Severity.WARNING, "ast", check)
+RULE = Rule("NL315", Severity.WARNING, "ast", check, words=("${",))

@@ -37,4 +37,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                     )
 
 
-RULE = Rule("NL813", Severity.NOTE, "ast", check)
+RULE = Rule("NL813", Severity.NOTE, "ast", check, words=("command_",))

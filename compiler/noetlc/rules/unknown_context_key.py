@@ -57,4 +57,4 @@ def _help(name: str, names: set[str]) -> str:
     return f"did you mean `{near}`?" if near else f"declare it under `workload`, or give it in `args: {{{name}: …}}`"
 
 
-RULE = Rule("NL811", Severity.WARNING, "ast", check, about=("code",))
+RULE = Rule("NL811", Severity.WARNING, "ast", check, about=("code",), words=("context",))

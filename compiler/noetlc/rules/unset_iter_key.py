@@ -64,4 +64,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 _of_iter = Once(_read)
 
-RULE = Rule("NL404", Severity.WARNING, "ast", check, whole=True)
+RULE = Rule("NL404", Severity.WARNING, "ast", check, whole=True, words=("iter",))

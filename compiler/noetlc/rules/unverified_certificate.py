@@ -43,4 +43,4 @@ def _values(unit: Unit) -> Iterator[tuple[str, Value]]:
         yield from (*task.fields, *task.knobs)
 
 
-RULE = Rule("NL809", Severity.WARNING, "ast", check)
+RULE = Rule("NL809", Severity.WARNING, "ast", check, words=("verify_ssl",))

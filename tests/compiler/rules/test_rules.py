@@ -75,7 +75,8 @@ def test_a_rule_finds_nothing_in_playbooks_without_what_it_is_about(monkeypatch:
         for path in (GOLDEN / folder).rglob("*.yaml")
     ]
     told = {path: check_source(path.name, path.read_bytes()).diagnostics for path in files}
-    monkeypatch.setattr(rules, "ROWS", tuple(row._replace(about=()) for row in rules.ROWS))
+    always = tuple(row._replace(about=(), words=()) for row in rules.rows())
+    monkeypatch.setattr(rules, "rows", lambda: always)
     assert told == {path: check_source(path.name, path.read_bytes()).diagnostics for path in files}
 
 
