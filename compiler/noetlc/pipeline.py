@@ -10,10 +10,9 @@ made. Findings are values; a stage that finds errors ends the way of its documen
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingOf
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from noetl_ir.collecting import uncollected
-from noetl_ir.plan import Child, Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook
@@ -44,6 +43,9 @@ from noetlc.source.text import Source
 from noetlc.source.uses import at_their_uses
 from noetlc.source.yaml_reader import Reading, read_yaml
 
+if TYPE_CHECKING:  # lint makes no plans, and starts sooner
+    from noetl_ir.plan import Child, Plan
+
 Seen: TypeAlias = dict[str, Member | str]
 """Path → the child there, checked, or the code that says what is in the way."""
 
@@ -58,7 +60,7 @@ class Observer(Protocol):
     """Told of every stage of the outermost file. Timing and dumps live in the command line."""
 
     def begun(self, stage: str) -> None: ...
-    def ended(self, stage: str, result: Playbook | Plan | None) -> None: ...
+    def ended(self, stage: str, result: "Playbook | Plan | None") -> None: ...
 
 
 class Document(NamedTuple):
@@ -69,7 +71,7 @@ class Document(NamedTuple):
     """
 
     playbook: Playbook | None
-    plan: Plan | None
+    plan: "Plan | None"
     diagnostics: tuple[Diagnostic, ...]
     changes: tuple[Change, ...] = ()
     node: Node | None = None
@@ -91,7 +93,7 @@ class Compiled(NamedTuple):
         return sum(finding.severity >= severity for finding in self.diagnostics)
 
     @property
-    def plans(self) -> tuple[Plan, ...]:
+    def plans(self) -> "tuple[Plan, ...]":
         """The plans of all documents; empty when any of them has an error."""
         if self.count_of(Severity.ERROR):
             return ()
@@ -104,7 +106,7 @@ class Quiet:
     def begun(self, stage: str) -> None:
         """Nothing."""
 
-    def ended(self, stage: str, result: Playbook | Plan | None) -> None:
+    def ended(self, stage: str, result: "Playbook | Plan | None") -> None:
         """Nothing."""
 
 
@@ -240,7 +242,8 @@ class _Run:
     def planned(self, name: str, document: Document) -> Document:
         if (playbook := document.playbook) is None or _has_errors(document.diagnostics):
             return document
-        from noetl_ir.plan_format import digest_of, write_plan  # lint does without them and starts sooner
+        from noetl_ir.plan import Child
+        from noetl_ir.plan_format import digest_of, write_plan
 
         family, root = family_of(Member(name, playbook), self._look)
         made: dict[str, Child] = {}
@@ -273,7 +276,7 @@ class _Run:
             return BROKEN
         return Member(file[0], chosen[0].playbook)
 
-    def _built(self, member: Member, children: tuple[Child, ...], observer: Observer) -> Plan:
+    def _built(self, member: Member, children: "tuple[Child, ...]", observer: Observer) -> "Plan":
         from noetl_ir.verify import verify
         from noetlc.codegen.net import build_plan
 

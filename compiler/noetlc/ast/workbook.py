@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from noetl_ir.expr import Literal, MapTemplate, Template
+from noetl_ir.kinds import CALLED
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.walk import replace_tasks
 
@@ -87,6 +88,12 @@ def _merged_args(below: Value | None, above: Value | None) -> Value | None:
     if pairs is None or over is None:
         return above
     return Value(template_of_pairs({**pairs, **over}), above.span, None)
+
+
+def own_args(task: Task) -> frozenset[str]:
+    """The args of a task that its own fields read."""
+    given = pairs_of(task.args.template) if task.args is not None and task.kind not in CALLED else None
+    return frozenset(given or ())
 
 
 def pairs_of(template: Template) -> dict[str, Template] | None:

@@ -6,16 +6,18 @@ for every caller.
 
 from collections.abc import Callable, Iterator, Mapping
 from posixpath import dirname, join, normpath
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from noetl_ir.expr import Literal
-from noetl_ir.plan import Child
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.components import components_of
 from noetlc.ast.playbook import Playbook
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
+
+if TYPE_CHECKING:  # lint makes no plans
+    from noetl_ir.plan import Child
 
 KIND, FIELD = "playbook", "path"
 NOT_FOUND, BROKEN, CIRCLE, COMPUTED, TOO_LARGE = "NL690", "NL691", "NL692", "NL693", "NL694"
@@ -143,7 +145,9 @@ def names_of(path: str, caller: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((beside, path) if path.startswith(("./", "../")) else (path, beside)))
 
 
-def embedded_in(family: Family, caller: str, made: Mapping[str, Child]) -> tuple[tuple[Child, ...], list[Diagnostic]]:
+def embedded_in(
+    family: Family, caller: str, made: "Mapping[str, Child]"
+) -> "tuple[tuple[Child, ...], list[Diagnostic]]":
     """The children that a playbook embeds, each once, and why it does not embed the others it names.
 
     `made` are the plans by the keys of their playbooks.

@@ -8,11 +8,8 @@ crosses a branch. An arc that only a failure can take (`event.name == 'step.fail
 from collections.abc import Iterator
 
 from noetl_ir.expr import Attribute, Compare, Const, Name
-from noetl_ir.plan import ENTRY
 from noetl_ir.records import NamedTuple
-from noetlc.ast.dominators import dominators_of
 from noetlc.ast.playbook import Guard, Playbook, Step
-from noetlc.codegen.sources import entry_of, sources_of
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
 from noetlc.expr.shorthand import conjuncts
@@ -59,6 +56,12 @@ class _Graph:
     """The step graph of a playbook, read in both directions."""
 
     def __init__(self, playbook: Playbook) -> None:
+        # Lint asks every playbook for such joins, and few have any.
+        from noetl_ir.plan import ENTRY
+        from noetlc.ast.dominators import dominators_of
+        from noetlc.codegen.sources import entry_of, sources_of
+
+        self._token = ENTRY
         self._steps = {step.name: step for step in playbook.steps}
         self._before = sources_of(playbook)
         self._after = {
@@ -73,7 +76,7 @@ class _Graph:
         """The fork of a `taken` join."""
         sources = self._before[join.name]
         # Nothing routes the entry token, so no fork could say that it will not come.
-        if ENTRY in sources:
+        if self._token in sources:
             return Illegal("the entry token is a source of it")
         # Only a step that every way goes through knows of every token what it took.
         head = self._dominators.get(join.name)

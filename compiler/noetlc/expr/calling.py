@@ -8,7 +8,7 @@ from noetl_ir.expr import Attribute, Block, Const, Expr, MapOf, Name, Template
 from noetl_ir.kinds import CALLED
 from noetlc.ast.playbook import Step, Task, Value
 from noetlc.ast.walk import loops_of
-from noetlc.ast.workbook import pairs_of
+from noetlc.ast.workbook import own_args, pairs_of
 from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.generated import expression_of
@@ -16,12 +16,6 @@ from noetlc.expr.inside_blocks import by_name_where_rendered, has_blocks, splice
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.templates import Held, Node, Pairs, held_with, map_held, pairs_with, rule_with
-
-
-def own_args(task: Task) -> frozenset[str]:
-    """The args of a task that its own fields read."""
-    given = pairs_of(task.args.template) if task.args is not None and task.kind not in CALLED else None
-    return frozenset(given or ())
 
 
 def with_own_args(step: Step, task: Task) -> Task:

@@ -1,17 +1,15 @@
 """Text to expressions and templates.
 
-Simple expressions never reach the tables (`noetlc.expr.quick`), and no text is parsed twice.
+Simple expressions never reach the tables (`noetlc.expr.quick`), and no text is parsed twice. A file in which all are
+simple starts without the grammar, and one without tags without what knows tags.
 """
 
 from noetl_ir.expr import Block, Expr, Literal, Native, Template, Text
 from noetl_ir.records import NamedTuple
-from noetlc.expr import lalr
-from noetlc.expr.blocks import block_errors
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.known import check_known
 from noetlc.expr.pieces import pieces_of
 from noetlc.expr.quick import quick
-from noetlc.expr.tokens import tokens_of, tokens_until_braces
 
 CACHE_SIZE = 20_000
 """How many texts are remembered before the cache starts anew."""
@@ -75,6 +73,8 @@ def is_expression(text: str) -> bool:
 def _template(text: str) -> Parsed:
     parts, errors, block = pieces_of(text, _read)
     if block >= 0:
+        from noetlc.expr.blocks import block_errors
+
         # A text that fails as a block is still given as pieces, so that the names in its good parts are checked.
         tags = tuple(block_errors(text, block, parse_expression))
         if not tags and not errors:
@@ -99,13 +99,21 @@ def _read(text: str, start: int) -> tuple[Expr, int, str]:
         expr = quick(text, start, close)
         if expr is not None:
             return expr, close + 2, "}}"
+    from noetlc.expr import lalr
+    from noetlc.expr.tokens import tokens_until_braces
+
     tokens, end, closer = tokens_until_braces(text, start)
     return _checked(lalr.parse(tokens)), end, closer
 
 
 def _expression(text: str, start: int) -> Expr:
     # `quick` knows the filters and tests itself and reads no calls: what it gives needs no check.
-    return quick(text, start, len(text)) or _checked(lalr.parse(tokens_of(text)))
+    if (expr := quick(text, start, len(text))) is not None:
+        return expr
+    from noetlc.expr import lalr
+    from noetlc.expr.tokens import tokens_of
+
+    return _checked(lalr.parse(tokens_of(text)))
 
 
 def _checked(expr: Expr) -> Expr:

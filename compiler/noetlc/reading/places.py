@@ -14,11 +14,9 @@ from noetlc.ast.once import Once
 from noetlc.ast.order import order_of
 from noetlc.ast.playbook import Guard, KeychainEntry, Playbook, Step, Task, Value
 from noetlc.ast.walk import expressions_in, loops_of, placed_blocks, rule_guards, rule_values, task_values
-from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
+from noetlc.ast.workbook import own_args, pairs_of, template_of_pairs, workbook_name
 from noetlc.ast.workload import workload_needs
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.expr.block_names import expressions_inside
-from noetlc.expr.calling import own_args
 from noetlc.expr.check import Kind, Names, Problem, check_names
 from noetlc.expr.closed import words_asked
 from noetlc.expr.paths import Access, accesses
@@ -219,6 +217,8 @@ class _Checks:
                 message = f"block templates have no place in {place.value}"
                 self.r.report("NL306", message, value.span, help=_INSTEAD.get(place, _ONE_EXPRESSION))
                 return
+            from noetlc.expr.block_names import expressions_inside  # few files have block templates
+
             for inside in expressions_inside(block.text):
                 verdict = tuple(check_names(inside.expr, place, names, inside.bound)), self._undeclared(inside.expr)
                 self._tell_all(verdict, scalar, value)
