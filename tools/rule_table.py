@@ -1,4 +1,4 @@
-"""A developer's script, never shipped: what is known of lint rules without importing their modules.
+"""A developer's script, never shipped: the table of lint rules, which spares importing their modules.
 
 `tools/gen` writes it to `noetlc/diag/rule_table.py`.
 """

@@ -43,11 +43,11 @@ class Late:
         return self.compiled.finditer(text, at)
 
     def findall(self, text: str) -> list[str]:
-        """What all matches are, of a pattern without groups."""
+        """The texts of all matches, of a pattern without groups."""
         return self.compiled.findall(text)
 
     def split(self, text: str) -> list[str]:
-        """What stands between the matches; where the pattern has groups, what they matched too."""
+        """The texts between the matches; where the pattern has groups, the texts of those too."""
         return list(self.compiled.split(text))
 
     def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str) -> str:
