@@ -2,6 +2,7 @@
 
 # fmt: off
 TABLE: tuple[tuple[str, str, int, str, bool, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("arc-after-failure", "NL615", 2, "ast", False, (), ()),
     ("arc-after-match", "NL603", 2, "ast", False, (), ()),
     ("arc-misses-failure", "NL614", 2, "ast", False, (), ()),
     ("bad-assertion", "NL711", 3, "net", False, ("x-assert",), ()),
@@ -38,6 +39,7 @@ TABLE: tuple[tuple[str, str, int, str, bool, tuple[str, ...], tuple[str, ...]], 
     ("perhaps-unset-key", "NL407", 2, "ast", True, (), ()),
     ("python-syntax", "NL803", 3, "ast", False, ("code",), ()),
     ("python-without-result", "NL806", 1, "ast", False, ("code",), ()),
+    ("required-with-default", "NL415", 2, "ast", False, (), ()),
     ("result-before-run", "NL405", 2, "ast", False, (), ()),
     ("retry-product", "NL512", 2, "ast", False, ("retry",), ()),
     ("router-feeds-join-twice", "NL613", 2, "ast", False, ("join",), ()),
@@ -63,6 +65,7 @@ TABLE: tuple[tuple[str, str, int, str, bool, tuple[str, ...], tuple[str, ...]], 
     ("unreachable-step", "NL601", 2, "ast", True, (), ()),
     ("unreachable-task", "NL506", 2, "ast", True, (), ()),
     ("unread-ctx-key", "NL408", 1, "ast", True, (), ()),
+    ("unread-input", "NL414", 2, "ast", True, (), ()),
     ("unset-ctx-key", "NL406", 2, "ast", True, (), ()),
     ("unset-iter-key", "NL404", 2, "ast", True, (), ("iter",)),
     ("unverified-certificate", "NL809", 2, "ast", False, (), ("verify_ssl",)),

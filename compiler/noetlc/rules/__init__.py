@@ -70,8 +70,9 @@ class Unit:
 
     @cached_property
     def constructs(self) -> frozenset[str]:
-        """The constructs that it has, those that lowering made included, and `sugar` where it took any out."""
-        return constructs_of(self.playbook) | ({"sugar"} if self.read is not self.playbook else frozenset())
+        """The constructs that it has, those that lowering made included, and `sugar` where it was written in others."""
+        is_lowered = self.playbook.legacy or self.read is not self.playbook
+        return constructs_of(self.playbook) | ({"sugar"} if is_lowered else frozenset())
 
     def may_have(self, row: "Row") -> bool:
         """Whether there is anything of what a rule is about."""
