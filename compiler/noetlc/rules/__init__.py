@@ -164,7 +164,7 @@ def check_net(source: Source, playbook: Playbook, read: Playbook | None = None) 
 
 
 class Row(NamedTuple):
-    """What is known of a rule without its module: fields as in `Rule`; `slug` is its name in words."""
+    """A rule without its module: fields as in `Rule`; `slug` is its name in words."""
 
     slug: str
     code: str
