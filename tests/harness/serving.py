@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from starlette.testclient import TestClient
 
+from noetl.api.authorization import Authorization
 from noetl.api.bearer_tokens import Token
-from noetl.api.guard import Guard
 from noetl.api.notifier import Notifier
 from noetl.api.routes import application
 from noetl.api.service import ApiService, compiled
@@ -36,9 +36,11 @@ def served(folder: Path, *tokens: Token, host: str = "http://localhost") -> Iter
     said: list[str] = []
     with open_runtime(f"sqlite:///{folder}/noetl.db", Settings(root=folder), _no_catalogue) as runtime:
         notifier = Notifier()
-        service = server_of(runtime, None, notifier.ring, said.append).service
+        service = server_of(runtime, None, notifier.notify, said.append).service
         api_service = ApiService(runtime, service, notifier, lambda data, name: compiled(data, name, ()))
-        app = application(api_service, Guard(lambda: tokens), said.append, sessions_beside(runtime.secrets_path))
+        app = application(
+            api_service, Authorization(lambda: tokens), said.append, sessions_beside(runtime.secrets_path)
+        )
         thread = threading.Thread(target=service.run)
         thread.start()
         try:

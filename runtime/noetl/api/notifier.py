@@ -11,7 +11,7 @@ class Notifier:
         self._listeners: dict[str, dict[object, Callable[[], None]]] = {}
         self._lock = Lock()
 
-    def ring(self, execution_id: str) -> None:
+    def notify(self, execution_id: str) -> None:
         """Call them back: there is more in its log."""
         if execution_id not in self._listeners:  # as nearly always, and this is called for each event
             return

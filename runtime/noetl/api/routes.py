@@ -8,8 +8,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from noetl.api import handlers, sessions
+from noetl.api.authorization import Authorization
 from noetl.api.bodies import ActivityBody, BlobBody, SessionBody, SessionTokenBody, SignalBody, StartBody
-from noetl.api.guard import Guard
 from noetl.api.lasting import Lasting
 from noetl.api.operation import Handler, Operation
 from noetl.api.pages import Paged
@@ -82,7 +82,7 @@ ROUTES = (
 
 def application(
     service: ApiService,
-    guard: Guard,
+    authorization: Authorization,
     say: Callable[[str], None],
     kept: Sessions,
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0),
@@ -91,7 +91,12 @@ def application(
     how many there are, and how many were dropped for there being too many.
     """
     routes = [
-        Route(row.path, with_problems(_guarded(row, guard), say), methods=[row.method], name=row.handler.__name__)
+        Route(
+            row.path,
+            with_problems(_authorized(row, authorization), say),
+            methods=[row.method],
+            name=row.handler.__name__,
+        )
         for row in ROUTES
     ]
     # Starlette answers these two in plain text, and a client of this API reads problems.
@@ -105,18 +110,18 @@ def application(
     return app
 
 
-def _guarded(row: Operation, guard: Guard) -> Handler:
-    async def guarded(request: Request) -> Response:
+def _authorized(row: Operation, authorization: Authorization) -> Handler:
+    async def authorized(request: Request) -> Response:
         if row.role:
             # The token is checked before the query, the body or the names in the path: whoever has none learns
             # nothing of what is here.
-            guard.check(request, row.role)
+            authorization.check(request, row.role)
             _check_query(row, request)
         # A stream lasts for an hour. It asks again and again, so that a token that was taken back ends it.
-        request.state.may_go_on = lambda: not row.role or guard.lets(request, row.role)
+        request.state.may_go_on = lambda: not row.role or authorization.lets(request, row.role)
         return await row.handler(request)
 
-    return guarded
+    return authorized
 
 
 def _check_query(row: Operation, request: Request) -> None:

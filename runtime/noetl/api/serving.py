@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from noetl.api.authorization import Authorization
 from noetl.api.bearer_tokens import Token
 from noetl.api.bounded import protocol_in
 from noetl.api.connections import Book, ConnectionLimits
-from noetl.api.guard import Guard
 from noetl.api.notifier import Notifier
 from noetl.api.routes import application
 from noetl.api.service import DRAIN, ApiService, Compile
@@ -84,10 +84,10 @@ def serve(
     """
     book = Book(_bounds(listening, _open_files()), lines.say)
     notifier = Notifier()
-    service, registry = server_of(runtime, bus, notifier.ring, lines.say)
-    guard = Guard(listening.tokens)
+    service, registry = server_of(runtime, bus, notifier.notify, lines.say)
+    authorization = Authorization(listening.tokens)
     app = application(
-        ApiService(runtime, service, notifier, compiler, registry), guard, lines.say, sessions, book.counts
+        ApiService(runtime, service, notifier, compiler, registry), authorization, lines.say, sessions, book.counts
     )
     server = _Server(_config(app, listening, book))
     driving = _Driving(service, server, lines.say)

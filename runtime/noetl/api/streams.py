@@ -84,11 +84,11 @@ async def _lines(
     until = loop.time() + longest
     rung = asyncio.Event()
 
-    def ring() -> None:
+    def notify() -> None:
         # The notifier is called by the thread that drives, and an asyncio event is not for other threads.
         loop.call_soon_threadsafe(rung.set)
 
-    end = service.listen(execution_id, ring)
+    end = service.listen(execution_id, notify)
     silent = 0.0
     try:
         while may_go_on():

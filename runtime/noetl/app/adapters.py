@@ -89,7 +89,7 @@ def secrets_path_of(url: str) -> str:
     return f"{path[1:] or 'noetl'}.credentials"
 
 
-def guard(url: str) -> None:
+def protect_files(url: str) -> None:
     """Keep tools from the files of a store and of its secrets."""
     store = secrets_path_of(url).removesuffix(".credentials")
     engine_files.keep_from_tools(store)

@@ -73,7 +73,7 @@ def server(
     if context.invoked_subcommand is not None:
         return 0
     try:
-        from noetl.api.guard import check_binding
+        from noetl.api.authorization import check_binding
         from noetl.api.service import compiled
         from noetl.api.serving import BadCertificate, Lines, Listening, serve
     except ImportError as missing:

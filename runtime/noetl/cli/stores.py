@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from noetl.app.adapters import DEFAULT_STORE, guard, narrowed
+from noetl.app.adapters import DEFAULT_STORE, narrowed, protect_files
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshots import UnreadableExecution, root_of
 from noetl.cli.text import Problem, Stopped, Unserved, escaped
@@ -87,7 +87,7 @@ def opened_runtime(url: str, settings: Settings | None = None) -> Iterator[Runti
     """The store at a URL, made if need be. What goes wrong with it is a Problem."""
     chosen = settings or Settings()
     # Before anything else, so that there is no moment at which a tool could reach the files of the store.
-    guard(url)
+    protect_files(url)
     try:
         with open_runtime(url, chosen, lambda path: _compiled(path, chosen.folders)) as runtime:
             narrow_rights(url)

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from noetl.app.adapters import DEFAULT_STORE, guard, secrets_path_of
+from noetl.app.adapters import DEFAULT_STORE, protect_files, secrets_path_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.bus import BusFailure
 from noetl.cli.daemons import fence_option, log, say
@@ -39,7 +39,7 @@ def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: 
 
     store = os.environ.get("NOETL_STORE", DEFAULT_STORE)
     # A worker has no store, but may be started in a folder that has one: its tools are kept from it all the same.
-    guard(store)
+    protect_files(store)
     narrow_rights(store)
     secrets_path = secrets_path_of(store)
     if not servers and os.environ.get(TOKEN):

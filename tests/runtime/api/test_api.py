@@ -162,7 +162,7 @@ def test_events_are_followed_to_the_end_and_from_where_one_was(server: Served) -
 
 
 def test_events_are_followed_only_as_long_as_who_asked_may(server: Served) -> None:
-    """A token that is forgotten ends what it began: the guard is asked at each look."""
+    """A token that is forgotten ends what it began: the authorization is asked at each look."""
     register(server, WAITS)
     execution_id = start(server, path="t/t")
     asked: list[bool] = []

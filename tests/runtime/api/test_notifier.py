@@ -8,15 +8,15 @@ def test_it_rings_for_who_listens_to_the_execution() -> None:
     first = notifier.listen("e1", lambda: heard.append("first"))
     second = notifier.listen("e1", lambda: heard.append("second"))
     notifier.listen("e2", lambda: heard.append("other"))
-    notifier.ring("e1")
+    notifier.notify("e1")
     assert heard == ["first", "second"]
     first()
     first()
-    notifier.ring("e1")
-    notifier.ring("e3")
+    notifier.notify("e1")
+    notifier.notify("e3")
     assert heard == ["first", "second", "second"]
     second()
-    notifier.ring("e1")
+    notifier.notify("e1")
     assert len(heard) == 3
 
 
@@ -29,6 +29,6 @@ def test_who_hears_may_stop_listening() -> None:
 
     end = notifier.listen("e1", once)
     notifier.listen("e1", lambda: heard.append("always"))
-    notifier.ring("e1")
-    notifier.ring("e1")
+    notifier.notify("e1")
+    notifier.notify("e1")
     assert heard == ["once", "always", "always"]

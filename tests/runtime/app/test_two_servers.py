@@ -34,7 +34,7 @@ class Server:
         self._closing = ExitStack()
         settings = Settings(root=folder, slots=8)
         self.runtime: Runtime = self._closing.enter_context(open_runtime(url, settings, _no_catalogue))
-        self.service: Service = server_of(self.runtime, None, Notifier().ring, self.said.append).service
+        self.service: Service = server_of(self.runtime, None, Notifier().notify, self.said.append).service
         self._thread = threading.Thread(target=self.service.run)
         self._thread.start()
 

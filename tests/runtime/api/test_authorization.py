@@ -6,6 +6,7 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from harness.serving import served
+from noetl.api.authorization import Authorization, check_binding
 from noetl.api.bearer_tokens import (
     ROLES,
     Token,
@@ -18,7 +19,6 @@ from noetl.api.bearer_tokens import (
     read_tokens,
     replace_token,
 )
-from noetl.api.guard import Guard, check_binding
 from noetl.api.problems import BadRequest
 from noetl.api.routes import ROUTES
 
@@ -140,12 +140,12 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
         read_tokens(str(tmp_path / "tokens"))
 
 
-def _answer(guard: Guard, token: str) -> int:
+def _answer(lets: Authorization, token: str) -> int:
     """The status that a request with a token gets; 200 when it is let through."""
     headers = [(b"host", b"localhost"), *([(b"authorization", f"Bearer {token}".encode())] if token else [])]
     scope = {"type": "http", "path": "/", "headers": headers, "scheme": "http", "query_string": b""}
     try:
-        guard.check(HTTPConnection(scope), "viewer")
+        lets.check(HTTPConnection(scope), "viewer")
     except BadRequest as refused:
         return refused.status
     return 200
@@ -153,13 +153,13 @@ def _answer(guard: Guard, token: str) -> int:
 
 def test_a_change_of_the_file_counts_at_once(tmp_path: Path) -> None:
     path, said = str(tmp_path / "tokens"), list[str]()
-    guard = Guard(TokenFile(path, said.append))
-    assert _answer(guard, "") == 200
+    lets = Authorization(TokenFile(path, said.append))
+    assert _answer(lets, "") == 200
     ann = add_token(path, "ann", "viewer")
-    assert (_answer(guard, ""), _answer(guard, ann)) == (401, 200)
+    assert (_answer(lets, ""), _answer(lets, ann)) == (401, 200)
     again, _ = replace_token(path, "ann", "viewer")
-    assert (_answer(guard, ann), _answer(guard, again)) == (401, 200)
+    assert (_answer(lets, ann), _answer(lets, again)) == (401, 200)
     assert delete_token(path, "ann")
-    assert (_answer(guard, again), _answer(guard, "")) == (401, 401), "a guarded server stays guarded without tokens"
+    assert (_answer(lets, again), _answer(lets, "")) == (401, 401), "a guarded server stays guarded without tokens"
     Path(path).write_text("no list")
-    assert (_answer(guard, again), _answer(guard, ""), len(said)) == (401, 401, 1)
+    assert (_answer(lets, again), _answer(lets, ""), len(said)) == (401, 401, 1)

@@ -19,7 +19,7 @@ from noetl.clients.egress import is_loopback
 _SCHEME = "bearer "
 
 
-class Guard:
+class Authorization:
     """Lets requests through. `tokens` gives those that are known now, so that one that is forgotten ends at once.
 
     A server that began without any answers, until there is one, to the names in `hosts`; one that began with some
