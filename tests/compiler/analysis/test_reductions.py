@@ -61,7 +61,7 @@ def told(origin: Origin) -> list[int]:
 
 @MANY
 @given(st.lists(ORIGINS, max_size=3))
-def test_a_run_is_told_and_its_firings_are_counted_as_their_definition_says(origins: list[Origin]) -> None:
+def test_a_run_is_told_and_its_firings_are_counted_as_their_definition_says(share: int, origins: list[Origin]) -> None:
     run = [transition for origin in origins for transition in told(origin)]
     assert run_of(origins) == tuple(run)
     assert {each: times for each, times in firings(origins).items() if times} == Counter(run)
