@@ -172,6 +172,14 @@ class Terminate(NamedTuple):
     status: str
 
 
+class IterationLimit(NamedTuple):
+    """How long an iteration of a loop level may take (`loop.spec.policy.lifecycle.timeout_s`): a pool index."""
+
+    step: int
+    level: int
+    timeout: int
+
+
 class Child(NamedTuple):
     """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
     bytes.
@@ -193,7 +201,7 @@ class Plan(NamedTuple):
     execution is that of its last run, since then that of the last run on the line of its entry. The rows of a
     plan that runs are made when they are asked for. `inputs` are what a start may bring; None where nothing says so.
     `terminates` are the steps that end the execution, in the order of the table. `timeout` is the pool index of
-    `executor.spec.policy.lifecycle.timeout_s`, -1 for none.
+    `executor.spec.policy.lifecycle.timeout_s`, -1 for none. `iteration_limits` are in the order of steps and levels.
     """
 
     name: str
@@ -221,9 +229,10 @@ class Plan(NamedTuple):
     inputs: tuple[Input, ...] | None = None
     terminates: tuple[Terminate, ...] = ()
     timeout: int = -1
+    iteration_limits: tuple[IterationLimit, ...] = ()
 
 
-EXTENSIONS = ("inputs", "terminates", "timeout")
+EXTENSIONS = ("inputs", "terminates", "timeout", "iteration_limits")
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.
 """

@@ -82,6 +82,8 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield "no inputs"
     if plan.timeout >= 0:
         yield f"timeout {_ref(plan.timeout)}"
+    for limit in plan.iteration_limits:
+        yield f"iterations of {plan.steps[limit.step].name} on level {limit.level}: timeout {_ref(limit.timeout)}"
     for end in plan.terminates:
         yield f"{plan.steps[end.step].name} ends all as {end.status}"
     for entry in plan.keychain:

@@ -106,6 +106,9 @@ def _loops(draw: st.DrawFn, depth: int = 0) -> Json:
         limit = draw(st.sampled_from([None, 1, 2, "{{ workload.zero }}"]))
         if limit is not None:
             loop["spec"]["max_in_flight"] = limit
+    if draw(st.integers(0, 5)) == 5:
+        limit = draw(st.sampled_from([1, 2.5, 40, "{{ workload.zero }}"]))
+        loop["spec"]["policy"] = {"lifecycle": {"timeout_s": limit}}
     if not depth and draw(CALM) == 0:
         loop["loop"] = draw(_loops(depth=1))
     return loop

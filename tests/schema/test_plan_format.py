@@ -370,6 +370,28 @@ def test_a_limit_of_the_execution_that_is_damaged_is_refused(section: object, wh
         read_plan(sealed(msgpack.packb(body), version=4))
 
 
+@pytest.mark.parametrize(
+    ("section", "why"),
+    [
+        ([], "no list"),
+        ([[0, 0]], "is damaged"),
+        ([[0, True, 0]], "is damaged"),
+        ([[0, 1, 0]], "no loop levels"),
+        ([[0, 0, 0], [0, 0, 0]], "no loop levels"),
+        ([[0, 0, -1]], "name no template"),
+        ([[0, 0, 99]], "not there"),
+    ],
+)
+def test_limits_of_iterations_that_are_damaged_are_refused(section: object, why: str) -> None:
+    loop = "loop: {in: '{{ [1] }}', iterator: i, spec: {policy: {lifecycle: {timeout_s: 5}}}}"
+    plan = plan_of(steps(f"step: start, {loop}"))
+    assert read_plan(write_plan(plan)) == plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+    body = msgpack.unpackb(write_plan(plan)[HEADER:])
+    body[10]["iteration_limits"] = section
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))
+
+
 def test_a_termination_that_the_net_does_not_have_is_refused() -> None:
     plan = plan_of(steps("step: start"))._replace(terminates=((0, "failed"),), edition=4)  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"not what the tables give|is missing"):

@@ -192,6 +192,20 @@ workflow:
   - {step: late, tool: {kind: http, url: "http://x/late"}, next: {arcs: [{step: late, spec: {delay: 1}}]}}
 """
 
+BOUNDED = """
+workflow:
+  - step: start
+    spec: {policy: {failure: {mode: best_effort}}}
+    loop:
+      in: "{{ range(4) | list }}"
+      iterator: i
+      spec: {mode: parallel, max_in_flight: 2, policy: {lifecycle: {timeout_s: 4}}}
+      loop: {in: "{{ range(iter.i) | list }}", iterator: j, spec: {policy: {lifecycle: {timeout_s: 3}}}}
+    tool: [{name: a, kind: http, url: "http://x/odd"}, {name: w, kind: wait, events: [never], timers: {t: 1}}]
+    next: {arcs: [{step: two}]}
+  - {step: two, tool: {kind: noop, args: {v: "{{ start }}"}}}
+"""
+
 CALLS = """
 workflow:
   - step: start
@@ -283,6 +297,7 @@ PLAYS = (
     Play("transient waits", TRANSIENT, signals=((0.5, "go"), (2, "go"), (5, "go"), (6, "other")), same="nothing"),
     Play("ended by a step", ENDED, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
     Play("over time", OVER_TIME, (("t/c", CALLED),), same="nothing"),
+    Play("bounded iterations", BOUNDED, same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

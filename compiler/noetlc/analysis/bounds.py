@@ -74,6 +74,7 @@ class _Bounding:
         self._forked = {join: fork for fork, joins in self._forks.items() for join in joins}
         self._loads: list[_Load] = [NO_LOAD] * len(plan.steps)
         self._uncounted: list[str] = []
+        self._limited = {(step, level) for step, level, _ in plan.iteration_limits}
         self._inner = [self._run(step) for step in range(len(plan.steps))]
         self._runs = self._most_runs()
         self._answers: dict[int, str] = {}
@@ -104,7 +105,8 @@ class _Bounding:
         work, tokens = NOTHING if pipeline is None else pipeline.work, ONE
         for level in range(len(step.loops) - 1, -1, -1):
             loop = step.loops[level]
-            iteration = together((_event(2), work))
+            limited = (number_, level) in self._limited  # one more event where it runs out of time
+            iteration = together((_event(2 + limited), work))
             work = together((_event(2 if level else 1), iteration.times(self._sizes.items(loop))))
             tokens = times(self._sizes.in_flight(loop), tokens)
         # Events of the step itself, without its tasks.

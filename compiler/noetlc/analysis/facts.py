@@ -74,6 +74,7 @@ class _Facts:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._ends = dict(plan.terminates)
+        self._limits = {(step, level): timeout for step, level, timeout in plan.iteration_limits}
         transitions = plan.net.transitions
         self._guards = {t.arc: t.guard for t in transitions if t.role == "take" and not t.id.startswith("take+")}
         self._gates = {t.step: (t.guard, t.span) for t in transitions if t.role == "admit" and t.guard >= 0}
@@ -112,7 +113,10 @@ class _Facts:
             waits = "waits for " if step.waits else ""
             yield (*at, "gate"), Fact(Class.RUN, f"{waits}{self._text(guard) or 'always'}", span or step.span)
         for level, loop in enumerate(step.loops):
-            yield from self._loop((*at, f"loop {level + 1}" if level else "loop"), loop)
+            name = f"loop {level + 1}" if level else "loop"
+            yield from self._loop((*at, name), loop)
+            if (number, level) in self._limits:
+                yield (*at, name, "timeout"), Fact(Class.RUN, self._time(self._limits[number, level]), loop.span)
         if step.timeout >= 0:
             yield (*at, "timeout"), Fact(Class.RUN, self._time(step.timeout), step.span)
         yield (*at, "best effort"), Fact(Class.RUN, str(step.best_effort), step.span)

@@ -5,6 +5,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.ast.graph import reached
 from noetlc.ast.playbook import Rule, Step, Task
 from noetlc.ast.truth import ERROR_FACTS, NO_FACTS, truth_of
+from noetlc.ast.walk import loops_of
 
 
 class PipelineGraph(NamedTuple):
@@ -29,7 +30,12 @@ def pipeline_of(step: Step) -> PipelineGraph:
         targets, may_end = _after(task, positions, position + 1 if position + 1 < len(step.tasks) else -1)
         following.append(targets)
         ends.append(may_end)
-    return PipelineGraph(tuple(following), tuple(ends), step.spec.lifecycle_timeout is not None)
+    return PipelineGraph(tuple(following), tuple(ends), is_bounded(step))
+
+
+def is_bounded(step: Step) -> bool:
+    """Whether a time limit ends each pipeline of the step: that of its run, or of an iteration around it."""
+    return step.spec.lifecycle_timeout is not None or any(loop.lifecycle_timeout is not None for loop in loops_of(step))
 
 
 def has_unknown_jump(step: Step) -> bool:

@@ -129,6 +129,7 @@ class Loop(NamedTuple):
     span: Span
     knobs: tuple[tuple[str, Value], ...] = ()
     extras: tuple[Sugar, ...] = ()
+    lifecycle_timeout: Value | None = None
 
 
 class Arc(NamedTuple):

@@ -229,8 +229,13 @@ def _loop(loop: Loop) -> Keys:
         spec["mode"] = loop.mode
     _put_value(spec, "max_in_flight", loop.max_in_flight)
     spec.update(_pairs(loop.knobs))
+    policy: Keys = {}
     if loop.exec != "distributed":
-        spec["policy"] = {"exec": loop.exec}
+        policy["exec"] = loop.exec
+    if loop.lifecycle_timeout is not None:
+        lifecycle: Keys = {"timeout_s": loop.lifecycle_timeout}
+        policy["lifecycle"] = lifecycle
+    _put(spec, "policy", policy)
     _put(found, "spec", spec)
     if loop.inner is not None:
         found["loop"] = _loop(loop.inner)

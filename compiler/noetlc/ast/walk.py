@@ -138,8 +138,7 @@ def step_values(step: Step) -> Iterator[Value]:
     for loop in loops_of(step):
         yield loop.items
         yield from (value for _, value in loop.knobs)
-        if loop.max_in_flight is not None:
-            yield loop.max_in_flight
+        yield from (value for value in (loop.max_in_flight, loop.lifecycle_timeout) if value is not None)
     for task in step.tasks:
         yield from task_values(task)
         yield from rule_values(task)
@@ -199,7 +198,9 @@ def _early(step: Step) -> list[Asked]:
         guards = [rule.when for rule in spec.admit.rules if rule.when is not None]
         found += [(guard.expr, guard.node, "before") for guard in guards]
     if step.loop is not None or spec.lifecycle_timeout is not None:
-        levels = [value for loop in loops_of(step) for value in (loop.items, loop.max_in_flight)]
+        levels = [
+            value for loop in loops_of(step) for value in (loop.items, loop.max_in_flight, loop.lifecycle_timeout)
+        ]
         found += _at((*levels, spec.lifecycle_timeout), "before")
     return found
 

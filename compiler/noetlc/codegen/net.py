@@ -26,6 +26,7 @@ from noetlc.codegen.tables import (
     arc_rows,
     executor_of,
     inputs_of,
+    iteration_limits_of,
     join_of,
     keychain_rows,
     limits_of,
@@ -68,10 +69,10 @@ class _Build:
             self._steps.append(self._tabulate(step, index))
         ways = self._ways(dead_places(playbook))
         spans = arrival_spans(playbook)
-        ending = terminates_of(playbook)
-        tables = Tables(
-            pool.templates, self._steps, self._tasks, self._arcs, _parks, frozenset(step for step, _ in ending)
-        )
+        ending, limits = terminates_of(playbook), iteration_limits_of(playbook, pool)
+        limited = frozenset(limit.step for limit in limits)
+        ends = frozenset(end.step for end in ending)
+        tables = Tables(pool.templates, self._steps, self._tasks, self._arcs, _parks, ends, limited)
         maker = NetMaker()
         assemble(tables, ways, maker, [_marks(step, spans[step.name]) for step in playbook.steps])
         plan = Plan(
@@ -98,6 +99,7 @@ class _Build:
             inputs=inputs_of(playbook.executor),
             terminates=ending,
             timeout=timeout,
+            iteration_limits=limits,
         )
         return plan._replace(edition=edition_of(plan))
 

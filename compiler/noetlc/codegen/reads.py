@@ -88,6 +88,7 @@ def _asked_at_the_gate(step: Step) -> Iterator[Expr]:
     while loop is not None:
         yield from _within(loop.items)
         yield from _within(loop.max_in_flight)
+        yield from _within(loop.lifecycle_timeout)
         loop = loop.inner
     yield from _within(step.spec.lifecycle_timeout)
 

@@ -3,8 +3,9 @@
 from collections.abc import Container, Sequence
 
 from noetl_ir.expr import Json, Literal, Template
-from noetl_ir.plan import Arc, Input, Join, KeychainEntry, Limits, Loop, Rule, Task, Terminate
+from noetl_ir.plan import Arc, Input, IterationLimit, Join, KeychainEntry, Limits, Loop, Rule, Task, Terminate
 from noetlc.ast import playbook as ast
+from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.codegen.pool import Pool
 from noetlc.reading.kinds import kind_of
@@ -123,6 +124,18 @@ def terminates_of(playbook: ast.Playbook) -> tuple[Terminate, ...]:
     """The steps whose success ends the execution."""
     rows = enumerate(playbook.steps)
     return tuple([Terminate(index, step.spec.terminate) for index, step in rows if step.spec.terminate])
+
+
+def iteration_limits_of(playbook: ast.Playbook, pool: Pool) -> tuple[IterationLimit, ...]:
+    """The time limits of iterations, by step and level."""
+    return tuple(
+        [
+            IterationLimit(index, level, pool.value(loop.lifecycle_timeout))
+            for index, step in enumerate(playbook.steps)
+            for level, loop in enumerate(loops_of(step))
+            if loop.lifecycle_timeout is not None
+        ]
+    )
 
 
 def limits_of(executor: ast.Executor) -> Limits:

@@ -152,6 +152,7 @@ EVENTS: dict[str, EventType] = {
             "m": Key({"type": "integer", "minimum": 1}, "how many may run at once"),
             "level": _LEVEL,
             "items": Key(_LIST, "the items"),
+            "timeout": _maybe(_COUNT, "`lifecycle.timeout_s` of an iteration"),
         },
     ),
     "loop.iteration.started": EventType("An iteration took a slot.", {}),

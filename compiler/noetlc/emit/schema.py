@@ -114,6 +114,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("loop_spec", "policy"): _ref("loop_policy"),
     ("loop_policy", "mode"): _LOOP_MODE,
     ("loop_policy", "max_in_flight"): {"type": ["integer", "string"]},
+    ("loop_policy", "lifecycle"): _LIFECYCLE,
     ("loop_policy", "exec"): _one_of("distributed", "local"),
     ("task", "name"): _TEXT,
     ("task", "spec"): _ref("task_spec"),

@@ -161,6 +161,7 @@ class LoopDraft:
         "iterator",
         "iterator_span",
         "knobs",
+        "lifecycle_timeout",
         "max_in_flight",
         "mode",
         "paged",
@@ -173,6 +174,7 @@ class LoopDraft:
         self.mode = "sequential"
         self.max_in_flight: Value | None = None
         self.exec = "distributed"
+        self.lifecycle_timeout: Value | None = None
         self.inner: Loop | None = None
         self.paged = False
         self.knobs: Pairs = []

@@ -8,7 +8,7 @@ from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, quotes_told
-from noetlc.reading.values import read_value
+from noetlc.reading.values import read_duration, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
 
@@ -36,6 +36,7 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
         mapping.span,
         tuple(draft.knobs),
         tuple(draft.extras),
+        draft.lifecycle_timeout,
     )
 
 
@@ -156,6 +157,21 @@ def _exec(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     draft.exec = choice_of(r, node, "`exec`", ("distributed", "local")) or "distributed"
 
 
+def _lifecycle(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`lifecycle`")
+    if mapping is not None:
+        take_policy(r, "lifecycle", _LIFECYCLE, draft, mapping)
+
+
+def _lifecycle_timeout(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    value = read_duration(r, node, "`timeout_s`")
+    if value is not None and value.template == Literal(0):
+        r.report("NL104", "`timeout_s`: an iteration of no time cannot do anything", node.span)
+        return
+    draft.lifecycle_timeout = value
+
+
+_LIFECYCLE: Table[LoopDraft] = {"timeout_s": _lifecycle_timeout}
 KEYS: Table[LoopDraft] = {"in": _in, "iterator": _iterator, "spec": _spec, "loop": _inner}
 SPEC_KEYS: Table[LoopDraft] = {
     "mode": _mode,
@@ -168,6 +184,7 @@ SPEC_KEYS: Table[LoopDraft] = {
 }
 POLICY_KEYS: Table[LoopDraft] = {
     "exec": _exec,
+    "lifecycle": _lifecycle,
     "mode": _mode,
     "max_in_flight": _max_in_flight,
     "reducers": no_effect,

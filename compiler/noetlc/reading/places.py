@@ -106,7 +106,11 @@ def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
     outer: tuple[str, ...] = ()
     for loop in loops_of(step):
         level = bare._replace(iterators=outer)
-        checks.values((value for value in (loop.items, loop.max_in_flight) if value is not None), Site.LOOP, level)
+        checks.values(
+            (value for value in (loop.items, loop.max_in_flight, loop.lifecycle_timeout) if value is not None),
+            Site.LOOP,
+            level,
+        )
         checks.values((value for _, value in loop.knobs), Site.TASK, names)
         # A level sees the iterators around it, not its own: its items are not there while it is asked for them.
         outer = (loop.iterator, *outer)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
 from noetl_ir.kinds import limit_of
+from noetlc.ast.pipeline import is_bounded
 from noetlc.ast.playbook import Step, Task, Value
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
@@ -27,7 +28,7 @@ LONGEST = 24 * 3600.0
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Requests whose `timeout`, or a part of it, is longer than a day, in a step without a limit."""
     for step in unit.playbook.steps:
-        for task in step.tasks if step.spec.lifecycle_timeout is None else ():
+        for task in step.tasks if not is_bounded(step) else ():
             value = _timeout(step, task) if task.kind == "http" else None
             if value is not None and isinstance(value.template, Literal) and _is_none(value.template):
                 yield RULE.finding(

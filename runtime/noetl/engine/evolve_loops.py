@@ -19,7 +19,7 @@ def loop_created(program: Program, execution: Execution, event: Event) -> None:
     # An iterator stays visible in inner loops as `iter.parent`, over the border to a child playbook too (LANGUAGE
     # §5).
     outer = execution.regions[event.run].iter if level else execution.iter_parent
-    execution.loops[event.run] = LoopRun(
+    loop = execution.loops[event.run] = LoopRun(
         event.step,
         level,
         items,
@@ -29,6 +29,8 @@ def loop_created(program: Program, execution: Execution, event: Event) -> None:
         ctx_at=execution.position,
         parallel=not spec.sequential,
     )
+    timeout = data.get("timeout")
+    loop.timeout = timeout if isinstance(timeout, int) else None
 
 
 def iteration_started(program: Program, execution: Execution, event: Event) -> None:
@@ -72,7 +74,9 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
         execution.loops.pop(event.run, None)
         loop.running.discard(event.run)
         call_off(execution, event.run, region)
-        execution.timers.pop(f"wake {event.run}", None)
+        for timer in (f"wake {event.run}", f"timeout {event.run}"):
+            execution.timers.pop(timer, None)
+        loop.timed.discard(event.run)
         unpark(execution, event.run)
         if state == "done":
             loop.results[index] = region.result

@@ -30,6 +30,14 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
     if run.timeout is not None and run.deadline is None:
         run.deadline = event.ts + run.timeout
         execution.timers[f"timeout {key}"] = Timer(run.deadline, "timeout", -1, event.ts)
+    key = event.run
+    while "/" in key:
+        loop = execution.loops[key.rpartition("/")[0]]
+        # As of a step: its clock runs from the first task, at every level of nesting.
+        if loop.timeout is not None and key not in loop.timed:
+            loop.timed.add(key)
+            execution.timers[f"timeout {key}"] = Timer(event.ts + loop.timeout, "timeout", -1, event.ts)
+        key = key.rpartition("/")[0]
 
 
 def _park(program: Program, execution: Execution, event: Event) -> None:
@@ -205,8 +213,8 @@ def timer_fired(program: Program, execution: Execution, event: Event) -> None:
 
 
 def _time_out(program: Program, execution: Execution, event: Event) -> None:
-    run = execution.runs[event.run]
-    run.timed_out = True
+    if "/" not in event.run:
+        execution.runs[event.run].timed_out = True
     error: Mapping = mapping_of(event.data["error"])
     if event.run in execution.loops:
         execution.loops[event.run].cause = error

@@ -141,7 +141,8 @@ class LoopRun:
 
     `owners` gives, for a parallel loop, the iteration that first wrote each ctx key. `stopping` after a failure
     under fail_fast, a timeout, or when an outer loop stops; `cause` is the first failure. `shared` are the `__`
-    keys of iterations, each from the lowest index that set it.
+    keys of iterations, each from the lowest index that set it. `timeout` bounds an iteration (microseconds); those
+    whose clock runs are `timed`.
     """
 
     __slots__ = (
@@ -164,6 +165,8 @@ class LoopRun:
         "states",
         "step",
         "stopping",
+        "timed",
+        "timeout",
     )
 
     def __init__(
@@ -194,6 +197,8 @@ class LoopRun:
         self.errors: dict[int, Mapping] = {}
         self.owners: dict[str, int] = {}
         self.stopping = False
+        self.timeout: int | None = None
+        self.timed: set[str] = set()
         self.cause: Mapping | None = None
         self.shared: Mapping = {}
         self.shared_from: dict[str, int] = {}

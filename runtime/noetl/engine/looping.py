@@ -8,6 +8,7 @@ from noetl_ir.evaluate import Fault
 from noetl_ir.evaluate.access import rows_of
 from noetl_ir.events import Firing
 from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
 
 
 def begin_loop(turn: Turn, place: int, key: str) -> None:
@@ -31,6 +32,7 @@ def begin_loop(turn: Turn, place: int, key: str) -> None:
 def _expand(turn: Turn, step: int, level: int, key: str) -> None:
     try:
         items, slots = _evaluate(turn, step, level, key)
+        limit = _limit(turn, step, level, key)
     except Fault as fault:
         error: dict[str, Json] = {
             "code": fault.code,
@@ -47,6 +49,8 @@ def _expand(turn: Turn, step: int, level: int, key: str) -> None:
             turn.emit("step.failed", step=step, run=key, fired=(failing,), data={"error": error})
         return
     data: dict[str, Json] = {"n": len(items), "m": slots, "level": level, "items": items}
+    if limit is not None:
+        data["timeout"] = limit
     if items:
         expand = Firing(turn.program.transition("expand", step, level=level), key, key)
         turn.emit("loop.started", step=step, run=key, fired=(expand,), data=data)
@@ -88,6 +92,21 @@ def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], 
         )
     # More slots than items would only be tokens that never move; the analysis bounds slots by the same minimum.
     return items, max(1, min(limit, len(items)))
+
+
+def _limit(turn: Turn, step: int, level: int, key: str) -> int | None:
+    """How long an iteration may take, in microseconds; None where nothing bounds it. Raises Fault."""
+    limits = turn.program.plan.iteration_limits
+    index = next((limit.timeout for limit in limits if limit[:2] == (step, level)), -1)
+    if index < 0:
+        return None
+    seconds = seconds_of(turn.program.value(index)(items_scope(turn, step, level, key)))
+    if not seconds:
+        name = turn.program.plan.steps[step].name
+        raise Fault(
+            "loop.timeout", f"`loop.spec.policy.lifecycle.timeout_s` of step `{name}` is no duration above zero"
+        )
+    return round(seconds * 1_000_000)
 
 
 def begin_iteration(turn: Turn, place: int, key: str) -> None:

@@ -243,20 +243,19 @@ def fire_timer(turn: Turn, name: str) -> None:
         data["error"] = {"code": "timeout", "message": message}
         event = Event(name, "timer.fired", turn.now, data=data)
     else:
-        run = execution.runs[key]
-        row = program.plan.steps[run.step]
-        message = f"step `{row.name}` was not done within {(run.timeout or 0) / 1_000_000:g} s"
-        data["error"] = {"code": "timeout", "message": message, "step": row.name}
-        fired = tuple(_expiries(turn, key))
-        event = Event(f"{name}", "timer.fired", turn.now, run.step, key, fired=fired, data=data)
+        step = execution.runs[step_run_of(key)].step
+        row, within = program.plan.steps[step], f"within {(timer.due - timer.since) / 1_000_000:g} s"
+        what = f"iteration {key.partition('/')[2]} of step" if "/" in key else "step"
+        data["error"] = {"code": "timeout", "message": f"{what} `{row.name}` was not done {within}", "step": row.name}
+        event = Event(name, "timer.fired", turn.now, step, key, fired=tuple(_expiries(turn, key)), data=data)
     turn.record(event)
 
 
 def _expiries(turn: Turn, run: str) -> list[Firing]:
-    """Every pipeline of the run that stands somewhere is taken out of it."""
+    """Every pipeline of the run, or of the iteration, that stands somewhere is taken out of it."""
     firings = []
     for key, region in turn.execution.regions.items():
-        if step_run_of(key) == run and region.task >= 0 and region.phase != "over":
+        if (key == run or key.startswith(f"{run}/")) and region.task >= 0 and region.phase != "over":
             number = turn.program.transition(f"expire_{region.phase}", region.step, region.task)
             firings.append(Firing(number, key, key))
     return firings

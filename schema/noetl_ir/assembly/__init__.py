@@ -58,7 +58,7 @@ class Marks(NamedTuple):
 
 class Tables(NamedTuple):
     """The tables of a plan that give its net. `parks` says of a task whether it ends by another's report or signal,
-    `terminates` are the steps whose success ends the execution.
+    `terminates` are the steps whose success ends the execution, `limited` those whose iterations have a time limit.
     """
 
     templates: Sequence[Template]
@@ -67,6 +67,7 @@ class Tables(NamedTuple):
     arcs: Sequence[Arc]
     parks: Callable[[Task], bool]
     terminates: frozenset[int] = frozenset()
+    limited: frozenset[int] = frozenset()
 
 
 def assemble(tables: Tables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks] | None = None) -> None:
@@ -121,7 +122,7 @@ class _Assembly:
         # Only in a loop can one pipeline end because another failed.
         if level is not None:
             build_stops(maker, step, index, tasks=tasks, stations=stations, level=level, spans=marks.tasks)
-        if step.timeout >= 0:
+        if step.timeout >= 0 or index in self._tables.limited:
             build_expiry(maker, step, index, tasks=tasks, stations=stations, bad=bad, span=marks.lifecycle)
         return ends
 

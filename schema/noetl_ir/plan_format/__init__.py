@@ -22,6 +22,7 @@ from noetl_ir.plan import (
     Arc,
     Child,
     Input,
+    IterationLimit,
     Join,
     KeychainEntry,
     Limits,
@@ -263,6 +264,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         edition=edition,
         inputs=cast("tuple[Input, ...] | None", extended.get("inputs")),
         timeout=cast("int", extended.get("timeout", -1)),
+        iteration_limits=cast("tuple[IterationLimit, ...]", extended.get("iteration_limits", ())),
         terminates=cast("tuple[Terminate, ...]", extended.get("terminates", ())),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 from noetl_ir.expr import Json
-from noetl_ir.plan import EXTENSIONS, Input, Plan, Terminate, extensions_of
+from noetl_ir.plan import EXTENSIONS, Input, IterationLimit, Plan, Terminate, extensions_of
 from noetl_ir.plan_format.columns import Malformed, Plain
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -77,8 +77,22 @@ def _read_timeout(value: object) -> int:
     return value
 
 
+def _write_limits(value: object) -> Plain:
+    return [list(row) for row in cast("tuple[IterationLimit, ...]", value)]
+
+
+def _read_limits(value: object) -> tuple[IterationLimit, ...]:
+    if not isinstance(value, list) or not value:
+        raise Malformed("the limits of iterations are no list")
+    for row in value:
+        if not isinstance(row, list) or [*map(type, row)] != [int, int, int]:
+            raise Malformed("a limit of iterations is damaged")
+    return tuple([IterationLimit(*row) for row in value])
+
+
 _FORMS = {
     "inputs": _Form(_write_inputs, _read_inputs),
     "terminates": _Form(_write_terminates, _read_terminates),
     "timeout": _Form(lambda value: value, _read_timeout),
+    "iteration_limits": _Form(_write_limits, _read_limits),
 }

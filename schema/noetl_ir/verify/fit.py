@@ -47,7 +47,8 @@ def fit_problems(plan: Plan) -> Found:
 
 def _tables(plan: Plan, seen: "_Seen") -> Tables:
     ending = frozenset(step for step, _ in plan.terminates)
-    return Tables(plan.templates, plan.steps, plan.tasks, plan.arcs, seen.parks, ending)
+    limited = frozenset(limit.step for limit in plan.iteration_limits)
+    return Tables(plan.templates, plan.steps, plan.tasks, plan.arcs, seen.parks, ending, limited)
 
 
 def _sources(plan: Plan) -> list[tuple[str, ...]]:

@@ -54,6 +54,15 @@ def _extensions(plan: Plan) -> Found:
     if (plan.edition > 3) != (edition_of(plan) > 3):
         yield "plan", "is of another format than its extensions need"
     yield from _indices("timeout", len(plan.templates), plan.timeout)
+    limits = [(step, level) for step, level, _ in plan.iteration_limits]
+    if limits != sorted({*limits}) or not all(
+        0 <= step < len(plan.steps) and 0 <= level < len(plan.steps[step].loops) for step, level in limits
+    ):
+        yield "iteration_limits", "are no loop levels in the order of the table"
+    if any(timeout < 0 for _, _, timeout in plan.iteration_limits):
+        yield "iteration_limits", "name no template"
+    for _, _, timeout in plan.iteration_limits:
+        yield from _indices("iteration_limits", len(plan.templates), timeout)
     rows = [step for step, _ in plan.terminates]
     if rows != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < len(plan.steps)):
         yield "terminates", "are no steps in the order of the table"
