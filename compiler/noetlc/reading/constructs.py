@@ -6,9 +6,11 @@ from noetlc.reading.kinds import languages_of
 
 def constructs_of(playbook: Playbook) -> frozenset[str]:
     """The kinds of its tasks and the languages of their programs, the directives of their rules, `x-*` keys of the
-    root, and `join` (of more than any one token), `fork` and `loop`.
+    root, and `join` (of more than any one token), `fork`, `loop`, `terminate` and `inputs`.
     """
     found = {key for key, _ in playbook.extensions}
+    if playbook.executor.inputs:
+        found.add("inputs")
     for step in playbook.steps:
         if step.spec.join != "any":
             found.add("join")
@@ -16,6 +18,8 @@ def constructs_of(playbook: Playbook) -> frozenset[str]:
             found.add("fork")
         if step.loop is not None:
             found.add("loop")
+        if step.spec.terminate:
+            found.add("terminate")
     tasks = [*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook)]
     kinds = {task.kind for task in tasks}
     directives = {rule.directive for task in tasks for rule in task.rules}

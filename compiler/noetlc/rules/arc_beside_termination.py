@@ -38,4 +38,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 )
 
 
-RULE = Rule("NL616", Severity.ERROR, "ast", check)
+RULE = Rule("NL616", Severity.ERROR, "ast", check, about=("terminate",))

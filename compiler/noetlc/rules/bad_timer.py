@@ -42,4 +42,4 @@ def _written(timer: Template) -> Json:
 _COMPUTED: Json = "an expression"
 """Stands for what nobody knows before the run; no timer has this value."""
 
-RULE = Rule("NL814", Severity.ERROR, "ast", check)
+RULE = Rule("NL814", Severity.ERROR, "ast", check, about=("wait",))

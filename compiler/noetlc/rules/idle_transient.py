@@ -34,4 +34,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 )
 
 
-RULE = Rule("NL816", Severity.WARNING, "ast", check)
+RULE = Rule("NL816", Severity.WARNING, "ast", check, about=("wait",))

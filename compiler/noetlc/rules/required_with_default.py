@@ -38,4 +38,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         )
 
 
-RULE = Rule("NL415", Severity.WARNING, "ast", check)
+RULE = Rule("NL415", Severity.WARNING, "ast", check, about=("inputs",))

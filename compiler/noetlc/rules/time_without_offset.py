@@ -42,4 +42,4 @@ def _time(timer: Template) -> Json:
     return None
 
 
-RULE = Rule("NL815", Severity.WARNING, "ast", check)
+RULE = Rule("NL815", Severity.WARNING, "ast", check, about=("wait",))

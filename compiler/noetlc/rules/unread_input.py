@@ -64,4 +64,4 @@ def _read(expr: Expr) -> tuple[str, ...]:
 
 _names = Once(_read)
 
-RULE = Rule("NL414", Severity.WARNING, "ast", check, whole=True)
+RULE = Rule("NL414", Severity.WARNING, "ast", check, whole=True, about=("inputs",))
