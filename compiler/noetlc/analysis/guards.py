@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import TypeAlias
 
-from noetl_ir.evaluate import Fault, compile_guard
 from noetl_ir.expr import Call, Compare, Conditional, Const, Expr, Json, ListOf, Logic, Name, Not, TupleOf, walk
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import PlayScope
@@ -72,6 +71,8 @@ class Variables:
         # A call may give another value at another time.
         if any(isinstance(each, Call) for each in walk(expr)):
             return None
+        from noetl_ir.evaluate import Fault, compile_guard  # most playbooks are checked without it
+
         scope = PlayScope({"ctx": {}})
         try:
             if static_path(expr) and compile_guard(Compare(expr, (("==", Const(None)),)))(scope):

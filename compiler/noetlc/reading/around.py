@@ -10,7 +10,6 @@ from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.ast.workload import workload_names
 from noetlc.expr.check import Names
-from noetlc.expr.generated import PREFIX
 from noetlc.expr.shorthand import static_path
 
 
@@ -196,6 +195,8 @@ def _keys(template: Template, step: Step, into: _Into, seen: frozenset[str] = fr
     if pairs is not None:
         return frozenset(pairs)
     here = static_path(template.expr) if isinstance(template, Native) else ()
+    from noetlc.expr.generated import PREFIX  # most arcs pass no args on
+
     # Only generated steps are looked through: of an author's own expression nobody knows which keys it gives.
     if here[:1] != ("args",) or len(here) > 2 or not step.name.startswith(PREFIX) or step.name in seen:
         return Around.ANYTHING

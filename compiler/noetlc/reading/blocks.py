@@ -8,7 +8,6 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import Branch, Choose, Tasks, Until, While
 from noetlc.ast.playbook import Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.expr.generated import PREFIX, noop
 from noetlc.reading.reader import Reader, stray_key
 from noetlc.reading.shapes import is_empty, mapping_of, missing, name_of, quotes_told, sequence_of, wrong_shape
 from noetlc.reading.task import read_task
@@ -71,6 +70,8 @@ def _head(r: Reader, position: int, node: Mapping, word: str) -> tuple[str, Scal
 
 def _entry(name: str, key: Scalar, sugar: Sugar) -> Task:
     """The task that carries sugar: what it is lowered to begins with it."""
+    from noetlc.expr.generated import PREFIX, noop
+
     return noop(f"{PREFIX}{name.removeprefix(PREFIX)}", key.span)._replace(extras=(sugar,))
 
 
