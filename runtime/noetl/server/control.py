@@ -17,7 +17,7 @@ from noetl.engine.effects import resume_with, unbegun
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.host.engine_faults import CODE, fault_of
+from noetl.host.engine_faults import fault_of
 from noetl.ports import (
     Blobs,
     Bus,
@@ -27,14 +27,14 @@ from noetl.ports import (
     Owned,
     StartKey,
     Store,
-    StoreFailure,
     StoreRefused,
     Wanted,
 )
 from noetl.server.agenda import Agenda
-from noetl.server.children import Child, Family, NotFound, child_of, missed, outcome_of, refused, request_of, too_deep
+from noetl.server.child_calls import ChildCalls
+from noetl.server.children import Child, Family, missed, outcome_of
 from noetl.server.dues import ClockSetting
-from noetl.server.execution import Ask, OwnedExecution
+from noetl.server.execution import FOREIGN, Ask, OwnedExecution
 from noetl.server.inbox import Inbox
 from noetl.server.journal import EVERY_EVENT, Batching, Journal, Keep, at_once
 from noetl.server.orders import Orders
@@ -47,10 +47,6 @@ from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, RunPipeline, Said, StartChild, StopPipeline
-from noetl_ir.outcome import error, ok
-
-FOREIGN = (Conflict, Owned, StoreFailure)
-"""What a turn may raise: it says something of what is around it, and nothing of the execution."""
 
 Observer = Callable[[Execution, Program, Event], None]
 """Hears every event once it is on disk."""
@@ -107,6 +103,10 @@ class ControlPlane:
         self._journal = Journal(store, keep, self._steady, batching, taken_over=self._taken_over, refuse=self._refuse)
         self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
         self._children = Family()
+        self._calls = ChildCalls(
+            self._children, self._owned, store=store, blobs=blobs, find=find, load=load, environment=environment,
+            keep=keep, say=say, start=self.start, resume=self.resume, end=self._tell_end_again, hand_up=self._hand_up,
+        )  # fmt: skip
 
     def start(
         self, program: Program, execution_id: str, request: Request, key: StartKey | None = None
@@ -478,7 +478,7 @@ class ControlPlane:
             elif isinstance(order, StartChild):
                 if not self._is_stored(owned):
                     return
-                self._start_child(owned, order)
+                self._calls.start(owned, order)
             elif isinstance(order, StopPipeline):
                 self._stop_child(execution.execution_id, order.run)
                 self._orders.add_stop(self._tracker.stamped(order))
@@ -513,49 +513,11 @@ class ControlPlane:
                 self._redelivery.hand_up(child, order)
                 self._queue(order)
 
-    def _start_child(self, owned: OwnedExecution, order: StartChild) -> None:
-        """Start or find the child that an order is about. One that cannot be made is an error of the calling task."""
-        try:
-            self._child(owned, order)
-        except FOREIGN:
-            raise
-        except Exception as problem:
-            told = fault_of(problem)
-            self._say(f"execution {order.execution_id}: {told['message']}")
-            self._hand_up(Child(order.execution_id, order.run), error(CODE, str(told["message"])).as_json())
-
-    def _child(self, owned: OwnedExecution, order: StartChild) -> None:
-        child, path = Child(order.execution_id, order.run), str(order.call.get("path", ""))
-        if (deep := too_deep(owned, path)) is not None:
-            self._hand_up(child, deep.as_json())
-            return
-        child_id, there = child_of(self._store, self._blobs, order)
-        try:
-            program = self._find(owned.program, path) if there is None else self._load(there.plan_digest)
-        except NotFound as problem:
-            self._hand_up(child, error("playbook.not_found", str(problem)).as_json())
-            return
-        request = request_of(order, owned.execution, self._environment(program))
-        if there is None and (wrong := refused(program, child_id, request)) is not None:
-            self._hand_up(child, wrong.as_json())
-            return
-        waits = order.call.get("wait") is not False
-        if waits:
-            self._children.add(child_id, child)
-        if child_id not in self.executions:
-            self._keep(lambda: self._owned.own(child_id))
-        if there is None:
-            self._keep(lambda: self._store.put_plan(program.digest, program.plan.path, program.bytes))
-            self.start(program, child_id, request)
-        elif there.status in ("running", "paused"):
-            if child_id not in self.executions:
-                self.resume(child_id, program)
-        elif waits:
-            over = self._execution_of(program, child_id)
-            over.load()
-            self._over(over)
-        if not waits:
-            self._hand_up(child, ok({"execution_id": child_id}).as_json())
+    def _tell_end_again(self, program: Program, child_id: str) -> None:
+        """Follow up the end of a child that ended before its caller could hear of it."""
+        over = self._execution_of(program, child_id)
+        over.load()
+        self._over(over)
 
     def _let_go(self, execution_id: str) -> None:
         """Nothing of it stays in memory, and others may own it."""

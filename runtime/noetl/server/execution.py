@@ -16,7 +16,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
-from noetl.ports import Append, Blobs, Clock, ExecutionRow, Record, StartKey, Store, StoreFailure
+from noetl.ports import Append, Blobs, Clock, Conflict, ExecutionRow, Owned, Record, StartKey, Store, StoreFailure
 from noetl.server.dues import Dues
 from noetl.server.journal import Journal, Keep, at_once
 from noetl.server.waiting_orders import WaitingOrders, waiting
@@ -27,6 +27,9 @@ from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, Report, RunPipeline
 from noetl_ir.outcome import is_reference
 from noetl_ir.records import NamedTuple
+
+FOREIGN = (Conflict, Owned, StoreFailure)
+"""What a turn may raise: it says something of what is around it, and nothing of the execution."""
 
 ANSWERS_KEPT = 4096
 """How many answers are kept for reports that come twice; each pipeline waits for one at a time."""
@@ -41,7 +44,7 @@ class Ask(NamedTuple):
 
 
 class OwnedExecution:
-    """Keeps one execution: its fold, and the turns that extend its log. One owned an execution, one owner a owned.
+    """Keeps one execution: its fold, and the turns that extend its log. One object an execution, and one owner.
 
     `clock` gives the times of events and `steady` measures how long timers wait, both the same where they are virtual;
     `wall` then tells the times that lists show. `keep` has the beginning and what lies outside of the log stored, and

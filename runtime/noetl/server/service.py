@@ -20,7 +20,8 @@ from noetl.engine.program import Missing, Program
 from noetl.host.engine_faults import fault_of
 from noetl.ports import Busy, Clock, Conflict, Damaged, ExecutionRow, NoRoom, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
-from noetl.server.control import FOREIGN, ControlPlane
+from noetl.server.control import ControlPlane
+from noetl.server.execution import FOREIGN
 from noetl.server.store_retry import PAUSE, StoreRetry
 from noetl_ir.records import NamedTuple
 

@@ -1,0 +1,112 @@
+"""Calls of children: a task of kind `playbook` starts another execution, or finds the one that it started before.
+
+What becomes of the child is handed up by the control plane, which has both executions.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from noetl.engine.program import Program
+from noetl.engine.starting import Request
+from noetl.host.engine_faults import CODE, fault_of
+from noetl.ports import Blobs, Store
+from noetl.server.children import Child, Family, NotFound, child_of, refused, request_of, too_deep
+from noetl.server.execution import FOREIGN, OwnedExecution
+from noetl.server.journal import Keep
+from noetl.server.owned_executions import OwnedExecutions
+from noetl_ir.expr import Json
+from noetl_ir.orders import StartChild
+from noetl_ir.outcome import error, ok
+
+
+class Start(Protocol):
+    """Creates an execution and runs its first turn."""
+
+    def __call__(self, program: Program, execution_id: str, request: Request) -> OwnedExecution: ...
+
+
+class Resume(Protocol):
+    """Takes up an execution from its log."""
+
+    def __call__(self, execution_id: str, program: Program) -> OwnedExecution: ...
+
+
+class ChildCalls:
+    """Makes the calls of one control plane. `find` gives the program of a child by the calling program and the path,
+    `load` one by its digest; `end` follows up a child that is over, and `hand_up` gives a caller its outcome.
+    """
+
+    def __init__(
+        self,
+        children: Family,
+        owned: OwnedExecutions,
+        *,
+        store: Store,
+        blobs: Blobs,
+        find: Callable[[Program, str], Program],
+        load: Callable[[str], Program],
+        environment: Callable[[Program], dict[str, Json] | None],
+        keep: Keep,
+        say: Callable[[str], None],
+        start: Start,
+        resume: Resume,
+        end: Callable[[Program, str], None],
+        hand_up: Callable[[Child, dict[str, Json]], None],
+    ) -> None:
+        self._children = children
+        self._owned = owned
+        self._store = store
+        self._blobs = blobs
+        self._find = find
+        self._load = load
+        self._environment = environment
+        self._keep = keep
+        self._say = say
+        self._start = start
+        self._resume = resume
+        self._end = end
+        self._hand_up = hand_up
+
+    def start(self, owned: OwnedExecution, order: StartChild) -> None:
+        """Start or find the child that an order is about. One that cannot be made is an error of the calling task."""
+        try:
+            self._call(owned, order)
+        except FOREIGN:
+            raise
+        except Exception as problem:
+            told = fault_of(problem)
+            self._say(f"execution {order.execution_id}: {told['message']}")
+            self._hand_up(Child(order.execution_id, order.run), error(CODE, str(told["message"])).as_json())
+
+    def _call(self, owned: OwnedExecution, order: StartChild) -> None:
+        child, path = Child(order.execution_id, order.run), str(order.call.get("path", ""))
+        if (deep := too_deep(owned, path)) is not None:
+            self._hand_up(child, deep.as_json())
+            return
+        # The ids that a call may have follow from it: after a crash the child is found, and not started twice.
+        child_id, there = child_of(self._store, self._blobs, order)
+        try:
+            program = self._find(owned.program, path) if there is None else self._load(there.plan_digest)
+        except NotFound as problem:
+            self._hand_up(child, error("playbook.not_found", str(problem)).as_json())
+            return
+        request = request_of(order, owned.execution, self._environment(program))
+        if there is None and (wrong := refused(program, child_id, request)) is not None:
+            self._hand_up(child, wrong.as_json())
+            return
+        waits = order.call.get("wait") is not False
+        if waits:
+            self._children.add(child_id, child)
+        is_driven = child_id in self._owned.executions
+        if not is_driven:
+            self._keep(lambda: self._owned.own(child_id))
+        if there is None:
+            self._keep(lambda: self._store.put_plan(program.digest, program.plan.path, program.bytes))
+            self._start(program, child_id, request)
+        elif there.status in ("running", "paused"):
+            if not is_driven:
+                self._resume(child_id, program)
+        elif waits:
+            self._end(program, child_id)
+        if not waits:
+            self._hand_up(child, ok({"execution_id": child_id}).as_json())
