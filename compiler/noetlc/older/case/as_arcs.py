@@ -3,19 +3,19 @@
     case: [{when: "event.name == 'call.done' and result.ok", then: [next a]}, {when: "event.name == 'call.error'", …b}]
         →  arcs: [{step: a, when: "result.ok"}, {step: b, when: "event.name == 'step.failed'"}]
 
-Only where an arc is asked what the rule was: of a step that runs one tool without a policy of its own, of which no
-rule does anything but route.
+Only where an arc is asked what the rule was: of a step that runs one tool whose policy does no more than repeat errors,
+where no rule does anything but route.
 """
 
 from collections.abc import Container
 
 from noetl_ir.expr import Expr, Name, walk
-from noetlc.ast.playbook import Step, Task
+from noetlc.ast.playbook import Rule, Step, Task
 from noetlc.expr.generated import guard
 from noetlc.expr.paths import accesses
-from noetlc.expr.shorthand import FALSE, TRUE, equal, path
+from noetlc.expr.shorthand import FALSE, OUTCOME_ERROR, OUTCOME_OK, TRUE, conjuncts, equal, path
 from noetlc.older.case.nodes import Case, CaseRule
-from noetlc.older.case.rules import ready
+from noetlc.older.case.rules import ready, sees_cause
 from noetlc.older.case.settings import route_of
 from noetlc.older.case.surely import of_success
 from noetlc.older.skips import may_be_skipped
@@ -52,15 +52,42 @@ def _runs_plainly(step: Step) -> bool:
     if step.loop is not None or len(step.tasks) != 1 or may_be_skipped(step):
         return False
     task = step.tasks[0]
-    plain = not (task.generated or task.rules or task.extras) and task.kind != "workbook"
+    plain = not (task.generated or task.extras) and task.kind != "workbook" and _only_repeats_errors(task.rules)
     return plain and all(isinstance(extra, Targets) for extra in step.extras)
+
+
+def _only_repeats_errors(rules: tuple[Rule, ...]) -> bool:
+    """Whether a policy repeats errors and does besides what is done without any."""
+    # The last rule goes on: after an error as well, unless one before takes all of them.
+    takes_all = any(rule.directive == "retry" and rule.when and rule.when.expr == OUTCOME_ERROR for rule in rules)
+    return all(_is_of_retry(rule) or (takes_all and _goes_on(rule)) for rule in rules)
+
+
+def _goes_on(rule: Rule) -> bool:
+    return rule.when is None and rule.directive == "continue" and not rule.set_ctx and not rule.set_iter
+
+
+def _is_of_retry(rule: Rule) -> bool:
+    if rule.set_ctx or rule.set_iter or rule.code is not None or rule.message is not None:
+        return False
+    if rule.when is None:
+        return rule.directive == "fail"
+    if rule.directive == "retry":
+        return OUTCOME_ERROR in conjuncts(rule.when.expr)
+    return rule.directive == "continue" and rule.when.expr == OUTCOME_OK
 
 
 def _asked(step: Step, rule: CaseRule, known: Container[str]) -> CaseRule | None:
     """The rule as an arc asks it; None where it does more than route, or is asked otherwise."""
     one = of_success(ready(step, 0, rule), known)
     routes = [task for task in rule.chain if route_of(task) is not None]
-    if rule.again is not None or rule.retry is not None or len(routes) != 1 or len(rule.chain) != 1:
+    if (
+        sees_cause(step, rule)
+        or rule.again is not None
+        or rule.retry is not None
+        or len(routes) != 1
+        or len(rule.chain) != 1
+    ):
         return None
     if one.success == FALSE and one.failure == TRUE:
         return rule._replace(when=guard(_FAILED, rule.span))
