@@ -1,5 +1,6 @@
 """Fixtures for all tests: golden texts that lie beside their inputs under golden/, and clusters of processes."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,11 @@ pytest_plugins = ["pytester"]
 settings.register_profile("gate", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", max_examples=5000, deadline=None)
 settings.load_profile("gate")
+
+
+def pytest_collection_finish() -> None:
+    """Modules and thousands of collected tests live to the end: the garbage collector need not look at them again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

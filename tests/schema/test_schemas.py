@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from harness.samples import first
 from noetl_ir.schemas import faults, is_text, misuses
 from noetl_ir.schemas.formats import FORMATS
 from noetl_ir.schemas.patterns import BadPattern, Pattern
@@ -86,7 +87,7 @@ class Chance:
         return {key: nested[key]}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first(1, range(4)))
 def test_verdicts_are_those_of_another_implementation(seed: int) -> None:
     chance = Chance(seed)
     tried = refused = 0
