@@ -44,19 +44,26 @@ def _gather(template: Template, node: Node | None, found: list[tuple[Expr, Scala
             return
 
 
-def blocks_in(value: Value) -> Iterator[Block]:
+def blocks_in(value: Value) -> list[Block]:
     """Every block template of a value."""
-    return (block for block, _ in placed_blocks(value))
+    # Nearly all values are a constant or an expression, in which there is none.
+    if isinstance(value.template, _WITHOUT_BLOCKS):
+        return []
+    return [block for block, _ in placed_blocks(value)]
 
 
-def placed_blocks(value: Value) -> Iterator[tuple[Block, Scalar | None]]:
+_WITHOUT_BLOCKS = (Literal, Native, Text)
+
+
+def placed_blocks(value: Value) -> list[tuple[Block, Scalar | None]]:
     """Every block template of a value with the scalar that it is; None for a generated value."""
+    found: list[tuple[Block, Scalar | None]] = []
     waiting: list[tuple[Template, Node | None]] = [(value.template, value.node)]
     while waiting:
         template, node = waiting.pop()
         match template:
             case Block() as block:
-                yield block, node if isinstance(node, Scalar) else None
+                found.append((block, node if isinstance(node, Scalar) else None))
             case MapTemplate(items=pairs):
                 held = node if isinstance(node, Mapping) else None
                 waiting += [(inner, None if held is None else held.get(key)) for key, inner in reversed(pairs)]
@@ -65,6 +72,7 @@ def placed_blocks(value: Value) -> Iterator[tuple[Block, Scalar | None]]:
                 waiting += reversed(list(zip(items, nodes, strict=False)))
             case _:
                 continue
+    return found
 
 
 def loops_of(step: Step) -> tuple[Loop, ...]:
@@ -112,8 +120,14 @@ def replace_steps(playbook: Playbook, change: Callable[[Step], Step]) -> Playboo
 
 
 def replace_tasks(playbook: Playbook, change: Callable[[Step, Task], Task]) -> Playbook:
-    """The playbook with every task of every step changed."""
-    return replace_steps(playbook, lambda step: step._replace(tasks=tuple(change(step, task) for task in step.tasks)))
+    """The playbook with every task of every step changed; itself where none is."""
+
+    def changed(step: Step) -> Step:
+        tasks = tuple([change(step, task) for task in step.tasks])
+        same = all(new is old for new, old in zip(tasks, step.tasks, strict=True))
+        return step if same else step._replace(tasks=tasks)
+
+    return replace_steps(playbook, changed)
 
 
 def all_values(playbook: Playbook) -> Iterator[Value]:
@@ -131,19 +145,21 @@ def all_values(playbook: Playbook) -> Iterator[Value]:
         yield from rule_values(task)
 
 
-def step_values(step: Step) -> Iterator[Value]:
+def step_values(step: Step) -> list[Value]:
     """Every value of a step, guards aside."""
-    yield from (value for _, value in step.spec.knobs)
-    yield from (value for value in (step.spec.timeout, step.spec.lifecycle_timeout) if value is not None)
+    spec = step.spec
+    found = [value for _, value in spec.knobs]
+    found += [value for value in (spec.timeout, spec.lifecycle_timeout) if value is not None]
     for loop in loops_of(step):
-        yield loop.items
-        yield from (value for _, value in loop.knobs)
-        yield from (value for value in (loop.max_in_flight, loop.lifecycle_timeout) if value is not None)
+        found.append(loop.items)
+        found += [value for _, value in loop.knobs]
+        found += [value for value in (loop.max_in_flight, loop.lifecycle_timeout) if value is not None]
     for task in step.tasks:
-        yield from task_values(task)
-        yield from rule_values(task)
+        found += task_values(task)
+        found += rule_values(task)
     for arc in step.router.arcs if step.router is not None else ():
-        yield from (value for value in (arc.args, arc.delay) if value is not None)
+        found += [value for value in (arc.args, arc.delay) if value is not None]
+    return found
 
 
 def all_guards(playbook: Playbook) -> Iterator[Guard]:

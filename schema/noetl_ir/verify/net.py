@@ -85,6 +85,9 @@ BRANCHING = frozenset({"take", "pass"})
 DECIDING = frozenset({"take", "pass", "none", "some", "terminate", "admit", "deny", "expand", "empty"})
 """Roles that are tried in order at one place."""
 
+SEEN = JOINING | DECIDING
+"""Roles that `_Decisions` judges, beside all transitions that take a fault."""
+
 ASKING = frozenset({"take", "admit"})
 """Roles that may have a guard."""
 
@@ -137,14 +140,15 @@ def _transitions(plan: Plan, decisions: "_Decisions") -> Found:
     ids: set[str] = set()
     judged: dict[_Shape, str] = {}
     for t in plan.net.transitions:
-        id, trigger, role, inputs, outputs, guard, _, step, task, _, arc, _, span, maker = t
+        id, trigger, role, inputs, outputs, guard, fault, step, task, _, arc, _, span, maker = t
         ids.add(id)
         if not (0 <= step < steps and -1 <= task < tasks and -1 <= arc < arcs and -1 <= guard < pool):
             yield id, "is of no step, task, arc or guard"
-        elif guard >= 0 and role not in ASKING:
-            yield id, f"has a guard, which {role!r} has not"
         elif guard >= 0:
-            yield from guard_problems(plan, id, guard)
+            if role in ASKING:
+                yield from guard_problems(plan, id, guard)
+            else:
+                yield id, f"has a guard, which {role!r} has not"
         if span is None and not maker:
             yield id, "has neither a span nor a maker"
         sides: list[_Side] = []
@@ -165,7 +169,7 @@ def _transitions(plan: Plan, decisions: "_Decisions") -> Found:
             problem = judged[shape] = _judgement(shape)
         if problem:
             yield id, problem
-        else:
+        elif fault or role in SEEN:
             decisions.see(t)
     # Asked at the end, once: a set that is too small says that there is one, and the readable case pays nothing to
     # find which.
