@@ -165,15 +165,21 @@ def step_values(step: Step) -> list[Value]:
 def all_guards(playbook: Playbook) -> Iterator[Guard]:
     """Every guard of a playbook."""
     for step in playbook.steps:
-        if step.spec.admit is not None:
-            yield from (rule.when for rule in step.spec.admit.rules if rule.when is not None)
-        for task in step.tasks:
-            yield from rule_guards(task)
-        for arc in step.router.arcs if step.router is not None else ():
-            if arc.when is not None:
-                yield arc.when
+        yield from step_guards(step)
     for _, task in playbook.workbook:
         yield from rule_guards(task)
+
+
+def step_guards(step: Step) -> list[Guard]:
+    """Every guard of a step."""
+    found: list[Guard] = []
+    if step.spec.admit is not None:
+        found += [rule.when for rule in step.spec.admit.rules if rule.when is not None]
+    for task in step.tasks:
+        found += rule_guards(task)
+    if step.router is not None:
+        found += [arc.when for arc in step.router.arcs if arc.when is not None]
+    return found
 
 
 def all_expressions(playbook: Playbook) -> Iterator[tuple[Expr, Scalar | None]]:

@@ -19,7 +19,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import HasBodies, Tasks, all_tasks
 from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.ast.walk import blocks_in, expressions_in, loops_of, step_expressions, step_values
+from noetlc.ast.walk import blocks_in, expressions_in, loops_of, step_guards, step_values
 from noetlc.ast.workbook import kind_called
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.binding import with_blocks
@@ -157,17 +157,23 @@ def _distinct(playbook: Playbook, kinds: dict[str, str]) -> Iterator[tuple[Words
     """Of the steps with and without an http task: the words for its result, the expressions, and those that loops run
     over, each once.
     """
-    # One expression may stand in several steps. Its identity is a sound key while the playbook keeps it alive, and
-    # costs no hash of a whole tree.
+    # Equal texts are one template and one expression. Their identity is a sound key while the playbook keeps them
+    # alive, and costs no hash of a whole tree.
+    values: dict[bool, dict[int, Value]] = {True: {}, False: {}}
     exprs: dict[bool, dict[int, Expr]] = {True: {}, False: {}}
     lists: dict[bool, dict[int, Expr]] = {True: {}, False: {}}
     for step in playbook.steps:
         is_http = any(kind_called(task, kinds) == KIND for task in step.tasks)
-        exprs[is_http].update([(id(expr), expr) for expr, _, _ in step_expressions(step)])
-        texts = [block.text for value in step_values(step) for block in blocks_in(value)]
-        exprs[is_http].update([(id(one.expr), one.expr) for text in texts for one in expressions_inside(text)])
+        own = [(id(value.template), value) for value in step_values(step) if not isinstance(value.template, Literal)]
+        values[is_http].update(own)
+        exprs[is_http].update([(id(guard.expr), guard.expr) for guard in step_guards(step)])
         natives = [loop.items.template for loop in loops_of(step) if isinstance(loop.items.template, Native)]
         lists[is_http].update([(id(native.expr), native.expr) for native in natives])
+    for is_http, found in exprs.items():
+        for value in values[is_http].values():
+            found.update([(id(expr), expr) for expr, _ in expressions_in(value)])
+            inside = [one.expr for block in blocks_in(value) for one in expressions_inside(block.text)]
+            found.update([(id(expr), expr) for expr in inside])
     for is_http, words in ((True, _OF_TOOL | _RESPONSES), (False, _NOTHING)):
         yield words, exprs[is_http].values(), lists[is_http].values()
 
