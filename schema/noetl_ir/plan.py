@@ -202,6 +202,7 @@ class Plan(NamedTuple):
     plan that runs are made when they are asked for. `inputs` are what a start may bring; None where nothing says so.
     `terminates` are the steps that end the execution, in the order of the table. `timeout` is the pool index of
     `executor.spec.policy.lifecycle.timeout_s`, -1 for none. `iteration_limits` are in the order of steps and levels.
+    `result` is the pool index of the result that the playbook declares, -1 where it is that of the line.
     """
 
     name: str
@@ -230,9 +231,10 @@ class Plan(NamedTuple):
     terminates: tuple[Terminate, ...] = ()
     timeout: int = -1
     iteration_limits: tuple[IterationLimit, ...] = ()
+    result: int = -1
 
 
-EXTENSIONS = ("inputs", "terminates", "timeout", "iteration_limits")
+EXTENSIONS = ("inputs", "terminates", "timeout", "iteration_limits", "result")
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.
 """

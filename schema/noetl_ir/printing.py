@@ -86,6 +86,8 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield f"iterations of {plan.steps[limit.step].name} on level {limit.level}: timeout {_ref(limit.timeout)}"
     for end in plan.terminates:
         yield f"{plan.steps[end.step].name} ends all as {end.status}"
+    if plan.result >= 0:
+        yield f"result {_ref(plan.result)}"
     for entry in plan.keychain:
         yield f"keychain {entry.name}: {entry.kind} {_ref(entry.fields)}"
     yield f"executor {plan.executor!r}{' best_effort' if plan.best_effort else ''}"

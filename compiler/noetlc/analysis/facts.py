@@ -91,6 +91,9 @@ class _Facts:
         yield ("best effort",), Fact(Class.RUN, str(plan.best_effort), NOWHERE)
         yield ("executor",), Fact(Class.DATA, json.dumps(plan.executor, sort_keys=True), NOWHERE)
         yield from self._parts((), "workload ", plan.workload, NOWHERE)
+        if plan.result >= 0:
+            span = plan.template_spans[plan.result]
+            yield ("result",), Fact(Class.DATA, template_text(plan.templates[plan.result]), span)
         for one in plan.inputs or ():
             said = json.dumps(one.schema, sort_keys=True, ensure_ascii=False)
             yield (f"input {one.name}",), Fact(Class.DATA, f"{'required ' if one.required else ''}{said}", one.span)

@@ -209,7 +209,8 @@ class Input(NamedTuple):
 class Executor(NamedTuple):
     """The executor section: `spec` knobs, `policy` limits by name, entry step, and the plain keys.
 
-    `limits` maps the names of `noetl_ir.plan.Limits` to whole numbers. `inputs` is None where nothing declares them.
+    `limits` maps the names of `noetl_ir.plan.Limits` to whole numbers. `inputs` is None where nothing declares them,
+    and `result` where it is that of the line.
     """
 
     plain: dict[str, Json]
@@ -223,6 +224,7 @@ class Executor(NamedTuple):
     extras: tuple[Sugar, ...] = ()
     inputs: tuple[Input, ...] | None = None
     lifecycle_timeout: Value | None = None
+    result: Value | None = None
 
 
 class Playbook(NamedTuple):

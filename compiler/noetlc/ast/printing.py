@@ -154,6 +154,7 @@ def _executor(executor: Executor) -> Keys:
     _put(spec, "pool", executor.pool)
     if executor.inputs is not None:
         spec["inputs"] = {one.name: as_tree(value_of(one.node)) for one in executor.inputs}
+    _put_value(spec, "result", executor.result)
     spec.update(_pairs(executor.knobs))
     _put(spec, "policy", policy)
     found: Keys = {key: as_tree(value) for key, value in executor.plain.items()}

@@ -138,6 +138,8 @@ def all_values(playbook: Playbook) -> Iterator[Value]:
     yield from (value for _, value in playbook.executor.knobs)
     if playbook.executor.lifecycle_timeout is not None:
         yield playbook.executor.lifecycle_timeout
+    if playbook.executor.result is not None:
+        yield playbook.executor.result
     for step in playbook.steps:
         yield from step_values(step)
     for _, task in playbook.workbook:

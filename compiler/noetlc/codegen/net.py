@@ -67,6 +67,8 @@ class _Build:
         for index, step in enumerate(playbook.steps):
             # The tables come first, since transitions refer to their rows by number.
             self._steps.append(self._tabulate(step, index))
+        # Behind all others: the numbers of templates are those that there are without it.
+        result = pool.value(playbook.executor.result)
         ways = self._ways(dead_places(playbook))
         spans = arrival_spans(playbook)
         ending, limits = terminates_of(playbook), iteration_limits_of(playbook, pool)
@@ -100,6 +102,7 @@ class _Build:
             terminates=ending,
             timeout=timeout,
             iteration_limits=limits,
+            result=result,
         )
         return plan._replace(edition=edition_of(plan))
 

@@ -61,6 +61,8 @@ def reads_of(playbook: Playbook, sources: dict[str, tuple[str, ...]]) -> Reads:
         read = finder.needed(step)
         if read:
             needs[step.name] = tuple(sorted(read, key=finder.order.__getitem__))
+    for expr in _within(playbook.executor.result):
+        _collect(finder.paths(expr, ()), server)
     kept = frozenset(server).union(*needs.values())
     return Reads({name: _shortest(paths) for name, paths in server.items()}, needs, kept)
 

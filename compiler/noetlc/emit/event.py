@@ -261,6 +261,7 @@ EVENTS: dict[str, EventType] = {
             "status": Key({"enum": ["completed", "failed", "cancelled", "blocked"]}, "how"),
             "error": _FAILURE._replace(optional=True),
             "reason": _maybe(_TEXT, "of `blocked` and `cancelled`, in words"),
+            "result": _maybe(_ANY, "the result that the playbook declares, of `completed`"),
         },
     ),
     "playbook.processed": EventType("The last event of every log.", {}),

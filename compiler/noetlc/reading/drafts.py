@@ -77,6 +77,7 @@ class ExecutorDraft:
         "plain",
         "pool",
         "reference_first",
+        "result",
     )
 
     def __init__(self) -> None:
@@ -90,6 +91,7 @@ class ExecutorDraft:
         self.failure_mode = "fail_fast"
         self.inputs: list[Input] | None = None
         self.lifecycle_timeout: Value | None = None
+        self.result: Value | None = None
         self.extras: list[Sugar] = []
 
 

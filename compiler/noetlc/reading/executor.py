@@ -5,8 +5,8 @@ from noetlc.ast.playbook import Executor
 from noetlc.reading.drafts import ExecutorDraft
 from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
-from noetlc.reading.shapes import boolean_of, choice_of, mapping_of, reference_of, text_of, whole_of
-from noetlc.reading.values import plain, read_duration
+from noetlc.reading.shapes import boolean_of, choice_of, is_empty, mapping_of, reference_of, text_of, whole_of
+from noetlc.reading.values import plain, read_duration, read_value
 from noetlc.source.nodes import Node, Scalar
 
 LIMITS = (
@@ -38,6 +38,7 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         tuple(draft.extras),
         None if draft.inputs is None else tuple(draft.inputs),
         draft.lifecycle_timeout,
+        draft.result,
     )
 
 
@@ -64,6 +65,11 @@ def _inputs(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     from noetlc.reading.inputs import read_inputs  # most files declare none
 
     draft.inputs = read_inputs(r, node)
+
+
+def _result(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    if not is_empty(node):
+        draft.result = read_value(r, node)
 
 
 def _policy(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
@@ -135,6 +141,7 @@ KEYS: Table[ExecutorDraft] = {
 SPEC_KEYS: Table[ExecutorDraft] = {
     "entry_step": _entry_step,
     "inputs": _inputs,
+    "result": _result,
     "pool": _pool,
     "policy": _policy,
     "final_step": no_effect,

@@ -67,6 +67,8 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     if playbook.executor.lifecycle_timeout is not None:
         # As the workload is: nothing has run when it is asked.
         checks.values((playbook.executor.lifecycle_timeout,), Site.WORKLOAD, outside)
+    if playbook.executor.result is not None:
+        checks.values((playbook.executor.result,), Site.RESULT, outside)
     for step in playbook.steps:
         _check_step(checks, step, around.names(step))
     # An entry is read wherever it is called, also by a computed name, so its args are never all known.

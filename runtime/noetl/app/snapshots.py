@@ -116,7 +116,7 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snap
     def attend(execution: Execution, program: Program, event: Event) -> None:
         """Results that no expression reads are not kept: take each as it is made."""
         over = event.event_type in ("step.done", "loop.done") and not event.data.get("level")
-        if over and (step is None or program.plan.steps[event.step].name == step):
+        if over and program.plan.steps[event.step].name == step:
             latest[:] = [execution.runs[event.run].result]
 
     snapshot = snapshot_of(runtime, row, attend)
@@ -125,8 +125,12 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snap
     if step is None and snapshot.execution.status != "completed":
         status = "not over" if not snapshot.execution.is_over else snapshot.execution.status
         raise UnreadableExecution(f"the execution is {status} and has no result; name a step for what that came to")
+    if step is None:
+        if not snapshot.execution.has_result:
+            raise UnreadableExecution("no step has succeeded")
+        return snapshot, plain_result(snapshot.execution.last_result)
     if not latest:
-        raise UnreadableExecution(f"step `{step}` has not succeeded" if step is not None else "no step has succeeded")
+        raise UnreadableExecution(f"step `{step}` has not succeeded")
     return snapshot, plain_result(latest[0])
 
 

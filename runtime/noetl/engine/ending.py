@@ -1,7 +1,9 @@
 """How an execution ends: no run stays `running` when nothing can move (LANGUAGE §3, Endings)."""
 
 from noetl.engine.execution import WHOLE, Execution, Region
+from noetl.engine.scope import result_scope
 from noetl.engine.turn import Turn
+from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 
 
@@ -16,6 +18,8 @@ def end_if_over(turn: Turn) -> None:
         # What failed before, and no arc took, is what happened: an end that was asked for later does not hide it.
         if execution.failure is not None:
             _finish(turn, "failed", {"error": execution.failure})
+        elif execution.terminated == "completed":
+            _complete(turn)
         else:
             _finish(turn, execution.terminated, {})
     elif turn.is_winding_down:
@@ -28,7 +32,7 @@ def end_if_over(turn: Turn) -> None:
         if execution.failure is not None:
             _finish(turn, "failed", {"error": execution.failure})
         else:
-            _finish(turn, "completed", {})
+            _complete(turn)
     # Tokens are left and nothing will move them. A paused execution is never over for that reason: what it holds back
     # may move.
     elif not execution.paused and not _can_move(turn):
@@ -36,6 +40,21 @@ def end_if_over(turn: Turn) -> None:
             _finish(turn, "failed", {"error": execution.failure})
         else:
             _finish(turn, "blocked", {"reason": _reason(turn)})
+
+
+def _complete(turn: Turn) -> None:
+    """Ask for the result that the playbook declares; a fault in it fails the execution (EXTENSIONS.md §2)."""
+    plan = turn.program.plan
+    if plan.result < 0:
+        _finish(turn, "completed", {})
+        return
+    try:
+        value = turn.program.value(plan.result)(result_scope(turn))
+    except Fault as fault:
+        message = f"`executor.spec.result`: {fault.message}"
+        _finish(turn, "failed", {"error": {"code": fault.code, "message": message}})
+    else:
+        _finish(turn, "completed", {"result": value})
 
 
 def _finish(turn: Turn, status: str, data: dict[str, Json]) -> None:

@@ -247,5 +247,7 @@ def finished(program: Program, execution: Execution, event: Event) -> None:
         return
     if execution.failure is None and "error" in event.data:
         execution.failure = mapping_of(event.data["error"])
+    if "result" in event.data:
+        execution.declared = event.data["result"]
     execution.ready.clear()
     execution.timers.clear()

@@ -258,6 +258,7 @@ class Execution:
         "counts",
         "ctx",
         "ctx_set",
+        "declared",
         "detached",
         "ended",
         "execution_id",
@@ -346,6 +347,7 @@ class Execution:
         self.fault: Mapping | None = None
         self.return_step = -1
         self.returned: object = None
+        self.declared: object = NOTHING
         self.line = Line()
         self.waves: dict[int, Line] = {}
         self.counts: dict[str, int] = {"passed_errors": 0, "tasks": 0, "retries": 0}
@@ -357,8 +359,16 @@ class Execution:
 
     @property
     def last_result(self) -> object:
-        """The result of the last run on the line that ended well; null where none did."""
-        return None if self.line.result is NOTHING else self.line.result
+        """The result that the playbook declares, else that of the last run on the line that ended well; null where none
+        did.
+        """
+        found = self.line.result if self.declared is NOTHING else self.declared
+        return None if found is NOTHING else found
+
+    @property
+    def has_result(self) -> bool:
+        """Whether a declared result was asked for, or a run on the line ended well."""
+        return not (self.declared is NOTHING and self.line.result is NOTHING)
 
     @property
     def is_over(self) -> bool:

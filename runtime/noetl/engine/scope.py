@@ -72,6 +72,11 @@ def arc_scope(turn: Turn, key: str) -> PlayScope:
     return _scope(turn, {"event": event, "args": run.args, "iter": run.iter})
 
 
+def result_scope(turn: Turn) -> PlayScope:
+    """For the result that a playbook declares: there is no run, token or event that it is asked about."""
+    return _scope(turn, {})
+
+
 def _scope(turn: Turn, values: dict[str, object], iterators: tuple[str, ...] = ()) -> PlayScope:
     execution = turn.execution
     known: dict[str, object] = {

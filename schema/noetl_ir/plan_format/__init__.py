@@ -266,6 +266,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         timeout=cast("int", extended.get("timeout", -1)),
         iteration_limits=cast("tuple[IterationLimit, ...]", extended.get("iteration_limits", ())),
         terminates=cast("tuple[Terminate, ...]", extended.get("terminates", ())),
+        result=cast("int", extended.get("result", -1)),
     )
 
 

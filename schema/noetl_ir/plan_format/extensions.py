@@ -90,9 +90,17 @@ def _read_limits(value: object) -> tuple[IterationLimit, ...]:
     return tuple([IterationLimit(*row) for row in value])
 
 
+def _read_index(value: object) -> int:
+    # A truth value is a number to Python.
+    if type(value) is not int:
+        raise Malformed("a number of a template is damaged")
+    return value
+
+
 _FORMS = {
     "inputs": _Form(_write_inputs, _read_inputs),
     "terminates": _Form(_write_terminates, _read_terminates),
     "timeout": _Form(lambda value: value, _read_timeout),
     "iteration_limits": _Form(_write_limits, _read_limits),
+    "result": _Form(lambda value: value, _read_index),
 }

@@ -42,6 +42,7 @@ class Site(Enum):
     TASK = "task fields"
     RULE = "`policy.rules[].when`, `delay`, `set_iter`, `set_ctx`"
     ARC = "`next.arcs[].when`, `args`"
+    RESULT = "`executor.spec.result`"
 
 
 class Row(NamedTuple):
@@ -107,6 +108,7 @@ PLACES: dict[Site, Row] = {
         Row(Site.TASK, _W, "before an attempt", _TASK | {"keychain"}, _ALL, True, True, _HERE),
         Row(Site.RULE, _W, "after the task", _TASK | {"outcome", "_elapsed"}, _ALL, True, True, _HERE),
         Row(Site.ARC, _S, "on the terminal event", _SERVER | {"iter"}, _ALL, True, False, "the end of the run"),
+        Row(Site.RESULT, _S, "when all is done", _SERVER - {"args", "event"}, _ALL, True, False, ""),
     )
 }
 

@@ -68,6 +68,7 @@ def _extensions(plan: Plan) -> Found:
         yield "terminates", "are no steps in the order of the table"
     if any(status not in ENDS for _, status in plan.terminates):
         yield "terminates", f"have another status than {' or '.join(ENDS)}"
+    yield from _indices("result", len(plan.templates), plan.result)
     if plan.inputs is None:
         return
     from noetl_ir.schemas import misuses  # most plans have none, and start sooner without
