@@ -40,7 +40,7 @@ RUNS = [
         "declared_inputs.yaml",
         ["--set", "day=2026-01-31", "--set", "limit=2"],
         "start",
-        {"load": "north on 2026-01-31", "rows": 2, "note": None},
+        {"load": "north on 2026-01-31", "rows": 2},
     ),
     ("streaming_pagination.yaml", [], "summary", STREAMED),
     ("parallel_http.yaml", [], "report", {"total": 10, "ok": 9, "failed": 1, "names": NAMES}),
@@ -176,6 +176,11 @@ def test_an_example_gives_its_result(
         arguments = [*arguments, "--set", f"api_url={server}"]
     document = run(example, arguments, tmp_path)
     assert result_of(document["execution_id"], step, tmp_path) == expected
+
+
+def test_a_declared_result_is_that_of_the_execution(tmp_path: Path) -> None:
+    document = run("declared_inputs.yaml", ["--set", "day=2026-01-31", "--set", "limit=2"], tmp_path)
+    assert document["result"] == {"loaded": 2, "of": "north on 2026-01-31", "note": None}
 
 
 def test_a_large_result_is_kept_beside_the_log(tmp_path: Path) -> None:

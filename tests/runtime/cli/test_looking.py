@@ -388,3 +388,27 @@ def test_a_run_that_a_script_stood_in_for_is_replayed(home: "Home") -> None:
     plan = home.plan("workflow:\n  - {step: start, tool: {kind: shell, command: x}}\n")
     assert home.run("run", plan, "--script", "x.script").returncode == 0
     assert home.run("replay", "last").returncode == 0
+
+
+APART = """
+workflow:
+  - step: start
+    next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}
+  - {step: a, tool: {kind: noop, result: A}}
+  - {step: b, tool: {kind: noop, result: B}, next: {arcs: [{step: c}]}}
+  - {step: c, tool: {kind: noop, result: C}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "result"),
+    [("", "A"), ('executor: {spec: {result: "{{ [c, a] }}"}}', ["C", "A"]), ("executor: {spec: {result: null}}", "A")],
+)
+def test_every_command_gives_the_result_of_the_execution(home: "Home", declared: str, result: object) -> None:
+    # The line goes by `a`, the first arc that fired, though `c` ends last (EXTENSIONS.md §2).
+    ended = json.loads(home.run("run", home.plan(declared + APART), "--json", "--quiet").stdout)
+    assert ended["result"] == home.json("result", "last") == result
+    with home.serving() as (_, url):
+        assert home.json("result", ended["execution_id"], "--server", url) == result
+        started = home.run("start", home.plan(declared + APART), "--server", url, "--follow", "--json")
+        assert json.loads(started.stdout)["result"] == result

@@ -1,0 +1,70 @@
+"""The facts that have surely happened when all is done: what every way from the entry to a completed end brings.
+
+Backwards from the ends: a step brings what it adds itself and what the steps behind it bring. Where one of several ways
+is taken only what all of them bring is sure; of a fork each branch without a condition brings what it has. A failure
+that no arc takes leads to no completed end, and says nothing.
+
+    start → a, b (fork);  a → c when x, else d        c and d are not sure; a and b are
+"""
+
+from collections.abc import Sequence
+
+from noetlc.ast.graph import StepGraph
+from noetlc.ast.playbook import Arc, Playbook, Step
+from noetlc.ast.surely import MOST, NOTHING, Facts
+from noetlc.ast.truth import FAILED_FACTS, done_facts, takes_part_on_failure, truth_of
+
+
+def surely_at_the_end(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) -> Facts | None:
+    """The facts that hold whenever main has completed; `added` by step on success. None where that is not known."""
+    every = NOTHING.union(*added)
+    if graph.entry < 0 or len(every) * len(added) > MOST:
+        return None
+    # From everything down to what holds, so that a cycle brings what every way out of it does.
+    found: list[Facts] = [every] * len(playbook.steps)
+    waiting = dict.fromkeys(reversed(range(len(playbook.steps))))
+    while waiting:
+        at, _ = waiting.popitem()
+        after = _brought(playbook.steps[at], graph, added[at], found)
+        if after != found[at]:
+            found[at] = after
+            waiting.update(dict.fromkeys(graph.sources[at]))
+    return found[graph.entry]
+
+
+def _brought(step: Step, graph: StepGraph, added: Facts, found: Sequence[Facts]) -> Facts:
+    """The facts that a token brings which is at a step."""
+    # A token that is turned away ends, and the execution may complete without the step.
+    if step.spec.admit is not None and not step.spec.admit.waits and not _opens(step):
+        return NOTHING
+    arcs = step.router.arcs if step.router is not None else ()
+
+    def behind(arc: Arc) -> Facts:
+        return NOTHING if (target := graph.positions.get(arc.target)) is None else found[target]
+
+    brought = added | _routed(step, [(arc, behind(arc)) for arc in arcs])
+    for arc in arcs:
+        if takes_part_on_failure(arc) and truth_of(arc.when, FAILED_FACTS) is not False:
+            brought &= behind(arc)
+    return brought
+
+
+def _opens(step: Step) -> bool:
+    """Whether a gate lets every token in."""
+    rules = step.spec.admit.rules if step.spec.admit is not None else ()
+    return all(rule.allow for rule in rules) and bool(rules) and rules[-1].when is None
+
+
+def _routed(step: Step, arcs: list[tuple[Arc, Facts]]) -> Facts:
+    """The facts that the arcs bring which are taken when a step has succeeded."""
+    facts = done_facts(step)
+    taken = [(truth_of(arc.when, facts), brought) for arc, brought in arcs]
+    if step.router is not None and step.router.mode == "inclusive":
+        return NOTHING.union(*(brought for is_taken, brought in taken if is_taken))
+    sure: Facts | None = None
+    for is_taken, brought in taken:
+        if is_taken is not False:
+            sure = brought if sure is None else sure & brought
+        if is_taken:
+            return sure or NOTHING
+    return NOTHING
