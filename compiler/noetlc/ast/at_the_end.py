@@ -11,8 +11,11 @@ from collections.abc import Sequence
 
 from noetlc.ast.graph import StepGraph
 from noetlc.ast.playbook import Arc, Playbook, Step
-from noetlc.ast.surely import MOST, NOTHING, Facts
+from noetlc.ast.surely import MOST, NOTHING, Facts, surely_before
 from noetlc.ast.truth import FAILED_FACTS, done_facts, takes_part_on_failure, truth_of
+
+_WELL = "completed"
+"""The status of an end that completes."""
 
 
 def surely_at_the_end(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) -> Facts | None:
@@ -25,14 +28,22 @@ def surely_at_the_end(playbook: Playbook, graph: StepGraph, added: Sequence[Fact
     waiting = dict.fromkeys(reversed(range(len(playbook.steps))))
     while waiting:
         at, _ = waiting.popitem()
-        after = _brought(playbook.steps[at], graph, added[at], found)
+        after = _brought(playbook.steps[at], graph, added[at], found, every)
         if after != found[at]:
             found[at] = after
             waiting.update(dict.fromkeys(graph.sources[at]))
-    return found[graph.entry]
+    sure = found[graph.entry]
+    early = [at for at, step in enumerate(playbook.steps) if step.spec.terminate == _WELL]
+    # What ends the execution takes all else away: only what had to be before it is sure then.
+    before = surely_before(playbook, graph, added) if early else []
+    for at in early:
+        known = before[at]
+        if known is not None:
+            sure &= known | added[at]
+    return sure
 
 
-def _brought(step: Step, graph: StepGraph, added: Facts, found: Sequence[Facts]) -> Facts:
+def _brought(step: Step, graph: StepGraph, added: Facts, found: Sequence[Facts], every: Facts) -> Facts:
     """The facts that a token brings which is at a step."""
     # A token that is turned away ends, and the execution may complete without the step.
     if step.spec.admit is not None and not step.spec.admit.waits and not _opens(step):
@@ -43,6 +54,8 @@ def _brought(step: Step, graph: StepGraph, added: Facts, found: Sequence[Facts])
         return NOTHING if (target := graph.positions.get(arc.target)) is None else found[target]
 
     brought = added | _routed(step, [(arc, behind(arc)) for arc in arcs])
+    if step.spec.terminate:  # its success routes nowhere; an end as failed is no completed one
+        brought = added if step.spec.terminate == _WELL else every
     for arc in arcs:
         if takes_part_on_failure(arc) and truth_of(arc.when, FAILED_FACTS) is not False:
             brought &= behind(arc)

@@ -56,6 +56,17 @@ CASES = {
         'a, spec: {policy: {admit: {on_deny: wait, rules: [{when: "{{ ctx.x }}", then: {allow: true}}]}}}',
         "start a",
     ),
+    # What ends the execution takes the other branch away; an end as failed completes nothing.
+    "an end that completes": (
+        "start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}\na\n"
+        "b, tool: {kind: noop}, spec: {policy: {terminate: completed}}",
+        "start b",
+    ),
+    "an end that fails": (
+        f"start, next: {{arcs: [{{step: a, {IF}}}, {{step: b}}]}}\na\n"
+        "b, tool: {kind: noop}, spec: {policy: {terminate: failed}}",
+        "start a",
+    ),
     "the first of two": (
         "start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}\na, next: {arcs: [{step: c}]}\n"
         "b, next: {arcs: [{step: c}]}\nc, spec: {policy: {join: first}}",

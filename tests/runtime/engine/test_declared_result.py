@@ -49,6 +49,15 @@ def test_it_sees_what_arcs_see_without_event_args_and_iter(asked: str, result: o
     assert "data is" in str(replay(done.program, "e1", forged).wrong)
 
 
+def test_it_is_asked_where_a_step_ends_all() -> None:
+    text = (FORK % "[steps.a, steps.b is defined]").replace(
+        "  - step: a\n", "  - step: a\n    spec: {policy: {terminate: completed}}\n"
+    )
+    done = run(HEAD + text, SCRIPT)
+    assert done.status == "completed" and done.execution.last_result == ["A", False]
+    assert replay(done.program, "e1", done.log).wrong is None
+
+
 def test_a_fault_fails_the_execution_with_its_error() -> None:
     done = run(HEAD + FORK % "workload.nothing.at.all", SCRIPT)
     assert done.status == "failed" and done.ran("b") == 1
