@@ -26,6 +26,7 @@ from noetl.app.verifier import verifier
 from noetl.app.workers import EVERY_POOL, hindrance, worker_document
 from noetl.engine.inputs import undeclared
 from noetl.engine.program import Program
+from noetl.engine.retyped import retyped
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.host.runnable_kinds import unable
@@ -227,7 +228,11 @@ class ApiService:
                 return Begun(execution_id)
 
             lacking = self._lacking(program, execution_id, request)
-            return Prepared(lacking, partial(self._service.do, begin), unread(program, start.payload))
+            return Prepared(
+                lacking,
+                partial(self._service.do, begin),
+                (*unread(program, start.payload), *retyped(program, start.payload)),
+            )
 
     def register(self, data: bytes, name: str) -> dict[str, Json]:
         """Keep a plan, or compile a playbook and keep its plan; the row of the catalogue."""

@@ -21,6 +21,7 @@ from noetl.cli.text import Problem, escaped, warn
 from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.inputs import texts_of, undeclared
 from noetl.engine.program import Program
+from noetl.engine.retyped import retyped
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.host.engine_files import holds
@@ -100,7 +101,7 @@ def run(
         request = request._replace(env=environment.variables_for(program))
         _check_kinds(program, scripted=scripted is not None)
         _check_inputs(program, execution_id, request, strict=strict)
-        warn(unread(program, request.payload))
+        warn((*unread(program, request.payload), *retyped(program, request.payload)))
         # The checks come in the order of their cost: secrets may be fetched over a network.
         _check_keychain(runtime, program, execution_id, request)
         shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
