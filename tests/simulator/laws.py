@@ -27,6 +27,7 @@ def fold(program: Program, execution_id: str, log: Sequence[Event]) -> Execution
 def check_execution(program: Program, folded: Execution, log: Sequence[Event], live: Any) -> None:
     """The laws of one execution. `live` is the state that drove it to its end, as plain data."""
     check_log(program, log, folded)
+    assert folded.fault is None, f"the engine made a mistake: {folded.fault}"
     assert folded.is_over, f"the run is {folded.status} and never ends"
     assert live is None or live == state_of(folded), "the state that drove the run is not the fold of its log"
     _check_claims(log)

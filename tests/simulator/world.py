@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from harness.invariants import state_of
-from noetl.engine.execution import Execution
+from noetl.engine.execution import WHOLE, Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Wanted
@@ -328,7 +328,7 @@ class World:
                 self._wrong.append(f"a timer of {execution.execution_id} fired {early / SECOND} s before its time")
         for name, timer in execution.timers.items():
             there = mine.get(name)
-            is_its = timer.since == event.ts and (timer.kind == "land" or name.split()[1] == event.run)
+            is_its = timer.since == event.ts and (timer.kind in ("land", WHOLE) or name.split()[1] == event.run)
             if is_its and (there is None or there[:2] != (timer.due, timer.since)):
                 mine[name] = _Written(timer.due, timer.since, self._disks[server].decided)
 
