@@ -26,11 +26,12 @@ def evolve(program: Program, execution: Execution, event: Event) -> None:
         # The rest of the agenda are places that were looked at and left. What a pause held back stays, since it was
         # not looked at.
         execution.agenda.clear()
-    # An execution that a mistake of the engine ended may be tried again by a version that has the mistake mended; any
-    # other end is final.
-    may_follow = ("playbook.processed",) if execution.fault is None else ("playbook.processed", "playbook.retried")
-    if execution.status not in _OPEN and event_type not in may_follow:
-        raise IllegalFiring(f"`{event_type}` after the end of the execution")
+    if execution.status not in _OPEN:
+        # An execution that a mistake of the engine ended may be tried again by a version that has the mistake mended;
+        # any other end is final.
+        may_follow = ("playbook.processed",) if execution.fault is None else ("playbook.processed", "playbook.retried")
+        if event_type not in may_follow:
+            raise IllegalFiring(f"`{event_type}` after the end of the execution")
     apply = _APPLY.get(event_type)
     if apply is None:
         raise IllegalFiring(f"`{event_type}` is no event of this version")

@@ -162,7 +162,8 @@ class Program:
         self, role: str, step: int, task: int = -1, *, level: int = -1, outcome: str = "", target: int = -1
     ) -> int:
         """The index of the transition with this role; raises Missing."""
-        self._index(step)
+        if not 0 <= step < len(self._indexed) or not self._indexed[step]:
+            self._index(step)
         key, found = (role, level, outcome), -1
         if target >= 0:
             found = self._jumps.get((key, task, target), -1)

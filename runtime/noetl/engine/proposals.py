@@ -18,7 +18,7 @@ _LETTERS = {"task.started": "s", "task.done": "dr", "retry.started": "r"}
 def ids_of(report: Event) -> tuple[str, ...]:
     """The ids that a report may have: a retry that the server makes a fault keeps the one it came with."""
     name = f"{report.run}:{report.task}:{report.visit}:{report.attempt}:{report.claim}"
-    return tuple(f"{name}:{letter}" for letter in _LETTERS[report.event_type])
+    return tuple([f"{name}:{letter}" for letter in _LETTERS[report.event_type]])
 
 
 def is_well_formed(report: Event) -> bool:

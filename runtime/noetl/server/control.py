@@ -10,7 +10,7 @@ An execution whose log somebody else has extended is given up, and whoever it be
 when a turn of one raises what no turn may raise: that one ends with `engine.fault` (`host.engine_faults`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from noetl.engine.effects import resume_with, unbegun
@@ -31,6 +31,7 @@ from noetl.ports import (
     Wanted,
 )
 from noetl.server.agenda import Agenda
+from noetl.server.bulkhead import Bulkhead
 from noetl.server.child_calls import ChildCalls
 from noetl.server.children import Child, Family, missed, outcome_of
 from noetl.server.dues import ClockSetting
@@ -224,7 +225,7 @@ class ControlPlane:
         now = self._steady.now()
         self._look_at_clock(now)
         concerned = {*reports, *asked, *self._agenda.ripe(now)}
-        for execution_id in sorted(concerned, key=self._owned.rank):
+        for execution_id in sorted(concerned, key=self._owned.rank) if len(concerned) > 1 else concerned:
             mine = reports.get(execution_id, [])
             owned = self.executions.get(execution_id)
             if owned is None:
@@ -306,11 +307,11 @@ class ControlPlane:
         for claim in left.claims:
             owned = self.executions.get(claim.execution_id)
             if owned is not None and owned.runs_under(claim.run, claim.claim):
-                with self._bulkhead(owned):
+                with Bulkhead(self._fault, owned):
                     self._follow_up(owned, *owned.lose([claim.run]))
         for execution_id, loop in left.loops:
             if (owned := self.executions.get(execution_id)) is not None:
-                with self._bulkhead(owned):
+                with Bulkhead(self._fault, owned):
                     for order in owned.order_loop_again(loop):
                         self._queue(order)
         return bool(left.claims or left.loops)
@@ -360,24 +361,10 @@ class ControlPlane:
             self._turn(owned, [], [ask], owned.due(self._steady.now()))
 
     def _turn(self, owned: OwnedExecution, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
-        with self._bulkhead(owned, mine):
+        with Bulkhead(self._fault, owned, mine):
             self._turn_of(owned, mine, requests, due)
         if self._journal.is_full:
             self._journal.flush()
-
-    @contextmanager
-    def _bulkhead(self, owned: OwnedExecution, mine: Sequence[Heard] = ()) -> Iterator[None]:
-        """An error inside a turn that no turn may raise ends this execution, and nothing else; reports that came to
-        nothing are refused.
-        """
-        try:
-            yield
-        except FOREIGN:
-            raise
-        except Exception as problem:
-            self._fault(owned, problem)
-            for heard in mine:
-                heard.delivery.answer(Answer(0))
 
     def _told(self, execution_id: str, problem: Exception) -> dict[str, Json]:
         error = fault_of(problem)
@@ -451,12 +438,12 @@ class ControlPlane:
 
     def _tell(self, owned: OwnedExecution, events: list[Event]) -> None:
         """Whoever watches hears of events that are on disk."""
-        with self._bulkhead(owned):
+        with Bulkhead(self._fault, owned):
             for event in events:
                 self._observe(owned.execution, owned.program, event)
 
     def _after(self, owned: OwnedExecution, events: list[Event], orders: list[Order]) -> None:
-        with self._bulkhead(owned):
+        with Bulkhead(self._fault, owned):
             self._follow(owned, events, orders)
 
     def _is_stored(self, owned: OwnedExecution) -> bool:
@@ -507,7 +494,7 @@ class ControlPlane:
         owned = self.executions.get(child.parent)
         if owned is None:
             return
-        with self._bulkhead(owned):
+        with Bulkhead(self._fault, owned):
             order = resume_with(owned.execution, child.run, owned.program, outcome)
             if order is not None:
                 self._redelivery.hand_up(child, order)

@@ -89,7 +89,7 @@ class Journal:
             self._since = self._clock.now()
         self._pending.append(append)
         self._events += len(append.records)
-        self._size += sum(len(body) for _, body in append.records)
+        self._size += _size_of(append)
 
     def then(self, execution_id: str, work: Callable[[], None]) -> None:
         """Do something once all that is pending now is on disk, unless its execution is given up before that."""
@@ -162,7 +162,7 @@ class Journal:
 
     def _count(self) -> None:
         self._events = sum(len(append.records) for append in self._pending)
-        self._size = sum(len(body) for append in self._pending for _, body in append.records)
+        self._size = sum(map(_size_of, self._pending))
 
     def _write(self) -> None:
         self._is_storing = True
@@ -223,7 +223,7 @@ class Journal:
         events = size = 0
         for append in self._pending:
             events += len(append.records)
-            size += sum(len(body) for _, body in append.records)
+            size += _size_of(append)
             # A turn that is too large alone goes alone: it was decided, and cannot be cut, since it is on disk
             # together or not at all.
             if found and (events > _MOST_EVENTS or size > _MOST_BYTES):
@@ -232,14 +232,18 @@ class Journal:
         return found
 
 
+def _size_of(append: Append) -> int:
+    """The bytes of the events of a turn."""
+    return sum([len(body) for _, body in append.records])
+
+
 def together(turns: Iterable[Append]) -> list[Append]:
     """Turns of which several may be of one execution, as one append for each."""
-    found: dict[str, Append] = {}
+    found: dict[str, list[Append]] = {}
     for turn in turns:
-        first = found.get(turn.execution_id)
-        if first is not None:
-            # The store checks the position of each append against what is on disk, where the first of these turns is
-            # not yet.
-            turn = turn._replace(expected=first.expected, records=[*first.records, *turn.records])
-        found[turn.execution_id] = turn
-    return [*found.values()]
+        found.setdefault(turn.execution_id, []).append(turn)
+    # The store checks the position of each append against what is on disk, where the first of these turns is not yet.
+    return [
+        Append(name, mine[0].expected, [row for turn in mine for row in turn.records], mine[-1].status, mine[-1].ended)
+        for name, mine in found.items()
+    ]
