@@ -12,6 +12,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 if TYPE_CHECKING:
+    from noetlc.ast.playbook import Value
 
     @dataclass_transform(frozen_default=True)
     class _Fields(type):
@@ -47,3 +48,4 @@ class Declared(Sugar):
     expects: tuple[DeclaredName, ...]
     returns: tuple[DeclaredName, ...]
     span: Span
+    written: "Value | None" = None

@@ -18,7 +18,7 @@ from noetl_ir.expr import Literal
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.bodies import Choose, Until, While
+from noetlc.ast.bodies import Choose, Until, While, all_tasks
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.printing import VERSION, Placed, as_tree, tree_of
 from noetlc.ast.sugar import Declared, Guess, Sugar
@@ -230,6 +230,7 @@ def _rewritten(compiled: Compiled, reads: list[Playbook | None], changes: tuple[
     for document, read, node in reversed(documents):
         if document.playbook is not None and read is not None and isinstance(node, Mapping):
             tree, was = _as_wanted(document.playbook, node), _as_written(read, node)
+            _put_declared(tree, read)
             plain = rewritten_document(plain, node, tree, was, touched)
     return encode(plain.replace("\n", breaks), data)
 
@@ -280,6 +281,23 @@ def _as_wanted(playbook: Playbook, node: Mapping) -> Placed:
             metadata[key] = Value(Literal(playbook.metadata[key]), moved.span, moved)
     tree["metadata"] = metadata
     return tree
+
+
+def _put_declared(tree: Placed, read: Playbook) -> None:
+    """Put what tasks declare into the tree, which no plan has: a task may have moved out of the mapping it stood in."""
+    tasks = [task for step in read.steps for task in all_tasks(step.tasks, step.extras)]
+    written = {
+        (task.span, task.name): extra.written
+        for task in (*tasks, *(task for _, task in read.workbook))
+        for extra in task.extras
+        if isinstance(extra, Declared) and extra.written is not None
+    }
+    steps = tree["workflow"] if written and isinstance(tree["workflow"], list) else []
+    lists = [tree.get("workbook"), *(step.get("tool") for step in steps if isinstance(step, dict))] if written else []
+    for listed in lists:
+        for item in listed if isinstance(listed, list) else ():
+            if isinstance(item, Placed) and (item.span, item.get("name")) in written:
+                item["assert"] = written[item.span, str(item["name"])]
 
 
 def _differences(before: Compiled, after: Compiled) -> Iterator[Diagnostic]:

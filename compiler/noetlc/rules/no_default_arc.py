@@ -11,7 +11,8 @@ Instead
       - {step: yes_path, when: "{{ workload.answer == 'APPROVED' }}"}
       - {step: no_path}
 When to ignore
-    Where ending there is the meaning; an arc to `end` says the same aloud.
+    Where ending there is the meaning; an arc to `end` says the same aloud. Of a single arc nothing is said: its guard
+    says that the step goes on there or ends.
 """
 
 from collections.abc import Iterator
@@ -37,6 +38,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             continue
         if any(_reads(arc) & unset for arc in step.router.arcs):
             continue  # that a key is never set is the fault, and told
+        if len(step.router.arcs) == 1:
+            continue  # one arc with a guard says that the step goes on there or ends: nothing was to be chosen
         if any(_asks_for_route(arc) for arc in step.router.arcs):
             continue  # a `case` of older playbooks, whose author wrote no arcs
         choice = unit.choices.on_success(step)

@@ -101,7 +101,7 @@ def test_the_same_faults_are_told_where_they_are_written() -> None:
         spec: {policy: {rules: [{else: {then: {do: continue}}}]}}
       - {name: b, kind: noop, spec: {policy: {rules: [{else: {then: {do: break}}}]}}}
       - {name: c, kind: noop}
-    next: {arcs: [{step: end, when: "{{ workload.x == 1 }}"}]}
+    next: {arcs: [{step: end, when: "{{ workload.x == 1 }}"}, {step: end, when: "{{ workload.x == 2 }}"}]}
 """
     compiled = check_source("t.yaml", f"{HEAD}workload: {{x: 1}}\nworkflow:\n{text}".encode())
     assert [one.code for one in compiled.diagnostics] == ["NL507", "NL506", "NL605"]
