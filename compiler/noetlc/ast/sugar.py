@@ -8,11 +8,11 @@ noop that carries it. `removes` in a row of `noetlc.older.passes` names the clas
 
 from typing import TYPE_CHECKING, Self, dataclass_transform
 
+from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 if TYPE_CHECKING:
-    from noetlc.ast.playbook import Value
 
     @dataclass_transform(frozen_default=True)
     class _Fields(type):
@@ -48,4 +48,5 @@ class Declared(Sugar):
     expects: tuple[DeclaredName, ...]
     returns: tuple[DeclaredName, ...]
     span: Span
-    written: "Value | None" = None
+    written: Json
+    at: Span

@@ -230,7 +230,7 @@ def _rewritten(compiled: Compiled, reads: list[Playbook | None], changes: tuple[
     for document, read, node in reversed(documents):
         if document.playbook is not None and read is not None and isinstance(node, Mapping):
             tree, was = _as_wanted(document.playbook, node), _as_written(read, node)
-            _put_declared(tree, read)
+            _put_declared(tree, read, node)
             plain = rewritten_document(plain, node, tree, was, touched)
     return encode(plain.replace("\n", breaks), data)
 
@@ -283,14 +283,15 @@ def _as_wanted(playbook: Playbook, node: Mapping) -> Placed:
     return tree
 
 
-def _put_declared(tree: Placed, read: Playbook) -> None:
+def _put_declared(tree: Placed, read: Playbook, root: Mapping) -> None:
     """Put what tasks declare into the tree, which no plan has: a task may have moved out of the mapping it stood in."""
     tasks = [task for step in read.steps for task in all_tasks(step.tasks, step.extras)]
     written = {
-        (task.span, task.name): extra.written
+        # With a node, whichever: it says that what stands at that place is what is meant, comments and all.
+        (task.span, task.name): Value(Literal(extra.written), extra.at, root)
         for task in (*tasks, *(task for _, task in read.workbook))
         for extra in task.extras
-        if isinstance(extra, Declared) and extra.written is not None
+        if isinstance(extra, Declared)
     }
     steps = tree["workflow"] if written and isinstance(tree["workflow"], list) else []
     lists = [tree.get("workbook"), *(step.get("tool") for step in steps if isinstance(step, dict))] if written else []

@@ -1,7 +1,5 @@
 """`assert` of a step, a task or an entry of the workbook: what it expects, and what its result has (REAL.md, flow)."""
 
-from noetl_ir.expr import Literal
-from noetlc.ast.playbook import Value
 from noetlc.ast.sugar import Declared, DeclaredName
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.reader import Reader, no_effect
@@ -18,8 +16,8 @@ def take_assert(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node
     for inner, value in node.entries:
         if inner.text not in _LISTS:
             no_effect(r, draft, inner, value)
-    written = Value(Literal(value_of(node)), node.span, node)
-    draft.extras.append(Declared(_names(node.get("expects")), _names(node.get("returns")), key.span, written))
+    expects, returns = _names(node.get("expects")), _names(node.get("returns"))
+    draft.extras.append(Declared(expects, returns, key.span, value_of(node), node.span))
 
 
 def _names(node: Node | None) -> tuple[DeclaredName, ...]:
