@@ -1,7 +1,6 @@
 """The `Retry-After` of a response as seconds to wait (RFC 9110 §10.2.3)."""
 
 from datetime import UTC
-from email.utils import parsedate_to_datetime
 
 from noetl_ir.expr import Json
 from noetl_ir.kinds import MAX_SECONDS
@@ -37,6 +36,8 @@ def _time(text: Json) -> float | None:
     """An HTTP date in any of its three forms, as seconds since the epoch."""
     if not isinstance(text, str) or len(text) > 64:
         return None
+    from email.utils import parsedate_to_datetime  # it imports sockets, and a run starts sooner without
+
     try:
         found = parsedate_to_datetime(text.strip())
         return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
