@@ -3,6 +3,7 @@
 widen_sinks: keys that a sink reads are looked for in the result and in its `data` (REAL.md, values).
 
     sink: {args: {id: "{{ result.id }}"}}  →  "{{ result.id | default(result.data.id) }}"
+    sink: {args: {no: "{{ each.result_index }}"}}, loop: …    of a step `each`  →  "{{ iter.index }}"
 
 lower_sink: `sink` and `save` become a storage task (LANGUAGE §6, formal §10.1).
 
@@ -31,7 +32,7 @@ from noetlc.expr.generated import expression_of, generated_name, jump, noop
 from noetlc.expr.inside_blocks import by_name_where_rendered
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
-from noetlc.expr.templates import fields_with, guard_with, native, value_with
+from noetlc.expr.templates import Held, fields_with, guard_with, held_with, map_held, native, value_with
 from noetlc.older.args import Saved
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import below, declared_in, declared_names, own_meanings, renamed
@@ -202,7 +203,6 @@ _SHAPED = frozenset({"http", "postgres", "duckdb", "sqlite", "snowflake", "duckl
 
 def widen_sinks(playbook: Playbook, note: Note) -> Playbook:
     """The playbook whose sinks find a key of the result where it is: in it, or in its `data` (REAL.md, values)."""
-    del note
     known = declared_names(playbook)
     kinds = {name: task.kind for name, task in playbook.workbook}
 
@@ -213,9 +213,32 @@ def widen_sinks(playbook: Playbook, note: Note) -> Playbook:
         asked = [(task, "" if gathers(task.extras) else kind_called(task, kinds)) for task in step.tasks]
         tasks = tuple(_widened(task, kind, own) for task, kind in asked)
         extras = tuple(_of_extra(extra, tool, own) for extra in step.extras)
-        return step._replace(tasks=tasks, extras=extras)
+        return _numbered(step._replace(tasks=tasks, extras=extras), note)
 
     return replace_steps(playbook, lambda step: made if (made := of_step(step)) != step else step)
+
+
+def _numbered(step: Step, note: Note) -> Step:
+    """A looped step in which the `result_index` of itself is the number of the iteration: it has no result yet."""
+    if step.loop is None:
+        return step
+    # The keys of http are complete by now, so that the name may stand behind `data`.
+    asked = {(step.name, "result_index"), (step.name, "data", "result_index")}
+
+    def replace(expr: Expr) -> Expr | None:
+        return path("iter", "index") if static_path(expr) in asked else None
+
+    def each(held: Held) -> Held:
+        made = held_with(held, replace)
+        if made is not held:
+            note(
+                Change("widen_sinks", held.span, "`result_index` of the step itself", "review", "`iter.index`, from 0")
+            )
+        return made
+
+    tasks = tuple([map_held(task, each) for task in step.tasks])
+    extras = tuple([map_held(extra, each) if isinstance(extra, Sink) else extra for extra in step.extras])
+    return step._replace(tasks=tasks, extras=extras)
 
 
 def _widened(task: Task, kind: str, own: Container[str]) -> Task:
