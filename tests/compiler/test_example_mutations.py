@@ -20,7 +20,20 @@ PLAYBOOKS = sorted(path for path in EXAMPLES.rglob("*.yaml") if not path.name.en
 
 KEY = re.compile(r"(?<![\w.'\"])([a-zA-Z_]\w*):(?=\s|$)")
 DATA = frozenset(
-    {"metadata", "workload", "args", "set_ctx", "set_iter", "headers", "params", "payload", "env", "result", "body"}
+    {
+        "metadata",
+        "workload",
+        "args",
+        "set_ctx",
+        "set_iter",
+        "headers",
+        "params",
+        "payload",
+        "env",
+        "result",
+        "body",
+        "timers",
+    }
 )
 """Keys under which every key is the author's own."""
 

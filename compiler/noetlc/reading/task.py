@@ -261,10 +261,11 @@ def _kind_in_spec(r: Reader, node: Mapping) -> bool:
 
 
 def _misspelt_kind(r: Reader, node: Mapping) -> bool:
-    """Whether `kind` is there, misspelt: that is told at its key instead of what is missing."""
+    """Whether what makes it a task is there, misspelt (`kind`, or a block as `choose`): that is told at its key."""
+    known = (*r.tables.task, *r.tables.task_entries)
     for key, _ in node.entries:
-        if key.text not in r.tables.task and nearest(key.text, tuple(r.tables.task)) == "kind":
-            stray_key(r, "task", key, tuple(r.tables.task))
+        if key.text not in known and nearest(key.text, known) in ("kind", *r.tables.task_entries):
+            stray_key(r, "task", key, known)
             return True
     return False
 

@@ -42,6 +42,10 @@ def test_a_golden_run_ends_on_a_bus_that_loses_messages(case: Case) -> None:
     whole = run(plan, outcomes, payload)
     for seed in range(2):
         lossy = run(plan, outcomes, payload, odds=LOSING, seed=seed)
+        # A transient wait that opens late, since messages were lost before it, has missed what came at fixed times.
+        if "transient: true" in text and not lossy.execution.is_over:
+            assert "signal.missed" in {event.event_type for event in lossy.log}
+            continue
         assert lossy.execution.is_over
         # What is lost costs time; where the playbook measures time, that may decide otherwise.
         if not re.search("timeout|timer|wait|delay", case.name):
