@@ -30,6 +30,10 @@ WIDE = 16
 MAX_IMPLYING, MAX_TRIES = 3, 30
 """Places that together may imply another one, and sets of them that are tried for it."""
 
+ARCS_OF_TRIES, FEWEST_ARCS_OF_TRIES = 30, 20_000
+"""Arcs that all tries of a net look at, for each arc that it has, and at least: where all steps lead to each other,
+every place has hundreds, and the tries of all places are cubic."""
+
 
 class Reduced(NamedTuple):
     """`net` has one place more than what is left, the first: it makes the initial marking. `origins` go with its
@@ -110,6 +114,8 @@ class _Work:
         # The initial marking is made by a transition of its own. So a marked place has a maker like any other one,
         # and no rule needs an exception for places that are marked at the start.
         self._add(_Macro({self._start: 1}, initial, Nothing()))
+        arcs = sum(len(side) for side in (*net.inputs, *net.outputs))
+        self._left_to_try = max(FEWEST_ARCS_OF_TRIES, ARCS_OF_TRIES * arcs)
         for number, (inputs, outputs) in enumerate(zip(net.inputs, net.outputs, strict=True)):
             self._add(_Macro(dict(inputs), dict(outputs), Leaf(number)))
 
@@ -274,7 +280,7 @@ class _Work:
             return False
         tries = MAX_TRIES
         waiting: list[tuple[tuple[int, ...], dict[int, int]]] = [((), self._effect(place))]
-        while waiting and tries:
+        while waiting and tries and self._left_to_try > 0:
             tries -= 1
             chosen, rest = waiting.pop()
             if not rest:
@@ -298,6 +304,7 @@ class _Work:
     def _effect(self, place: int) -> dict[int, int]:
         """Macro → how many tokens more the place has after it; the first one of a run aside."""
         found: dict[int, int] = {}
+        self._left_to_try -= len(self._takers[place]) + len(self._makers[place])
         for number in {**self._takers[place], **self._makers[place]}:
             inputs, outputs, _ = self._macros[number]
             change = outputs.get(place, 0) - inputs.get(place, 0)
