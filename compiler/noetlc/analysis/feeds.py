@@ -41,6 +41,10 @@ _KEEPING = _DEFAULT | {"trim", "upper", "lower", "title", "capitalize", "string"
 """Filters that bring in no character of their own but those of their arguments."""
 
 
+_NUMERIC = frozenset({"integer", "number", "boolean"})
+"""Types of inputs in whose values no character is that ends a command."""
+
+
 class Feed(IntEnum):
     """Who decides; of several the one with the highest number counts. `PLAIN` is the author, by values of the workload
     in whose texts no character stands that a shell or SQL reads as its own.
@@ -111,8 +115,11 @@ class Feeds:
 
     @cached_property
     def _workload(self) -> dict[str, Feed]:
-        """Key → what feeds it."""
-        return {key: _written(value.template) for key, value in self._playbook.workload}
+        """Key → what feeds it. A declared input is said to come from outside, whatever its default."""
+        found = {key: _written(value.template) for key, value in self._playbook.workload}
+        for one in self._playbook.executor.inputs or ():
+            found[one.name] = Feed.PLAIN if one.schema.get("type") in _NUMERIC else Feed.OUTSIDE
+        return found
 
 
 _PLAIN = pattern(r"[\w ./:@%+,=!-]*")

@@ -10,6 +10,7 @@ that no arc takes leads to no completed end, and says nothing.
 from collections.abc import Sequence
 
 from noetlc.ast.graph import StepGraph
+from noetlc.ast.pipeline import always_fails
 from noetlc.ast.playbook import Arc, Playbook, Step
 from noetlc.ast.surely import MOST, NOTHING, Facts, surely_before
 from noetlc.ast.truth import FAILED_FACTS, done_facts, takes_part_on_failure, truth_of
@@ -54,7 +55,9 @@ def _brought(step: Step, graph: StepGraph, added: Facts, found: Sequence[Facts],
         return NOTHING if (target := graph.positions.get(arc.target)) is None else found[target]
 
     brought = added | _routed(step, [(arc, behind(arc)) for arc in arcs])
-    if step.spec.terminate:  # its success routes nowhere; an end as failed is no completed one
+    if always_fails(step):  # its success arcs are never taken
+        brought = every
+    elif step.spec.terminate:  # its success routes nowhere; an end as failed is no completed one
         brought = added if step.spec.terminate == _WELL else every
     for arc in arcs:
         if takes_part_on_failure(arc) and truth_of(arc.when, FAILED_FACTS) is not False:

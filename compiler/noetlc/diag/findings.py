@@ -32,7 +32,7 @@ def hides(diagnostic: Diagnostic) -> bool:
     return diagnostic.severity is Severity.ERROR and diagnostic.code.startswith(_UNREAD)
 
 
-_UNREAD = ("NL0", "NL101", "NL102", "NL104", "NL114", "NL117", "NL118", "NL201", "NL302", "NL90")
+_UNREAD = ("NL0", "NL101", "NL102", "NL104", "NL114", "NL117", "NL118", "NL201", "NL301", "NL302", "NL90")
 
 
 # Findings of one code come in crowds in files of older dialects: a construct that is written in an older form is

@@ -77,7 +77,9 @@ def _in(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     value = read_value(r, node)
     template = value.template
     # A list that is written out is a literal, and has items.
-    if isinstance(node, Sequence | Mapping) or not isinstance(template, Literal):
+    # Text with braces that could not be read is told as that.
+    unread = isinstance(node, Scalar) and "{{" in node.text
+    if isinstance(node, Sequence | Mapping) or not isinstance(template, Literal) or unread:
         draft.items = value
         return
     r.report(

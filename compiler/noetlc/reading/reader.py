@@ -211,7 +211,29 @@ def stray_key(r: Reader, scope: str, key: Scalar, known: tuple[str, ...]) -> Non
             "NL101", message, key.span, help=help, fix=Fix(key.span, f"- {name[1:]}", "put a space after the dash")
         )
         return
+    # A key that is right one or two levels deeper is no misspelt one of this level.
+    if below := _way_down(r, scope, name):
+        opened, closed = "".join(f"{each}: {{" for each in below), "}" * len(below)
+        r.report("NL101", message, key.span, help=f"`{name}` stands deeper: write `{opened}{name}: …{closed}`")
+        return
     unknown(r, "NL101", message, key.span, name=name, known=known, told=told)
+
+
+_BELOW = {scope: (f"{scope}_spec", "spec") for scope in ("executor", "step", "loop", "task", "next", "arc")} | {
+    f"{scope}_spec": (f"{scope}_policy", "policy") for scope in ("executor", "step", "loop", "task")
+}
+"""Scope → the scope that a key of it opens, and that key."""
+
+
+def _way_down(r: Reader, scope: str, name: str) -> tuple[str, ...]:
+    """The keys under which canonical text has a name that stands too high; empty where it has none."""
+    way: tuple[str, ...] = ()
+    while scope in _BELOW:
+        scope, key = _BELOW[scope]
+        way = (*way, key)
+        if name in getattr(r.canonical, scope, ()):
+            return way
+    return ()
 
 
 def of_today(r: Reader, scope: str, known: Iterable[str]) -> tuple[str, ...]:

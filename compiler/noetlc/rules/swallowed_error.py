@@ -19,8 +19,12 @@ When to ignore
 
 from collections.abc import Iterator
 
+from noetl_ir.expr import Expr, Not
+from noetlc.ast.playbook import Rule as PolicyRule
+from noetlc.ast.playbook import Task
 from noetlc.ast.truth import ERROR_FACTS, truth_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.shorthand import conjuncts
 from noetlc.rules import Rule, Unit
 
 
@@ -32,6 +36,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             if not task.rules or task.on_unmatched_written or task.kind == "noop" or not unit.written.has_rules(task):
                 continue
             catching = next((rule for rule in task.rules if truth_of(rule.when, ERROR_FACTS) is True), None)
+            if _is_split(task, catching):
+                continue
             if catching is None:
                 yield RULE.finding(
                     f"an error of `{task.name}` that no rule matches is passed on",
@@ -44,6 +50,22 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                     catching.span,
                     help="add a rule `when: \"{{ outcome.status == 'error' }}\"` with `do: fail` before it",
                 )
+
+
+def _is_split(task: Task, end: PolicyRule | None) -> bool:
+    """Whether two rules before `end` take all errors: those for which a condition holds, and all others."""
+    holds: set[Expr] = set()
+    fails: set[Expr] = set()
+    for rule in task.rules:
+        if rule is end or rule.when is None:
+            break
+        asked = [part for part in conjuncts(rule.when.expr) if ERROR_FACTS.verdict(part) is not True]
+        match asked:
+            case [Not(of=of)]:
+                fails.add(of)
+            case [part]:
+                holds.add(part)
+    return not holds.isdisjoint(fails)
 
 
 RULE = Rule("NL507", Severity.WARNING, "ast", check)
