@@ -15,14 +15,14 @@ from itertools import chain
 from noetl_ir.expr import Expr
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
-from noetlc.ast.playbook import Arc, Playbook, Router, Step, StepSpec, Task
+from noetlc.ast.playbook import Arc, Executor, Playbook, Router, Step, Task, Value
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, path
-from noetlc.expr.templates import arc_with, fields_with, guard_with, maybe_with, rule_with, value_with
+from noetlc.expr.templates import all_with, arc_with, fields_with, rule_with, value_with
 from noetlc.older.absent import without_absent
 from noetlc.older.events import on_failed
 from noetlc.older.failing_arcs import meant_arcs, run_again
@@ -73,22 +73,26 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     for (_, old), (_, new) in zip(playbook.workload, workload, strict=True):
         if old is not new:
             note(Change(BY, old.span, "old names", "review", "absent: nothing has them in `workload`"))
-    return playbook._replace(workload=workload, steps=tuple(steps), workbook=workbook)
+    executor = all_with(playbook.executor, everywhere)
+    for old, new in zip(_of_executor(playbook.executor), _of_executor(executor), strict=True):
+        if old is not new:
+            note(Change(BY, old.span, "old names", "exact", "their canonical names"))
+    return playbook._replace(workload=workload, executor=executor, steps=tuple(steps), workbook=workbook)
+
+
+def _of_executor(executor: Executor) -> list[Value]:
+    values = [*(value for _, value in executor.knobs), executor.lifecycle_timeout, executor.result]
+    return [value for value in values if value is not None]
 
 
 def _renamed(step: Step, shared: frozenset[str], nearer: Nearer, *, again: bool) -> Step:
     own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
     known = Known(shared, own)
     everywhere = only_old(_everywhere(Known(shared | nearer.brought(step), own), nearer.within(step) | own))
-    loop = step.loop
-    if loop is not None:
-        loop = loop._replace(
-            items=value_with(loop.items, everywhere), max_in_flight=maybe_with(loop.max_in_flight, everywhere)
-        )
     tasks = tuple(_task(task, known, everywhere) for task in step.tasks)
-    return step._replace(
-        loop=loop, tasks=tasks, spec=_spec(step, everywhere), router=_router(step, tasks, known, again=again)
-    )
+    # Whole, as every limit and item in them may read a variable.
+    loop, spec = all_with(step.loop, everywhere), all_with(step.spec, everywhere)
+    return step._replace(loop=loop, tasks=tasks, spec=spec, router=_router(step, tasks, known, again=again))
 
 
 def _with_outcome(step: Step) -> Step:
@@ -142,16 +146,6 @@ def _everywhere(known: Container[str], there: Container[str]) -> Replace:
 def _of_rules(task: Task) -> Iterator[Expr]:
     yield from (expr for value in rule_values(task) for expr, _ in expressions_in(value))
     yield from (guard.expr for guard in rule_guards(task))
-
-
-def _spec(step: Step, everywhere: Replace) -> StepSpec:
-    admit = step.spec.admit
-    if admit is None:
-        return step.spec
-    rules = tuple(
-        rule._replace(when=None if rule.when is None else guard_with(rule.when, everywhere)) for rule in admit.rules
-    )
-    return step.spec._replace(admit=admit._replace(rules=rules))
 
 
 def _router(step: Step, tasks: tuple[Task, ...], known: Container[str], *, again: bool) -> Router | None:

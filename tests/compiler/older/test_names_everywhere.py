@@ -1,0 +1,60 @@
+"""Older names wherever an expression may stand beside tasks and arcs: executor, step limits, loops at every level.
+
+What stays old there is undefined when it is asked, and behind a `default` it is another value without a word.
+"""
+
+import pytest
+
+from noetlc.migrate.migration import Migration, migrated
+
+HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t}\n"
+STEP = "- step: start\n  tool: {kind: python, code: return 3}\n  vars: {q: '{{ result }}'}\n  next: [{step: it}]\n"
+LIMIT = "spec: {policy: {lifecycle: {timeout_s: READ}}}"
+PLACES = {
+    "executor.spec.result": ("executor: {spec: {result: {a: READ}}}\n", ""),
+    "executor.spec.policy.lifecycle.timeout_s": ("executor: {spec: {policy: {lifecycle: {timeout_s: READ}}}}\n", ""),
+    "step.spec.policy.lifecycle.timeout_s": ("", "  spec: {policy: {lifecycle: {timeout_s: READ}}}\n"),
+    "step.spec.timeout": ("", "  spec: {timeout: READ}\n"),
+    "loop.spec.policy.lifecycle.timeout_s": (
+        "",
+        f"  loop: {{in: [1], iterator: i, {LIMIT}}}\n",
+    ),
+    "loop.spec.max_in_flight": ("", "  loop: {in: [1], iterator: i, spec: {mode: parallel, max_in_flight: READ}}\n"),
+    "loop.loop.in": ("", "  loop: {in: [1], iterator: i, loop: {in: READ, iterator: j}}\n"),
+    "loop.loop.spec": (
+        "",
+        f"  loop: {{in: [1], iterator: i, loop: {{in: [1], iterator: j, {LIMIT}}}}}\n",
+    ),
+}
+
+
+def migration(place: str, read: str, root: str = "") -> Migration:
+    """The migration of a file that reads an older name at that place."""
+    executor, keys = (text.replace("READ", f'"{{{{ {read} | default(5) }}}}"') for text in PLACES[place])
+    text = f"{HEAD}{root}{executor}workflow:\n{STEP}- step: it\n  tool: {{kind: noop}}\n{keys}"
+    return migrated("t.yaml", text.encode())
+
+
+def canonical(place: str, read: str, root: str = "") -> str:
+    """That file in canonical form."""
+    made = migration(place, read, root)
+    assert made.after is not None, made.problems
+    return made.after.decode()
+
+
+AT_START = "executor.spec.policy.lifecycle.timeout_s"
+"""Asked before anything is set."""
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place != AT_START])
+def test_a_variable_is_a_key_of_ctx(place: str) -> None:
+    assert "{{ ctx.q | default(5) }}" in canonical(place, "vars.q")
+
+
+def test_a_variable_is_refused_where_none_is_set_yet() -> None:
+    assert "ctx" in str(migration(AT_START, "vars.q").problems[0].message)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_variable_of_the_root_that_nothing_sets_is_a_key_of_workload(place: str) -> None:
+    assert "{{ workload.limit | default(5) }}" in canonical(place, "vars.limit", "vars: {limit: 9}\n")
