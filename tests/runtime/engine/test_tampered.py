@@ -38,7 +38,7 @@ OUTSIDE = {
     # What a worker reports of an attempt, the server can only believe.
     *(("task.done", key) for key in ("rule", "result", "status", "iter", "passed_error", "due")),
     *(("retry.started", key) for key in ("rule", "outcome", "status", "directive", "wait", "due", "iter")),
-    ("task.started", "due"), ("task.started", "timers"),
+    ("task.started", "due"), ("task.started", "timers"), ("task.started", "utc"),
     # Whoever asks for a run, or sends a signal, may ask for another or send another.
     ("playbook.execution.requested", "trace_id"), ("signal.received", "name"), ("signal.received", "data"),
 }  # fmt: skip
