@@ -57,6 +57,10 @@ def test_a_run_goes_on_after_every_commit(case: Case) -> None:
         if whole.status == "failed":  # what still ran beside the failure was not to be started again
             assert resumed.execution.failure == whole.execution.failure, length
             continue
+        # A crash costs time. An iteration that has a limit may run out of it, and the others end as before.
+        if "iteration_timeout" in case.name:
+            assert ends_of(resumed).total() == ends_of(whole).total(), length
+            continue
         assert ends_of(resumed) == ends_of(whole), length
         assert resumed.execution.ctx == whole.execution.ctx, length
 
