@@ -10,7 +10,7 @@ of a result still stand where they were written, and what later passes make of t
 so too, and told.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
@@ -131,9 +131,10 @@ def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
     scope = _Scope(kinds, declared_names(playbook), single, single, listed, nearer, texts, stored, note)
     steps = tuple([scope.of_step(step).step(scope.with_items(step)) for step in playbook.steps])
     workbook = tuple([(name, scope.task(task, None, _NOTHING, False)) for name, task in playbook.workbook])
-    same = all(new is old for new, old in zip(steps, playbook.steps, strict=True))
-    same = same and all(new[1] is old[1] for new, old in zip(workbook, playbook.workbook, strict=True))
-    return playbook if same else playbook._replace(steps=steps, workbook=workbook)
+    executor = scope.hiding(nearer.everywhere).held(playbook.executor, _NOTHING)
+    same = executor is playbook.executor and _same(steps, playbook.steps)
+    same = same and _same([task for _, task in workbook], [task for _, task in playbook.workbook])
+    return playbook if same else playbook._replace(executor=executor, steps=steps, workbook=workbook)
 
 
 def _is_asked(playbook: Playbook, kinds: dict[str, str]) -> bool:
@@ -169,6 +170,9 @@ def _distinct(playbook: Playbook, kinds: dict[str, str]) -> Iterator[tuple[Words
         exprs[is_http].update([(id(guard.expr), guard.expr) for guard in step_guards(step)])
         natives = [loop.items.template for loop in loops_of(step) if isinstance(loop.items.template, Native)]
         lists[is_http].update([(id(native.expr), native.expr) for native in natives])
+    spec = playbook.executor
+    wide = (spec.lifecycle_timeout, spec.result, *(value for _, value in spec.knobs))
+    values[False].update([(id(one.template), one) for one in wide if one is not None])
     for is_http, found in exprs.items():
         for value in values[is_http].values():
             found.update([(id(expr), expr) for expr, _ in expressions_in(value)])
@@ -261,10 +265,14 @@ class _Scope(NamedTuple):
         """The step whose loops go over what paths lead to. A loop over a result of http is one over its body."""
         if step.loop is None:
             return step
-        own, none = self.nearer.within(step), frozenset[str]()
-        scope = self._replace(names=_Some(self.names, own, none), listed=_Some(self.listed, own, none))
+        scope = self.hiding(self.nearer.within(step))
         loop = scope.held(scope.over_body(step.loop), _NOTHING)
         return step if loop is step.loop else step._replace(loop=loop)
+
+    def hiding(self, taken: Container[str]) -> "_Scope":
+        """The scope where those names are no results."""
+        none = frozenset[str]()
+        return self._replace(names=_Some(self.names, taken, none), listed=_Some(self.listed, taken, none))
 
     def is_named(self, here: tuple[str, ...]) -> bool:
         """Whether a path is the name of a result of http."""
@@ -454,7 +462,7 @@ def _is_set(extra: Sugar) -> bool:
     return _name_of(extra) == "Assign" and getattr(extra, "word", "") == "`set`"
 
 
-def _same(made: tuple[object, ...], before: tuple[object, ...]) -> bool:
+def _same(made: Sequence[object], before: Sequence[object]) -> bool:
     return all(new is old for new, old in zip(made, before, strict=True))
 
 

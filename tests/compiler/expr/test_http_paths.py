@@ -7,6 +7,7 @@ from noetl_ir.expr import Expr, Name
 from noetlc.expr.parser import parse_expression
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.unparse import unparse
+from noetlc.migrate.migration import migrated
 from noetlc.older import http_paths
 from noetlc.older.http_keys import completed
 from noetlc.pipeline import check_source, compile_source
@@ -126,3 +127,20 @@ def test_a_path_to_complete_is_seen_wherever_it_stands(more: str) -> None:
     head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t}\nworkflow:\n"
     document = check_source("t.yaml", (head + text).encode()).documents[0]
     assert any(change.by == http_paths.BY for change in document.changes)
+
+
+def test_a_declared_result_has_whole_paths_and_reads_what_is_nearer() -> None:
+    text = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: t}
+executor: {spec: {result: {a: "{{ start.paging | default(0) }}", b: "{{ near.paging }}", c: "{{ steps.near.paging }}"}}}
+workload: {near: {paging: 1}}
+workflow:
+  - {step: start, tool: {kind: http, url: "http://x"}, next: {arcs: [{step: near}]}}
+  - {step: near, tool: {kind: http, url: "http://x"}}
+"""
+    made = migrated("t.yaml", text.encode()).after
+    assert made is not None
+    # A key of `workload` comes before the step of its name (LANGUAGE §2).
+    for read in ("start.data.paging | default(0)", "near.paging", "steps.near.data.paging"):
+        assert f"{{{{ {read} }}}}" in made.decode()
