@@ -1,12 +1,11 @@
 """The executor section: the entry, limits, and defaults for all steps (LANGUAGE §1)."""
 
-from noetl_ir.expr import Literal
 from noetlc.ast.playbook import Executor
 from noetlc.reading.drafts import ExecutorDraft
 from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import boolean_of, choice_of, is_empty, mapping_of, reference_of, text_of, whole_of
-from noetlc.reading.values import plain, read_duration, read_value
+from noetlc.reading.values import plain, read_lifetime, read_value
 from noetlc.source.nodes import Node, Scalar
 
 LIMITS = (
@@ -117,11 +116,7 @@ def _lifecycle(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None
 
 
 def _lifecycle_timeout(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
-    value = read_duration(r, node, "`timeout_s`")
-    if value is not None and value.template == Literal(0):
-        r.report("NL104", "`timeout_s`: an execution of no time cannot do anything", node.span)
-        return
-    draft.lifecycle_timeout = value
+    draft.lifecycle_timeout = read_lifetime(r, node, "an execution")
 
 
 _LIFECYCLE: Table[ExecutorDraft] = {"timeout_s": _lifecycle_timeout}

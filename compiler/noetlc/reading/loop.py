@@ -8,7 +8,7 @@ from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, quotes_told
-from noetlc.reading.values import read_duration, read_value
+from noetlc.reading.values import read_lifetime, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
 
@@ -166,11 +166,7 @@ def _lifecycle(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
 
 
 def _lifecycle_timeout(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
-    value = read_duration(r, node, "`timeout_s`")
-    if value is not None and value.template == Literal(0):
-        r.report("NL104", "`timeout_s`: an iteration of no time cannot do anything", node.span)
-        return
-    draft.lifecycle_timeout = value
+    draft.lifecycle_timeout = read_lifetime(r, node, "an iteration")
 
 
 _LIFECYCLE: Table[LoopDraft] = {"timeout_s": _lifecycle_timeout}

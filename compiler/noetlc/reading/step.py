@@ -1,6 +1,5 @@
 """A step of the workflow with its spec (v10 §5.2)."""
 
-from noetl_ir.expr import Literal
 from noetlc.ast.playbook import Step, StepSpec, Task
 from noetlc.reading.admit import read_admit
 from noetlc.reading.declared import take_assert
@@ -22,7 +21,7 @@ from noetlc.reading.shapes import (
     wrong_shape,
 )
 from noetlc.reading.task import read_timeout, read_tool
-from noetlc.reading.values import read_duration
+from noetlc.reading.values import read_lifetime
 from noetlc.reading.word_tool import STEP_KEYS, has_word_tool, sink_of_words, tool_of_call, tool_of_words
 from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at
 
@@ -217,11 +216,7 @@ def _lifecycle(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None
 
 
 def _lifecycle_timeout(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
-    value = read_duration(r, node, "`timeout_s`")
-    if value is not None and value.template == Literal(0):
-        r.report("NL104", "`timeout_s`: a step run of no time cannot do anything", node.span)
-        return
-    draft.lifecycle_timeout = value
+    draft.lifecycle_timeout = read_lifetime(r, node, "a step run")
 
 
 def _failure(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from noetl_ir.expr import Const, Json, ListTemplate, Literal, MapTemplate, Native, Template
+from noetl_ir.kinds import seconds_of
 from noetlc.ast.playbook import Guard, Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.expr.errors import TemplateError
@@ -93,6 +94,15 @@ def read_duration(r: Reader, node: Node, what: str) -> Value | None:
             node.span,
             help="write seconds, `1.5s`, `5m`, `2h` (digits 0 to 9, at most 317 years), or one expression",
         )
+        return None
+    return value
+
+
+def read_lifetime(r: Reader, node: Node, of: str) -> Value | None:
+    """The `timeout_s` of a lifecycle: a duration that is not zero, in which `of` has to be done."""
+    value = read_duration(r, node, "`timeout_s`")
+    if value is not None and isinstance(value.template, Literal) and seconds_of(value.template.value) == 0:
+        r.report("NL104", f"`timeout_s`: {of} of no time cannot do anything", node.span)
         return None
     return value
 
