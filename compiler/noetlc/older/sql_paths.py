@@ -22,7 +22,7 @@ from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import Held, held_with, map_all_held
+from noetlc.expr.templates import Held, held_with, map_all_held, map_held
 from noetlc.older.legacy_names import declared_in, declared_names
 
 
@@ -61,7 +61,8 @@ def shorten_sql_paths(playbook: Playbook, note: Note) -> Playbook:
     _, playbook = all_taken(playbook, SqlData)
     rows = _of_results(frozenset(["workload", *(key for key, _ in playbook.workload)]))
     return playbook._replace(
-        steps=tuple([_shortened(step, declared_in(step, shared), rows, note) for step in playbook.steps])
+        executor=map_held(playbook.executor, lambda held: _with_rows(held, rows, note)),
+        steps=tuple([_shortened(step, declared_in(step, shared), rows, note) for step in playbook.steps]),
     )
 
 

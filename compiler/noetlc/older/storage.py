@@ -11,6 +11,7 @@ Every tier is the payload store. `output_select` without a tier, and `auto`, lea
 engines did. All keys of a stored result stay readable, so a list of keys changes nothing.
 """
 
+from collections.abc import Callable
 from collections.abc import Mapping as Map
 
 from noetl_ir.expr import Attribute, Call, Conditional, Const, Expr, Filter, Item, Literal, Name, Slice, Test
@@ -23,7 +24,7 @@ from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, defined, filtered, negated, static_path
-from noetlc.expr.templates import Held, all_with, held_with, map_all_held
+from noetlc.expr.templates import Held, all_with, held_with, map_all_held, map_held
 from noetlc.older.nearer import Nearer
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.kinds import kind_of
@@ -122,6 +123,8 @@ def lower_storage(playbook: Playbook, note: Note) -> Playbook:
     if named:
         nearer, whole = Nearer(playbook), frozenset([step.name for step in steps if step.loop is None])
         steps = tuple([_renamed(step, _Names(whole - nearer.within(step), whole, asked, read, note)) for step in steps])
+        shown = _Names(whole - nearer.everywhere, whole, asked, read, note)
+        playbook = playbook._replace(executor=map_held(playbook.executor, _answering(shown)))
     steps = tuple([_kept(step, asked.get(step.name), step.name in read, note) for step in steps])
     workbook = tuple([(name, _of_task(task, note)) for name, task in playbook.workbook])
     return playbook._replace(steps=steps, workbook=workbook)
@@ -230,8 +233,12 @@ def _renamed(step: Step, names: _Names) -> Step:
     own = {task.name: _said(task.extras) for task in step.tasks if not task.generated}
     whole = names.whole | own.keys()
     asked = {**names.asked, **{name: said for name, said in own.items() if said is not None}}
-    replace = _replacing(names._replace(whole=whole, asked=asked))
-    step = _own_answered(step, asked)
+    return map_all_held(_own_answered(step, asked), _answering(names._replace(whole=whole, asked=asked)))
+
+
+def _answering(names: _Names) -> Callable[[Held], Held]:
+    """A value or guard with every name under a result replaced."""
+    replace = _replacing(names)
 
     def each(held: Held) -> Held:
         made = held_with(held, replace)
@@ -239,7 +246,7 @@ def _renamed(step: Step, names: _Names) -> Step:
             names.note(Change(BY, held.span, "`_ref`, `_store` or `_preview` of a result", "safe", "`ref(…)`"))
         return made
 
-    return map_all_held(step, each)
+    return each
 
 
 def _own_answered(step: Step, asked: Map[str, Storage]) -> Step:

@@ -55,7 +55,9 @@ def name_task_results(playbook: Playbook, note: Note) -> Playbook:
         return map_all_held(step, lambda held: _held(held, "", tasks, note))
 
     steps = tuple([made if (made := named(step)) != step else step for step in playbook.steps])
-    return playbook._replace(steps=steps)
+    shown = {name: found for name, found in of_steps.items() if name not in nearer.everywhere}
+    executor = map_held(playbook.executor, lambda held: _held(held, "", shown, note))
+    return playbook._replace(executor=executor, steps=steps)
 
 
 _GIVEN = frozenset({"outcome", "output", "_prev", "result", "response", "this", "data"})

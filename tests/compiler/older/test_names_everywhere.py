@@ -58,3 +58,29 @@ def test_a_variable_is_refused_where_none_is_set_yet() -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_a_variable_of_the_root_that_nothing_sets_is_a_key_of_workload(place: str) -> None:
     assert "{{ workload.limit | default(5) }}" in canonical(place, "vars.limit", "vars: {limit: 9}\n")
+
+
+RESULTS = {
+    "a row of a statement": ("ask.command_0[0].n", "ask.command_0.rows[0].n"),
+    "a task by the name of its step": ("two.results.last.n", "two.n"),
+    "the reference": ("ask._ref", "ref(ask)"),
+    "a key of the body": ("get.total", "get.data.total"),
+}
+"""What is read of a step in the declared result, and what it is (REAL.md, values)."""
+
+
+@pytest.mark.parametrize("about", RESULTS)
+def test_the_declared_result_reads_steps_as_steps_do(about: str) -> None:
+    written, read = RESULTS[about]
+    text = f"""executor: {{spec: {{result: {{a: "{{{{ {written} | default(5) }}}}"}}}}}}
+workflow:
+- {{step: start, tool: {{kind: sqlite, query: SELECT 1}}, next: [{{step: ask}}]}}
+- {{step: ask, tool: {{kind: sqlite, query: SELECT 1}}, next: [{{step: get}}]}}
+- {{step: get, tool: {{kind: http, url: "http://x"}}, next: [{{step: two}}]}}
+- step: two
+  tool: [{{name: first, kind: noop}}, {{name: last, kind: python, code: 'return {{"n": 3}}'}}]
+"""
+    made = migrated("t.yaml", (HEAD + text).encode())
+    assert made.after is not None, made.problems
+    # Where there is no reference, `ref` gives null: its default is for that, too.
+    assert f"{{{{ {read} | default(5" in made.after.decode()
