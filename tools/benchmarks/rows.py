@@ -1,6 +1,6 @@
 """The table of rows, in the order of the bars."""
 
-from benchmarks import analysis, cluster, front_end, linting, runtime, tasks
+from benchmarks import analysis, cluster, front_end, linting, runtime, suite, tasks
 from benchmarks.row import Bench, NotMeasured, Reading, Row, missing
 
 ROWS: tuple[Row, ...] = (
@@ -31,6 +31,7 @@ ROWS: tuple[Row, ...] = (
     Row("cluster", "runtime", "≥ 1,800 steps/s; ≤ 1 ms, ≤ 0.1 transactions; ≤ 5 and 50 ms", cluster.steps),
     Row("cluster-growth", "runtime", "none", cluster.growth),
     Row("waiting", "runtime", "none", cluster.waiting),
+    Row("scripts", "project", "demo ≤ 30 s, check ≤ 6 min", suite.own_scripts),
 )
 
 
