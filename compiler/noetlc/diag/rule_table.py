@@ -74,5 +74,5 @@ TABLE: tuple[tuple[str, str, int, str, bool, tuple[str, ...], tuple[str, ...]], 
     ("unset-ctx-key", "NL406", 2, "ast", True, (), ()),
     ("unset-iter-key", "NL404", 2, "ast", True, (), ("iter",)),
     ("unverified-certificate", "NL809", 2, "ast", False, (), ("verify_ssl",)),
-    ("wait-for-nothing", "NL817", 3, "ast", False, ("wait",), ()),
+    ("wait-for-nothing", "NL817", 2, "ast", False, ("wait",), ()),
 )

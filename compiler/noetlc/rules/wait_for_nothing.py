@@ -42,4 +42,4 @@ def _has_no_timer(task: Task) -> bool:
     return bool(timers) and all(isinstance(timer, Literal) and timer.value is None for timer in timers)
 
 
-RULE = Rule("NL817", Severity.ERROR, "ast", check, about=("wait",))
+RULE = Rule("NL817", Severity.WARNING, "ast", check, about=("wait",))
