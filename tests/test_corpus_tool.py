@@ -124,6 +124,20 @@ def test_run_compares_with_what_is_known_and_with_other_versions(corpus: Path, t
     assert rows["a/greet.yaml", "2025-01-01"]["results"]["start"] == {"text": "hello Ada"}
 
 
+def test_each_step_has_its_own_result_beside_a_branch_that_is_not_the_last(tmp_path: Path) -> None:
+    fork = "next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}"
+    steps = "".join(f"- {{step: {each}, tool: {{kind: noop, result: {each}}}}}\n" for each in "ab")
+    head = "apiVersion: noetl.io/v10\nkind: Playbook\nmetadata: {name: f}\nworkflow:\n"
+    text = f"{head}- {{step: start, {fork}}}\n{steps}"
+    path = tmp_path / "corpus" / "2026-01-01" / "a" / "fork.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    saved = tmp_path / "saved.json"
+    _told("run", tmp_path / "corpus", "--trusted", "--save", saved)
+    [row] = json.loads(saved.read_text())
+    assert row["results"] == {"start": None, "a": "a", "b": "b"}
+
+
 def test_what_runs_isolated_can_write_nowhere_else_and_reach_nobody(tmp_path: Path) -> None:
     if subprocess.run(["unshare", "--net", "--mount", "true"], capture_output=True).returncode:
         pytest.skip("this machine gives no namespaces")

@@ -57,7 +57,8 @@ def outcome_in(url: str) -> Outcome | None:
             match event.event_type:
                 case "step.done" | "loop.done" if not event.data.get("level"):
                     done[name] += 1
-                    results[name] = _kept(plain_result(execution.last_result))
+                    # That of this step: the last one of the execution may be another branch's.
+                    results[name] = _kept(plain_result(execution.runs[event.run].result))
                 case "step.failed":
                     failed[name] += 1
                 case "workflow.finished":

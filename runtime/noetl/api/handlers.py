@@ -142,7 +142,7 @@ async def get_ctx(request: Request) -> Response:
 
 
 async def get_result(request: Request) -> Response:
-    """The result of the step that succeeded last, or of `step`; values kept elsewhere are fetched."""
+    """The result of the execution, or that of `step`; values kept elsewhere are fetched."""
     step = request.query_params.get("step", "")
     return JSONResponse({"result": await run_in_threadpool(service_of(request).result, _id(request), step)})
 

@@ -15,7 +15,7 @@ from noetl_cli import lazy_click as click
 @store_option
 @json_option
 def result(execution: str, step: str | None, url: str, as_json: bool) -> int:
-    """Print the result of an execution: that of the step which succeeded last, or of STEP's latest success.
+    """Print the result of an execution, as `status` and callers see it, or that of STEP's latest success.
 
     The result is JSON, on one line with --json; a value that is stored outside of the log is fetched. ID may be the
     beginning of an id, or `last`. Exit code 1 when there is no result.
