@@ -3,6 +3,7 @@
 import pytest
 
 import noetl.server.control
+from harness.samples import first
 from noetl.server.journal import EVERY_EVENT, Journal
 from simulator.alone import Alone, NotStored, lives, ready_at
 from simulator.plays import PLAYS
@@ -10,15 +11,18 @@ from simulator.world import undisturbed
 
 NUMBERS = range(len(PLAYS))
 NAMES = [play.name for play in PLAYS]
+PARTS = 3
+"""Every third point at which a process may be killed is one test; `tools/check` has the first of each play."""
 
 
+@pytest.mark.parametrize("share", first(1, range(PARTS)))
 @pytest.mark.parametrize("number", NUMBERS, ids=NAMES)
-def test_what_was_shown_or_done_is_in_the_log_wherever_it_is_killed(number: int) -> None:
+def test_what_was_shown_or_done_is_in_the_log_wherever_it_is_killed(number: int, share: int) -> None:
     """And the end is the one that a cluster comes to which nothing happens to."""
     wanted = undisturbed(number)
     end, points, _ = lives(number, 0)
     assert end == wanted and points > 20
-    for at in range(1, points + 1):
+    for at in range(1 + share, points + 1, PARTS):
         end, reached, _ = lives(number, at)
         assert reached >= at and end == wanted, f"killed at point {at}"
 
