@@ -97,7 +97,7 @@ def firings(origins: Iterable[Origin]) -> dict[int, int]:
         count = times[id(here)]
         for part, more in _parts(here):
             times[id(part)] = times.get(id(part), 0) + count * more
-        if isinstance(here, Leaf):
+        if isinstance(here, Leaf) and count:
             found[here.transition] = found.get(here.transition, 0) + count
     return found
 
