@@ -4,6 +4,7 @@ import re
 
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Field, Kind, seconds_of
+from noetl_ir.patterns import Late
 
 KIND = Kind(
     name="wait",
@@ -33,7 +34,7 @@ AT = "at"
 _LONGEST = 64
 """Characters; no time is written with more."""
 
-_TIME = re.compile(
+_TIME = Late(
     r"(\d{4})-?(\d\d)-?(\d\d)"
     r"(?:[Tt ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)?)?",
     re.ASCII,
