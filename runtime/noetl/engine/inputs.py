@@ -47,7 +47,7 @@ def _lacking(one: Input) -> Fault:
 
 def absent(program: Program, payload: Mapping[str, Json]) -> frozenset[str]:
     """The inputs that are null: neither given nor in `workload`, and not required."""
-    there = {*payload, *_keys(program.plan)}
+    there = {*payload, *keys_of(program.plan)}
     return frozenset(one.name for one in program.plan.inputs or () if one.name not in there)
 
 
@@ -66,7 +66,7 @@ def undeclared(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]
     """A sentence for each name of a payload that is no key of `workload`, where nothing declares inputs."""
     if program.plan.inputs is not None:
         return ()
-    known = _keys(program.plan)
+    known = keys_of(program.plan)
     strange = [name for name in payload if name not in known]
     told = [f"`{name[:_LONGEST]}` is no key of `workload`{_meant(name, known)}" for name in strange[:_MOST]]
     if len(strange) > _MOST:
@@ -91,7 +91,7 @@ def texts_of(plan: Plan) -> Callable[[tuple[str, ...]], bool]:
     return is_text
 
 
-def _keys(plan: Plan) -> tuple[str, ...]:
+def keys_of(plan: Plan) -> tuple[str, ...]:
     """The keys of `workload` as written."""
     template = plan.templates[plan.workload] if plan.workload >= 0 else None
     if isinstance(template, MapTemplate):

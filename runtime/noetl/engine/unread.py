@@ -8,7 +8,7 @@ older dialects, which bring what they read without declaring it, only a name tha
 import re
 from collections.abc import Iterator, Mapping
 
-from noetl.engine.inputs import undeclared
+from noetl.engine.inputs import keys_of, undeclared
 from noetl.engine.program import Program
 from noetl_ir.expr import (
     Attribute,
@@ -43,7 +43,7 @@ def unread(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
     plan = program.plan
     if plan.inputs is not None:  # a name that is none of them was refused
         return ()
-    declared = _keys(plan.templates[plan.workload]) if plan.workload >= 0 else ()
+    declared = keys_of(plan)
     fresh = [name for name in payload if name not in declared]
     if not fresh:
         return ()
@@ -70,12 +70,6 @@ def unread(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
     if not plan.aliases and not told:
         told += [f"{said}: declare it there" for said in undeclared(program, payload)]
     return tuple(told)
-
-
-def _keys(template: Template) -> tuple[str, ...]:
-    if isinstance(template, MapTemplate):
-        return tuple(name for name, _ in template.items)
-    return tuple(template.value) if isinstance(template, Literal) and isinstance(template.value, dict) else ()
 
 
 def _read(expr: Expr) -> tuple[set[str], bool]:
