@@ -8,6 +8,8 @@ A value that is null or a template says nothing.
 from collections.abc import Iterator, Mapping
 
 from noetl.engine.program import Program
+from noetl.engine.workload import parts_of
+from noetl_ir.evaluate.access import kind_of
 from noetl_ir.expr import Json, Literal, MapTemplate, Template
 
 _MOST = 20
@@ -19,11 +21,11 @@ _LONGEST = 200
 def retyped(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
     """A sentence for each such value of a payload; none where inputs are declared."""
     plan = program.plan
-    if plan.inputs is not None or plan.workload < 0:
+    if plan.inputs is not None or plan.workload < 0 or not payload:
         return ()
     found = list(_changed(plan.templates[plan.workload], payload))
     told = [
-        f"`{path[:_LONGEST]}` is {_type(value)}, and {_type(written)} in `workload`{_instead(path, written, value)}"
+        f"`{path[:_LONGEST]}` is {kind_of(value)}, and {kind_of(written)} in `workload`{_instead(path, written, value)}"
         for path, written, value in found[:_MOST]
     ]
     return (*told, *((f"so are {len(found) - _MOST} other values of the payload",) if len(found) > _MOST else ()))
@@ -35,7 +37,7 @@ def _changed(template: Template, payload: Mapping[str, Json]) -> Iterator[tuple[
     waiting: list[tuple[str, Template, Json]] = [("", template, dict(payload))]
     while waiting:
         path, here, value = waiting.pop()
-        if isinstance(value, dict) and (inner := _items(here)) is not None:
+        if isinstance(value, dict) and (inner := parts_of(here)) is not None:
             waiting += [
                 (f"{path}.{key}" if path else key, inner[key], part) for key, part in value.items() if key in inner
             ][::-1]
@@ -46,32 +48,8 @@ def _changed(template: Template, payload: Mapping[str, Json]) -> Iterator[tuple[
             yield path, {}, value
 
 
-def _items(template: Template) -> Mapping[str, Template] | None:
-    if isinstance(template, MapTemplate):
-        return dict(template.items)
-    if isinstance(template, Literal) and isinstance(template.value, dict):
-        return {key: Literal(value) for key, value in template.value.items()}
-    return None
-
-
 def _differ(written: Json, value: Json) -> bool:
-    return written is not None and value is not None and _type(written) != _type(value)
-
-
-def _type(value: Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a text"
-        case list():
-            return "a list"
-        case _:
-            return "a mapping"
+    return written is not None and value is not None and kind_of(written) != kind_of(value)
 
 
 def _instead(path: str, written: Json, value: Json) -> str:
