@@ -45,19 +45,19 @@ def _lacking(one: Input) -> Fault:
     return Fault(INVALID, f"the input `{one.name}`{about} must be brought: {give}")
 
 
-def absent(program: Program, payload: Mapping[str, Json]) -> frozenset[str]:
+def absent(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
     """The inputs that are null: neither given nor in `workload`, and not required."""
     there = {*payload, *keys_of(program.plan)}
-    return frozenset(one.name for one in program.plan.inputs or () if one.name not in there)
+    return tuple(one.name for one in program.plan.inputs or () if one.name not in there)
 
 
-def value_faults(inputs: tuple[Input, ...], workload: Mapping[str, Json], absent: frozenset[str]) -> tuple[Fault, ...]:
+def value_faults(inputs: tuple[Input, ...], workload: Mapping[str, Json], absent: tuple[str, ...]) -> tuple[Fault, ...]:
     """The inputs whose values are not what their schemas say; those that are `absent` are null whatever these say."""
     from noetl_ir.schemas import faults  # most playbooks declare nothing
 
-    found = []
+    found, checked = [], workload.keys() - {*absent}
     for one in inputs:
-        if one.name in workload and one.name not in absent:
+        if one.name in checked:
             found += [Fault(INVALID, f"the input {said}") for said in faults(one.schema, workload[one.name], one.name)]
     return tuple(found)
 

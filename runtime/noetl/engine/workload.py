@@ -37,7 +37,7 @@ def render(program: Program, payload: dict[str, Json], scope: Scoped) -> Rendere
     """
     inputs = program.plan.inputs
     if inputs is None:
-        return _rendered(program, payload, scope, frozenset())
+        return _rendered(program, payload, scope, ())
     if faults := name_faults(inputs, payload):
         return Rendered({}, faults)
     missing = absent(program, payload)
@@ -45,12 +45,11 @@ def render(program: Program, payload: dict[str, Json], scope: Scoped) -> Rendere
     return rendered if rendered.faults else rendered._replace(faults=value_faults(inputs, rendered.workload, missing))
 
 
-def _rendered(program: Program, payload: dict[str, Json], scope: Scoped, missing: frozenset[str]) -> Rendered:
+def _rendered(program: Program, payload: dict[str, Json], scope: Scoped, missing: tuple[str, ...]) -> Rendered:
     """The values, those that are `missing` null."""
     parts = _parts(program)
-    declared = [one.name for one in program.plan.inputs or () if one.name in missing]
     settled: dict[str, Json] = {key: value for key, value in payload.items() if key not in parts}
-    settled.update(dict.fromkeys(declared))
+    settled.update(dict.fromkeys(missing))
     faults: list[Fault] = []
     # The compiler gives the order in which keys can be settled. Plans from before have none: there file order was the
     # rule.
@@ -61,7 +60,7 @@ def _rendered(program: Program, payload: dict[str, Json], scope: Scoped, missing
             faults.append(_told(fault, key, parts))
     # The workload keeps the order of the file, whatever order it was settled in: `tojson` of it must not depend on
     # that.
-    order = [*(key for key in parts if key in settled), *(key for key in payload if key not in parts), *declared]
+    order = [*(key for key in parts if key in settled), *(key for key in payload if key not in parts), *missing]
     return Rendered({key: settled[key] for key in order}, tuple(faults))
 
 
