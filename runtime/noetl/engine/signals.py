@@ -38,15 +38,10 @@ def unheard(program: Program, name: str) -> str:
 
 def _literal_events(template: Template | None) -> tuple[str, ...] | None:
     """The names that a wait's fields give; None where they are computed."""
-    if isinstance(template, MapTemplate):
-        part = dict(template.items).get("events", Literal(None))
-        if not isinstance(part, Literal):
-            return None
-        value = part.value
-    elif isinstance(template, Literal) and isinstance(template.value, dict):
-        value = template.value.get("events")
-    else:
-        return () if template is None else None
+    part = _part(template, "events")
+    if not isinstance(part, Literal):
+        return None
+    value = part.value
     return tuple(map(str, value if isinstance(value, list) else [] if value is None else [value]))
 
 
@@ -69,11 +64,11 @@ def _listening(program: Program) -> _Listening:
         if row.kind != WAIT:
             continue
         template = plan.templates[row.fields] if row.fields >= 0 else None
-        names, is_transient = _literal_events(template), _part(template, "transient")
-        certain = isinstance(is_transient, Literal)
-        if not certain or (isinstance(is_transient, Literal) and is_transient.value is True):
+        names, said = _literal_events(template), _part(template, "transient")
+        is_transient = said.value is True if isinstance(said, Literal) else None
+        if is_transient is not False:
             transient[number] = names
-        if not certain or (isinstance(is_transient, Literal) and is_transient.value is not True):
+        if is_transient is not True:
             any_kept = any_kept or names is None
             kept.update(names or ())
     return _Listening(frozenset(kept), any_kept, transient)
