@@ -13,51 +13,52 @@ def end_if_over(turn: Turn) -> None:
     if execution.status != "running":
         return
     if execution.cancelled:
-        _finish(turn, "cancelled", {"reason": "cancelled on request"})
+        finish(turn, "cancelled", {"reason": "cancelled on request"})
     elif execution.terminated:
         # What failed before, and no arc took, is what happened: an end that was asked for later does not hide it.
         if execution.failure is not None:
-            _finish(turn, "failed", {"error": execution.failure})
+            finish(turn, "failed", {"error": execution.failure})
         elif execution.terminated == "completed":
             _complete(turn)
         else:
-            _finish(turn, execution.terminated, {})
+            finish(turn, execution.terminated, {})
     elif turn.is_winding_down:
         # Tasks that run are waited for: their effect is out, and their report is the only record of it.
         if not any(region.phase == "run" for region in execution.regions.values()):
-            _finish(turn, "failed", {"error": execution.failure})
+            finish(turn, "failed", {"error": execution.failure})
     # No token left in a control place means that nothing is on its way. A counting join keeps its wave in other
     # places, so it is asked apart.
     elif not execution.marking.control and not _starved(turn):
         if execution.failure is not None:
-            _finish(turn, "failed", {"error": execution.failure})
+            finish(turn, "failed", {"error": execution.failure})
         else:
             _complete(turn)
     # Tokens are left and nothing will move them. A paused execution is never over for that reason: what it holds back
     # may move.
     elif not execution.paused and not _can_move(turn):
         if execution.failure is not None:
-            _finish(turn, "failed", {"error": execution.failure})
+            finish(turn, "failed", {"error": execution.failure})
         else:
-            _finish(turn, "blocked", {"reason": _reason(turn)})
+            finish(turn, "blocked", {"reason": _reason(turn)})
 
 
 def _complete(turn: Turn) -> None:
     """Ask for the result that the playbook declares; a fault in it fails the execution (EXTENSIONS.md §2)."""
     plan = turn.program.plan
     if plan.result < 0:
-        _finish(turn, "completed", {})
+        finish(turn, "completed", {})
         return
     try:
         value = turn.program.value(plan.result)(result_scope(turn))
     except Fault as fault:
         message = f"`executor.spec.result`: {fault.message}"
-        _finish(turn, "failed", {"error": {"code": fault.code, "message": message}})
+        finish(turn, "failed", {"error": {"code": fault.code, "message": message}})
     else:
-        _finish(turn, "completed", {"result": value})
+        finish(turn, "completed", {"result": value})
 
 
-def _finish(turn: Turn, status: str, data: dict[str, Json]) -> None:
+def finish(turn: Turn, status: str, data: dict[str, Json]) -> None:
+    """End the execution with a status."""
     turn.emit("workflow.finished", data={"status": status, **data})
     turn.emit("playbook.processed")
 

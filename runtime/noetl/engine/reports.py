@@ -8,6 +8,7 @@ claim, and again: it is the fault of its task.
 
 from contextlib import suppress
 
+from noetl.engine.ending import finish
 from noetl.engine.execution import WHOLE, Execution, Region
 from noetl.engine.program import Missing
 from noetl.engine.proposals import is_well_formed
@@ -273,8 +274,7 @@ def signal(turn: Turn, name: str, data: Json, row: int | None) -> bool:
 def fault(turn: Turn, problem: dict[str, Json]) -> None:
     """A mistake of the engine ends the execution: it is over until it is tried again."""
     turn.emit("playbook.faulted", data={"error": problem})
-    turn.emit("workflow.finished", data={"status": "failed", "error": problem})
-    turn.emit("playbook.processed")
+    finish(turn, "failed", {"error": problem})
 
 
 def retry_fault(turn: Turn) -> bool:

@@ -1,5 +1,6 @@
 """How an execution begins: the request, the workload made of defaults and payload, the entry token."""
 
+from noetl.engine.ending import finish
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
@@ -41,10 +42,7 @@ def start(turn: Turn, request: Request) -> None:
     # looked at.
     rendered = _rendered(turn, request)
     if rendered.faults:
-        fault = rendered.faults[0]
-        error: Json = {"code": fault.code, "message": fault.message}
-        turn.emit("workflow.finished", data={"status": "failed", "error": error})
-        turn.emit("playbook.processed")
+        _fail(turn, rendered.faults[0])
         return
     turn.emit("playbook.request.evaluated", data={"workload": rendered.workload})
     data: dict[str, Json] = {}
@@ -52,11 +50,13 @@ def start(turn: Turn, request: Request) -> None:
         try:
             data["timeout"] = _timeout(turn, rendered.workload)
         except Fault as fault:
-            error = {"code": fault.code, "message": fault.message}
-            turn.emit("workflow.finished", data={"status": "failed", "error": error})
-            turn.emit("playbook.processed")
+            _fail(turn, fault)
             return
     turn.emit("workflow.started", step=plan.entry, run="1", data=data)
+
+
+def _fail(turn: Turn, fault: Fault) -> None:
+    finish(turn, "failed", {"error": {"code": fault.code, "message": fault.message}})
 
 
 def _timeout(turn: Turn, workload: dict[str, Json]) -> int:
