@@ -4,11 +4,11 @@ Joins match by order: the k-th token of every source belongs to wave k, whatever
 """
 
 from noetl.engine.scope import admit_scope
+from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import Firing
 from noetl_ir.expr import Json
-from noetl_ir.kinds import seconds_of
 from noetl_ir.net import Arc
 
 
@@ -135,10 +135,9 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
         admitted = guard < 0 or program.guard(guard)(admit_scope(turn, key))
         data: dict[str, Json] = {}
         if admitted and row.timeout >= 0:
-            limit = seconds_of(program.value(row.timeout)(admit_scope(turn, key)))
-            if not limit:
-                raise Fault("step.timeout", f"`lifecycle.timeout_s` of step `{row.name}` is no duration above zero")
-            data["timeout"] = round(limit * 1_000_000)
+            what = f"`lifecycle.timeout_s` of step `{row.name}`"
+            scope = admit_scope(turn, key)
+            data["timeout"] = time_limit(program, row.timeout, scope, code="step.timeout", what=what)
     except Fault as fault:
         failing = Firing(program.transition("admit_fault", step), key, key)
         error: dict[str, Json] = {"code": fault.code, "message": fault.message, "step": row.name, "where": "admission"}

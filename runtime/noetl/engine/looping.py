@@ -2,13 +2,13 @@
 
 from noetl.engine.execution import LoopRun
 from noetl.engine.scope import items_scope
+from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
 from noetl.engine.views import counts_of, errors_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.evaluate.access import rows_of
 from noetl_ir.events import Firing
 from noetl_ir.expr import Json
-from noetl_ir.kinds import seconds_of
 
 
 def begin_loop(turn: Turn, place: int, key: str) -> None:
@@ -96,17 +96,12 @@ def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], 
 
 def _limit(turn: Turn, step: int, level: int, key: str) -> int | None:
     """How long an iteration may take, in microseconds; None where nothing bounds it. Raises Fault."""
-    limits = turn.program.plan.iteration_limits
-    index = next((limit.timeout for limit in limits if limit[:2] == (step, level)), -1)
+    plan = turn.program.plan
+    index = next((limit.timeout for limit in plan.iteration_limits if limit[:2] == (step, level)), -1)
     if index < 0:
         return None
-    seconds = seconds_of(turn.program.value(index)(items_scope(turn, step, level, key)))
-    if not seconds:
-        name = turn.program.plan.steps[step].name
-        raise Fault(
-            "loop.timeout", f"`loop.spec.policy.lifecycle.timeout_s` of step `{name}` is no duration above zero"
-        )
-    return round(seconds * 1_000_000)
+    what = f"`loop.spec.policy.lifecycle.timeout_s` of step `{plan.steps[step].name}`"
+    return time_limit(turn.program, index, items_scope(turn, step, level, key), code="loop.timeout", what=what)
 
 
 def begin_iteration(turn: Turn, place: int, key: str) -> None:

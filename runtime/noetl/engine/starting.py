@@ -4,11 +4,11 @@ from noetl.engine.ending import finish
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
+from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
 from noetl.engine.workload import MISSING, Rendered, render, variables_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
-from noetl_ir.kinds import seconds_of
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.values import View
 
@@ -48,7 +48,9 @@ def start(turn: Turn, request: Request) -> None:
     data: dict[str, Json] = {}
     if plan.timeout >= 0:
         try:
-            data["timeout"] = _timeout(turn, rendered.workload)
+            scope = workload_scope(turn, rendered.workload, None)
+            what = "`executor.spec.policy.lifecycle.timeout_s`"
+            data["timeout"] = time_limit(turn.program, plan.timeout, scope, code="executor.timeout", what=what)
         except Fault as fault:
             _fail(turn, fault)
             return
@@ -57,14 +59,6 @@ def start(turn: Turn, request: Request) -> None:
 
 def _fail(turn: Turn, fault: Fault) -> None:
     finish(turn, "failed", {"error": {"code": fault.code, "message": fault.message}})
-
-
-def _timeout(turn: Turn, workload: dict[str, Json]) -> int:
-    """How long the execution may take, in microseconds. Raises Fault."""
-    limit = seconds_of(turn.program.value(turn.program.plan.timeout)(workload_scope(turn, workload, None)))
-    if not limit:
-        raise Fault("executor.timeout", "`executor.spec.policy.lifecycle.timeout_s` is no duration above zero")
-    return round(limit * 1_000_000)
 
 
 def record_request(turn: Turn, request: Request) -> None:
