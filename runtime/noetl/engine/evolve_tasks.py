@@ -30,14 +30,20 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
     if run.timeout is not None and run.deadline is None:
         run.deadline = event.ts + run.timeout
         execution.timers[f"timeout {key}"] = Timer(run.deadline, "timeout", -1, event.ts)
+    if program.plan.iteration_limits:
+        _start_clocks(execution, event)
+
+
+def _start_clocks(execution: Execution, event: Event) -> None:
+    """The clock of an iteration runs from its first task, as that of a step does, at every level of nesting."""
     key = event.run
     while "/" in key:
-        loop = execution.loops[key.rpartition("/")[0]]
-        # As of a step: its clock runs from the first task, at every level of nesting.
+        owner = key.rpartition("/")[0]
+        loop = execution.loops[owner]
         if loop.timeout is not None and key not in loop.timed:
             loop.timed.add(key)
             execution.timers[f"timeout {key}"] = Timer(event.ts + loop.timeout, "timeout", -1, event.ts)
-        key = key.rpartition("/")[0]
+        key = owner
 
 
 def _park(program: Program, execution: Execution, event: Event) -> None:
