@@ -1,7 +1,7 @@
 """Folding the events of the execution, its tokens and its step runs (LANGUAGE §3)."""
 
 from noetl.engine.event_data import mapping_of, texts_of
-from noetl.engine.evolve_loops import call_off, end_all, keep_result, keep_row, unpark
+from noetl.engine.evolve_loops import call_off, call_off_all, end_all, keep_result, keep_row, unpark
 from noetl.engine.execution import WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
 from noetl.engine.marking import IllegalFiring
@@ -221,14 +221,12 @@ def paused(program: Program, execution: Execution, event: Event) -> None:
 
 def cancelled(program: Program, execution: Execution, event: Event) -> None:
     keep_row(execution, event)
-    for key, region in execution.regions.items():
-        call_off(execution, key, region)
+    call_off_all(execution)
     execution.cancelled = True
 
 
 def faulted(program: Program, execution: Execution, event: Event) -> None:
-    for key, region in execution.regions.items():
-        call_off(execution, key, region)
+    call_off_all(execution)
     execution.fault = mapping_of(event.data["error"])
 
 

@@ -148,10 +148,15 @@ def call_off(execution: Execution, key: str, region: Region) -> None:
         execution.stopped.append((key, region.claim))
 
 
-def end_all(execution: Execution, event: Event, status: str) -> None:
-    """The execution ends with a status, whatever is on its way: tools and children are stopped as by a cancel."""
+def call_off_all(execution: Execution) -> None:
+    """Whatever tasks run or wait for is not wanted any more."""
     for key, region in execution.regions.items():
         call_off(execution, key, region)
+
+
+def end_all(execution: Execution, event: Event, status: str) -> None:
+    """The execution ends with a status, whatever is on its way: tools and children are stopped as by a cancel."""
+    call_off_all(execution)
     execution.terminated = status
     if execution.failure is None and "error" in event.data:
         execution.failure = mapping_of(event.data["error"])
