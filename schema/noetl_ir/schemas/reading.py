@@ -279,15 +279,16 @@ def _circles(root: Json) -> _Found:
     """References that lead to nothing, or back to themselves without a step into the value."""
     state: dict[int, bool] = {}
     # Only what was read as a schema is one: the same words under `const` or `examples` are data.
-    known = {id(schema) for schema, _ in _all_schemas(root)}
-    for schema, path in _all_schemas(root):
+    schemas = [*_all_schemas(root)]
+    known = {id(schema) for schema, _ in schemas}
+    for schema, path in schemas:
         reference = schema.get("$ref")
         if isinstance(reference, str):
             target = resolved(root, reference)
             if not isinstance(target, bool) and id(target) not in known:
                 yield Misuse((*path, "$ref"), f"`{reference[:80]}` leads to no schema")
                 return
-    for schema, path in _all_schemas(root):
+    for schema, path in schemas:
         if _comes_back(root, schema, state):
             yield Misuse(path, "it refers to itself without an end")
             return
