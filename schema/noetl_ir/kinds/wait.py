@@ -2,6 +2,7 @@
 
 import re
 
+from noetl_ir.dates import days_of, is_date
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Field, Kind, seconds_of
 from noetl_ir.patterns import Late
@@ -39,8 +40,6 @@ _TIME = Late(
     r"(?:[Tt ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)?)?",
     re.ASCII,
 )
-_LONG = frozenset({1, 3, 5, 7, 8, 10, 12})
-"""The months of 31 days."""
 
 
 def moment_of(text: Json) -> tuple[int, bool] | None:
@@ -52,27 +51,16 @@ def moment_of(text: Json) -> tuple[int, bool] | None:
     if found is None:
         return None
     year, month, day, hour, minute, second = [int(part or 0) for part in found.groups()[:6]]
-    long = 28 + (year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)) if month == 2 else 30 + (month in _LONG)
-    if not (1 <= month <= 12 and 1 <= day <= long and year and hour < 24 and minute < 60 and second < 60):
+    if not (year and is_date(year, month, day) and hour < 24 and minute < 60 and second < 60):
         return None
     sign, hours, minutes = found[9], int(found[10] or 0), int(found[11] or 0)
     if hours > 23 or minutes > 59:
         return None
-    seconds = _days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second
+    seconds = days_of(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second
     seconds -= (-1 if sign == "-" else 1) * (hours * 3600 + minutes * 60)
     # Further digits than those of microseconds are cut off, as by the clocks of stores.
     micros = int((found[7] or "0").ljust(6, "0")[:6])
     return max(seconds * 1_000_000 + micros, 0), bool(found[8] or sign)
-
-
-def _days(year: int, month: int, day: int) -> int:
-    """Days from 1970-01-01 to a date, as in Howard Hinnant, "chrono-compatible low-level date algorithms",
-    days_from_civil: years begin in March, so that the leap day is a year's last.
-    """
-    year -= month <= 2
-    era, year_of_era = divmod(year, 400)
-    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
 
 
 def due_of(timer: Json, now: int) -> int | None:

@@ -6,6 +6,7 @@ Dates and times are those of RFC 3339, addresses those of RFC 3986, 4291, 4122 a
 from collections.abc import Callable
 from functools import partial
 
+from noetl_ir.dates import is_date
 from noetl_ir.schemas.patterns import Spend, pattern_of
 
 _SHAPES = {
@@ -20,15 +21,12 @@ _SHAPES = {
     "ipv6": r"^[0-9a-fA-F:.]{2,45}$",
 }
 
-_DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 LONGEST = 2_000
 """Characters of a text that may have a format."""
 
 
 def _date(text: str) -> bool:
-    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
-    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 1 <= month <= 12 and 1 <= day <= (28 if month == 2 and not is_leap else _DAYS[month - 1])
+    return is_date(int(text[:4]), int(text[5:7]), int(text[8:10]))
 
 
 def _time(text: str) -> bool:

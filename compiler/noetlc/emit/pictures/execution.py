@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from noetl_ir.dates import days_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetlc.emit.pictures.net import transition_id
@@ -111,19 +112,10 @@ def duration(micros: int) -> str:
 
 
 def micros_of(ts: str) -> int:
-    """Microseconds since the epoch of a time in UTC as RFC 3339 has it, as `noetl_ir.events.iso_of` writes it.
-
-    Days from a civil date as in Howard Hinnant, "chrono-compatible low-level date algorithms", days_from_civil.
-    """
-    year, month, day = int(ts[0:4]), int(ts[5:7]), int(ts[8:10])
+    """Microseconds since the epoch of a time in UTC as RFC 3339 has it, as `noetl_ir.events.iso_of` writes it."""
+    days = days_of(int(ts[0:4]), int(ts[5:7]), int(ts[8:10]))
     hour, minute, second = int(ts[11:13]), int(ts[14:16]), int(ts[17:19])
     fraction = ts[20:].rstrip("Z") if ts[19:20] == "." else ""
-    year -= month <= 2
-    era = year // 400
-    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    year_of_era = year - era * 400
-    day_of_era = year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year
-    days = era * 146_097 + day_of_era - 719_468
     return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + int(f"{fraction:0<6.6}")
 
 
