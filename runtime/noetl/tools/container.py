@@ -126,10 +126,10 @@ def _asked(call: Call, env: Env) -> _Run:
     return _Run(options, [image, *words], _lines({ACTION_ID: call.action_id, **variables_of(fields.get("env"))}), stdin)
 
 
-def _words(stdin: Json, field: str) -> list[str]:
-    if not isinstance(stdin, list) or any(isinstance(word, dict | list) or "\0" in str(word) for word in stdin):
+def _words(value: Json, field: str) -> list[str]:
+    if not isinstance(value, list) or any(isinstance(word, dict | list) or "\0" in str(word) for word in value):
         raise InvalidFields(f"{field} must be words")
-    return [str(word) for word in stdin]
+    return [str(word) for word in value]
 
 
 def _lines(variables: Mapping[str, str | None]) -> bytes:

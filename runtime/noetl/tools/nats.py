@@ -67,8 +67,8 @@ def _unfit(fields: dict[str, Json]) -> list[str]:
     operation = str(fields.get("operation"))
     needed = _NEEDS.get(operation, ("bucket", "key"))
     # Null is a value that may be sent or stored; of all other fields it means that they are not given.
-    login = {name for name, value in fields.items() if value is not None or name in ("data", "value")}
-    wrong = [f"{operation} needs {name}" for name in needed if name not in login]
+    present = {name for name, value in fields.items() if value is not None or name in ("data", "value")}
+    wrong = [f"{operation} needs {name}" for name in needed if name not in present]
     key = _PATTERN if operation == "kv_keys" else re.compile(r"[^\0]+") if operation.startswith("object") else _KEY
     for name, pattern in (("bucket", _BUCKET), ("stream", _BUCKET), ("subject", _SUBJECT), ("key", key)):
         value = fields.get(name)

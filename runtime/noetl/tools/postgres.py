@@ -159,11 +159,11 @@ async def _perform(
                 return rows_result((), (), 0)
             await cursor.executemany(insert_text(writing, "%s").encode(), writing.rows)
             return rows_result((), (), cursor.rowcount)
-    login = parameters_of(call.fields, bindable_array)
-    statements, params = list(texts), login
-    if login is not None:
+    values = parameters_of(call.fields, bindable_array)
+    statements, params = list(texts), values
+    if values is not None:
         # psycopg sends values apart from the text, and the server takes one statement with them only.
-        statements, params = bound([part for text in texts for part in statements_of(text)], login)
+        statements, params = bound([part for text in texts for part in statements_of(text)], values)
     if isinstance(params, list) and len(statements) > 1:
         raise InvalidFields(
             "a list of params needs a single statement; bind several by number or by name, from a mapping"
