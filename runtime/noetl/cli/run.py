@@ -21,9 +21,7 @@ from noetl.cli.text import Problem, escaped, warn
 from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.inputs import texts_of, undeclared
 from noetl.engine.program import Program
-from noetl.engine.retyped import retyped
 from noetl.engine.starting import Request, unmet
-from noetl.engine.unread import unread
 from noetl.host.engine_files import holds
 from noetl.host.environment import Environment
 from noetl.host.runnable_kinds import unable
@@ -101,7 +99,8 @@ def run(
         request = request._replace(env=environment.variables_for(program))
         _check_kinds(program, scripted=scripted is not None)
         _check_inputs(program, execution_id, request, strict=strict)
-        warn((*unread(program, request.payload), *retyped(program, request.payload)))
+        if request.payload:
+            warn(_slips(program, request.payload))
         # The checks come in the order of their cost: secrets may be fetched over a network.
         _check_keychain(runtime, program, execution_id, request)
         shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
@@ -171,6 +170,15 @@ def _check_kinds(program: Program, *, scripted: bool) -> None:
     problems = () if scripted else unable(program.plan)
     if problems:
         raise Problem("\n".join(["nothing was started:", *problems]))
+
+
+def _slips(program: Program, payload: dict[str, Json]) -> tuple[str, ...]:
+    """Sentences about a payload that may be amiss, and is not refused for it."""
+    # Most runs have no payload, and start sooner without these.
+    from noetl.engine.retyped import retyped
+    from noetl.engine.unread import unread
+
+    return (*unread(program, payload), *retyped(program, payload))
 
 
 def _check_inputs(program: Program, execution_id: str, request: Request, *, strict: bool) -> None:
