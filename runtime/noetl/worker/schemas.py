@@ -8,7 +8,6 @@ Where there is no usable schema of the name, the tool does not run: `schema.miss
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
@@ -19,6 +18,7 @@ from noetl.host.confined_files import FileRefused, inside, read_file
 from noetl.ports import Call
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
+from noetl_ir.patterns import Late
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import SchemaError, ValidationError
@@ -29,7 +29,7 @@ FOLDER = "schemas"
 MOST_BYTES = 4 * 1024 * 1024
 MOST_TOLD = 3
 
-_NAME = re.compile(r"[A-Za-z0-9_\-]+([./][A-Za-z0-9_\-]+)*")
+_NAME = Late(r"[A-Za-z0-9_\-]+([./][A-Za-z0-9_\-]+)*")
 
 Check = Callable[[Outcome], Outcome]
 

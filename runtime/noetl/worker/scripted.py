@@ -13,7 +13,6 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from noetl.clients.retry_after import retry_after_of
 from noetl.clients.sql_results import result_of
 from noetl.ports import Call
 from noetl.worker.launcher import AsyncLauncher
@@ -234,6 +233,8 @@ def _shaped(call: Call, outcome: Outcome, now: float) -> Outcome:
         return _of_one_statement(call, outcome)
     if call.kind != "http":
         return outcome
+    from noetl.clients.retry_after import retry_after_of  # every run imports this module, few have a script
+
     written, extra = outcome.result, outcome.extras.get("http")
     extra = dict(extra) if isinstance(extra, dict) else {}
     if outcome.status == "error" and written is None and extra.get("status") is None:
