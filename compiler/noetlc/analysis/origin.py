@@ -4,7 +4,7 @@ A tree that is shared and never copied: `Leaf` is a transition of the net, `Then
 that are interchangeable (equal inputs and outputs), `Also` a second one that is enabled whenever the first is.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from noetl_ir.records import NamedTuple
@@ -131,39 +131,27 @@ def _from_the_leaves(roots: list[Origin]) -> list[Origin]:
 
 def covered(origins: list[Origin]) -> set[int]:
     """The transitions of the net that can fire when each of these reduced ones can."""
-    found: set[int] = set()
-    seen: set[int] = set()
-    waiting = list(origins)
-    while waiting:
-        here = waiting.pop()
-        # Trees are shared, and after many reductions their paths are exponentially many. Each node is looked at once.
-        if id(here) in seen:
-            continue
-        seen.add(id(here))
-        match here:
-            case Leaf(transition=transition):
-                found.add(transition)
-            case Then(first=one, second=other) | Either(one=one, other=other) | Also(one=one, loop=other):
-                waiting += (one, other)
-            case Nothing():
-                pass
-    return found
+    return {here.transition for here in _within(origins) if isinstance(here, Leaf)}
 
 
 def has_loop(origin: Origin) -> bool:
     """Whether a circle was taken out on the way."""
+    return any(isinstance(here, Also) for here in _within([origin]))
+
+
+def _within(origins: list[Origin]) -> Iterator[Origin]:
+    """Each node of the trees once, of equal transitions and of circles too.
+
+    Trees are shared, and after many reductions their paths are exponentially many.
+    """
     seen: set[int] = set()
-    waiting = [origin]
+    waiting = list(origins)
     while waiting:
         here = waiting.pop()
         if id(here) in seen:
             continue
         seen.add(id(here))
+        yield here
         match here:
-            case Also():
-                return True
-            case Then(first=one, second=other) | Either(one=one, other=other):
+            case Then(first=one, second=other) | Either(one=one, other=other) | Also(one=one, loop=other):
                 waiting += (one, other)
-            case _:
-                pass
-    return False
