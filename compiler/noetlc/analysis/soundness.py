@@ -70,11 +70,10 @@ def verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Ver
     # What holds although nothing ends all holds all the more, and is found in a net that reduces. But a part may run
     # in it that never does, as only what would be over by then leads there.
     loose = _verdicts_on(unended(success), unended(whole), effort.part(0.4))
-    proved = {each.question for each in loose if each.status is Status.PROVED} - {"every part can run"}
-    strict = _verdicts_on(success, whole, effort)
-    found = [next(one for one in loose if one.question == name) for name in _QUESTIONS if name in proved]
-    found += [each for each in strict if each.question not in proved]
-    return tuple(sorted(found, key=lambda each: _QUESTIONS.index(each.question)))
+    kept = [each for each in loose if each.status is Status.PROVED and each.question != "every part can run"]
+    proved = {each.question for each in kept}
+    kept += [each for each in _verdicts_on(success, whole, effort) if each.question not in proved]
+    return tuple(sorted(kept, key=lambda each: _QUESTIONS.index(each.question)))
 
 
 _QUESTIONS = ("nothing can get stuck", "every cycle has an exit", "every part can run", "tokens are bounded")
