@@ -146,9 +146,7 @@ def _executor(executor: Executor) -> Keys:
         policy["results"] = {"reference_first": True}
     _put(policy, "limits", dict(executor.limits))
     _put_failure(policy, executor.failure_mode)
-    if executor.lifecycle_timeout is not None:
-        lifecycle: Keys = {"timeout_s": executor.lifecycle_timeout}
-        policy["lifecycle"] = lifecycle
+    _put_lifecycle(policy, executor.lifecycle_timeout)
     spec: Keys = {}
     _put(spec, "entry_step", executor.entry_step)
     _put(spec, "pool", executor.pool)
@@ -165,6 +163,12 @@ def _executor(executor: Executor) -> Keys:
 def _put_failure(policy: Keys, mode: str) -> None:
     if mode != "fail_fast":
         policy["failure"] = {"mode": mode}
+
+
+def _put_lifecycle(policy: Keys, timeout: Value | None) -> None:
+    lifecycle: Keys = {}
+    _put_value(lifecycle, "timeout_s", timeout)
+    _put(policy, "lifecycle", lifecycle)
 
 
 def _step(step: Step) -> Keys:
@@ -193,9 +197,7 @@ def _step_spec(spec: StepSpec) -> Keys:
     # `join: any` that its author wrote stays written, though it is the default.
     if spec.join != "any" or spec.join_span is not None:
         policy["join"] = spec.join
-    if spec.lifecycle_timeout is not None:
-        lifecycle: Keys = {"timeout_s": spec.lifecycle_timeout}
-        policy["lifecycle"] = lifecycle
+    _put_lifecycle(policy, spec.lifecycle_timeout)
     _put_failure(policy, spec.failure_mode)
     _put(policy, "terminate", spec.terminate)
     found: Keys = {}
@@ -233,9 +235,7 @@ def _loop(loop: Loop) -> Keys:
     policy: Keys = {}
     if loop.exec != "distributed":
         policy["exec"] = loop.exec
-    if loop.lifecycle_timeout is not None:
-        lifecycle: Keys = {"timeout_s": loop.lifecycle_timeout}
-        policy["lifecycle"] = lifecycle
+    _put_lifecycle(policy, loop.lifecycle_timeout)
     _put(spec, "policy", policy)
     _put(found, "spec", spec)
     if loop.inner is not None:
