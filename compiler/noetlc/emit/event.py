@@ -116,9 +116,7 @@ EVENTS: dict[str, EventType] = {
         "A token entered a join that has to wait, or a wave of a join is complete.",
         {"wave": _maybe({"const": "complete"}, "the join is ready for its next wave")},
     ),
-    "token.joined": EventType(
-        "A join has its tokens; one goes on.", {"tokens": Key({"type": "array", "items": _TEXT}, "the keys joined")}
-    ),
+    "token.joined": EventType("A join has its tokens; one goes on.", {"tokens": Key(_TEXTS, "the keys joined")}),
     "token.swallowed": EventType("A token came to a wave that had started without it.", {}),
     "token.claimed": EventType(
         "The oldest `wait` that listens for a signal took it.",
@@ -216,7 +214,7 @@ EVENTS: dict[str, EventType] = {
         "Patches of a task are global now.",
         {
             "patch": Key(_MAP, "keys and their new values"),
-            "replaced_newer": _maybe({"type": "array", "items": _TEXT}, "keys whose newer value it replaced"),
+            "replaced_newer": _maybe(_TEXTS, "keys whose newer value it replaced"),
         },
     ),
     "next.selected": EventType(
