@@ -2,7 +2,7 @@
 
 # fmt: off
 TABLE: tuple[tuple[str, str, int, str, bool, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("arc-after-failure", "NL615", 2, "ast", False, (), ()),
+    ("arc-after-failure", "NL615", 2, "ast", False, ("fail", "retry", "jump"), ()),
     ("arc-after-match", "NL603", 2, "ast", False, (), ()),
     ("arc-beside-termination", "NL616", 3, "ast", False, ("terminate",), ()),
     ("arc-misses-failure", "NL614", 2, "ast", False, (), ()),
@@ -39,7 +39,7 @@ TABLE: tuple[tuple[str, str, int, str, bool, tuple[str, ...], tuple[str, ...]], 
     ("overlapping-arcs", "NL610", 2, "ast", False, (), ()),
     ("parallel-ctx-write", "NL401", 2, "ast", False, ("loop",), ()),
     ("perhaps-missing-result", "NL410", 2, "net", False, (), ()),
-    ("perhaps-undefined-result", "NL417", 2, "ast", True, (), ()),
+    ("perhaps-undefined-result", "NL417", 2, "ast", True, ("result",), ()),
     ("perhaps-unset-key", "NL407", 2, "ast", True, (), ()),
     ("python-syntax", "NL803", 3, "ast", False, ("code",), ()),
     ("python-without-result", "NL806", 1, "ast", False, ("code",), ()),

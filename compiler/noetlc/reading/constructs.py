@@ -6,11 +6,13 @@ from noetlc.reading.kinds import languages_of
 
 def constructs_of(playbook: Playbook) -> frozenset[str]:
     """The kinds of its tasks and the languages of their programs, the directives of their rules, `x-*` keys of the
-    root, and `join` (of more than any one token), `fork`, `loop`, `terminate` and `inputs`.
+    root, and `join` (of more than any one token), `fork`, `loop`, `terminate`, `inputs` and `result`.
     """
     found = {key for key, _ in playbook.extensions}
     if playbook.executor.inputs:
         found.add("inputs")
+    if playbook.executor.result is not None:
+        found.add("result")
     for step in playbook.steps:
         if step.spec.join != "any":
             found.add("join")

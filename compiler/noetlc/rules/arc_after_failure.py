@@ -34,4 +34,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             yield RULE.finding(f"`{step.name}` never succeeds: this arc is never taken", arc.span, help=help)
 
 
-RULE = Rule("NL615", Severity.WARNING, "ast", check)
+RULE = Rule("NL615", Severity.WARNING, "ast", check, about=("fail", "retry", "jump"))

@@ -41,11 +41,13 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         frozenset({_STEP + step.name, *(_KEY + key for key in surely_set(step, "ctx"))}) for step in playbook.steps
     ]
     sure = surely_at_the_end(playbook, unit.graph, added)
+    if sure is None:
+        return
     told: set[str] = set()
-    for expr, scalar in expressions_in(result) if sure is not None else ():
-        for access in _reads(expr) if scalar is not None else ():
+    for expr, scalar in expressions_in(result):
+        for access in _reads(expr):
             fact = _fact(access, unit.graph.positions, written, others)
-            if not fact or fact in told or sure is None or fact in sure or scalar is None:
+            if scalar is None or not fact or fact in told or fact in sure:
                 continue
             told.add(fact)
             is_step = fact.startswith(_STEP)
@@ -80,4 +82,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 _reads = Once(_read)
 
-RULE = Rule("NL417", Severity.WARNING, "ast", check, whole=True)
+RULE = Rule("NL417", Severity.WARNING, "ast", check, whole=True, about=("result",))
