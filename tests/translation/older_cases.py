@@ -115,7 +115,23 @@ class Case:
             asked = asked if named else ({"call.error"} if reads(when, _ABOUT_FAILURE) else set())
         else:
             asked = (events - {"", "else"}) if named else (events & {""})
+        if asked and self.is_of_the_last_page(rule, ended.stopped):
+            return True
         return any(is_true(when, {**names, "event": {"name": event}}) for event in sorted(asked))
+
+    def is_of_the_last_page(self, rule: Any, stopped: str) -> bool:
+        """Whether a rule is the only way on behind a loop over pages, and is taken where their number ended the loop.
+
+        Such a rule asks for the opposite of one thing that another page was asked for, and of nothing else (REAL.md,
+        flow).
+        """
+        leading = [each for each in self.rules if any(word == "next" for word, _ in _chain(each))]
+        has_else = any("when" not in each and _chain(each) for each in self.rules)
+        if not stopped or leading != [rule] or has_else or "next" in self.run.step:
+            return False
+        page = _parts(stopped)
+        own = [part for part in _parts(rule["when"]) if part not in page]
+        return len(own) == 1 and own[0] in [f"not {part}" for part in page]
 
     def branches(self, fired: list[Any], ended: Ended, here: Mapping[str, Any]) -> Chosen | None:
         """Do what the rules say, and those for the end of the step behind them; the `next` that wins."""
@@ -255,6 +271,12 @@ def _of_pipe(word: str, node: Any, body: Any) -> list[tuple[str, Any]]:
     if word != "pipe":
         return [(word, node)]
     return [("pipe", body), *(pair for item in body.get("finally", []) for pair in item.items())]
+
+
+def _parts(when: Any) -> list[str]:
+    """What a condition asks, as texts; the name of an event apart."""
+    parts = str(when).strip("{} ").split(" and ")
+    return [part.strip() for part in parts if "event.name" not in part]
 
 
 def _attempts(rule: Any) -> int:

@@ -56,7 +56,8 @@ class Failed(Exception):
 
 class Ended(NamedTuple):
     """What the repetitions left: `outcome` as rules see it, `code` what the step fails with if no rule takes it,
-    `attempt` the number of the last call, `result` the step's, `is_list` whether pages were gathered as a list.
+    `attempt` the number of the last call, `result` the step's, `is_list` whether pages were gathered as a list,
+    `stopped` the condition for another page where their number ended the loop.
     """
 
     outcome: Outcome
@@ -64,6 +65,7 @@ class Ended(NamedTuple):
     attempt: int
     result: Any
     is_list: bool = False
+    stopped: str = ""
 
 
 def seen_as(value: Any) -> Any:
@@ -228,7 +230,8 @@ class Repeating:
             if chosen is None or self._paged >= chosen.attempts:
                 result = _together(way.collect, gathered) if way.collect else outcome.result
                 is_list = way.collect is not None and _strategy(way.collect) not in ("replace", "merge")
-                return Ended(outcome, None, self.attempt, result, is_list)
+                stopped = "" if chosen is None or chosen.when is None else str(chosen.when)
+                return Ended(outcome, None, self.attempt, result, is_list, stopped)
             self._page = value_of(chosen.next_call, {**here, **counted})
             self.attempt = self._rounds = 0
 
