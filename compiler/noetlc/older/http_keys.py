@@ -4,13 +4,17 @@ r.paging.more   →  r.data.paging.more          r.status == 200   →  r.status
 r.ok            →  r.status_code < 400         r.status == 'ready'   →  r.data.status == 'ready'
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Call, Compare, Conditional, Const, Expr, Filter, Item, Test
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import FALSE, TRUE, chosen, compared, defined, negated, otherwise
+from noetlc.expr.shorthand import FALSE, TRUE, chosen, compared, defined, negated, otherwise, static_path
 from noetlc.older.http_status import FAILED, NO_TEXTS, OK, Evidence, Texts, said_by
+
+BY = "complete_http_paths"
+
+KIND = "http"
 
 ENVELOPE = frozenset({"status_code", "headers", "data", "body", "url", "elapsed"})
 """The keys of an http result (`noetl_ir.kinds.http`)."""
@@ -18,10 +22,40 @@ ENVELOPE = frozenset({"status_code", "headers", "data", "body", "url", "elapsed"
 IsEnvelope: TypeAlias = Callable[[Expr], bool]
 """Whether an expression is the whole result of an http task."""
 
+OF_TOOL = frozenset(
+    {
+        ("response",),
+        ("result",),
+        ("data",),
+        ("this", "data"),
+        ("this", "result"),
+        ("this", "response"),
+        ("output", "data"),
+        ("output", "result"),
+        ("output", "response"),
+        ("outcome", "result"),
+        ("outcome", "response"),
+        ("event", "result"),
+    }
+)
+"""The names that stand for the result of a tool behind it, in all dialects."""
+
+Words: TypeAlias = frozenset[tuple[str, ...]]
+"""Which words stand for a result of http at a place; none of them does where there is no such result."""
+
+NOTHING: Words = frozenset()
+RESPONSES: Words = frozenset({("response",), ("this", "response"), ("output", "response"), ("outcome", "response")})
+"""Of these, what stands for the last answer where the result is what was gathered of all pages."""
+
 Tell: TypeAlias = Callable[[str], None]
 """Told how a path was read: `key whole ok metadata`, or `status` as `code outcome word`, `bare` where nobody says."""
 
 _METHODS = frozenset({"keys", "values", "items"})
+
+
+def results_of_tool(hidden: Container[str], words: Words = OF_TOOL) -> IsEnvelope:
+    """The name that stands for the result of the tool that has just run, where no name of `hidden` takes its place."""
+    return lambda expr: (here := static_path(expr)) in words and here[0] not in hidden
 
 
 def untold(_: str) -> None:

@@ -30,8 +30,7 @@ from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, negated, path
 from noetlc.expr.templates import all_with, guard_with
 from noetlc.older.case.nodes import Case, CaseRule
-from noetlc.older.http_keys import completed
-from noetlc.older.http_paths import results_of_tool
+from noetlc.older.http_keys import completed, results_of_tool
 from noetlc.older.legacy_names import IN_RULES, Meanings, declared_in, declared_names
 from noetlc.older.page_nodes import Pages
 from noetlc.older.pages import read_retry

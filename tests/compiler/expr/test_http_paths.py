@@ -9,7 +9,7 @@ from noetlc.expr.rewrite import rewritten
 from noetlc.expr.unparse import unparse
 from noetlc.migrate.migration import migrated
 from noetlc.older import http_paths
-from noetlc.older.http_keys import completed
+from noetlc.older.http_keys import BY, completed
 from noetlc.pipeline import check_source, compile_source
 
 ROWS = {
@@ -126,7 +126,7 @@ def test_a_path_to_complete_is_seen_wherever_it_stands(more: str) -> None:
     text = f"- {{step: start, tool: {{kind: http, url: 'http://x'}}, {more}}}\n- {{step: end, tool: {{kind: noop}}}}\n"
     head = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t}\nworkflow:\n"
     document = check_source("t.yaml", (head + text).encode()).documents[0]
-    assert any(change.by == http_paths.BY for change in document.changes)
+    assert any(change.by == BY for change in document.changes)
 
 
 def test_a_declared_result_has_whole_paths_and_reads_what_is_nearer() -> None:
