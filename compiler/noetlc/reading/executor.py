@@ -2,10 +2,10 @@
 
 from noetlc.ast.playbook import Executor
 from noetlc.reading.drafts import ExecutorDraft
-from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
-from noetlc.reading.shapes import boolean_of, choice_of, is_empty, mapping_of, reference_of, text_of, whole_of
-from noetlc.reading.values import plain, read_lifetime, read_value
+from noetlc.reading.shapes import boolean_of, is_empty, mapping_of, reference_of, text_of, whole_of
+from noetlc.reading.specs import failure_mode, inside, lifetime, take_policy, take_spec
+from noetlc.reading.values import plain, read_value
 from noetlc.source.nodes import Node, Scalar
 
 LIMITS = (
@@ -77,20 +77,8 @@ def _policy(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
         take_policy(r, "executor_policy", r.tables.executor_policy, draft, mapping)
 
 
-def _results(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
-    mapping = mapping_of(r, node, "`results`")
-    if mapping is not None:
-        take_policy(r, "results", _RESULTS, draft, mapping)
-
-
 def _reference_first(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     draft.reference_first = boolean_of(r, node, "`reference_first`") or False
-
-
-def _limits(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
-    mapping = mapping_of(r, node, "`limits`")
-    if mapping is not None:
-        take_policy(r, "limits", _LIMITS, draft, mapping)
 
 
 def _limit(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
@@ -98,31 +86,6 @@ def _limit(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     if value is not None:
         draft.limits.append((key.text, value))
 
-
-def _failure(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
-    mapping = mapping_of(r, node, "`failure`")
-    if mapping is not None:
-        take_policy(r, "failure", _FAILURE, draft, mapping)
-
-
-def _failure_mode(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
-    draft.failure_mode = choice_of(r, node, "`failure.mode`", ("fail_fast", "best_effort")) or "fail_fast"
-
-
-def _lifecycle(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
-    mapping = mapping_of(r, node, "`lifecycle`")
-    if mapping is not None:
-        take_policy(r, "lifecycle", _LIFECYCLE, draft, mapping)
-
-
-def _lifecycle_timeout(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
-    draft.lifecycle_timeout = read_lifetime(r, node, "an execution")
-
-
-_LIFECYCLE: Table[ExecutorDraft] = {"timeout_s": _lifecycle_timeout}
-_RESULTS: Table[ExecutorDraft] = {"reference_first": _reference_first}
-_LIMITS: Table[ExecutorDraft] = dict.fromkeys(LIMITS, _limit)
-_FAILURE: Table[ExecutorDraft] = {"mode": _failure_mode}
 
 KEYS: Table[ExecutorDraft] = {
     "kind": _plain,
@@ -143,10 +106,10 @@ SPEC_KEYS: Table[ExecutorDraft] = {
     "no_next_is_error": no_effect,
 }
 POLICY_KEYS: Table[ExecutorDraft] = {
-    "results": _results,
-    "limits": _limits,
-    "failure": _failure,
-    "lifecycle": _lifecycle,
+    "results": inside("results", {"reference_first": _reference_first}),
+    "limits": inside("limits", dict.fromkeys(LIMITS, _limit)),
+    "failure": inside("failure", {"mode": failure_mode}),
+    "lifecycle": inside("lifecycle", {"timeout_s": lifetime("an execution")}),
     "defaults": no_effect,
     "placement": no_effect,
     "cost": no_effect,

@@ -5,10 +5,10 @@ from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Loop, Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import LoopDraft
-from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, quotes_told
-from noetlc.reading.values import read_lifetime, read_value
+from noetlc.reading.specs import inside, lifetime, take_policy, take_spec
+from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
 
@@ -159,17 +159,6 @@ def _exec(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     draft.exec = choice_of(r, node, "`exec`", ("distributed", "local")) or "distributed"
 
 
-def _lifecycle(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
-    mapping = mapping_of(r, node, "`lifecycle`")
-    if mapping is not None:
-        take_policy(r, "lifecycle", _LIFECYCLE, draft, mapping)
-
-
-def _lifecycle_timeout(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
-    draft.lifecycle_timeout = read_lifetime(r, node, "an iteration")
-
-
-_LIFECYCLE: Table[LoopDraft] = {"timeout_s": _lifecycle_timeout}
 KEYS: Table[LoopDraft] = {"in": _in, "iterator": _iterator, "spec": _spec, "loop": _inner}
 SPEC_KEYS: Table[LoopDraft] = {
     "mode": _mode,
@@ -182,7 +171,7 @@ SPEC_KEYS: Table[LoopDraft] = {
 }
 POLICY_KEYS: Table[LoopDraft] = {
     "exec": _exec,
-    "lifecycle": _lifecycle,
+    "lifecycle": inside("lifecycle", {"timeout_s": lifetime("an iteration")}),
     "mode": _mode,
     "max_in_flight": _max_in_flight,
     "reducers": no_effect,

@@ -1,4 +1,4 @@
-"""A task's policy: rules that map an outcome to a directive (v10 §5.4, LANGUAGE §4), and the specs around it."""
+"""A task's policy: rules that map an outcome to a directive (v10 §5.4, LANGUAGE §4)."""
 
 from collections.abc import Callable, Container
 from typing import TypeVar
@@ -8,9 +8,7 @@ from noetl_ir.span import Span
 from noetlc.ast.playbook import AdmitRule, Guard, Rule
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import Pairs, TaskDraft, ThenDraft
-from noetlc.reading.field import read_field
-from noetlc.reading.kinds import knobs_of_any_kind
-from noetlc.reading.reader import Draft, Reader, Table, no_effect, stray_key, take_all
+from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
 from noetlc.reading.shapes import (
     boolean_of,
     choice_of,
@@ -364,36 +362,3 @@ THEN_KEYS: Table[ThenDraft] = {
     "set_iter": _set_iter,
     "set_ctx": _set_ctx,
 }
-
-
-# Knobs of tools in the spec of the executor, a step or a loop, for the tasks inside (LANGUAGE §1, Effective
-# spec).
-def take_spec(r: Reader, scope: str, table: Table[Draft], draft: Draft, knobs: Pairs, node: Mapping) -> None:
-    """Take the keys of a spec; a key that some kind declares as a knob is kept for the tasks that know it."""
-    for key, value in node.entries:
-        take = table.get(key.text)
-        if take is not None:
-            take(r, draft, key, value)
-        # A legacy key of the scope comes first: a kind of another package may have a knob of that name.
-        elif key.text not in r.legacy.get(scope, {}) and key.text in knobs_of_any_kind():
-            knobs.append((key.text, read_field(r, knobs_of_any_kind()[key.text], key.text, value)))
-        else:
-            stray_key(r, scope, key, tuple(table))
-
-
-def take_policy(r: Reader, scope: str, table: Table[Draft], draft: Draft, node: Mapping) -> None:
-    """Take the keys of a policy that is not a task's; control actions have no place there (v10 §5.2.2)."""
-    for key, value in node.entries:
-        take = table.get(key.text)
-        if take is not None:
-            take(r, draft, key, value)
-        # Said by a code of its own: an author who writes `retry` here expects it to act.
-        elif key.text in CONTROL or key.text == "rules":
-            r.report(
-                "NL117",
-                f"`{key.text}` belongs to a task's policy",
-                key.span,
-                help="only `task.spec.policy.rules` may retry, jump, break, continue or fail",
-            )
-        else:
-            stray_key(r, scope, key, tuple(table))

@@ -3,9 +3,9 @@
 from noetl_ir.expr import Literal
 from noetlc.ast.playbook import Arc, Router
 from noetlc.reading.drafts import ArcDraft, RouterDraft
-from noetlc.reading.policy import take_policy
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_misspelt, mapping_of, missing, reference_of, sequence_of, whole_of
+from noetlc.reading.specs import take_policy
 from noetlc.reading.values import read_args, read_duration, read_guard
 from noetlc.source.nodes import Mapping, Node, Scalar
 

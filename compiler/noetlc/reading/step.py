@@ -6,7 +6,6 @@ from noetlc.reading.declared import take_assert
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
 from noetlc.reading.kinds import kind_of
 from noetlc.reading.loop import read_loop
-from noetlc.reading.policy import take_policy, take_spec
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
 from noetlc.reading.routing import read_router
 from noetlc.reading.shapes import (
@@ -20,12 +19,10 @@ from noetlc.reading.shapes import (
     text_of,
     wrong_shape,
 )
+from noetlc.reading.specs import failure_mode, inside, lifetime, take_policy, take_spec
 from noetlc.reading.task import read_timeout, read_tool
-from noetlc.reading.values import read_lifetime
 from noetlc.reading.word_tool import STEP_KEYS, has_word_tool, sink_of_words, tool_of_call, tool_of_words
 from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at
-
-_FAILURE_MODES = ("fail_fast", "best_effort")
 
 
 def read_step(r: Reader, node: Node) -> Step | None:
@@ -208,27 +205,6 @@ def _join(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
     draft.join = choice_of(r, node, "`join`", ("any", "all", "taken", "first")) or "any"
 
 
-def _lifecycle(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
-    mapping = mapping_of(r, node, "`lifecycle`")
-    if mapping is not None:
-        table: Table[StepSpecDraft] = {"timeout_s": _lifecycle_timeout, "deadline_s": no_effect}
-        take_policy(r, "lifecycle", table, draft, mapping)
-
-
-def _lifecycle_timeout(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
-    draft.lifecycle_timeout = read_lifetime(r, node, "a step run")
-
-
-def _failure(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
-    mapping = mapping_of(r, node, "`failure`")
-    if mapping is not None:
-        take_policy(r, "failure", {"mode": _failure_mode}, draft, mapping)
-
-
-def _failure_mode(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
-    draft.failure_mode = choice_of(r, node, "`failure.mode`", _FAILURE_MODES) or "fail_fast"
-
-
 def _terminate(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
     from noetl_ir.verify.tables import ENDS  # few steps have it, and lint starts without plans
 
@@ -249,8 +225,8 @@ SPEC_KEYS: Table[StepSpecDraft] = {"pool": _pool, "timeout": _timeout, "policy":
 POLICY_KEYS: Table[StepSpecDraft] = {
     "admit": _admit,
     "join": _join,
-    "lifecycle": _lifecycle,
-    "failure": _failure,
+    "lifecycle": inside("lifecycle", {"timeout_s": lifetime("a step run"), "deadline_s": no_effect}),
+    "failure": inside("failure", {"mode": failure_mode}),
     "terminate": _terminate,
     "emit": no_effect,
     "tracing": no_effect,
