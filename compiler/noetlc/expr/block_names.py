@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from noetl_ir.expr import Expr, Name
+from noetl_ir.expr import Block, Expr, ListTemplate, MapTemplate, Name, Template, expressions_of
 from noetl_ir.patterns import Late
 from noetl_ir.records import NamedTuple
 from noetlc.expr import lalr
@@ -56,6 +56,21 @@ class _Frame:
 def expressions_inside(text: str) -> tuple[Inside, ...]:
     """The expressions of a block template, in the order of its text. One that cannot be read is its names alone."""
     return tuple(_Walk(text).found())
+
+
+def expressions_within(template: Template) -> Iterator[Inside]:
+    """Every expression of a template, those of its block templates too."""
+    match template:
+        case Block(text=text):
+            yield from expressions_inside(text)
+        case MapTemplate(items=pairs):
+            for _, inner in pairs:
+                yield from expressions_within(inner)
+        case ListTemplate(items=items):
+            for inner in items:
+                yield from expressions_within(inner)
+        case _:
+            yield from (Inside(expr, frozenset()) for expr in expressions_of(template))
 
 
 def names_bound_in(text: str) -> frozenset[str]:

@@ -132,6 +132,18 @@ def map_held(node: Node, change: Callable[[Held], Held]) -> Node:
     return cast(Node, _map_held(node, change))
 
 
+def held_in(node: object) -> list[Held]:
+    """The guards and values in a node, those of the task lists inside of sugar too, in its order."""
+    found: list[Held] = []
+
+    def keep(held: Held) -> Held:
+        found.append(held)
+        return held
+
+    _map_held(node, keep)
+    return found
+
+
 def map_all_held(step: Step, change: Callable[[Held], Held]) -> Step:
     """The step with every guard and value changed, those of the task lists inside of sugar too."""
 

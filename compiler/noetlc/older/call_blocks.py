@@ -12,17 +12,18 @@ call renders it.
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Block, Expr, ListTemplate, MapTemplate, Native, Template, Text
+from noetl_ir.expr import Expr, Template, expressions_of
 from noetl_ir.kinds import CALLED
 from noetlc.ast.bodies import Tasks
-from noetlc.ast.playbook import Rule, Task, Value
+from noetlc.ast.playbook import Guard, Rule, Task, Value
 from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
 from noetlc.diag.change import Change, Note
+from noetlc.expr.block_names import expressions_within
 from noetlc.expr.generated import generated_name
 from noetlc.expr.inside_blocks import has_blocks
 from noetlc.expr.paths import accesses
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import all_with
+from noetlc.expr.templates import held_in
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 
 
@@ -72,9 +73,14 @@ def _needed(task: Task, entries: dict[str, Task]) -> list[str]:
     needed = set[str]()
     entered = list(called(task, entries))
     for entry in entered:
-        needed.update(key for template in _rendered_apart(entry) for key in _larger(template))
-        all_with(entry.rules, lambda expr: needed.update(_names(expr)))
-        all_with(entry.extras, lambda expr: needed.update(_names(expr)))
+        for expr in (expr for template in _rendered_apart(entry) for expr in expressions_of(template)):
+            here = static_path(expr)
+            # Alone, the name has the block template in its place.
+            if len(here) != 1 and not (here[:1] == ("args",) and len(here) == 2):
+                needed.update(_names(expr))
+        for held in held_in((entry.rules, entry.extras)):
+            exprs = [held.expr] if isinstance(held, Guard) else expressions_of(held.template)
+            needed.update(name for expr in exprs for name in _names(expr))
     # Behind the first entry the args may have other names.
     return blocks if len(entered) > 1 and needed else [key for key in blocks if key in needed]
 
@@ -96,25 +102,6 @@ def _rendered_apart(entry: Task) -> Iterator[Template]:
         yield from (value.template for _, value in entry.fields)
 
 
-def _larger(template: Template) -> Iterator[str]:
-    """The names, and keys of `args`, that a template reads within larger expressions."""
-    match template:
-        case Native(expr=expr):
-            yield from _parts(expr)
-        case Text(parts=parts):
-            yield from (name for part in parts if not isinstance(part, str) for name in _parts(part))
-        case MapTemplate(items=items):
-            yield from (name for _, inner in items for name in _larger(inner))
-        case ListTemplate(items=listed):
-            yield from (name for inner in listed for name in _larger(inner))
-
-
-def _parts(expr: Expr) -> Iterator[str]:
-    here = static_path(expr)
-    if len(here) != 1 and not (here[:1] == ("args",) and len(here) == 2):
-        yield from _names(expr)
-
-
 def _names(expr: Expr) -> Iterator[str]:
     """The names that an expression reads, and the keys of `args`."""
     for access in accesses(expr):
@@ -127,15 +114,5 @@ def _reads_previous(task: Task, entries: dict[str, Task]) -> bool:
     """Whether a call, or an entry that it calls, reads the result of the task before."""
     values = [value for one in (task, *called(task, entries)) for _, value in one.fields]
     values += [one.args for one in (task, *called(task, entries)) if one.args is not None]
-    return any("_prev" in _text(value.template) for value in values)
-
-
-def _text(template: Template) -> str:
-    match template:
-        case Native(text=text) | Text(text=text) | Block(text=text):
-            return text
-        case MapTemplate(items=items):
-            return "".join(_text(inner) for _, inner in items)
-        case ListTemplate(items=listed):
-            return "".join(map(_text, listed))
-    return ""
+    read = (name for value in values for one in expressions_within(value.template) for name in _names(one.expr))
+    return "_prev" in read

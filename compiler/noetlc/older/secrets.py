@@ -18,16 +18,16 @@ from re import compile as pattern
 from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Json, Literal, Name, Native
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
-from noetlc.ast.playbook import KeychainEntry, Playbook, Step, Task, Value
+from noetlc.ast.playbook import Guard, KeychainEntry, Playbook, Step, Task, Value
 from noetlc.ast.walk import all_guards, all_values, blocks_in, expressions_in, loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.diag.change import Change, Note
-from noetlc.expr.block_names import expressions_inside
+from noetlc.expr.block_names import expressions_within
 from noetlc.expr.generated import Pairs
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import path, static_path
-from noetlc.expr.templates import Held, held_with, map_held, value_with
+from noetlc.expr.templates import Held, held_in, held_with, map_held, value_with
 from noetlc.older.environment import OldSecrets, having_own, is_declared, secrets_among, variable_of
 from noetlc.older.legacy_names import Known, Path, below, renamed
 from noetlc.older.nearer import Nearer
@@ -65,6 +65,7 @@ class _Secrets:
         # A secret in `workload` would be in the log of every run. The value is taken out, and its readers get the
         # entry.
         self._moved = {key: found for key, value in playbook.workload if (found := self._whole(key, value)) is not None}
+        self._brought = frozenset(_brought_to_workbook(playbook, self._nearer))
         self._playbook = playbook
 
     def lowered(self) -> Playbook:
@@ -74,8 +75,7 @@ class _Secrets:
         spans = tuple(pair for pair in playbook.workload_spans if pair[0] not in self._moved)
         shared = self._steps | {key for key, _ in workload}
         steps = tuple(self._step(step, shared) for step in playbook.steps)
-        brought = frozenset(_brought_to_workbook(playbook, self._nearer))
-        workbook = tuple((name, self._task(task, Known(shared, ()), brought)) for name, task in playbook.workbook)
+        workbook = tuple((name, self._task(task, Known(shared, ()), self._brought)) for name, task in playbook.workbook)
         for entry in playbook.keychain:
             if entry.name in self._entries:
                 self._entries[entry.name] = entry._replace(fields=map_held(entry.fields, self._within(entry.name)))
@@ -236,40 +236,18 @@ class _Secrets:
 
     def _words_left(self, playbook: Playbook) -> Iterator[tuple[Span, str]]:
         """`secret.x` and its like at places that do not know the keychain."""
-        brought = frozenset(_brought_to_workbook(playbook, self._nearer))
         around: list[tuple[object, frozenset[str]]] = [(playbook._replace(steps=(), workbook=()), self._shared)]
-        around += [(task, self._shared | brought) for _, task in playbook.workbook]
+        around += [(task, self._shared | self._brought) for _, task in playbook.workbook]
         for step in playbook.steps:
             given = [key for task in step.tasks if task.args is not None for key in pairs_of(task.args.template) or ()]
             own = self._nearer.within(step) | {task.name for task in step.tasks} | self._steps | frozenset(given)
             around.append((step, frozenset(own)))
         for part, known in around:
-            for held in _held_in(part):
-                read = {access.root.name for expr in _exprs(held) for access in accesses(expr) if access.keys}
+            for held in held_in(part):
+                exprs = [held.expr] if isinstance(held, Guard) else [e.expr for e in expressions_within(held.template)]
+                read = {access.root.name for expr in exprs for access in accesses(expr) if access.keys}
                 for word in sorted((read & self._words) - known):
                     yield held.span, f"`{word}` here"
-
-
-def _held_in(part: object) -> list[Held]:
-    """The guards and values within a part of a playbook."""
-    found: list[Held] = []
-
-    def keep(held: Held) -> Held:
-        found.append(held)
-        return held
-
-    map_held(part, keep)
-    return found
-
-
-def _exprs(held: Held) -> Iterator[Expr]:
-    """The expressions of a guard or value, those in its block templates too."""
-    if not isinstance(held, Value):
-        yield held.expr
-        return
-    yield from (expr for expr, _ in expressions_in(held))
-    for block in blocks_in(held):
-        yield from (one.expr for one in expressions_inside(block.text))
 
 
 def _brought_to_workbook(playbook: Playbook, nearer: Nearer) -> Iterator[str]:

@@ -8,18 +8,17 @@ author stored is what a reader finds in it. Names are keys of `ctx`, of `iter`, 
 hand on what they are given; a name that is put into another one is read by the readers of both.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from noetl_ir.expr import Block, Const, Expr, ListTemplate, MapOf, MapTemplate, Native, Template
-from noetl_ir.expr import Text as TextTemplate
+from noetl_ir.expr import Const, Expr, MapOf, MapTemplate, Native, Template
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Guard, Playbook, Task, Value
 from noetlc.ast.python_code import code_of
 from noetlc.ast.workbook import pairs_of, workbook_name
-from noetlc.expr.block_names import expressions_inside
+from noetlc.expr.block_names import Inside, expressions_within
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import native
+from noetlc.expr.templates import held_in, native
 from noetlc.older.http_status import NO_EVIDENCE, Evidence, Texts, evidence, given_by
 from noetlc.older.status_in_code import evidence_in_code
 
@@ -32,22 +31,30 @@ _WORKBOOK = "\0workbook"
 
 
 class StoredStatus:
-    """The readings of each stored value of a playbook. The playbook is looked through when it is first asked."""
+    """The readings of each stored value of a playbook, which is looked through once, and has to outlive them: a
+    value is known by its identity.
+    """
 
-    __slots__ = ("_at", "_into", "_playbook", "_read", "_texts")
+    __slots__ = ("_at", "_into", "_read", "_texts")
 
     def __init__(self, playbook: Playbook, texts: Texts) -> None:
-        self._playbook = playbook
         self._texts = texts
-        self._at: dict[int, list[Stored]] | None = None
         self._read: dict[Stored, Evidence] = {}
         self._into: dict[Stored, list[Stored]] = {}
+        self._at, known = _places(playbook)
+        passing = {step.name for step in playbook.steps if step.tasks[-1].kind == "noop"}
+        for place, root in _roots(playbook):
+            scope = _Scope(place, known, passing)
+            for held in held_in(root):
+                self._reads(held, scope)
+            for task in _tasks(root):
+                code = code_of(task) if task.kind == "python" else None
+                for path, said in evidence_in_code(code) if code is not None else ():
+                    self._add(scope.in_code(path), said)
 
     def of(self, value: Value, keys: tuple[str, ...]) -> Evidence | None:
         """The readings of what is under some keys of a value; None where it is stored nowhere."""
-        if self._at is None:
-            self._look()
-        names = (self._at or {}).get(id(value))
+        names = self._at.get(id(value))
         if names is None:
             return None
         said = NO_EVIDENCE
@@ -65,26 +72,16 @@ class StoredStatus:
                         waiting.append(there)
         return said
 
-    def _look(self) -> None:
-        self._at, known = _places(self._playbook)
-        passing = {step.name for step in self._playbook.steps if step.tasks[-1].kind == "noop"}
-        for place, root in _roots(self._playbook):
-            scope = _Scope(place, known, passing)
-            for held in _held(root):
-                self._reads(held, scope)
-            for task in _tasks(root):
-                code = code_of(task) if task.kind == "python" else None
-                for path, said in evidence_in_code(code) if code is not None else ():
-                    self._add(scope.in_code(path), said)
-
     def _reads(self, held: Value | Guard, scope: "_Scope") -> None:
-        exprs = [(held.expr, frozenset[str]())] if isinstance(held, Guard) else list(_expressions(held.template))
-        for expr, bound in exprs:
-            for read, said in evidence(expr, self._texts):
-                self._add(scope.name(read, bound), said)
+        if isinstance(held, Guard):
+            inside: Iterable[Inside] = (Inside(held.expr, frozenset()),)
+        else:
+            inside = expressions_within(held.template)
+        for one in inside:
+            for read, said in evidence(one.expr, self._texts):
+                self._add(scope.name(read, one.bound), said)
         if isinstance(held, Guard):
             return
-        assert self._at is not None
         for keys, leaf in leaves(held.template):
             for given in given_by(leaf):
                 source = scope.name(given, frozenset())
@@ -153,14 +150,10 @@ def leaves(template: Template, keys: tuple[str, ...] = ()) -> Iterator[tuple[tup
                 yield from leaves(inner, (*keys, name))
 
 
-def with_leaves(template: Template, change: Callable[[tuple[str, ...], Expr], Expr]) -> Template:
-    """The template with the expressions that `leaves` gives changed; itself where none is."""
-    return _with_leaves(template, (), change)
-
-
-def _with_leaves(
-    template: Template, keys: tuple[str, ...], change: Callable[[tuple[str, ...], Expr], Expr]
+def with_leaves(
+    template: Template, change: Callable[[tuple[str, ...], Expr], Expr], keys: tuple[str, ...] = ()
 ) -> Template:
+    """The template with the expressions that `leaves` gives changed; itself where none is."""
     match template:
         case Native(expr=MapOf(items=pairs)):
             inner = [
@@ -173,27 +166,10 @@ def _with_leaves(
             made = change(keys, expr)
             return template if made is expr else native(made)
         case MapTemplate(items=items):
-            found = [(name, _with_leaves(value, (*keys, name), change)) for name, value in items]
+            found = [(name, with_leaves(value, change, (*keys, name))) for name, value in items]
             same = all(new is old for (_, new), (_, old) in zip(found, items, strict=True))
             return template if same else MapTemplate(tuple(found))
     return template
-
-
-def _expressions(template: Template) -> Iterator[tuple[Expr, frozenset[str]]]:
-    """Every expression of a template, with the names that are bound there."""
-    match template:
-        case Native(expr=expr):
-            yield expr, frozenset()
-        case TextTemplate(parts=parts):
-            yield from ((part, frozenset[str]()) for part in parts if not isinstance(part, str))
-        case Block(text=text):
-            yield from ((one.expr, one.bound) for one in expressions_inside(text))
-        case MapTemplate(items=items):
-            for _, inner in items:
-                yield from _expressions(inner)
-        case ListTemplate(items=listed):
-            for inner in listed:
-                yield from _expressions(inner)
 
 
 def _roots(playbook: Playbook) -> Iterator[tuple[str, tuple[object, ...]]]:
@@ -213,10 +189,6 @@ def _walked(root: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
         yield here
         if not isinstance(here, Value | Guard):
             waiting += [part for part in here if isinstance(part, tuple) and part and not isinstance(part, Span)]
-
-
-def _held(root: tuple[object, ...]) -> Iterator[Value | Guard]:
-    return (node for node in _walked(root) if isinstance(node, Value | Guard))
 
 
 def _tasks(root: tuple[object, ...]) -> Iterator[Task]:

@@ -127,3 +127,19 @@ def test_what_is_set_at_the_entry_of_a_loop_whose_items_run_at_once(sets: str, i
 """
     found = [one for one in check_source("t.yaml", text.encode()).diagnostics if one.severity >= Severity.ERROR]
     assert ["items run at once here" in one.message for one in found] == [True] * is_refused
+
+
+@pytest.mark.parametrize(("read", "refused"), [("_prev.n", True), ("workload.a_prev", False), ("'_prev'", False)])
+def test_a_block_template_given_to_an_entry_that_reads_the_result_before(read: str, refused: bool) -> None:
+    """A task that renders it would stand between; a name that only looks like that one is none."""
+    text = f"""{HEAD}  - step: start
+    tool:
+      - first: {{kind: python, code: "def main(): return {{'n': 1}}"}}
+      - second: {{kind: workbook, task: twice, args: {{q: "{{% if workload.a_prev %}}1{{% else %}}2{{% endif %}}"}}}}
+workload: {{a_prev: 1}}
+workbook:
+  - name: twice
+    tool: {{kind: python, args: {{n: "{{{{ q | int * 2 }}}}", m: "{{{{ {read} }}}}"}}, code: "def main(n): return n"}}
+"""
+    found = [one for one in check_source("t.yaml", text.encode()).diagnostics if one.code == "NL903"]
+    assert [(one.span.line, "reads `_prev`" in one.message) for one in found] == ([(8, True)] if refused else [])
