@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
+from noetlc.ast.playbook import Executor, Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -135,16 +135,18 @@ def all_values(playbook: Playbook) -> Iterator[Value]:
     yield from (value for _, value in playbook.workload)
     for entry in playbook.keychain:
         yield from (value for _, value in entry.fields)
-    yield from (value for _, value in playbook.executor.knobs)
-    if playbook.executor.lifecycle_timeout is not None:
-        yield playbook.executor.lifecycle_timeout
-    if playbook.executor.result is not None:
-        yield playbook.executor.result
+    yield from executor_values(playbook.executor)
     for step in playbook.steps:
         yield from step_values(step)
     for _, task in playbook.workbook:
         yield from task_values(task)
         yield from rule_values(task)
+
+
+def executor_values(executor: Executor) -> list[Value]:
+    """Every value of the executor."""
+    found = [value for _, value in executor.knobs]
+    return found + [value for value in (executor.lifecycle_timeout, executor.result) if value is not None]
 
 
 def step_values(step: Step) -> list[Value]:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from noetl_ir.expr import Expr, Item, Literal, Name, Native
 from noetlc.ast.bodies import all_tasks
 from noetlc.ast.playbook import Playbook, Value
-from noetlc.ast.walk import blocks_in, expressions_in, loops_of, step_guards, step_values
+from noetlc.ast.walk import blocks_in, executor_values, expressions_in, loops_of, step_guards, step_values
 from noetlc.ast.workbook import kind_called
 from noetlc.diag.change import Note
 from noetlc.expr.rewrite import rewritten
@@ -75,9 +75,7 @@ def _distinct(playbook: Playbook, kinds: dict[str, str]) -> Iterator[tuple[Words
         exprs[is_http].update([(id(guard.expr), guard.expr) for guard in step_guards(step)])
         natives = [loop.items.template for loop in loops_of(step) if isinstance(loop.items.template, Native)]
         lists[is_http].update([(id(native.expr), native.expr) for native in natives])
-    spec = playbook.executor
-    wide = (spec.lifecycle_timeout, spec.result, *(value for _, value in spec.knobs))
-    values[False].update([(id(one.template), one) for one in wide if one is not None])
+    values[False].update([(id(value.template), value) for value in executor_values(playbook.executor)])
     for is_http, found in exprs.items():
         for value in values[is_http].values():
             found.update([(id(expr), expr) for expr, _ in expressions_in(value)])

@@ -15,14 +15,14 @@ from itertools import chain
 from noetl_ir.expr import Expr
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
-from noetlc.ast.playbook import Arc, Executor, Playbook, Router, Step, Task, Value
+from noetlc.ast.playbook import Arc, Playbook, Router, Step, Task
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
 from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, path
-from noetlc.expr.templates import all_with, arc_with, fields_with, rule_with, value_with
+from noetlc.expr.templates import all_with, arc_with, fields_with, map_held, rule_with, value_with
 from noetlc.older.absent import without_absent
 from noetlc.older.events import on_failed
 from noetlc.older.failing_arcs import meant_arcs, run_again
@@ -38,6 +38,7 @@ from noetlc.older.legacy_names import (
 )
 from noetlc.older.nearer import Nearer
 from noetlc.older.needless import straight, without_dead, without_done
+from noetlc.older.noting import noting
 from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.patching import OUTCOME, kept
 
@@ -73,16 +74,9 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     for (_, old), (_, new) in zip(playbook.workload, workload, strict=True):
         if old is not new:
             note(Change(BY, old.span, "old names", "review", "absent: nothing has them in `workload`"))
-    executor = all_with(playbook.executor, everywhere)
-    for old, new in zip(_of_executor(playbook.executor), _of_executor(executor), strict=True):
-        if old is not new:
-            note(Change(BY, old.span, "old names", "exact", "their canonical names"))
+    renamed = noting(everywhere, note, BY, "old names", "exact", "their canonical names")
+    executor = map_held(playbook.executor, renamed)
     return playbook._replace(workload=workload, executor=executor, steps=tuple(steps), workbook=workbook)
-
-
-def _of_executor(executor: Executor) -> list[Value]:
-    values = [*(value for _, value in executor.knobs), executor.lifecycle_timeout, executor.result]
-    return [value for value in values if value is not None]
 
 
 def _renamed(step: Step, shared: frozenset[str], nearer: Nearer, *, again: bool) -> Step:

@@ -32,11 +32,12 @@ from noetlc.expr.generated import expression_of, generated_name, jump, noop
 from noetlc.expr.inside_blocks import by_name_where_rendered
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
-from noetlc.expr.templates import Held, fields_with, guard_with, held_with, map_held, native, value_with
+from noetlc.expr.templates import fields_with, guard_with, map_held, native, value_with
 from noetlc.older.args import Saved
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import below, declared_in, declared_names, own_meanings, renamed
 from noetlc.older.loose import read_loose_guard
+from noetlc.older.noting import noting
 from noetlc.older.page_nodes import gathers
 from noetlc.older.patching import kept, meanings_after
 from noetlc.reading.drafts import StepDraft, TaskDraft
@@ -228,14 +229,7 @@ def _numbered(step: Step, note: Note) -> Step:
     def replace(expr: Expr) -> Expr | None:
         return path("iter", "index") if static_path(expr) in asked else None
 
-    def each(held: Held) -> Held:
-        made = held_with(held, replace)
-        if made is not held:
-            note(
-                Change("widen_sinks", held.span, "`result_index` of the step itself", "review", "`iter.index`, from 0")
-            )
-        return made
-
+    each = noting(replace, note, "widen_sinks", "`result_index` of the step itself", "review", "`iter.index`, from 0")
     tasks = tuple([map_held(task, each) for task in step.tasks])
     extras = tuple([map_held(extra, each) if isinstance(extra, Sink) else extra for extra in step.extras])
     return step._replace(tasks=tasks, extras=extras)

@@ -13,17 +13,19 @@ into the outcome, which say no more than is written.
 """
 
 import re
+from collections.abc import Callable
 
 from noetl_ir.expr import Attribute, Const, Expr, Item
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken, all_tasks
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.sugar import Sugar
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import Held, held_with, map_all_held, map_held
+from noetlc.expr.templates import Held, map_all_held, map_held
 from noetlc.older.legacy_names import declared_in, declared_names
+from noetlc.older.noting import noting
 
 
 class SqlData(Sugar):
@@ -59,35 +61,23 @@ def shorten_sql_paths(playbook: Playbook, note: Note) -> Playbook:
     """The playbook that reads keys of SQL results where they are."""
     shared = declared_names(playbook)
     _, playbook = all_taken(playbook, SqlData)
-    rows = _of_results(frozenset(["workload", *(key for key, _ in playbook.workload)]))
+    results = _of_results(frozenset(["workload", *(key for key, _ in playbook.workload)]))
+    rows = noting(results, note, BY, "a row of a statement", "safe", "`.rows[N]` of its result")
     return playbook._replace(
-        executor=map_held(playbook.executor, lambda held: _with_rows(held, rows, note)),
+        executor=map_held(playbook.executor, rows),
         steps=tuple([_shortened(step, declared_in(step, shared), rows, note) for step in playbook.steps]),
     )
 
 
-def _shortened(step: Step, known: frozenset[str], rows: Replace, note: Note) -> Step:
+def _shortened(step: Step, known: frozenset[str], rows: Callable[[Held], Held], note: Note) -> Step:
     """The step with rows of statements where they are, and if all its tools are SQL, shortened."""
-    step = map_all_held(step, lambda held: _with_rows(held, rows, note))
+    step = map_all_held(step, rows)
     if not {task.kind for task in step.tasks} <= SQL:
         return step
     kinds = {task.kind for task in all_tasks(step.tasks, step.extras) if not task.generated}
     replace = _replacing(known, _KEYS if kinds <= SQL else frozenset())
-
-    def each(held: Held) -> Held:
-        made = held_with(held, replace)
-        if made is not held:
-            note(Change(BY, held.span, "`data` of a SQL result", "safe", "the result itself: it has no such key"))
-        return made
-
-    return map_all_held(step, each)
-
-
-def _with_rows(held: Held, rows: Replace, note: Note) -> Held:
-    made = held_with(held, rows)
-    if made is not held:
-        note(Change(BY, held.span, "a row of a statement", "safe", "`.rows[N]` of its result"))
-    return made
+    became = "the result itself: it has no such key"
+    return map_all_held(step, noting(replace, note, BY, "`data` of a SQL result", "safe", became))
 
 
 def _of_results(own: frozenset[str]) -> Replace:

@@ -24,8 +24,9 @@ from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, defined, filtered, negated, static_path
-from noetlc.expr.templates import Held, all_with, held_with, map_all_held, map_held
+from noetlc.expr.templates import Held, all_with, map_all_held, map_held
 from noetlc.older.nearer import Nearer
+from noetlc.older.noting import noting
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.kinds import kind_of
 from noetlc.reading.reader import Reader, no_effect
@@ -238,15 +239,8 @@ def _renamed(step: Step, names: _Names) -> Step:
 
 def _answering(names: _Names) -> Callable[[Held], Held]:
     """A value or guard with every name under a result replaced."""
-    replace = _replacing(names)
-
-    def each(held: Held) -> Held:
-        made = held_with(held, replace)
-        if made is not held:
-            names.note(Change(BY, held.span, "`_ref`, `_store` or `_preview` of a result", "safe", "`ref(…)`"))
-        return made
-
-    return each
+    construct = "`_ref`, `_store` or `_preview` of a result"
+    return noting(_replacing(names), names.note, BY, construct, "safe", "`ref(…)`")
 
 
 def _own_answered(step: Step, asked: Map[str, Storage]) -> Step:
