@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from contextlib import closing
 from time import sleep
-from urllib.parse import quote
 
 from noetl.cli.stores import SERVER_VARIABLE, problem_of, server_url
 from noetl.cli.text import Problem
 from noetl.ports import StoreFailure
-from noetl.store.http import Connection, NoResponse, NotThere
+from noetl.store.http import Connection, NoResponse, NotThere, RemoteStore
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 
@@ -55,12 +54,14 @@ def ask_server(server: str, method: str, path: str, data: Json = None, *, key: s
 
 def plan_from(server: str, named: dict[str, Json]) -> bytes:
     """The bytes of a plan that a server knows by `playbook_id`, or by `path` and `version`; none where it does not."""
-    version = f"?version={named['version']}" if "version" in named else ""
-    known = f"/plans/{named['playbook_id']}" if "playbook_id" in named else f"/playbooks/{quote(str(named['path']))}"
+    version = named.get("version")
     try:
         with closing(Connection(server)) as connection:
-            answer = connection.ask("GET", known + version)
-            return b"" if answer.status == 404 else answer.body
+            store = RemoteStore(connection)
+            if "playbook_id" in named:
+                return store.plan_bytes(str(named["playbook_id"])) or b""
+            found = store.plan_at(str(named["path"]), version if isinstance(version, int) else None)
+            return b"" if found is None else found[1]
     except StoreFailure as problem:
         raise problem_of(problem) from None
 
