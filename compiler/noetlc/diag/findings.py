@@ -59,20 +59,26 @@ OLDER_FORM, IS_READ = "an older form, ", ", is read as "
 
 def gathered(found: Sequence[Diagnostic]) -> Iterator[tuple[int, Diagnostic]]:
     """The findings of a file, each with its number; of a crowd in a file of an older dialect the first for all."""
-    crowds: dict[tuple[str, Severity], list[int]] = {}
+    crowds: dict[tuple[str, Severity, str], list[int]] = {}
     for number, one in enumerate(found):
-        crowds.setdefault((one.code, one.severity), []).append(number)
+        crowds.setdefault(_crowd_of(one), []).append(number)
     # In a canonical file ten findings of one code are ten faults, and each is told.
-    is_old = any(code in OLD for code, _ in crowds)
-    forms = sum(len(crowd) for (code, _), crowd in crowds.items() if code in MIGRATED)
+    is_old = any(one.code in OLD for one in found)
+    forms = sum(one.code in MIGRATED for one in found)
     for number, one in enumerate(found):
-        crowd = crowds[one.code, one.severity]
+        crowd = crowds[_crowd_of(one)]
         # One migration does away with all of these, so they count together.
         size = forms if one.code in MIGRATED else len(crowd)
         if not is_old or size <= MOST or len(crowd) == 1:
             yield number, one
         elif crowd[0] == number:
             yield number, one._replace(message=f"{one.message} — {_others([found[each] for each in crowd[1:]])}")
+
+
+def _crowd_of(one: Diagnostic) -> tuple[str, Severity, str]:
+    """The findings that one may stand for: of its code, and of an error that no migration mends with its help, too."""
+    is_own = one.severity is Severity.ERROR and one.code not in OLD
+    return one.code, one.severity, one.help if is_own else ""
 
 
 def _others(found: Sequence[Diagnostic]) -> str:

@@ -212,28 +212,41 @@ def stray_key(r: Reader, scope: str, key: Scalar, known: tuple[str, ...]) -> Non
         )
         return
     # A key that is right one or two levels deeper is no misspelt one of this level.
-    if below := _way_down(r, scope, name):
-        opened, closed = "".join(f"{each}: {{" for each in below), "}" * len(below)
-        r.report("NL101", message, key.span, help=f"`{name}` stands deeper: write `{opened}{name}: …{closed}`")
+    if ways := _ways_down(r, scope, name):
+        shown = (f"`{': {'.join((*way, name))}: …{'}' * len(way)}`" for way in ways)
+        r.report("NL101", message, key.span, help=f"`{name}` stands deeper: write {' or '.join(shown)}")
         return
     unknown(r, "NL101", message, key.span, name=name, known=known, told=told)
 
 
-_BELOW = {scope: (f"{scope}_spec", "spec") for scope in ("executor", "step", "loop", "task", "next", "arc")} | {
-    f"{scope}_spec": (f"{scope}_policy", "policy") for scope in ("executor", "step", "loop", "task")
+_LIKE_AN_OLDER_ONE = 0.8
+"""How alike a key has to be to one of an older dialect alone, from 0 to 1."""
+
+_BELOW: MappingOf[str, tuple[tuple[str, str], ...]] = {
+    "executor": (("executor_spec", "spec"),),
+    "executor_spec": (("executor_policy", "policy"),),
+    "step": (("step_spec", "spec"), ("loop", "loop"), ("next", "next")),
+    "step_spec": (("step_policy", "policy"),),
+    "loop": (("loop_spec", "spec"),),
+    "loop_spec": (("loop_policy", "policy"),),
+    "task": (("task_spec", "spec"),),
+    "task_spec": (("task_policy", "policy"),),
+    "next": (("next_spec", "spec"),),
+    "arc": (("arc_spec", "spec"),),
 }
-"""Scope → the scope that a key of it opens, and that key."""
+"""Scope → the scopes that keys of it open, each with its key."""
 
 
-def _way_down(r: Reader, scope: str, name: str) -> tuple[str, ...]:
-    """The keys under which canonical text has a name that stands too high; empty where it has none."""
-    way: tuple[str, ...] = ()
-    while scope in _BELOW:
-        scope, key = _BELOW[scope]
-        way = (*way, key)
-        if name in getattr(r.canonical, scope, ()):
-            return way
-    return ()
+def _ways_down(r: Reader, scope: str, name: str) -> list[tuple[str, ...]]:
+    """The keys under which canonical text has a name that stands too high, those that are nearest; none where it has
+    no such name.
+    """
+    ways: list[tuple[str, tuple[str, ...]]] = [(scope, ())]
+    while ways:
+        ways = [(below, (*way, key)) for scope, way in ways for below, key in _BELOW.get(scope, ())]
+        if found := [way for below, way in ways if name in getattr(r.canonical, below, ())]:
+            return found
+    return []
 
 
 def of_today(r: Reader, scope: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -254,7 +267,8 @@ def unknown(
     """
     told = told or tuple(sorted(known))
     # Keys of today first: a slip is not mended into an older spelling that happens to be nearer.
-    near = nearest(name, told) or nearest(name, sorted(known))
+    # For one of these a name has to be very like it: `mode` is no `case_mode`.
+    near = nearest(name, told) or nearest(name, sorted(known), _LIKE_AN_OLDER_ONE)
     if near:
         fix = Fix(span, near, f"write `{near}`", safe=False)
         r.report(code, message, span, help=f"did you mean `{near}`?", fix=fix)

@@ -12,7 +12,8 @@ Instead
     - step: report
       spec: {policy: {join: all}}
 When to ignore
-    Where the step is meant to run once for each branch; write `join: any` to say so.
+    Where the step is meant to run once for each branch; write `join: any` to say so. A last step that does nothing
+    (a `noop` without arcs) is not told: that it runs twice changes nothing.
 """
 
 from collections.abc import Iterator
