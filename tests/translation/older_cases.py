@@ -130,8 +130,8 @@ class Case:
         if not stopped or leading != [rule] or has_else or "next" in self.run.step:
             return False
         page = _parts(stopped)
-        own = [part for part in _parts(rule["when"]) if part not in page]
-        return len(own) == 1 and own[0] in [f"not {part}" for part in page]
+        own = set(_parts(rule["when"])).difference(page)
+        return len(own) == 1 and own <= {f"not {part}" for part in page}
 
     def branches(self, fired: list[Any], ended: Ended, here: Mapping[str, Any]) -> Chosen | None:
         """Do what the rules say, and those for the end of the step behind them; the `next` that wins."""
