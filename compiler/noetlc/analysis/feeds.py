@@ -4,6 +4,7 @@ A value of the workload that is written out is the author's, though a payload ma
 waits for a payload. So is a loop over items that are the author's. Everything else may hold anything.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import cached_property
 from re import compile as pattern
@@ -41,7 +42,7 @@ _KEEPING = _DEFAULT | {"trim", "upper", "lower", "title", "capitalize", "string"
 """Filters that bring in no character of their own but those of their arguments."""
 
 
-_NUMERIC = frozenset({"integer", "number", "boolean"})
+_NUMERIC = frozenset({"integer", "number", "boolean", "null"})
 """Types of inputs in whose values no character is that ends a command."""
 
 
@@ -118,7 +119,7 @@ class Feeds:
         """Key → what feeds it. A declared input is said to come from outside, whatever its default."""
         found = {key: _written(value.template) for key, value in self._playbook.workload}
         for one in self._playbook.executor.inputs or ():
-            found[one.name] = Feed.PLAIN if one.schema.get("type") in _NUMERIC else Feed.OUTSIDE
+            found[one.name] = Feed.PLAIN if _allows_plain_alone(one.schema) else Feed.OUTSIDE
         return found
 
 
@@ -140,6 +141,15 @@ def _written(template: Template) -> Feed:
     if template.value in (None, ""):
         return Feed.OUTSIDE
     return Feed.PLAIN if _is_plain(template.value) else Feed.AUTHOR
+
+
+def _allows_plain_alone(schema: Mapping[str, Json]) -> bool:
+    """Whether each value that a declared input may have is a number, or one of some that are written out and plain."""
+    written = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(written, list):
+        return all(map(_is_plain, written))
+    types = schema.get("type")
+    return bool(types) and all(one in _NUMERIC for one in (types if isinstance(types, list) else [types]))
 
 
 def _is_id(expr: Expr) -> bool:

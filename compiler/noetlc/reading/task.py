@@ -281,6 +281,9 @@ def _stray_field(r: Reader, draft: TaskDraft, key: Scalar, fields: tuple[str, ..
     elif _is_setting(r, draft, key.text):
         message = f"`{key.text}` of a `{draft.kind}` task belongs into its `spec`"
         r.report("NL108", message, key.span, help=f"write `spec: {{{key.text}: …}}`")
+    elif draft.kind and key.text in r.tables.task_policy:
+        message = f"`{key.text}` of a `{draft.kind}` task belongs into its `spec.policy`"
+        r.report("NL108", message, key.span, help=f"write `spec: {{policy: {{{key.text}: …}}}}`")
     elif draft.kind and kind_of(draft.kind) is not None:
         unknown(
             r,

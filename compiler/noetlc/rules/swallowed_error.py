@@ -59,7 +59,11 @@ def _is_split(task: Task, end: PolicyRule | None) -> bool:
     for rule in task.rules:
         if rule is end or rule.when is None:
             break
-        asked = [part for part in conjuncts(rule.when.expr) if ERROR_FACTS.verdict(part) is not True]
+        parts = list(conjuncts(rule.when.expr))
+        asked = [part for part in parts if ERROR_FACTS.verdict(part) is not True]
+        # One that goes on says that errors are meant, or it lets them pass as `else` does.
+        if rule.directive == "continue" and len(asked) == len(parts):
+            continue
         match asked:
             case [Not(of=of)]:
                 fails.add(of)

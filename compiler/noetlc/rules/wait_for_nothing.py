@@ -13,7 +13,9 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
-from noetlc.ast.playbook import Task
+from noetl_ir.kinds.wait import AT
+from noetlc.ast.pipeline import is_bounded
+from noetlc.ast.playbook import Step, Task
 from noetlc.ast.timers import timers_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
@@ -25,8 +27,18 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Waits whose signals and timers are written out, and are none."""
     for step in unit.playbook.steps:
         for task in step.tasks:
-            if task.kind == "wait" and _is_empty(task, "events") and _has_no_timer(task):
+            # A limit of time ends it as failed, which an arc may be about.
+            if (
+                task.kind == "wait"
+                and not _is_limited(step, task)
+                and _is_empty(task, "events")
+                and _has_no_timer(task)
+            ):
                 yield RULE.finding(f"`{task.name}` waits for no signal and no timer", task.name_span, help=_HELP)
+
+
+def _is_limited(step: Step, task: Task) -> bool:
+    return task.timeout is not None or step.spec.timeout is not None or is_bounded(step)
 
 
 def _is_empty(task: Task, field: str) -> bool:
@@ -35,11 +47,11 @@ def _is_empty(task: Task, field: str) -> bool:
 
 
 def _has_no_timer(task: Task) -> bool:
-    """Whether no timer is set: a timer that is null is none."""
+    """Whether no timer is set: a timer that is null is none, and so is one at no time."""
     if _is_empty(task, "timers"):
         return True
     timers = [timer for _, timer, _ in timers_of(task)]
-    return bool(timers) and all(isinstance(timer, Literal) and timer.value is None for timer in timers)
+    return bool(timers) and all(isinstance(timer, Literal) and timer.value in (None, {AT: None}) for timer in timers)
 
 
 RULE = Rule("NL817", Severity.WARNING, "ast", check, about=("wait",))
