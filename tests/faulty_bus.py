@@ -40,13 +40,13 @@ class FaultyBus(Generic[C, R, A]):
         self._inner = inner
         self._odds = odds
         self._chance = random.Random(seed)
-        self._held: dict[str, list[tuple[int, Delivery[C]]]] = {}
+        self._delayed: dict[str, list[tuple[int, Delivery[C]]]] = {}
         self._turn = 0
 
     def heal(self) -> None:
         """No more faults; what is held back comes at once."""
         self._odds = Odds()
-        self._held = {pool: [(0, delivery) for _, delivery in held] for pool, held in self._held.items()}
+        self._delayed = {pool: [(0, delivery) for _, delivery in delayed] for pool, delayed in self._delayed.items()}
 
     def send(self, pool: str, key: str, order: C) -> None:
         """`Bus.send`, not at all, once or twice."""
@@ -56,14 +56,14 @@ class FaultyBus(Generic[C, R, A]):
     def take(self, pool: str) -> Delivery[C] | None:
         """`Bus.take`, later or in another order."""
         self._turn += 1
-        held = self._held.setdefault(pool, [])
+        delayed = self._delayed.setdefault(pool, [])
         while (delivery := self._inner.take(pool)) is not None:
             wait = self._chance.randint(1, self._odds.most) if self._hits(self._odds.delayed) else 0
-            held.append((self._turn + wait, delivery))
-        ready = [index for index, (turn, _) in enumerate(held) if turn <= self._turn]
+            delayed.append((self._turn + wait, delivery))
+        ready = [index for index, (turn, _) in enumerate(delayed) if turn <= self._turn]
         if not ready:
             return None
-        return held.pop(self._chance.choice(ready) if self._hits(self._odds.reordered) else ready[0])[1]
+        return delayed.pop(self._chance.choice(ready) if self._hits(self._odds.reordered) else ready[0])[1]
 
     def report(self, key: str, report: R) -> Ticket[A]:
         """`Bus.report`, not at all, once or twice; the last one's ticket."""

@@ -41,8 +41,8 @@ def _net(plan: Plan) -> Iterator[str]:
     tokens = dict(net.initial)
     for index, place in enumerate(net.places):
         kind = "" if place.kind is PlaceClass.CONTROL else f" {place.kind.value}"
-        held = f" {tokens[index]} token" if index in tokens else ""
-        yield f"  ({place.id}){kind}{held}{_origin(place.span, place.maker)}"
+        marked = f" {tokens[index]} token" if index in tokens else ""
+        yield f"  ({place.id}){kind}{marked}{_origin(place.span, place.maker)}"
     yield "transitions"
     for transition in net.transitions:
         yield f"  {_transition(plan, net, transition)}"

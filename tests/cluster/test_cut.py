@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from harness.clusters import HELD, Cluster, busy
+from harness.clusters import STANDING, Cluster, busy
 from harness.cutting import Proxy
 from services import nats, waited_for
 
@@ -57,7 +57,7 @@ def test_a_worker_that_is_cut_off_from_the_bus_loses_its_claim_and_stops_when_it
 ) -> None:
     server = cluster.server()
     cluster.worker("--bus", _through(cluster, bus))
-    name = cluster.begin(HELD, server)
+    name = cluster.begin(STANDING, server)
     cluster.reached("begun")
     bus.cut()
     cluster.worker()

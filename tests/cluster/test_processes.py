@@ -2,7 +2,7 @@
 
 import json
 
-from harness.clusters import HELD, Cluster, killed, told
+from harness.clusters import STANDING, Cluster, killed, told
 from harness.running import compiled
 from harness.running import run as run_here
 from harness.tokens import histories
@@ -57,7 +57,7 @@ def _plain(result: object) -> str:
 
 def test_a_worker_that_is_told_to_end_finishes_what_it_has(cluster: Cluster) -> None:
     server, worker = cluster.server(), cluster.worker()
-    name = cluster.begin(HELD, server)
+    name = cluster.begin(STANDING, server)
     cluster.reached("begun")
     told(worker)
     (cluster.folder / "go").touch()
@@ -69,7 +69,7 @@ def test_a_worker_that_is_told_to_end_finishes_what_it_has(cluster: Cluster) -> 
 
 def test_what_a_killed_worker_had_goes_to_another_one(cluster: Cluster) -> None:
     server, worker = cluster.server(), cluster.worker()
-    name = cluster.begin(HELD, server)
+    name = cluster.begin(STANDING, server)
     cluster.reached("begun")
     killed(worker)
     cluster.worker()
@@ -94,7 +94,7 @@ def test_a_tool_that_runs_longer_than_a_lease_keeps_its_claim(cluster: Cluster) 
 def test_a_worker_goes_on_for_the_server_that_takes_over(cluster: Cluster) -> None:
     first, second = cluster.server(), cluster.server()
     cluster.worker()
-    name = cluster.begin(HELD, first)
+    name = cluster.begin(STANDING, first)
     cluster.reached("begun")
     killed(first)
     with cluster.looking() as runtime:
@@ -110,7 +110,7 @@ def test_what_ended_while_no_server_was_there_is_recorded_by_the_next(cluster: C
     """The tool does not run again: its worker still has the claim, and says it until somebody answers."""
     first = cluster.server()
     cluster.worker()
-    name = cluster.begin(HELD, first)
+    name = cluster.begin(STANDING, first)
     cluster.reached("begun")
     killed(first)
     (cluster.folder / "go").touch()

@@ -27,7 +27,7 @@ from services import nats, postgres, waited_for
 TESTS = Path(__file__).resolve().parent.parent
 Process = subprocess.Popen[str]
 
-HELD = """
+STANDING = """
 workflow:
 - step: start
   tool:

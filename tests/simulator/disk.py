@@ -68,7 +68,7 @@ class Disk:
         self._die = die
         self._is_dead = False
         self._owned: dict[str, ExitStack] = {}
-        self._held: set[str] = set()
+        self._locked: set[str] = set()
         self.taken: set[str] = set()
         self.decided = 0
 
@@ -110,7 +110,7 @@ class Disk:
     def taken_over(self) -> set[str]:
         """`Store.taken_over`."""
         late, self._was_late = self._was_late, False
-        mine = self._held if late else ()
+        mine = self._locked if late else ()
         return {execution_id for execution_id in mine if self._holders.of.get(execution_id) is not self}
 
     def owned(self, names: Collection[str]) -> set[str]:
@@ -162,12 +162,12 @@ class Disk:
         owning.enter_context(self._shared.own(execution_id))
         self._owned[execution_id] = owning
         self._holders.of[execution_id] = self
-        self._held.add(execution_id)
+        self._locked.add(execution_id)
         self.taken.discard(execution_id)
         try:
             yield
         finally:
-            self._held.discard(execution_id)
+            self._locked.discard(execution_id)
             if self._owned.get(execution_id) is owning:
                 del self._owned[execution_id]
                 owning.close()

@@ -29,10 +29,10 @@ def test_what_was_shown_or_done_is_in_the_log_wherever_it_is_killed(number: int,
 
 def test_fewer_transactions_hold_the_same_events() -> None:
     """A chain of steps of which each has an effect needs one transaction a step, and not two."""
-    held = {name: lives(number, 0)[2] for number, name in enumerate(NAMES)}
+    owned = {name: lives(number, 0)[2] for number, name in enumerate(NAMES)}
     each = {name: lives(number, 0, EVERY_EVENT)[2] for number, name in enumerate(NAMES)}
-    assert all(held[name] <= each[name] for name in NAMES)
-    assert sum(held.values()) < 0.75 * sum(each.values())
+    assert all(owned[name] <= each[name] for name in NAMES)
+    assert sum(owned.values()) < 0.75 * sum(each.values())
 
 
 def test_a_line_that_is_shown_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,11 +111,11 @@ def _resume(old: Plan, new: Plan) -> Iterator[Difference]:
         yield Difference(Class.RESUME, "-", f"a run that is {where} cannot go on", step.span)
     told: set[str] = set()
     for marking in found.stranded:
-        held = [place for place, _ in marking if is_control(old, place)]
-        where = " and ".join(dict.fromkeys(_resting(old, place) for place in held))
+        marked = [place for place, _ in marking if is_control(old, place)]
+        where = " and ".join(dict.fromkeys(_resting(old, place) for place in marked))
         if where not in told and len(told) < MOST:
             told.add(where)
-            span = old.steps[old.net.places[held[0]].step].span
+            span = old.steps[old.net.places[marked[0]].step].span
             yield Difference(Class.RESUME, "-", f"a run that is {where} never comes to an end", span)
     if not found.complete:
         yield Difference(

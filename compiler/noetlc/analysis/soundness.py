@@ -189,7 +189,7 @@ def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]
         if key in told and told[key].script is not None:
             continue
         end = "; ".join(key)
-        about = tuple(sorted({_owner(skeleton, place) for place in _held(skeleton, marking)}))
+        about = tuple(sorted({_owner(skeleton, place) for place in _marked_in_flow(skeleton, marking)}))
         for state in states[:MAX_RUNS]:
             try:
                 run = ends.small.run(graph.path_to(state))
@@ -408,11 +408,11 @@ def _part(plan: Plan, t: Transition) -> str:
     return f"the arc from `{step}` to `{plan.steps[target].name if target >= 0 else 'end'}` can never be taken"
 
 
-def _held(skeleton: Skeleton, marking: Marking) -> list[int]:
+def _marked_in_flow(skeleton: Skeleton, marking: Marking) -> list[int]:
     roles = ("free", "idle", "cold", "slot")
     places = skeleton.plan.net.places
-    held = zip(places, marking, strict=False)
-    return [number for number, (place, tokens) in enumerate(held) if tokens and place.role not in roles]
+    counted = zip(places, marking, strict=False)
+    return [number for number, (place, tokens) in enumerate(counted) if tokens and place.role not in roles]
 
 
 def _owner(skeleton: Skeleton, place: int) -> str:

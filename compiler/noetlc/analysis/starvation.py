@@ -82,10 +82,10 @@ class _Finder:
 
     def _lying(self, marking: Marking) -> dict[int, tuple[str, ...]]:
         """Step → the sources of which tokens lie there; the rest of a wave that is done with is left out."""
-        held = [place for place, tokens in zip(self._plan.net.places, marking, strict=False) if tokens]
-        idle = {place.step for place in held if place.role == "idle"}
+        marked = [place for place, tokens in zip(self._plan.net.places, marking, strict=False) if tokens]
+        idle = {place.step for place in marked if place.role == "idle"}
         found: dict[int, tuple[str, ...]] = {}
-        for place in held:
+        for place in marked:
             step = self._plan.steps[place.step]
             waits = place.kind is PlaceClass.CONTROL or place.step in idle
             if place.role in _LYING and step.join.mode != "any" and waits:

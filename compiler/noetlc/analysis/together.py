@@ -48,9 +48,9 @@ def together_of(net: Petri, asked: frozenset[int], effort: Effort | int) -> Toge
     owner = {code.shift[number] + bit: place for place, number in at.items() for bit in range(code.bits[number])}
     mask = sum(1 << bit for bit in owner)
     for marking in graph.markings:
-        held = {owner[bit] for bit in bits_of(marking & mask)}
-        for place in held:
-            beside[place].update(held)
+        marked = {owner[bit] for bit in bits_of(marking & mask)}
+        for place in marked:
+            beside[place].update(marked)
             most[place] = max(most[place] or 0, code.tokens(marking, at[place]))
     return Together(small, {place: frozenset(row - {place}) for place, row in beside.items()}, most, True)
 

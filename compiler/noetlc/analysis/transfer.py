@@ -28,7 +28,7 @@ STATES = 20_000
 NEAR = 300
 """Markings that are looked at for one part of the old net."""
 
-Held: TypeAlias = tuple[tuple[int, int], ...]
+SparseMarking: TypeAlias = tuple[tuple[int, int], ...]
 """A marking as its marked places, sorted, each with its tokens: a large net holds few at once."""
 
 
@@ -38,7 +38,7 @@ class Transfer(NamedTuple):
     """
 
     lacking: tuple[int, ...]
-    stranded: tuple[Held, ...]
+    stranded: tuple[SparseMarking, ...]
     complete: bool
 
 
@@ -61,7 +61,7 @@ def transfer_of(old: Plan, new: Plan) -> Transfer:
     now = {number for number in range(len(source.origin)) if source.transition(number).trigger is Trigger.NOW}
     hopeless = _without_end(source, before)
     lacking: dict[int, None] = {}
-    moved: dict[Held, Held] = {}
+    moved: dict[SparseMarking, SparseMarking] = {}
     for marking, edges in before.edges.items():
         # A run that reaches no end in the old plan either is not stranded by the new one. No run rests in a marking in
         # which something happens in the same turn.
@@ -119,11 +119,11 @@ class _Local:
     def leads(self, start: dict[int, int], goal: dict[int, int]) -> bool:
         """Whether these tokens alone lead to those alone."""
         change = {place: goal.get(place, 0) - start.get(place, 0) for place in {*start, *goal}}
-        return self._leads(self._held(start), goal, change)
+        return self._leads(self._in_small(start), goal, change)
 
-    def _leads(self, start: Held, goal: dict[int, int], change: dict[int, int]) -> bool:
-        wanted = self._held({place: tokens for place, tokens in goal.items() if place in self._number})
-        parents: dict[Held, tuple[int, Held] | None] = {start: None}
+    def _leads(self, start: SparseMarking, goal: dict[int, int], change: dict[int, int]) -> bool:
+        wanted = self._in_small({place: tokens for place, tokens in goal.items() if place in self._number})
+        parents: dict[SparseMarking, tuple[int, SparseMarking] | None] = {start: None}
         queue = [start]
         for marking in queue:  # grows while it is walked
             if marking == wanted:
@@ -137,7 +137,12 @@ class _Local:
                         queue.append(after)
         return False
 
-    def _does(self, marking: Held, parents: dict[Held, tuple[int, Held] | None], change: dict[int, int]) -> bool:
+    def _does(
+        self,
+        marking: SparseMarking,
+        parents: dict[SparseMarking, tuple[int, SparseMarking] | None],
+        change: dict[int, int],
+    ) -> bool:
         """Whether the way to a marking changes the places of the whole net as it should, and no other one."""
         run: list[int] = []
         while (step := parents[marking]) is not None:
@@ -146,7 +151,7 @@ class _Local:
         wanted = {place: count for place, count in change.items() if count}
         return self._small.change(self._net, tuple(reversed(run))) == wanted
 
-    def _held(self, tokens: dict[int, int]) -> Held:
+    def _in_small(self, tokens: dict[int, int]) -> SparseMarking:
         return tuple(sorted((self._number[place], count) for place, count in tokens.items()))
 
 
@@ -168,15 +173,15 @@ def is_control(plan: Plan, place: int) -> bool:
 class _Graph(NamedTuple):
     """Markings with what fires in each and leads where; when it is not `complete` the last have nothing yet."""
 
-    edges: dict[Held, list[tuple[int, Held]]]
+    edges: dict[SparseMarking, list[tuple[int, SparseMarking]]]
     complete: bool
 
 
-def _explored(net: Petri, starts: Iterable[Held], most: int) -> _Graph:
+def _explored(net: Petri, starts: Iterable[SparseMarking], most: int) -> _Graph:
     """The markings that can be reached from some."""
     takers = consumers_of(net)
     queue = list(starts)
-    edges: dict[Held, list[tuple[int, Held]]] = {marking: [] for marking in queue}
+    edges: dict[SparseMarking, list[tuple[int, SparseMarking]]] = {marking: [] for marking in queue}
     for marking in queue:  # grows while it is walked
         if len(queue) > most:
             return _Graph(edges, False)
@@ -191,7 +196,7 @@ def _explored(net: Petri, starts: Iterable[Held], most: int) -> _Graph:
     return _Graph(edges, True)
 
 
-def _fired(net: Petri, tokens: dict[int, int], transition: int) -> Held:
+def _fired(net: Petri, tokens: dict[int, int], transition: int) -> SparseMarking:
     after = dict(tokens)
     for place, weight in net.inputs[transition]:
         after[place] -= weight
@@ -200,20 +205,20 @@ def _fired(net: Petri, tokens: dict[int, int], transition: int) -> Held:
     return tuple(sorted((place, count) for place, count in after.items() if count))
 
 
-def _sparse(marking: Iterable[int]) -> Held:
+def _sparse(marking: Iterable[int]) -> SparseMarking:
     return tuple((place, tokens) for place, tokens in enumerate(marking) if tokens)
 
 
 def _fresh(skeleton: Skeleton, known: set[int]) -> list[tuple[int, int]]:
     """The memory of what only the new net has."""
-    held = _sparse(skeleton.net.initial)
-    return [(place, tokens) for place, tokens in held if place not in known and not is_control(skeleton.plan, place)]
+    initial = _sparse(skeleton.net.initial)
+    return [(place, tokens) for place, tokens in initial if place not in known and not is_control(skeleton.plan, place)]
 
 
-def _without_end(skeleton: Skeleton, graph: _Graph) -> set[Held]:
+def _without_end(skeleton: Skeleton, graph: _Graph) -> set[SparseMarking]:
     """The markings from which no end can be reached."""
     size = len(skeleton.net.places)
-    before: dict[Held, list[Held]] = {marking: [] for marking in graph.edges}
+    before: dict[SparseMarking, list[SparseMarking]] = {marking: [] for marking in graph.edges}
     waiting = []
     for marking, edges in graph.edges.items():
         for _, after in edges:

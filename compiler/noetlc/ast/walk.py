@@ -65,8 +65,8 @@ def placed_blocks(value: Value) -> list[tuple[Block, Scalar | None]]:
             case Block() as block:
                 found.append((block, node if isinstance(node, Scalar) else None))
             case MapTemplate(items=pairs):
-                held = node if isinstance(node, Mapping) else None
-                waiting += [(inner, None if held is None else held.get(key)) for key, inner in reversed(pairs)]
+                source = node if isinstance(node, Mapping) else None
+                waiting += [(inner, None if source is None else source.get(key)) for key, inner in reversed(pairs)]
             case ListTemplate(items=items):
                 nodes = node.items if isinstance(node, Sequence) else [None] * len(items)
                 waiting += reversed(list(zip(items, nodes, strict=False)))

@@ -15,7 +15,7 @@ from noetlc.expr.generated import expression_of
 from noetlc.expr.inside_blocks import by_name_where_rendered, has_blocks, spliced
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.templates import Held, Node, Pairs, held_with, map_held, pairs_with, rule_with
+from noetlc.expr.templates import Node, Pairs, Templated, map_templated, pairs_with, rule_with, templated_with
 
 
 def with_own_args(step: Step, task: Task) -> Task:
@@ -74,13 +74,13 @@ def with_given(node: Node, given: Mapping[str, Template], bare: Container[str]) 
     plain = {key: value for key, value in given.items() if not has_blocks(value)}
     replace = _given(plain, bare)
 
-    def change(held: Held) -> Held:
-        made = held_with(held, replace)
+    def change(templated: Templated) -> Templated:
+        made = templated_with(templated, replace)
         if not isinstance(made, Value):
             return made
         return _with_blocks((("", made),), {key: plain[key] for key in plain if key in bare}, plain)[0][1]
 
-    return map_held(node, change)
+    return map_templated(node, change)
 
 
 def _given(given: Mapping[str, Template], bare: Container[str]) -> Replace:

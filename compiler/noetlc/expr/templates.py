@@ -13,9 +13,9 @@ from noetlc.expr.unparse import unparse
 
 Pairs = tuple[tuple[str, Value], ...]
 Node = TypeVar("Node")
-Held: TypeAlias = Guard | Value
+Templated: TypeAlias = Guard | Value
 """What holds expressions."""
-Kept = TypeVar("Kept", bound=Held)
+Kept = TypeVar("Kept", bound=Templated)
 
 
 def native(expr: Expr) -> Native:
@@ -119,55 +119,57 @@ def arc_with(arc: Arc, replace: Replace) -> Arc:
 def all_with(node: Node, replace: Replace) -> Node:
     """A node with every guard and value in it rewritten, its sugar too; the task lists inside of sugar aside."""
 
-    return map_held(node, lambda held: held_with(held, replace))
+    return map_templated(node, lambda templated: templated_with(templated, replace))
 
 
-def held_with(held: Kept, replace: Replace) -> Kept:
+def templated_with(templated: Kept, replace: Replace) -> Kept:
     """A guard or value rewritten."""
-    return cast(Kept, guard_with(held, replace) if isinstance(held, Guard) else value_with(held, replace))
+    return cast(
+        Kept, guard_with(templated, replace) if isinstance(templated, Guard) else value_with(templated, replace)
+    )
 
 
-def map_held(node: Node, change: Callable[[Held], Held]) -> Node:
+def map_templated(node: Node, change: Callable[[Templated], Templated]) -> Node:
     """A node with every guard and value in it changed; itself where none is."""
-    return cast(Node, _map_held(node, change))
+    return cast(Node, _map_templated(node, change))
 
 
-def held_in(node: object) -> list[Held]:
+def templated_in(node: object) -> list[Templated]:
     """The guards and values in a node, those of the task lists inside of sugar too, in its order."""
-    found: list[Held] = []
+    found: list[Templated] = []
 
-    def keep(held: Held) -> Held:
-        found.append(held)
-        return held
+    def keep(templated: Templated) -> Templated:
+        found.append(templated)
+        return templated
 
-    _map_held(node, keep)
+    _map_templated(node, keep)
     return found
 
 
-def map_all_held(step: Step, change: Callable[[Held], Held]) -> Step:
+def map_all_templated(step: Step, change: Callable[[Templated], Templated]) -> Step:
     """The step with every guard and value changed, those of the task lists inside of sugar too."""
 
     def of_list(tasks: Tasks) -> Tasks:
-        return tuple([map_held(task, change) for task in tasks])
+        return tuple([map_templated(task, change) for task in tasks])
 
-    step = map_held(step, change)
+    step = map_templated(step, change)
     extras = tuple([with_lists(extra, of_list) for extra in step.extras])
     return step._replace(tasks=map_lists(step.tasks, of_list), extras=extras)
 
 
-def _map_held(node: object, change: Callable[[Held], Held]) -> object:
+def _map_templated(node: object, change: Callable[[Templated], Templated]) -> object:
     if isinstance(node, Guard | Value):
         return change(node)
     # Nodes are named tuples, so that one walk serves all of them, sugar of later dialects too. Spans are tuples, and
     # many.
     if not isinstance(node, tuple) or isinstance(node, Span):
         return node
-    parts = tuple([_map_held(part, change) for part in node])
+    parts = tuple([_map_templated(part, change) for part in node])
     if all(new is old for new, old in zip(parts, node, strict=True)):
         return node
     made: object = parts if type(node) is tuple else node._make(parts)  # type: ignore[attr-defined]
     if isinstance(node, HasBodies) and isinstance(made, HasBodies):
-        # Task lists inside of sugar are put back as they were: `map_all_held` is for those.
+        # Task lists inside of sugar are put back as they were: `map_all_templated` is for those.
         bodies = iter(node.bodies())
         made = made.with_bodies(lambda _: next(bodies))
     return made

@@ -17,7 +17,7 @@ from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.block_names import free_names
 from noetlc.expr.secret_names import is_secret_name
 from noetlc.expr.shorthand import path
-from noetlc.expr.templates import Held, guard_with, map_held, template_with
+from noetlc.expr.templates import Templated, guard_with, map_templated, template_with
 from noetlc.older import ABSENT
 from noetlc.pipeline import Document
 from noetlc.reading.places import Unknown
@@ -43,14 +43,14 @@ def written_out(document: Document) -> WrittenOut:
         words.setdefault(id(unknown.holder), []).append(unknown.free)
     seen: dict[int, int] = {}
 
-    def each(held: Held) -> Held:
-        free = frozenset(words.get(id(held), ()))
+    def each(templated: Templated) -> Templated:
+        free = frozenset(words.get(id(templated), ()))
         # Counted, because a pass may have put one value into several places, in some of which the name means
         # something.
-        seen[id(held)] = seen.get(id(held), 0) + sum(name.name in free for name in _names_in(held))
-        return _written(held, free) if free else held
+        seen[id(templated)] = seen.get(id(templated), 0) + sum(name.name in free for name in _names_in(templated))
+        return _written(templated, free) if free else templated
 
-    playbook = map_held(document.playbook, each)
+    playbook = map_templated(document.playbook, each)
     at_start = {id(value) for _, value in document.playbook.workload}  # there is no `ctx` yet
     torn = {number for number, found in words.items() if seen.get(number) != len(found)}
     refused = [
@@ -80,12 +80,12 @@ def _refusal(unknown: Unknown, *, is_torn: bool) -> Diagnostic:
     return finding("NL904", message, found.span, help=found.help)
 
 
-def _names_in(held: Held) -> Iterator[Name]:
+def _names_in(templated: Templated) -> Iterator[Name]:
     """Every use of a name, but for those that a block template binds."""
-    exprs = [held.expr] if isinstance(held, Guard) else [expr for expr, _ in expressions_in(held)]
+    exprs = [templated.expr] if isinstance(templated, Guard) else [expr for expr, _ in expressions_in(templated)]
     yield from (part for expr in exprs for part in walk(expr) if isinstance(part, Name))
-    if isinstance(held, Value):
-        yield from (name for block in blocks_in(held) for name in free_names(block.text))
+    if isinstance(templated, Value):
+        yield from (name for block in blocks_in(templated) for name in free_names(block.text))
 
 
 def _scope_of(name: str) -> str:
@@ -93,12 +93,12 @@ def _scope_of(name: str) -> str:
     return "ctx" if name in ABSENT else SCOPE
 
 
-def _written(held: Held, free: frozenset[str]) -> Held:
+def _written(templated: Templated, free: frozenset[str]) -> Templated:
     def replace(expr: Expr) -> Expr | None:
         return path(_scope_of(expr.name), expr.name) if isinstance(expr, Name) and expr.name in free else None
 
-    if isinstance(held, Guard):
-        return guard_with(held, replace)
+    if isinstance(templated, Guard):
+        return guard_with(templated, replace)
     meanings = {name: path(_scope_of(name), name) for name in free}
-    made = with_blocks(template_with(held.template, replace), lambda block: bound(block, meanings))
-    return held._replace(template=made)
+    made = with_blocks(template_with(templated.template, replace), lambda block: bound(block, meanings))
+    return templated._replace(template=made)

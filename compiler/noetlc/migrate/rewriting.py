@@ -91,7 +91,9 @@ class _Document:
         # Where a key went away its value may stand in a new one, so that nothing here counts as unchanged.
         moved = here.scope != DOCUMENT and (here.moved or is_new or len(stays) < len(own))
         lines: list[Line] = []
-        for key in in_order(list(tree), self._placed(stays, own, tree) or (self._held(tree) if here.scope else [])):
+        for key in in_order(
+            list(tree), self._placed(stays, own, tree) or (self._kept_in_place(tree) if here.scope else [])
+        ):
             entry = own.get(key)
             if key not in tree:
                 lines += self._copies.copy(own[key], column)
@@ -123,7 +125,7 @@ class _Document:
         there = [key if key in stays else renamed.get(entry.value.span, "") for key, entry in own.items()]
         return [key for key in there if key]
 
-    def _held(self, tree: Keys) -> list[str]:
+    def _kept_in_place(self, tree: Keys) -> list[str]:
         """The keys whose values stand somewhere in the file, as they do there."""
         places = {key: value.span for key, value in tree.items() if isinstance(value, Value | Guard)}
         return sorted((key for key, span in places.items() if self._copies.holds(span)), key=places.__getitem__)

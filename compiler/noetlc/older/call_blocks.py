@@ -23,7 +23,7 @@ from noetlc.expr.generated import generated_name
 from noetlc.expr.inside_blocks import has_blocks
 from noetlc.expr.paths import accesses
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import held_in
+from noetlc.expr.templates import templated_in
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 
 
@@ -78,8 +78,8 @@ def _needed(task: Task, entries: dict[str, Task]) -> list[str]:
             # Alone, the name has the block template in its place.
             if len(here) != 1 and not (here[:1] == ("args",) and len(here) == 2):
                 needed.update(_names(expr))
-        for held in held_in((entry.rules, entry.extras)):
-            exprs = [held.expr] if isinstance(held, Guard) else expressions_of(held.template)
+        for templated in templated_in((entry.rules, entry.extras)):
+            exprs = [templated.expr] if isinstance(templated, Guard) else expressions_of(templated.template)
             needed.update(name for expr in exprs for name in _names(expr))
     # Behind the first entry the args may have other names.
     return blocks if len(entered) > 1 and needed else [key for key in blocks if key in needed]

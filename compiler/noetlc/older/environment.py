@@ -20,7 +20,7 @@ from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.secret_names import is_secret_name, names_of_secrets
 from noetlc.expr.shorthand import otherwise, path, static_path
-from noetlc.expr.templates import Held, held_with, map_held, native
+from noetlc.expr.templates import Templated, map_templated, native, templated_with
 from noetlc.older.nearer import Nearer
 
 
@@ -87,14 +87,14 @@ def lower_env(playbook: Playbook, note: Note) -> Playbook:
     """The playbook in which the environment is read in `workload` only, secrets aside."""
     if not any(isinstance(extra, OldSecrets) for extra in playbook.extras) or is_declared(playbook):
         return playbook
-    return _Moving(_outside(playbook, lambda held: held_with(held, _spelt)), note).moved()
+    return _Moving(_outside(playbook, lambda templated: templated_with(templated, _spelt)), note).moved()
 
 
-def _outside(playbook: Playbook, change: Callable[[Held], Held]) -> Playbook:
+def _outside(playbook: Playbook, change: Callable[[Templated], Templated]) -> Playbook:
     """The playbook changed but for the steps in which `env` is something else."""
-    made, aside = map_held(playbook._replace(steps=()), change), having_own(playbook)
+    made, aside = map_templated(playbook._replace(steps=()), change), having_own(playbook)
     return made._replace(
-        steps=tuple([step if step.name in aside else map_held(step, change) for step in playbook.steps])
+        steps=tuple([step if step.name in aside else map_templated(step, change) for step in playbook.steps])
     )
 
 
@@ -128,21 +128,23 @@ class _Moving:
         """The playbook with those keys."""
         playbook = self._playbook
         made = playbook._replace(
-            keychain=map_held(playbook.keychain, self._each),
-            executor=map_held(playbook.executor, self._each),
-            steps=tuple([step if step.name in self._aside else map_held(step, self._each) for step in playbook.steps]),
-            workbook=map_held(playbook.workbook, self._each),
+            keychain=map_templated(playbook.keychain, self._each),
+            executor=map_templated(playbook.executor, self._each),
+            steps=tuple(
+                [step if step.name in self._aside else map_templated(step, self._each) for step in playbook.steps]
+            ),
+            workbook=map_templated(playbook.workbook, self._each),
         )
         values = tuple((key, Value(native(expr), span, None)) for key, expr, span in self._made)
         spans = tuple((key, span) for key, _, span in self._made)
         return made._replace(workload=(*playbook.workload, *values), workload_spans=(*playbook.workload_spans, *spans))
 
-    def _each(self, held: Held) -> Held:
+    def _each(self, templated: Templated) -> Templated:
         def replace(expr: Expr) -> Expr | None:
             name = self._read(expr)
-            return path("workload", self._key(expr, name, held.span)) if name else None
+            return path("workload", self._key(expr, name, templated.span)) if name else None
 
-        return held_with(held, replace)
+        return templated_with(templated, replace)
 
     def _read(self, expr: Expr) -> str:
         """The variable that an expression reads and is no secret, alone or with a default that is written out."""

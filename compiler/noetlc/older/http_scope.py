@@ -16,7 +16,7 @@ from noetlc.expr.binding import with_blocks
 from noetlc.expr.inside_blocks import block_with
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import Held, Kept, held_with, map_held, native
+from noetlc.expr.templates import Kept, Templated, map_templated, native, templated_with
 from noetlc.older.case.nodes import Case, CaseRule
 from noetlc.older.http_keys import (
     BY,
@@ -89,7 +89,7 @@ def completed_playbook(playbook: Playbook, kinds: dict[str, str], note: Note) ->
     scope = _Scope(kinds, declared_names(playbook), single, single, listed, nearer, texts, stored, note)
     steps = tuple([scope.of_step(step).step(scope.with_items(step)) for step in playbook.steps])
     workbook = tuple([(name, scope.task(task, None, NOTHING, False)) for name, task in playbook.workbook])
-    executor = scope.hiding(nearer.everywhere).held(playbook.executor, NOTHING)
+    executor = scope.hiding(nearer.everywhere).with_words(playbook.executor, NOTHING)
     same = executor is playbook.executor and _same(steps, playbook.steps)
     same = same and _same([task for _, task in workbook], [task for _, task in playbook.workbook])
     return playbook if same else playbook._replace(executor=executor, steps=steps, workbook=workbook)
@@ -166,7 +166,7 @@ class _Scope(NamedTuple):
         if step.loop is None:
             return step
         scope = self.hiding(self.nearer.within(step))
-        loop = scope.held(scope.over_body(step.loop), NOTHING)
+        loop = scope.with_words(scope.over_body(step.loop), NOTHING)
         return step if loop is step.loop else step._replace(loop=loop)
 
     def hiding(self, taken: Container[str]) -> "_Scope":
@@ -204,7 +204,7 @@ class _Scope(NamedTuple):
         once = behind if step.loop is None else NOTHING
         extras = tuple([self.extra(extra, tool, behind, once) for extra in step.extras])
         tasks = self.tasks(step.tasks)
-        router = self.held(step.router, once)
+        router = self.with_words(step.router, once)
         if tasks is step.tasks and router is step.router and _same(extras, step.extras):
             return step
         return step._replace(tasks=tasks, router=router, extras=extras)
@@ -214,7 +214,7 @@ class _Scope(NamedTuple):
         iterations of a loop are over.
         """
         if _name_of(extra) in _BEFORE_TOOL:
-            return self.held(extra, NOTHING)
+            return self.with_words(extra, NOTHING)
         if isinstance(extra, Case):
             rules = []
             for rule in extra.rules:
@@ -229,7 +229,7 @@ class _Scope(NamedTuple):
     def case_rule(self, rule: CaseRule, asked: Words, words: Words) -> CaseRule:
         """A rule: the words in what it asks, and in what it does."""
         chain = self.tasks(rule.chain, fields=words, extras=bool(words))
-        made = self.held(rule._replace(chain=()), asked)
+        made = self.with_words(rule._replace(chain=()), asked)
         return rule if chain is rule.chain and made == rule._replace(chain=()) else made._replace(chain=chain)
 
     def tasks(self, tasks: Tasks, *, fields: Words = NOTHING, extras: bool = False) -> Tasks:
@@ -251,49 +251,49 @@ class _Scope(NamedTuple):
         given = tuple([(name, self.each(value, rendered)) for name, value in task.fields])
         args = None if task.args is None else self.each(task.args, rendered)
         noop = fields if extras and task.generated else NOTHING
-        rules = self.held(task.rules, http or noop)
-        held = tuple(
+        rules = self.with_words(task.rules, http or noop)
+        sugar = tuple(
             [self.of_task(extra, (http if isinstance(extra, Pages) else behind) or noop) for extra in task.extras]
         )
-        same = args is task.args and rules is task.rules and _same(held, task.extras)
+        same = args is task.args and rules is task.rules and _same(sugar, task.extras)
         if same and all(new[1] is old[1] for new, old in zip(given, task.fields, strict=True)):
             return task
-        return task._replace(fields=given, args=args, rules=rules, extras=held)
+        return task._replace(fields=given, args=args, rules=rules, extras=sugar)
 
     def of_task(self, extra: Sugar, http: Words) -> Sugar:
         if http and _is_set(extra):
             # The `set` of a task reads the raw result as `output`, not the envelope: 21 of 21 public uses need that.
             # Its keys are completed by a table of their own.
             raw = _Reading(lambda expr: expr == _RAW, _OF_RAW)
-            extra = map_held(extra, lambda held: self.each(held, raw)) if http is OF_TOOL else extra
-            return self.held(extra, NOTHING)
+            extra = map_templated(extra, lambda templated: self.each(templated, raw)) if http is OF_TOOL else extra
+            return self.with_words(extra, NOTHING)
         made = self.of_tool(extra, http)
         return made.with_bodies(self.tasks) if isinstance(made, HasBodies) and not isinstance(made, Pages) else made
 
     def of_tool(self, extra: Sugar, http: Words) -> Sugar:
         if not isinstance(extra, Pages) or not http:
-            return self.held(extra, http)
+            return self.with_words(extra, http)
         policies = tuple([_with_root(page, self.completing(http)) for page in extra.policies])
-        made = self.held(extra._replace(policies=policies) if policies != extra.policies else extra, http)
+        made = self.with_words(extra._replace(policies=policies) if policies != extra.policies else extra, http)
         return made.with_bodies(lambda tasks: self.tasks(tasks, fields=http, extras=True))
 
-    def held(self, node: Node, http: Words) -> Node:
+    def with_words(self, node: Node, http: Words) -> Node:
         """A node with its values and guards completed, the lists of tasks in it aside."""
         replace = self.completing(http)
-        return map_held(node, lambda held: self.each(held, replace))
+        return map_templated(node, lambda templated: self.each(templated, replace))
 
-    def each(self, held: Kept, reading: "_Reading") -> Kept:
+    def each(self, templated: Kept, reading: "_Reading") -> Kept:
         told = dict[str, None]()
-        made = held
-        if isinstance(held, Value):
-            made = cast(Kept, self.stored_in(held, reading.is_envelope, told))
+        made = templated
+        if isinstance(templated, Value):
+            made = cast(Kept, self.stored_in(templated, reading.is_envelope, told))
         # What a block template binds itself is no result, whatever its name is.
         replace = completed(reading.is_envelope, reading.own, self.texts, told.setdefault)
-        made = held_with(made, replace)
+        made = templated_with(made, replace)
         if isinstance(made, Value):
             made = cast(Kept, self.in_blocks(made, reading, told))
         for how in told:
-            self.note(Change(BY, held.span, *_TOLD[how]))
+            self.note(Change(BY, templated.span, *_TOLD[how]))
         return made
 
     def stored_in(self, value: Value, is_envelope: IsEnvelope, told: dict[str, None]) -> Value:
@@ -386,20 +386,22 @@ def _with_root(page: Page, reading: _Reading) -> Page:
     # A path that says `data` twice is complete: the first is that of the result, the second the body's.
     if not page.collect.strategy or not path or path[:2] == ("data", "data"):
         return page
-    beside: list[Held] = [page.when] if page.when is not None else []
+    beside: list[Templated] = [page.when] if page.when is not None else []
     beside += [value for _, value in page.next_call]
     # The conditions beside it tell where an author stands. Where these had to be completed, the body's `data` was left
     # out everywhere, in the path as well.
     replace = completed(*reading)
-    at_body = any(held_with(held, replace) is not held for held in beside)
+    at_body = any(templated_with(templated, replace) is not templated for templated in beside)
     # Beside both forms, as `response.data.paging` and `response.total`, the path is what it says.
-    if path[0] in ENVELOPE and (not at_body or any(_is_body(part) for held in beside for part in _parts(held))):
+    if path[0] in ENVELOPE and (
+        not at_body or any(_is_body(part) for templated in beside for part in _parts(templated))
+    ):
         return page
     return page._replace(collect=page.collect._replace(path=(*root, "data", *path)))
 
 
-def _parts(held: Held) -> Iterator[Expr]:
-    exprs = [held.expr] if isinstance(held, Guard) else [expr for expr, _ in expressions_in(held)]
+def _parts(templated: Templated) -> Iterator[Expr]:
+    exprs = [templated.expr] if isinstance(templated, Guard) else [expr for expr, _ in expressions_in(templated)]
     return (part for expr in exprs for part in walk(expr))
 
 

@@ -22,7 +22,7 @@ from noetlc.diag.change import Change, Note
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, path
-from noetlc.expr.templates import all_with, arc_with, fields_with, map_held, rule_with, value_with
+from noetlc.expr.templates import all_with, arc_with, fields_with, map_templated, rule_with, value_with
 from noetlc.older.absent import without_absent
 from noetlc.older.events import on_failed
 from noetlc.older.failing_arcs import meant_arcs, run_again
@@ -75,7 +75,7 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
         if old is not new:
             note(Change(BY, old.span, "old names", "review", "absent: nothing has them in `workload`"))
     renamed = noting(everywhere, note, BY, "old names", "exact", "their canonical names")
-    executor = map_held(playbook.executor, renamed)
+    executor = map_templated(playbook.executor, renamed)
     return playbook._replace(workload=workload, executor=executor, steps=tuple(steps), workbook=workbook)
 
 

@@ -4,16 +4,18 @@ from collections.abc import Callable
 
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.templates import Held, held_with
+from noetlc.expr.templates import Templated, templated_with
 
 
-def noting(replace: Replace, note: Note, by: str, construct: str, klass: Class, became: str) -> Callable[[Held], Held]:
+def noting(
+    replace: Replace, note: Note, by: str, construct: str, klass: Class, became: str
+) -> Callable[[Templated], Templated]:
     """Rewrites a guard or value, and tells of a change at the place of each that is another one then."""
 
-    def change(held: Held) -> Held:
-        made = held_with(held, replace)
-        if made is not held:
-            note(Change(by, held.span, construct, klass, became))
+    def change(templated: Templated) -> Templated:
+        made = templated_with(templated, replace)
+        if made is not templated:
+            note(Change(by, templated.span, construct, klass, became))
         return made
 
     return change

@@ -36,12 +36,12 @@ def name_previous(playbook: Playbook, note: Note) -> Playbook:
             return step
         source = Name(next(iter(sources)))
 
-        def value(held: Value) -> Value:
-            made = _with_source(held.template, words, source)
-            if made is held.template:
-                return held
-            note(Change("name_previous", held.span, "the result before a step", "review", f"`{source.name}`"))
-            return Value(made, held.span, None)
+        def value(old: Value) -> Value:
+            made = _with_source(old.template, words, source)
+            if made is old.template:
+                return old
+            note(Change("name_previous", old.span, "the result before a step", "review", f"`{source.name}`"))
+            return Value(made, old.span, None)
 
         fields = tuple([(name, value(field)) for name, field in first.fields])
         args = None if first.args is None else value(first.args)

@@ -27,7 +27,7 @@ from noetlc.expr.block_names import free_names
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import path, static_path
-from noetlc.expr.templates import Held, guard_with, map_held, value_with
+from noetlc.expr.templates import Templated, guard_with, map_templated, value_with
 from noetlc.older.legacy_names import below
 from noetlc.reading.around import Around
 
@@ -58,11 +58,11 @@ def name_request(playbook: Playbook, note: Note) -> Playbook:
     shared = outside.workload | outside.steps | outside.ctx
     namer = _Namer(note)
     in_workload = namer.each(_IN_WORKLOAD, shared, frozenset())
-    workload = map_held(playbook.workload, in_workload)
-    keychain = map_held(playbook.keychain, in_workload)
-    executor = map_held(playbook.executor, namer.each(_IN_FIELDS, shared, frozenset()))
+    workload = map_templated(playbook.workload, in_workload)
+    keychain = map_templated(playbook.keychain, in_workload)
+    executor = map_templated(playbook.executor, namer.each(_IN_FIELDS, shared, frozenset()))
     steps = tuple(_step(step, namer, shared, around.names(step).args) for step in playbook.steps)
-    workbook = map_held(playbook.workbook, namer.each(_EVERYWHERE, shared, frozenset()))
+    workbook = map_templated(playbook.workbook, namer.each(_EVERYWHERE, shared, frozenset()))
     return playbook._replace(workload=workload, keychain=keychain, executor=executor, steps=steps, workbook=workbook)
 
 
@@ -81,12 +81,12 @@ def _step(step: Step, namer: "_Namer", shared: frozenset[str], args: frozenset[s
         outside = namer.each(_IN_FIELDS, known, args)
         tasks.append(
             task._replace(
-                fields=map_held(task.fields, inside), args=map_held(task.args, outside),
-                knobs=map_held(task.knobs, inside), timeout=map_held(task.timeout, inside),
+                fields=map_templated(task.fields, inside), args=map_templated(task.args, outside),
+                knobs=map_templated(task.knobs, inside), timeout=map_templated(task.timeout, inside),
             )
         )  # fmt: skip
     # In arcs and rules `data` is the result of the tool, so it is not among the words there.
-    return map_held(step._replace(tasks=tuple(tasks)), namer.each(_EVERYWHERE, known, args))
+    return map_templated(step._replace(tasks=tuple(tasks)), namer.each(_EVERYWHERE, known, args))
 
 
 class _Namer:
@@ -101,7 +101,7 @@ class _Namer:
         known: Container[str],
         args: frozenset[str],
         given: Mapping[str, Template] = NOTHING,
-    ) -> Callable[[Held], Held]:
+    ) -> Callable[[Templated], Templated]:
         """The function that renames some words in a guard or value, but for those that are `known`.
 
         `args` are the keys that arcs bring, `given` the args of the task.
@@ -112,28 +112,28 @@ class _Namer:
         # A block template binds whole names, and `data` alone is not the request's.
         meanings: dict[str, Expr] = {word: Name("workload") for word in taken - {"data"}}
 
-        def change(held: Held) -> Held:
-            if not isinstance(held, Value):
-                made: Held = guard_with(held, replace)
+        def change(templated: Templated) -> Templated:
+            if not isinstance(templated, Value):
+                made: Templated = guard_with(templated, replace)
             else:
-                made = value_with(held, replace)
+                made = value_with(templated, replace)
                 template = with_blocks(
                     made.template, lambda block: bound(_with_run(block) if is_run else block, meanings)
                 )
                 made = made if template is made.template else Value(template, made.span, None)
-            if made is not held:
-                self._tell(held, taken)
+            if made is not templated:
+                self._tell(templated, taken)
             return made
 
         return change
 
-    def _tell(self, held: Held, taken: frozenset[str]) -> None:
-        read = {access.root.name for expr in _exprs(held) for access in accesses(expr)}
+    def _tell(self, templated: Templated, taken: frozenset[str]) -> None:
+        read = {access.root.name for expr in _exprs(templated) for access in accesses(expr)}
         if not read & taken:
-            self._note(Change(BY, held.span, "`job`", "safe", "`execution_id`"))
+            self._note(Change(BY, templated.span, "`job`", "safe", "`execution_id`"))
         else:
             became = "`workload`, over which the payload is merged"
-            self._note(Change(BY, held.span, "a name of the request", "review", became))
+            self._note(Change(BY, templated.span, "a name of the request", "review", became))
 
 
 def _with_run(block: Block) -> Block:
@@ -147,11 +147,11 @@ def _with_run(block: Block) -> Block:
     return Block("".join([*parts, block.text[at:]])) if parts else block
 
 
-def _exprs(held: Held) -> list[Expr]:
-    if not isinstance(held, Value):
-        return [held.expr]
-    blocks = [Name(name.name) for block in blocks_in(held) for name in free_names(block.text)]
-    return [*(expr for expr, _ in expressions_in(held)), *blocks]
+def _exprs(templated: Templated) -> list[Expr]:
+    if not isinstance(templated, Value):
+        return [templated.expr]
+    blocks = [Name(name.name) for block in blocks_in(templated) for name in free_names(block.text)]
+    return [*(expr for expr, _ in expressions_in(templated)), *blocks]
 
 
 def _replacing(words: frozenset[str], args: frozenset[str], given: Mapping[str, Template], *, is_run: bool) -> Replace:

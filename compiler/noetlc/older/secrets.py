@@ -27,7 +27,7 @@ from noetlc.expr.generated import Pairs
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import path, static_path
-from noetlc.expr.templates import Held, held_in, held_with, map_held, value_with
+from noetlc.expr.templates import Templated, map_templated, templated_in, templated_with, value_with
 from noetlc.older.environment import OldSecrets, having_own, is_declared, secrets_among, variable_of
 from noetlc.older.legacy_names import Known, Path, below, renamed
 from noetlc.older.nearer import Nearer
@@ -78,7 +78,7 @@ class _Secrets:
         workbook = tuple((name, self._task(task, Known(shared, ()), self._brought)) for name, task in playbook.workbook)
         for entry in playbook.keychain:
             if entry.name in self._entries:
-                self._entries[entry.name] = entry._replace(fields=map_held(entry.fields, self._within(entry.name)))
+                self._entries[entry.name] = entry._replace(fields=map_templated(entry.fields, self._within(entry.name)))
         made = playbook._replace(workload=workload, workload_spans=spans, steps=steps, workbook=workbook)
         made = made._replace(keychain=tuple(self._entries.values()))
         # What is left would be evaluated by the server, which never knows a secret: it is refused before anything
@@ -119,11 +119,11 @@ class _Secrets:
             timeout=None if task.timeout is None else each(task.timeout),
         )
 
-    def _within(self, name: str) -> Callable[[Held], Held]:
+    def _within(self, name: str) -> Callable[[Templated], Templated]:
         """The change of the fields of an entry, which may use others, but not itself."""
 
-        def change(held: Held) -> Held:
-            return held_with(held, lambda expr: self._word(expr, held.span, self._shared, None, name))
+        def change(templated: Templated) -> Templated:
+            return templated_with(templated, lambda expr: self._word(expr, templated.span, self._shared, None, name))
 
         return change
 
@@ -243,11 +243,15 @@ class _Secrets:
             own = self._nearer.within(step) | {task.name for task in step.tasks} | self._steps | frozenset(given)
             around.append((step, frozenset(own)))
         for part, known in around:
-            for held in held_in(part):
-                exprs = [held.expr] if isinstance(held, Guard) else [e.expr for e in expressions_within(held.template)]
+            for templated in templated_in(part):
+                exprs = (
+                    [templated.expr]
+                    if isinstance(templated, Guard)
+                    else [e.expr for e in expressions_within(templated.template)]
+                )
                 read = {access.root.name for expr in exprs for access in accesses(expr) if access.keys}
                 for word in sorted((read & self._words) - known):
-                    yield held.span, f"`{word}` here"
+                    yield templated.span, f"`{word}` here"
 
 
 def _brought_to_workbook(playbook: Playbook, nearer: Nearer) -> Iterator[str]:

@@ -32,7 +32,7 @@ from noetlc.expr.generated import expression_of, generated_name, jump, noop
 from noetlc.expr.inside_blocks import by_name_where_rendered
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
-from noetlc.expr.templates import fields_with, guard_with, map_held, native, value_with
+from noetlc.expr.templates import fields_with, guard_with, map_templated, native, value_with
 from noetlc.older.args import Saved
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import below, declared_in, declared_names, own_meanings, renamed
@@ -230,8 +230,8 @@ def _numbered(step: Step, note: Note) -> Step:
         return path("iter", "index") if static_path(expr) in asked else None
 
     each = noting(replace, note, "widen_sinks", "`result_index` of the step itself", "review", "`iter.index`, from 0")
-    tasks = tuple([map_held(task, each) for task in step.tasks])
-    extras = tuple([map_held(extra, each) if isinstance(extra, Sink) else extra for extra in step.extras])
+    tasks = tuple([map_templated(task, each) for task in step.tasks])
+    extras = tuple([map_templated(extra, each) if isinstance(extra, Sink) else extra for extra in step.extras])
     return step._replace(tasks=tasks, extras=extras)
 
 

@@ -23,7 +23,7 @@ from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import Held, map_all_held, map_held
+from noetlc.expr.templates import Templated, map_all_templated, map_templated
 from noetlc.older.legacy_names import declared_in, declared_names
 from noetlc.older.noting import noting
 
@@ -64,20 +64,20 @@ def shorten_sql_paths(playbook: Playbook, note: Note) -> Playbook:
     results = _of_results(frozenset(["workload", *(key for key, _ in playbook.workload)]))
     rows = noting(results, note, BY, "a row of a statement", "safe", "`.rows[N]` of its result")
     return playbook._replace(
-        executor=map_held(playbook.executor, rows),
+        executor=map_templated(playbook.executor, rows),
         steps=tuple([_shortened(step, declared_in(step, shared), rows, note) for step in playbook.steps]),
     )
 
 
-def _shortened(step: Step, known: frozenset[str], rows: Callable[[Held], Held], note: Note) -> Step:
+def _shortened(step: Step, known: frozenset[str], rows: Callable[[Templated], Templated], note: Note) -> Step:
     """The step with rows of statements where they are, and if all its tools are SQL, shortened."""
-    step = map_all_held(step, rows)
+    step = map_all_templated(step, rows)
     if not {task.kind for task in step.tasks} <= SQL:
         return step
     kinds = {task.kind for task in all_tasks(step.tasks, step.extras) if not task.generated}
     replace = _replacing(known, _KEYS if kinds <= SQL else frozenset())
     became = "the result itself: it has no such key"
-    return map_all_held(step, noting(replace, note, BY, "`data` of a SQL result", "safe", became))
+    return map_all_templated(step, noting(replace, note, BY, "`data` of a SQL result", "safe", became))
 
 
 def _of_results(own: frozenset[str]) -> Replace:

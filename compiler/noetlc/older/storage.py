@@ -24,7 +24,7 @@ from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, Note
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, defined, filtered, negated, static_path
-from noetlc.expr.templates import Held, all_with, map_all_held, map_held
+from noetlc.expr.templates import Templated, all_with, map_all_templated, map_templated
 from noetlc.older.nearer import Nearer
 from noetlc.older.noting import noting
 from noetlc.reading.drafts import StepDraft, TaskDraft
@@ -125,7 +125,7 @@ def lower_storage(playbook: Playbook, note: Note) -> Playbook:
         nearer, whole = Nearer(playbook), frozenset([step.name for step in steps if step.loop is None])
         steps = tuple([_renamed(step, _Names(whole - nearer.within(step), whole, asked, read, note)) for step in steps])
         shown = _Names(whole - nearer.everywhere, whole, asked, read, note)
-        playbook = playbook._replace(executor=map_held(playbook.executor, _answering(shown)))
+        playbook = playbook._replace(executor=map_templated(playbook.executor, _answering(shown)))
     steps = tuple([_kept(step, asked.get(step.name), step.name in read, note) for step in steps])
     workbook = tuple([(name, _of_task(task, note)) for name, task in playbook.workbook])
     return playbook._replace(steps=steps, workbook=workbook)
@@ -156,8 +156,8 @@ def _kept(step: Step, asked: Storage | None, read: bool, note: Note) -> Step:
     # A reference that is read must be there to be read; by the default limit it is there for large results.
     if limit is None and read:
         limit = LIMIT
-    held = [extra for extra in step.extras if not isinstance(extra, Storage)]
-    extras = tuple([with_lists(extra, of_list) for extra in held])
+    others = [extra for extra in step.extras if not isinstance(extra, Storage)]
+    extras = tuple([with_lists(extra, of_list) for extra in others])
     last = step.tasks[-1]
     if own is not None:
         _tell(last.extras, None, note)
@@ -234,10 +234,10 @@ def _renamed(step: Step, names: _Names) -> Step:
     own = {task.name: _said(task.extras) for task in step.tasks if not task.generated}
     whole = names.whole | own.keys()
     asked = {**names.asked, **{name: said for name, said in own.items() if said is not None}}
-    return map_all_held(_own_answered(step, asked), _answering(names._replace(whole=whole, asked=asked)))
+    return map_all_templated(_own_answered(step, asked), _answering(names._replace(whole=whole, asked=asked)))
 
 
-def _answering(names: _Names) -> Callable[[Held], Held]:
+def _answering(names: _Names) -> Callable[[Templated], Templated]:
     """A value or guard with every name under a result replaced."""
     construct = "`_ref`, `_store` or `_preview` of a result"
     return noting(_replacing(names), names.note, BY, construct, "safe", "`ref(…)`")

@@ -18,7 +18,7 @@ from noetlc.ast.python_code import code_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.expr.block_names import Inside, expressions_within
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import held_in, native
+from noetlc.expr.templates import native, templated_in
 from noetlc.older.http_status import NO_EVIDENCE, Evidence, Texts, evidence, given_by
 from noetlc.older.status_in_code import evidence_in_code
 
@@ -45,8 +45,8 @@ class StoredStatus:
         passing = {step.name for step in playbook.steps if step.tasks[-1].kind == "noop"}
         for place, root in _roots(playbook):
             scope = _Scope(place, known, passing)
-            for held in held_in(root):
-                self._reads(held, scope)
+            for templated in templated_in(root):
+                self._reads(templated, scope)
             for task in _tasks(root):
                 code = code_of(task) if task.kind == "python" else None
                 for path, said in evidence_in_code(code) if code is not None else ():
@@ -72,21 +72,21 @@ class StoredStatus:
                         waiting.append(there)
         return said
 
-    def _reads(self, held: Value | Guard, scope: "_Scope") -> None:
-        if isinstance(held, Guard):
-            inside: Iterable[Inside] = (Inside(held.expr, frozenset()),)
+    def _reads(self, templated: Value | Guard, scope: "_Scope") -> None:
+        if isinstance(templated, Guard):
+            inside: Iterable[Inside] = (Inside(templated.expr, frozenset()),)
         else:
-            inside = expressions_within(held.template)
+            inside = expressions_within(templated.template)
         for one in inside:
             for read, said in evidence(one.expr, self._texts):
                 self._add(scope.name(read, one.bound), said)
-        if isinstance(held, Guard):
+        if isinstance(templated, Guard):
             return
-        for keys, leaf in leaves(held.template):
+        for keys, leaf in leaves(templated.template):
             for given in given_by(leaf):
                 source = scope.name(given, frozenset())
                 if source is not None:
-                    for name in self._at.get(id(held), ()):
+                    for name in self._at.get(id(templated), ()):
                         self._into.setdefault(source, []).append((*name, *keys))
 
     def _add(self, name: Stored | None, said: Evidence) -> None:

@@ -19,7 +19,7 @@ from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import expressions_in
 from noetlc.diag.change import Change, Class, Note
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import Held, Pairs, held_with, map_all_held, map_held, value_with
+from noetlc.expr.templates import Pairs, Templated, map_all_templated, map_templated, templated_with, value_with
 from noetlc.older.legacy_names import own_meanings, renamed
 from noetlc.older.nearer import Nearer
 
@@ -52,11 +52,11 @@ def name_task_results(playbook: Playbook, note: Note) -> Playbook:
         if step.name in tasks:
             own = (*own[:-1], _setting(own[-1], step.name, note))
         step = step._replace(tasks=own)
-        return map_all_held(step, lambda held: _held(held, "", tasks, note))
+        return map_all_templated(step, lambda templated: _with_results(templated, "", tasks, note))
 
     steps = tuple([made if (made := named(step)) != step else step for step in playbook.steps])
     shown = {name: found for name, found in of_steps.items() if name not in nearer.everywhere}
-    executor = map_held(playbook.executor, lambda held: _held(held, "", shown, note))
+    executor = map_templated(playbook.executor, lambda templated: _with_results(templated, "", shown, note))
     return playbook._replace(executor=executor, steps=steps)
 
 
@@ -83,10 +83,10 @@ def _setting(task: Task, step: str, note: Note) -> Task:
 
 def _in_task(task: Task, step: str, tasks: dict[str, tuple[str, ...]], note: Note) -> Task:
     """A task of a step: what stands before and behind it in the list has its own name."""
-    return map_held(task, lambda held: _held(held, step, tasks, note))
+    return map_templated(task, lambda templated: _with_results(templated, step, tasks, note))
 
 
-def _held(held: Held, step: str, tasks: dict[str, tuple[str, ...]], note: Note) -> Held:
+def _with_results(templated: Templated, step: str, tasks: dict[str, tuple[str, ...]], note: Note) -> Templated:
     found: list[tuple[str, Class]] = []
 
     def replace(expr: Expr) -> Expr | None:
@@ -110,7 +110,7 @@ def _held(held: Held, step: str, tasks: dict[str, tuple[str, ...]], note: Note) 
         found.append((f"`{here[0]}`", "review"))
         return Name(here[0])
 
-    made = held_with(held, replace)
+    made = templated_with(templated, replace)
     for said, of in found:
-        note(Change(BY, held.span, "the result of a task under its step", of, said))
+        note(Change(BY, templated.span, "the result of a task under its step", of, said))
     return made

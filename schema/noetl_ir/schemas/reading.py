@@ -315,14 +315,14 @@ def _in_place(root: Json, schema: dict[str, Json]) -> Iterator[dict[str, Json]]:
         value = schema.get(key)
         if key == "$ref" and isinstance(value, str):
             value = resolved(root, value)
-        held: list[Json] = []
+        inner: list[Json] = []
         if key in ("allOf", "anyOf", "oneOf"):
-            held = value if isinstance(value, list) else []
+            inner = value if isinstance(value, list) else []
         elif key == "dependentSchemas":
-            held = [*value.values()] if isinstance(value, dict) else []
+            inner = [*value.values()] if isinstance(value, dict) else []
         else:
-            held = [value]
-        yield from (one for one in held if isinstance(one, dict))
+            inner = [value]
+        yield from (one for one in inner if isinstance(one, dict))
 
 
 def _all_schemas(root: Json) -> Iterator[tuple[dict[str, Json], Path]]:

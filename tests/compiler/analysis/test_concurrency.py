@@ -25,10 +25,10 @@ def test_what_is_marked_together_is_in_the_relation(net: Petri) -> None:
     markings = [net.initial] if space is None else list(space.edges)
     relation = concurrency_of(net)
     for marking in markings:
-        held = [place for place, tokens in enumerate(marking) if tokens]
-        assert relation.marked.issuperset(held)
-        assert all(relation.together(one, other) for one in held for other in held if one != other)
-        assert all(relation.together(place, place) for place in held if marking[place] > 1)
+        marked = [place for place, tokens in enumerate(marking) if tokens]
+        assert relation.marked.issuperset(marked)
+        assert all(relation.together(one, other) for one in marked for other in marked if one != other)
+        assert all(relation.together(place, place) for place in marked if marking[place] > 1)
 
 
 @settings(max_examples=100, deadline=None)

@@ -41,10 +41,10 @@ def game_of(plan: Plan) -> Game:
 
 def is_final(plan: Plan, marking: Marking) -> bool:
     """NET.md: no token of control is left, and no counting join has half a wave."""
-    held = [place for place, tokens in zip(plan.net.places, marking, strict=True) if tokens]
-    half = {place.step for place in held if place.role == "idle"} & {p.step for p in held if p.role == "held"}
+    marked = [place for place, tokens in zip(plan.net.places, marking, strict=True) if tokens]
+    half = {place.step for place in marked if place.role == "idle"} & {p.step for p in marked if p.role == "held"}
     doomed = {"failed", "bad"}
-    return not half and all(place.kind is not PlaceClass.CONTROL or place.role in doomed for place in held)
+    return not half and all(place.kind is not PlaceClass.CONTROL or place.role in doomed for place in marked)
 
 
 def traces(plan: Plan) -> set[tuple[str, ...]]:
@@ -117,8 +117,8 @@ def test_runs_in_flight_go_on_where_an_end_can_be_reached(share: int, old: str, 
     assert bool(found.lacking) == any(each is None for each in put.values())
     stuck = {each for each in put.values() if each is not None and not can_end(after, each)}
     stranded = {
-        moved(before, after, tuple(dict(held).get(n, 0) for n in range(len(before.net.places))))
-        for held in found.stranded
+        moved(before, after, tuple(dict(marked).get(n, 0) for n in range(len(before.net.places))))
+        for marked in found.stranded
     }
     assert stranded == stuck
 

@@ -177,17 +177,17 @@ def test_half_sent_requests_by_the_hundred_hinder_nobody() -> None:
 
 def test_where_all_are_at_work_the_next_one_is_refused() -> None:
     with served(BOUNDS._replace(of_address=5, pause=20, grace=20)) as server:
-        held = [server.connect(POSTS % 100 + b"x") for _ in range(5)]
+        open_sockets = [server.connect(POSTS % 100 + b"x") for _ in range(5)]
         time.sleep(0.3)
         with server.connect(ASKS) as connection:
             got, _ = ends(connection, 3)
             assert got.startswith(b"HTTP/1.1 503") and b"Retry-After" in got
-        held.pop().close()
+        open_sockets.pop().close()
         time.sleep(0.3)
         asks(server)
 
 
-class Held:
+class Connected:
     """A connection that is only counted."""
 
     def __init__(self) -> None:
@@ -202,13 +202,13 @@ class Held:
 
 def test_the_address_that_has_most_makes_room() -> None:
     book = Book(ConnectionLimits(most=6, of_address=4))
-    many, few = [Held() for _ in range(4)], [Held() for _ in range(2)]
+    many, few = [Connected() for _ in range(4)], [Connected() for _ in range(2)]
     for connection in many:
         assert book.enter(connection, "10.0.0.1")
     for connection in few:
         assert book.enter(connection, "10.0.0.2")
     book.work(many[0])
-    assert book.enter(Held(), "10.0.0.3")
+    assert book.enter(Connected(), "10.0.0.3")
     assert [connection.is_dropped for connection in (*many, *few)] == [False, True, False, False, False, False]
     book.leave(many[2])
     assert len(book) == 5
@@ -220,9 +220,9 @@ def test_one_host_has_one_count_whatever_it_calls_itself() -> None:
         ("2001:db8:1:2::1", True), ("2001:db8:1:2:ffff::9", False), ("2001:db8:1:3::1", True),
         ("10.0.0.1", True), ("::ffff:10.0.0.1", False), ("fe80::1%eth0", True), ("", True),
     ]:  # fmt: skip
-        held = Held()
+        connection = Connected()
         before = len(book)
-        assert book.enter(held, address)
+        assert book.enter(connection, address)
         assert (len(book) > before) is is_more, address
 
 

@@ -38,9 +38,9 @@ def test_an_entry_is_made_of_others_that_stand_before_or_behind_it(
 
 def test_what_is_made_of_a_secret_is_hidden_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_TEST_SECRET", "canary-4711")
-    held = vault(tmp_path)
-    held.credential("whole", HERE)
-    assert "canary" not in str(held.redact({"told": "shop:canary-4711", "part": "canary-4711"}, HERE))
+    keychain = vault(tmp_path)
+    keychain.credential("whole", HERE)
+    assert "canary" not in str(keychain.redact({"told": "shop:canary-4711", "part": "canary-4711"}, HERE))
 
 
 def test_each_entry_that_an_unknown_one_is_in_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

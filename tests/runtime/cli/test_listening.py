@@ -88,10 +88,10 @@ def test_only_a_proxy_says_who_a_client_is(home: "Home", words: tuple[str, ...],
 
 
 def test_half_sent_requests_by_the_hundred_hinder_no_client(home: "Home") -> None:
-    with home.serving() as (_, url), ExitStack() as held:
+    with home.serving() as (_, url), ExitStack() as open_sockets:
         address = urlsplit(url)
         for _ in range(700):
-            half = held.enter_context(socket.create_connection((address.hostname, address.port)))
+            half = open_sockets.enter_context(socket.create_connection((address.hostname, address.port)))
             half.sendall(b"GET /executions HTTP/1.1\r\nHost: ")
         took = [httpx.get(f"{url}/readyz", timeout=15).elapsed.total_seconds() for _ in range(10)]
         assert max(took) < allowed(0.5)

@@ -192,8 +192,8 @@ def test_ownership_ends_with_the_process(store: PostgresStore, url: str, code: i
 
 
 def test_thousands_of_executions_are_owned_by_one_lock(store: PostgresStore, url: str) -> None:
-    held = [store.own(f"w{number}") for number in range(2_000)]
-    for own in held:
+    owned = [store.own(f"w{number}") for number in range(2_000)]
+    for own in owned:
         own.__enter__()
     assert asked(url, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == [(1,)]
     store.close()

@@ -44,7 +44,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def held(root: Path, name: Json, result: Json) -> Outcome:
+def validated(root: Path, name: Json, result: Json) -> Outcome:
     """What becomes of a success with a result."""
     check = checked_by(call_of("noop", {}, knobs={"schema_hint": name}), str(root))
     return (
@@ -60,9 +60,9 @@ GOOD: Json = {"id": 1, "lines": [{"price": 2.5}, {}]}
 
 
 def test_a_result_that_is_as_it_should_be(root: Path) -> None:
-    outcome = held(root, "orders.v1", GOOD)
+    outcome = validated(root, "orders.v1", GOOD)
     assert (outcome.status, outcome.result, outcome.extras) == ("ok", GOOD, {"schema_hint": "orders.v1"})
-    assert held(root, "any", None).status == "ok"
+    assert validated(root, "any", None).status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_a_result_that_is_as_it_should_be(root: Path) -> None:
     ],
 )
 def test_a_result_that_is_not_says_where_and_no_value(root: Path, result: Json, told: str) -> None:
-    outcome = held(root, "orders.v1", result)
+    outcome = validated(root, "orders.v1", result)
     assert outcome.error is not None and outcome.result == result
     assert outcome.error["code"] == "result.schema"
     assert outcome.error["message"] == f"the result is not what the schema 'orders.v1' says: {told}"
 
 
 def test_many_faults_are_told_shortly(root: Path) -> None:
-    outcome = held(root, "orders.v1", {"id": 1, "lines": [1, 2, 3, 4, 5]})
+    outcome = validated(root, "orders.v1", {"id": 1, "lines": [1, 2, 3, 4, 5]})
     assert outcome.error is not None and str(outcome.error["message"]).endswith(
         "at lines/2, type must be object; and more"
     )
@@ -108,7 +108,7 @@ def test_many_faults_are_told_shortly(root: Path) -> None:
     ],
 )
 def test_a_schema_that_cannot_be_used(root: Path, name: Json, code: str) -> None:
-    outcome = held(root, name, GOOD)
+    outcome = validated(root, name, GOOD)
     assert outcome.error is not None and outcome.error["code"] == code
 
 

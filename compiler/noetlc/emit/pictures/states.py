@@ -35,8 +35,8 @@ def states_of_petri(net: Petri, most: int = MOST) -> Picture:
     """The markings of a net that is no plan's."""
 
     def node(state: int, marking: Marking) -> Node:
-        held = [_held(id, count) for id, count in zip(net.places, marking, strict=True) if count]
-        return Node(state_id(state), Shape.STATE if state else Shape.ENTRY, f"{state}", _first(held))
+        texts = [_token_text(id, count) for id, count in zip(net.places, marking, strict=True) if count]
+        return Node(state_id(state), Shape.STATE if state else Shape.ENTRY, f"{state}", _first(texts))
 
     def edge(state: int, transition: int, target: int) -> Edge:
         id = net.transitions[transition]
@@ -78,14 +78,14 @@ def state_id(state: int) -> str:
 
 def _tokens(plan: Plan, marking: Marking) -> tuple[str, ...]:
     rows = zip(plan.net.places, marking, strict=False)
-    return _first([_held(place.id, count) for place, count in rows if count and place.kind is PlaceClass.CONTROL])
+    return _first([_token_text(place.id, count) for place, count in rows if count and place.kind is PlaceClass.CONTROL])
 
 
-def _held(place: str, count: int) -> str:
+def _token_text(place: str, count: int) -> str:
     return place if count == 1 else f"{count} × {place}"
 
 
-def _first(held: list[str]) -> tuple[str, ...]:
+def _first(texts: list[str]) -> tuple[str, ...]:
     return tuple(
-        held if len(held) <= MOST_TOKENS else [*held[: MOST_TOKENS - 1], f"{len(held) - MOST_TOKENS + 1} more"]
+        texts if len(texts) <= MOST_TOKENS else [*texts[: MOST_TOKENS - 1], f"{len(texts) - MOST_TOKENS + 1} more"]
     )

@@ -244,10 +244,10 @@ class Log:
         if len(appends) == 1:
             append, head = appends[0], heads[0]
             batch, position, chain = _batch(head, append.records)
-            held = holder.number if append.execution_id in holder.names else 0
+            owned = holder.number if append.execution_id in holder.names else 0
             values: dict[str, Any] = {
                 "number": head.number, "name": written(append.execution_id), "status": append.status,
-                "ended": append.ended, "holder": held, **batch,
+                "ended": append.ended, "holder": owned, **batch,
             }  # fmt: skip
             after = [Head(head.number, position, chain, append.status, append.ended)]
             statement = _INSERT if append.ended is None else _INSERT_LAST
@@ -326,7 +326,7 @@ def _batch(head: Head, records: Sequence[tuple[str, bytes]]) -> tuple[dict[str, 
 
 
 def _batches(
-    heads: Sequence[Head], appends: Sequence[Append], held: Collection[str]
+    heads: Sequence[Head], appends: Sequence[Append], owned: Collection[str]
 ) -> tuple[dict[str, Any], list[Head]]:
     """The columns of new events behind several heads, what the executions say then, and the heads behind that."""
     columns: dict[str, list[Any]] = {name: [] for name in ("executions", "positions", "ids", "bodies", "chains")}
@@ -344,7 +344,7 @@ def _batches(
         "endings": [head.ended for head in after],
         "counts": [head.position for head in after],
         "sums": [head.chain for head in after],
-        "held": [append.execution_id in held for append in appends],
+        "held": [append.execution_id in owned for append in appends],
     }
     return {**columns, **turns}, after
 
