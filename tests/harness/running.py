@@ -113,7 +113,7 @@ def run(
     seen: list[tuple[str, Program, Event]] = []
     commits: list[int] = []
     with open_runtime(url, settings, _no_compiler) as runtime:
-        _noting(runtime.store, commits)
+        _recording(runtime.store, commits)
         program = runtime.programs.add(data)
         actions = sorted((round(seconds * 1_000_000), verb) for seconds, verb in (at or {}).items())
         with _bus(odds, seed), _driver(runtime, seen, actions, endless) as driver:
@@ -130,17 +130,17 @@ def _read(script: str | dict[str, Any]) -> Script:
     return read_script(yaml.safe_load(script) or {} if isinstance(script, str) else script)
 
 
-def _noting(store: Any, commits: list[int]) -> None:
+def _recording(store: Any, commits: list[int]) -> None:
     """Note where the log of `e1` ends after each commit."""
     append = store.append
 
-    def noted(execution_id: str, *rest: Any, **more: Any) -> int:
+    def appending(execution_id: str, *rest: Any, **more: Any) -> int:
         position: int = append(execution_id, *rest, **more)
         if execution_id == "e1":
             commits.append(position)
         return position
 
-    store.append = noted
+    store.append = appending
 
 
 def resume_prefix(ran: Ran, length: int, script: str | dict[str, Any] = "") -> Ran:

@@ -81,9 +81,9 @@ class Endpoint:
         if item is None:
             return None
         self._kept.add(item)
-        return QueuedDelivery(self, pool, item, self._noted(item.data, item.sender))
+        return QueuedDelivery(self, pool, item, self._recorded(item.data, item.sender))
 
-    def _noted(self, data: bytes, sender: str) -> Order:
+    def _recorded(self, data: bytes, sender: str) -> Order:
         command = read_order(data)
         if (about := getattr(command, "execution_id", "")) and sender:
             self._routes[about] = sender
@@ -142,7 +142,7 @@ class Endpoint:
         """An order to an address comes; who does not take from it has none."""
         waiting = self._addressed.get(address)
         if waiting is not None and key not in {each.key for each in waiting}:
-            waiting.append(AddressedDelivery(self, waiting, key, self._noted(data, sender)))
+            waiting.append(AddressedDelivery(self, waiting, key, self._recorded(data, sender)))
 
     def say(self, broadcast: Broadcast) -> None:
         """`Broadcasts.say`."""

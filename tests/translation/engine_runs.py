@@ -43,11 +43,11 @@ def run_of(text: str, answers: Answers) -> Seen:
         program = runtime.programs.add(write_plan(done.plans[0]))
         started: list[int] = []
 
-        def noted(_: Any, __: Any, event: Any) -> None:
+        def collected(_: Any, __: Any, event: Any) -> None:
             if event.event_type == "step.scheduled":
                 started.append(event.step)
 
-        with driver_of(runtime, "e1", noted) as driver:
+        with driver_of(runtime, "e1", collected) as driver:
             status = driver.embedded.start(program, "e1", Request({}))
             execution = driver.execution
             names = {number: name for name, number in program.step_numbers.items()}

@@ -35,7 +35,7 @@ class Bounds(NamedTuple):
     attempts: Formula
     tokens: Formula
     events: Formula
-    notes: tuple[str, ...]
+    caveats: tuple[str, ...]
 
 
 class _Load(NamedTuple):
@@ -93,8 +93,10 @@ class _Bounding:
             # The extents were counted on the net. They say something where the arcs alone give no bound.
             tokens = smaller(tokens, plus(at_once)) if tokens.why else tokens
         limit = self._plan.limits.max_tasks_per_run
-        notes = [f"the jumps of `{name}` end only at `limits.max_tasks_per_run`, {limit:,}" for name in self._uncounted]
-        return Bounds(work.attempts, tokens, work.events, tuple(notes))
+        caveats = [
+            f"the jumps of `{name}` end only at `limits.max_tasks_per_run`, {limit:,}" for name in self._uncounted
+        ]
+        return Bounds(work.attempts, tokens, work.events, tuple(caveats))
 
     def _run(self, number_: int) -> _Load:
         """One run of a step, from its token to its router's decision."""

@@ -63,11 +63,11 @@ class Effort:
         return min(most, max(FEWEST, int(self._left / _of_one(net, cost))))
 
     def spend(self, net: Petri, states: int, cost: tuple[float, float] = PLAIN) -> None:
-        """Note that so many states of a net were seen."""
+        """Count that so many states of a net were seen."""
         self.pay(states * _of_one(net, cost))
 
     def pay(self, work: float) -> None:
-        """Note some work."""
+        """Count some work."""
         account: Effort | None = self
         # A part is not set aside: it charges its whole, so that all parts together cannot cost more than the report
         # may.

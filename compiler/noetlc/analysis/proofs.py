@@ -111,7 +111,7 @@ class Proofs:
 
         if text not in self._answers:
             try:
-                [self._answers[text]] = self._noted([answered(self.plan, query_of(text), text, Effort(STANDARD))])
+                [self._answers[text]] = self._with_bugs([answered(self.plan, query_of(text), text, Effort(STANDARD))])
             except QueryError:
                 self._answers[text] = None
         return self._answers[text]
@@ -127,9 +127,9 @@ class Proofs:
             each.status is Status.UNKNOWN and each.story for each in found
         ):  # else a limit was hit, and no claim is made
             found = with_guards(self.plan, found, self._effort.part(0.5))
-        return self._noted(found)
+        return self._with_bugs(found)
 
-    def _noted(self, found: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    def _with_bugs(self, found: Sequence[Verdict]) -> tuple[Verdict, ...]:
         self.failed.update({each.question: each.bug for each in found if each.bug is not None})
         return tuple(found)
 

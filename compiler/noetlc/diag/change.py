@@ -26,7 +26,7 @@ class Change(NamedTuple):
     message: str
 
 
-Note: TypeAlias = Callable[[Change], None]
+RecordChange: TypeAlias = Callable[[Change], None]
 """Where a pass tells its changes."""
 
 

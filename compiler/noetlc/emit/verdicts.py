@@ -51,7 +51,7 @@ def _lines(report: AnalysisReport, file: str) -> Iterator[str]:
         yield "  the most that a run does"
         for key, formula in _formulas(report.bounds):
             yield f"    {key + ':':9} {printable(str(formula))}"
-        yield from (f"      {printable(note)}" for note in report.bounds.notes)
+        yield from (f"      {printable(caveat)}" for caveat in report.bounds.caveats)
     if report.census is not None:
         numbers = _census_json(report.census)
         yield "  the whole space"
@@ -158,7 +158,7 @@ def _bounds_json(bounds: Bounds) -> dict[str, Json]:
         }
         for key, formula in _formulas(bounds)
     }
-    return {**found, "notes": list(bounds.notes)}
+    return {**found, "notes": list(bounds.caveats)}
 
 
 def _census_json(census: Census) -> dict[str, Json]:

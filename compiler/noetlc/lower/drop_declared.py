@@ -7,12 +7,12 @@ from noetlc.ast.bodies import Tasks, change_lists
 from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.sugar import Declared, Sugar
 from noetlc.ast.walk import replace_steps
-from noetlc.diag.change import Note
+from noetlc.diag.change import RecordChange
 
 
-def drop_declared(playbook: Playbook, note: Note) -> Playbook:
+def drop_declared(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without what it declares of its inputs and results."""
-    del note
+    del record
 
     def kept(extras: tuple[Sugar, ...]) -> tuple[Sugar, ...]:
         return tuple(extra for extra in extras if not isinstance(extra, Declared))

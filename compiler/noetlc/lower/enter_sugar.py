@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from noetlc.ast.bodies import Choose, HasBodies, Tasks, Until, While, map_lists
 from noetlc.ast.playbook import Playbook, Rule, Step, Task
 from noetlc.ast.walk import replace_steps
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import PREFIX
 
 Place = tuple[int, ...]
 """Which body a task stands in: the way from the outermost list."""
 
 
-def enter_sugar(playbook: Playbook, note: Note) -> Playbook:
+def enter_sugar(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook with every jump to sugar retargeted, and jumps into bodies refused."""
-    return replace_steps(playbook, lambda step: _entered(step, note))
+    return replace_steps(playbook, lambda step: _entered(step, record))
 
 
-def _entered(step: Step, note: Note) -> Step:
+def _entered(step: Step, record: RecordChange) -> Step:
     places: dict[str, Place] = {}
     heads: set[str] = set()
     for place, task in _placed(step.tasks, ()):
@@ -34,7 +34,7 @@ def _entered(step: Step, note: Note) -> Step:
             # A jump within a body or out of it is fine: the target's body is then around the jump.
             if target is not None and place[: len(target)] != target:
                 why = "a jump may not enter a body from outside"
-                note(Change("enter_sugar", rule.to_span or rule.span, f"`to: {rule.to}`", "refused", why))
+                record(Change("enter_sugar", rule.to_span or rule.span, f"`to: {rule.to}`", "refused", why))
 
     def entered(task: Task) -> Task:
         rules = tuple(rule._replace(to=_target(rule, places, heads)) for rule in task.rules)

@@ -14,18 +14,20 @@ Nothing falls through: every branch ends in a jump to the one merge point.
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Branch, Choose, Tasks, change_lists, taken
 from noetlc.ast.playbook import Playbook, Task
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import generated_name, jump, noop
 
 
-def lower_choose(playbook: Playbook, note: Note) -> Playbook:
+def lower_choose(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without `choose`."""
 
     def without(task: Task) -> Tasks:
         choose, head = taken(task, Choose)
         if choose is None:
             return (task,)
-        note(Change("lower_choose", task.name_span, "`choose`", "exact", "guarded jumps that meet in one merge point"))
+        record(
+            Change("lower_choose", task.name_span, "`choose`", "exact", "guarded jumps that meet in one merge point")
+        )
         return _lowered(head, choose)
 
     return change_lists(playbook, lambda _, tasks: tuple(made for task in tasks for made in without(task)))

@@ -10,19 +10,19 @@
 
 from noetlc.ast.bodies import Tasks, Until, change_lists, taken
 from noetlc.ast.playbook import Playbook, Rule, Task
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.counting import again, exhausted, numbered, numbered_guard, started
 from noetlc.expr.generated import generated_name, jump, noop
 
 
-def lower_until(playbook: Playbook, note: Note) -> Playbook:
+def lower_until(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without `until`."""
 
     def without(task: Task) -> Tasks:
         loop, head = taken(task, Until)
         if loop is None:
             return (task,)
-        note(Change("lower_until", task.name_span, "`until`", "exact", "the body, a test and a jump back"))
+        record(Change("lower_until", task.name_span, "`until`", "exact", "the body, a test and a jump back"))
         return _lowered(head, loop)
 
     return change_lists(playbook, lambda _, tasks: tuple(made for task in tasks for made in without(task)))

@@ -12,19 +12,19 @@ The guard stands last in the conjunction, so that it is asked for its truth as i
 
 from noetlc.ast.bodies import Tasks, While, change_lists, taken
 from noetlc.ast.playbook import Playbook, Rule, Task
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.counting import again, exhausted, numbered, numbered_guard, started
 from noetlc.expr.generated import generated_name, jump, noop
 
 
-def lower_while(playbook: Playbook, note: Note) -> Playbook:
+def lower_while(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without `while`."""
 
     def without(task: Task) -> Tasks:
         loop, head = taken(task, While)
         if loop is None:
             return (task,)
-        note(Change("lower_while", task.name_span, "`while`", "exact", "a test, the body and a jump back"))
+        record(Change("lower_while", task.name_span, "`while`", "exact", "a test, the body and a jump back"))
         return _lowered(head, loop)
 
     return change_lists(playbook, lambda _, tasks: tuple(made for task in tasks for made in without(task)))

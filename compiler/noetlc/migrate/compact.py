@@ -50,7 +50,7 @@ def _block(head: Line, below: list[Line]) -> int:
             break
         count, size = count + 1, size + len(line.text.lstrip())
         # A line of the author's own, or one with a comment, has no place inside of brackets.
-        if size > WIDTH or not line.is_new or line.before or line.notes:
+        if size > WIDTH or not line.is_new or line.before or line.comments:
             return 0
     return count if depth else 0  # keys of the document stand on lines of their own
 

@@ -15,23 +15,23 @@ _HASH = pattern(r"#[^\n]*")
 
 
 class Line:
-    """A line with its indentation: `before` are lines copied above it, `notes` are comments put there. `is_new` says
+    """A line with its indentation: `before` are lines copied above it, `comments` are comments put there. `is_new` says
     that it did not stand in this place.
     """
 
-    __slots__ = ("before", "is_new", "notes", "text")
+    __slots__ = ("before", "comments", "is_new", "text")
 
     def __init__(self, text: str, before: Iterable[str] = (), *, is_new: bool = False) -> None:
         self.text = text
         self.is_new = is_new
         self.before = list(before)
-        self.notes: list[str] = []
+        self.comments: list[str] = []
 
     def all(self) -> Iterator[str]:
         """The line with everything above it."""
         yield from self.before
         margin = self.text[: len(self.text) - len(self.text.lstrip(" "))]
-        yield from (margin + note for note in self.notes)
+        yield from (margin + comment for comment in self.comments)
         yield self.text
 
 
@@ -115,7 +115,7 @@ def settle(text: str, comments: Iterable[Comment], spots: list[Spot]) -> None:
                 following.start <= comment.beside or _is_below(text, comment.start, following.start)
             )
         # A comment is never lost: one that fits nothing stands at the last line.
-        (following if fits and following is not None else chosen or ordered[-1]).line.notes.append(comment.text)
+        (following if fits and following is not None else chosen or ordered[-1]).line.comments.append(comment.text)
 
 
 def _is_below(text: str, offset: int, inner: int) -> bool:

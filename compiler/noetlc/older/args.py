@@ -22,7 +22,7 @@ from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import blocks_in, replace_steps, task_values
 from noetlc.ast.workbook import pairs_of, template_of_pairs
-from noetlc.diag.change import Change, Class, Note
+from noetlc.diag.change import Change, Class, RecordChange
 from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.generated import Pairs, computed, expression_of, generated_name
 from noetlc.expr.rewrite import Replace
@@ -67,19 +67,19 @@ _TOLD = frozenset({"`save`", "`sink`"})
 _ARGS = pattern(r"\bargs\.([^\W\d]\w*)")
 
 
-def lower_args(playbook: Playbook, note: Note) -> Playbook:
+def lower_args(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which only tasks and arcs have args."""
     # The noops come first: a step without a tool gives its args as its result, and a task that is still `generated`
     # would be passed over below, and give nothing.
-    playbook = replace_steps(playbook, lambda step: _with_noop(_of_saved(step, note)))
+    playbook = replace_steps(playbook, lambda step: _with_noop(_of_saved(step, record)))
     for step in playbook.steps:
         for args in step.extras:
             if isinstance(args, StepArgs) and args.word not in _TOLD:
                 said = "defaults under the token's args"
-                note(Change("lower_args", args.span, f"{args.word} of a step", "exact", said))
+                record(Change("lower_args", args.span, f"{args.word} of a step", "exact", said))
                 for key, value in _unread(step, args):
                     said = "nothing: the step reads it nowhere"
-                    note(Change("lower_args", value.span, f"`{key}` of {args.word}", "safe", said))
+                    record(Change("lower_args", value.span, f"`{key}` of {args.word}", "safe", said))
     playbook = replace_steps(playbook, _joined)
     playbook = replace_steps(playbook, _rendered)
     # Arcs are asked only now: args of the two spellings are one by then, so that each default is held against all
@@ -116,7 +116,7 @@ def _of_next_calls(step: Step) -> Iterator[Value]:
         yield from (value for page in pages.policies for name, value in page.next_call if name == "args")
 
 
-def _of_saved(step: Step, note: Note) -> Step:
+def _of_saved(step: Step, record: RecordChange) -> Step:
     """The step in which a `save` into no store is its args where it has no tool, and nothing where it has one."""
     saved, rest = taken_of(step, Saved)
     if saved is None:
@@ -129,8 +129,8 @@ def _of_saved(step: Step, note: Note) -> Step:
     else:
         said = "nothing: every result is there" if "log" in saved.where else "nothing: every result is in the event log"
     klass: Class = "safe" if said.startswith("nothing") else "exact"
-    note(Change("lower_args", saved.span, f"{saved.word} {saved.where}", klass, said))
-    return _of_saved(rest, note)  # `save` and `sink` may both stand there
+    record(Change("lower_args", saved.span, f"{saved.word} {saved.where}", klass, said))
+    return _of_saved(rest, record)  # `save` and `sink` may both stand there
 
 
 def _with_noop(step: Step) -> Step:

@@ -14,7 +14,7 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Guess
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.templates import native
 from noetlc.older.bind_lists import asks, bound_all, names_of, nodes_of, takes_mapping
@@ -26,7 +26,7 @@ class AskedJson(Guess):
     span: Span
 
 
-def bind_json(playbook: Playbook, note: Note) -> Playbook:
+def bind_json(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which code that takes a text for its value gets that."""
     asked, playbook = all_taken(playbook, AskedJson)
     if not asked:
@@ -38,7 +38,7 @@ def bind_json(playbook: Playbook, note: Note) -> Playbook:
         if found is None or not isinstance(template, Native) or not takes_value(code, name):
             return template
         made = native(rewritten(template.expr, lambda expr: found.of if expr is found else None))
-        note(Change("bind_json", span, f"`{name}` as JSON", "review", f"`{made.text}`: the code takes the value"))
+        record(Change("bind_json", span, f"`{name}` as JSON", "review", f"`{made.text}`: the code takes the value"))
         return made
 
     return bound_all(playbook, bound)

@@ -18,7 +18,7 @@ from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import replace_steps
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.templates import native
 from noetlc.older.nearer import Nearer
@@ -39,7 +39,7 @@ _ARGS = frozenset({"input_data", "args", "input", "data"})
 _OF_MAPPING = frozenset({"get", "items", "keys", "values", "pop", "update"})
 
 
-def bind_lists(playbook: Playbook, note: Note) -> Playbook:
+def bind_lists(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which code that asks for a list gets one."""
     asked, playbook = all_taken(playbook, AskedLists)
     if not asked:
@@ -54,7 +54,7 @@ def bind_lists(playbook: Playbook, note: Note) -> Playbook:
         shorter = _shorter(template, {step: key for step, key in keys.items() if step not in hidden})
         if shorter is None or not asks_for_list(code, name):
             return template
-        note(Change("bind_lists", span, f"`{name}` as a list", "review", f"`{shorter.text}`"))
+        record(Change("bind_lists", span, f"`{name}` as a list", "review", f"`{shorter.text}`"))
         return shorter
 
     return bound_all(playbook, bound)

@@ -16,7 +16,7 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Guess
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.templates import native
 from noetlc.older.bind_lists import bare_in, bound_all, names_of, nodes_of
@@ -31,7 +31,7 @@ class AskedLoops(Guess):
 KEYS = frozenset({"results", "stats"})
 
 
-def bind_loops(playbook: Playbook, note: Note) -> Playbook:
+def bind_loops(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which code that asks for results and counts gets them."""
     asked, playbook = all_taken(playbook, AskedLoops)
     looped = frozenset([step.name for step in playbook.steps if step.loop is not None])
@@ -42,7 +42,7 @@ def bind_loops(playbook: Playbook, note: Note) -> Playbook:
         bare = bare_in(template)
         if bare is None or bare.name not in looped - hidden or not reads_keys(code, name):
             return template
-        note(Change("bind_loops", span, f"`{name}` by its keys", "review", "`{results, stats}` of the loop"))
+        record(Change("bind_loops", span, f"`{name}` by its keys", "review", "`{results, stats}` of the loop"))
         return _with_keys(template, bare)
 
     return bound_all(playbook, bound)

@@ -21,7 +21,7 @@ from noetlc.ast.playbook import Arc, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import all_values, blocks_in, expressions_in, replace_steps, task_values
 from noetlc.ast.workload import SCOPE
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.binding import bound, with_blocks, words_in
 from noetlc.expr.generated import computed, generated_name, noop
 from noetlc.expr.paths import accesses
@@ -53,7 +53,7 @@ _LATE = (ROOTS | {"outcome", "event", "_attempt", "_elapsed"}) - {*_RESULT, "var
 _GOES_ON = frozenset({"continue", "break", "jump"})
 
 
-def lower_blocks(playbook: Playbook, note: Note) -> Playbook:
+def lower_blocks(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which block templates stand in fields of tasks."""
     asked, playbook = all_taken(playbook, OldBlocks)
     if not asked or not playbook.legacy:
@@ -62,8 +62,8 @@ def lower_blocks(playbook: Playbook, note: Note) -> Playbook:
     # The old words go first: a block template keeps its text, into which later passes do not look, and `vars` in it
     # would be undefined.
     playbook = _without_old_words(playbook, known)
-    playbook = replace_steps(playbook, lambda step: _of_arcs(_of_rules(step, known, note), note))
-    return _of_workload(playbook, note)
+    playbook = replace_steps(playbook, lambda step: _of_arcs(_of_rules(step, known, record), record))
+    return _of_workload(playbook, record)
 
 
 def _without_old_words(playbook: Playbook, known: frozenset[str]) -> Playbook:
@@ -88,16 +88,16 @@ def _without_old_words(playbook: Playbook, known: frozenset[str]) -> Playbook:
 # What rules set
 
 
-def _of_rules(step: Step, known: frozenset[str], note: Note) -> Step:
+def _of_rules(step: Step, known: frozenset[str], record: RecordChange) -> Step:
     """The step with a task behind each task whose rules set what a block template gives."""
     tasks: list[Task] = []
     for number, task in enumerate(step.tasks):
         behind = step.tasks[number + 1].name if number + 1 < len(step.tasks) else ""
-        tasks += _rendered(step, task, behind, known, note)
+        tasks += _rendered(step, task, behind, known, record)
     return step if len(tasks) == len(step.tasks) else step._replace(tasks=tuple(tasks))
 
 
-def _rendered(step: Step, task: Task, behind: str, known: frozenset[str], note: Note) -> list[Task]:
+def _rendered(step: Step, task: Task, behind: str, known: frozenset[str], record: RecordChange) -> list[Task]:
     """The task and those that render what its rules set; `behind` is the task after it."""
     made: list[Task] = []
     rules: list[Rule] = []
@@ -109,10 +109,10 @@ def _rendered(step: Step, task: Task, behind: str, known: frozenset[str], note: 
             continue
         why = _late(rule, blocks, known)
         if why:
-            note(Change(BY, rule.span, "a block template", "refused", why))
+            record(Change(BY, rule.span, "a block template", "refused", why))
             rules.append(_without_blocks(rule))
             continue
-        note(Change(BY, rule.span, "a block template", "safe", "a task behind that renders it"))
+        record(Change(BY, rule.span, "a block template", "safe", "a task behind that renders it"))
         rendered.append(rule)
         name = generated_name(task.name, "rendered" if not made else f"rendered{len(made)}")
         made.append(_rendering(name, rule, step.name, known, behind))
@@ -187,7 +187,7 @@ def _rendering(name: str, rule: Rule, step: str, known: frozenset[str], behind: 
 # Values of the workload
 
 
-def _of_workload(playbook: Playbook, note: Note) -> Playbook:
+def _of_workload(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which an entry step renders the block templates of the workload."""
     found = {key: value for key, value in playbook.workload if any(True for _ in blocks_in(value))}
     if not found:
@@ -195,9 +195,9 @@ def _of_workload(playbook: Playbook, note: Note) -> Playbook:
     for key, value in found.items():
         why = _reader_of(playbook, key)
         if why:
-            note(Change(BY, value.span, f"a block template in `workload.{key}`", "refused", why))
+            record(Change(BY, value.span, f"a block template in `workload.{key}`", "refused", why))
         else:
-            note(Change(BY, value.span, f"a block template in `workload.{key}`", "safe", "set by a first step"))
+            record(Change(BY, value.span, f"a block template in `workload.{key}`", "safe", "set by a first step"))
     span = next(iter(found.values())).span
     # A payload that brings the key wins over the template, as it does over any value of the workload.
     asked = tuple((key, computed(otherwise(path(SCOPE, key), path("outcome", "result", key)), span)) for key in found)
@@ -234,7 +234,7 @@ def _reader_of(playbook: Playbook, key: str) -> str:
 # Args of arcs
 
 
-def _of_arcs(step: Step, note: Note) -> Step:
+def _of_arcs(step: Step, record: RecordChange) -> Step:
     if step.router is None:
         return step
     found: Blocks = {}
@@ -247,9 +247,9 @@ def _of_arcs(step: Step, note: Note) -> Step:
         words = frozenset[str]().union(*(words_in(block) for block in blocks))
         why = _obstacle(step, arc, words)
         if why:
-            note(Change(BY, arc.args.span, "a block template", "refused", why))
+            record(Change(BY, arc.args.span, "a block template", "refused", why))
         else:
-            note(Change(BY, arc.args.span, "a block template", "exact", "a task that renders it"))
+            record(Change(BY, arc.args.span, "a block template", "exact", "a task that renders it"))
             made = without_blocks(arc.args.template, generated_name(step.name, "block"), found)
             arc = arc._replace(args=Value(made, arc.args.span, None))
         arcs.append(arc)

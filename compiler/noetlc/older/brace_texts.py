@@ -19,7 +19,7 @@ from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.python_code import code_of, python_code
 from noetlc.ast.walk import replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import expression_of, generated_name
 from noetlc.expr.inside_blocks import has_blocks
 from noetlc.expr.parser import parse_template
@@ -76,7 +76,7 @@ class _Known(NamedTuple):
 _RUN = (("uuid",), ("id",), ("execution_id",))
 
 
-def bind_texts(playbook: Playbook, note: Note) -> Playbook:
+def bind_texts(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook whose code has the texts that were meant."""
     nearer = Nearer(playbook)
     everywhere = _EVERYWHERE.union(nearer.everywhere, [step.name for step in playbook.steps])
@@ -92,7 +92,7 @@ def bind_texts(playbook: Playbook, note: Note) -> Playbook:
         made = _bound(task, names, args)
         if made is not task:
             span = next(value.span for name, value in task.fields if name == "code")
-            note(Change("bind_texts", span, "a template in a string of code", "review", "an arg with its text"))
+            record(Change("bind_texts", span, "a template in a string of code", "review", "an arg with its text"))
         return made
 
     def of_step(step: Step) -> Step:

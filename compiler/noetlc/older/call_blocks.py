@@ -17,7 +17,7 @@ from noetl_ir.kinds import CALLED
 from noetlc.ast.bodies import Tasks
 from noetlc.ast.playbook import Guard, Rule, Task, Value
 from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.block_names import expressions_within
 from noetlc.expr.generated import generated_name
 from noetlc.expr.inside_blocks import has_blocks
@@ -27,7 +27,7 @@ from noetlc.expr.templates import templated_in
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 
 
-def rendered_before_calls(tasks: Tasks, entries: dict[str, Task], by: str, note: Note) -> Tasks:
+def rendered_before_calls(tasks: Tasks, entries: dict[str, Task], by: str, record: RecordChange) -> Tasks:
     """The tasks, of which no call gives a block template where its entry needs an expression."""
     made: list[Task] = []
     moved: dict[str, str] = {}
@@ -35,9 +35,9 @@ def rendered_before_calls(tasks: Tasks, entries: dict[str, Task], by: str, note:
         keys = _needed(task, entries)
         if keys and number and _reads_previous(task, entries):
             why = "its entry reads `_prev`, which would be what the task gives that renders it: write one expression"
-            note(Change(by, task.span, "a block template in the args of a call", "refused", why))
+            record(Change(by, task.span, "a block template in the args of a call", "refused", why))
         elif keys:
-            note(Change(by, task.span, "a block template in the args of a call", "safe", "a task before renders it"))
+            record(Change(by, task.span, "a block template in the args of a call", "safe", "a task before renders it"))
             first, task = _hoisted(task, keys)
             moved[task.name] = first.name
             made.append(first)

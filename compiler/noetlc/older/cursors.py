@@ -17,7 +17,7 @@ from noetlc.ast.bodies import Tasks
 from noetlc.ast.playbook import Loop, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of, replace_steps
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.counting import whole
 from noetlc.expr.generated import computed, generated_name, guard, jump, noop
 from noetlc.expr.rewrite import Replace
@@ -94,12 +94,12 @@ BY = "lower_cursor"
 WORKER, ROWS, FAILED = "__worker", "__rows", "__failed"
 
 
-def lower_cursor(playbook: Playbook, note: Note) -> Playbook:
+def lower_cursor(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without cursors."""
-    return replace_steps(playbook, lambda step: _lowered(step, note))
+    return replace_steps(playbook, lambda step: _lowered(step, record))
 
 
-def _lowered(step: Step, note: Note) -> Step:
+def _lowered(step: Step, record: RecordChange) -> Step:
     loop = step.loop
     if loop is None:
         return step
@@ -111,12 +111,12 @@ def _lowered(step: Step, note: Note) -> Step:
         # Workers claim until there is nothing left: beside another level, the first of its items would take all rows,
         # and the others none.
         why = "a cursor is the only level of its loop: make a step of what is done with each row"
-        note(Change(BY, at, "`loop.cursor` beside another level", "refused", why))
+        record(Change(BY, at, "`loop.cursor` beside another level", "refused", why))
         return step._replace(loop=_without_cursors(loop))
     if cursor is None:
         return step._replace(loop=_without_cursors(loop))
     # The leases and heartbeats of a frame have no counterpart here: the class asks a person to look at the claim.
-    note(Change(BY, cursor.span, "`loop.cursor`", "review", "workers that claim rows until there are none"))
+    record(Change(BY, cursor.span, "`loop.cursor`", "review", "workers that claim rows until there are none"))
     return step._replace(loop=_workers(loop, cursor.span), tasks=_claiming(step, loop, cursor, frame))
 
 

@@ -21,7 +21,7 @@ from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, template_of_pairs
-from noetlc.diag.change import Change, Class, Note
+from noetlc.diag.change import Change, Class, RecordChange
 from noetlc.expr.generated import PREFIX, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, result_of
@@ -56,7 +56,7 @@ _KEPT = "where"
 """First tasks of a looped step that end the iteration, and not only the step."""
 
 
-def lower_end_loop(playbook: Playbook, note: Note) -> Playbook:
+def lower_end_loop(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which every loop has its body in its own step."""
     ends = {step.name: end for step in playbook.steps if (end := taken_of(step, EndLoop)[0]) is not None}
     outside = _outside(playbook, ends)
@@ -67,12 +67,12 @@ def lower_end_loop(playbook: Playbook, note: Note) -> Playbook:
                 f"the loop of `{end.loop}` is one of the steps in the loop of `{outer}`, and only one can "
                 f"go over steps: put `{end.loop}` to `{name}` into a playbook, and call it with `kind: playbook`"
             )
-            note(Change(BY, end.span, "`end_loop`", "refused", why))
+            record(Change(BY, end.span, "`end_loop`", "refused", why))
         # Both loops are left without an end: which of the two could stay is for the author to say.
         if name in outside or name in outside.values():
             playbook = _unended(playbook, name)
         else:
-            playbook = _without(playbook, name, end, note)
+            playbook = _without(playbook, name, end, record)
     return playbook
 
 
@@ -91,22 +91,22 @@ def _unended(playbook: Playbook, name: str) -> Playbook:
     return playbook._replace(steps=steps)
 
 
-def _without(playbook: Playbook, name: str, end: EndLoop, note: Note) -> Playbook:
+def _without(playbook: Playbook, name: str, end: EndLoop, record: RecordChange) -> Playbook:
     playbook = _unended(playbook, name)
     steps = playbook.steps
     region = region_of(playbook, end.loop, next(step for step in steps if step.name == name))
     if isinstance(region, str):
-        note(Change(BY, end.span, "`end_loop`", "refused", region))
+        record(Change(BY, end.span, "`end_loop`", "refused", region))
         return playbook
     region = _with_own_names(region, frozenset(key for key, _ in playbook.workload))
     lifted = _Lifting(region)
     # The pipeline is built before it is known to be whole: a clash of names shows only in the tasks.
     why = obstacle(playbook, region) or lifted.clash()
     if why:
-        note(Change(BY, end.span, "`end_loop`", "refused", why))
+        record(Change(BY, end.span, "`end_loop`", "refused", why))
         return playbook
     loop = lifted.loop()
-    note(Change(BY, end.span, "`end_loop`", lifted.klass, f"the tasks of the loop of `{region.loop.name}`"))
+    record(Change(BY, end.span, "`end_loop`", lifted.klass, f"the tasks of the loop of `{region.loop.name}`"))
     gone = region.names
     made = {loop.name: loop, name: region.end._replace(spec=region.end.spec._replace(join="any", join_span=None))}
     return playbook._replace(steps=tuple(made.get(s.name, s) for s in steps if s.name in made or s.name not in gone))

@@ -15,7 +15,7 @@ from noetlc.ast.graph import END
 from noetlc.ast.playbook import Arc, Playbook, Router, Step
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import replace_steps
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import PREFIX
 
 
@@ -32,18 +32,20 @@ class ImplicitEnd(Guess):
     for_work: bool = False
 
 
-def lower_entry(playbook: Playbook, note: Note) -> Playbook:
+def lower_entry(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook that names its entry."""
     found, playbook = all_taken(playbook, FirstEntry)
     if not found:
         return playbook
     at = found[0].span
     entry = playbook.steps[0].name
-    note(Change("lower_entry", at, "a first step that is not `start`", "exact", f"`executor.spec.entry_step: {entry}`"))
+    record(
+        Change("lower_entry", at, "a first step that is not `start`", "exact", f"`executor.spec.entry_step: {entry}`")
+    )
     return playbook._replace(executor=playbook.executor._replace(entry_step=entry, entry_span=at))
 
 
-def lower_end(playbook: Playbook, note: Note) -> Playbook:
+def lower_end(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook whose leaves lead to `end`."""
     found, playbook = all_taken(playbook, ImplicitEnd)
     if not found:
@@ -52,13 +54,13 @@ def lower_end(playbook: Playbook, note: Note) -> Playbook:
     # In a file with arcs a step `end` without work changes nothing by being led to, and the arcs would be noise.
     if all(end.for_work for end in found) and not works:
         return playbook
-    return replace_steps(playbook, lambda step: _ended(step, note))
+    return replace_steps(playbook, lambda step: _ended(step, record))
 
 
-def _ended(step: Step, note: Note) -> Step:
+def _ended(step: Step, record: RecordChange) -> Step:
     # Steps that lowering made end where their token is to end; the author's leaves alone are led on.
     if step.router is not None or step.spec.terminate or step.name == END or step.name.startswith(PREFIX):
         return step
     at = step.name_span
-    note(Change("lower_end", at, "a leaf without `next`", "exact", "an arc to `end`"))
+    record(Change("lower_end", at, "a leaf without `next`", "exact", "an arc to `end`"))
     return step._replace(router=Router("exclusive", (Arc(END, at, None, None, None, 0, at),), at))

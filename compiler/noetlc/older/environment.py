@@ -15,7 +15,7 @@ from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import all_expressions
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.secret_names import is_secret_name, names_of_secrets
@@ -83,11 +83,11 @@ def _naming(playbook: Playbook) -> Iterator[str]:
 BY = "lower_env"
 
 
-def lower_env(playbook: Playbook, note: Note) -> Playbook:
+def lower_env(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which the environment is read in `workload` only, secrets aside."""
     if not any(isinstance(extra, OldSecrets) for extra in playbook.extras) or is_declared(playbook):
         return playbook
-    return _Moving(_outside(playbook, lambda templated: templated_with(templated, _spelt)), note).moved()
+    return _Moving(_outside(playbook, lambda templated: templated_with(templated, _spelt)), record).moved()
 
 
 def _outside(playbook: Playbook, change: Callable[[Templated], Templated]) -> Playbook:
@@ -111,9 +111,9 @@ def _spelt(expr: Expr) -> Expr | None:
 class _Moving:
     """A playbook, and the workload keys of what is read of the environment elsewhere."""
 
-    def __init__(self, playbook: Playbook, note: Note) -> None:
+    def __init__(self, playbook: Playbook, record: RecordChange) -> None:
         self._playbook = playbook
-        self._note = note
+        self._record = record
         self._aside = having_own(playbook)
         self._secrets = secrets_among(playbook)
         self._taken = {key for key, _ in playbook.workload}
@@ -163,5 +163,5 @@ class _Moving:
             self._keys[expr] = key
             self._made.append((key, expr, span))
         said = f"`workload.{self._keys[expr]}`, which is read at the start where `--env {name}` allows it"
-        self._note(Change(BY, span, f"`env.{name}` here", "review", said))
+        self._record(Change(BY, span, f"`env.{name}` here", "review", said))
         return self._keys[expr]

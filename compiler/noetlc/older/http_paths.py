@@ -20,13 +20,13 @@ from noetlc.ast.bodies import all_tasks
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.walk import blocks_in, executor_values, expressions_in, loops_of, step_guards, step_values
 from noetlc.ast.workbook import kind_called
-from noetlc.diag.change import Note
+from noetlc.diag.change import RecordChange
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import static_path
 from noetlc.older.http_keys import KIND, NOTHING, OF_TOOL, RESPONSES, IsEnvelope, Words, completed
 
 
-def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
+def complete_http_paths(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which every path into an http result begins with a key of it."""
     kinds = {name: task.kind for name, task in playbook.workbook}
     if not any(
@@ -39,7 +39,7 @@ def complete_http_paths(playbook: Playbook, note: Note) -> Playbook:
         return playbook
     from noetlc.older.http_scope import completed_playbook
 
-    return completed_playbook(playbook, kinds, note)
+    return completed_playbook(playbook, kinds, record)
 
 
 def _is_asked(playbook: Playbook, kinds: dict[str, str]) -> bool:

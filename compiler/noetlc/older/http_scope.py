@@ -11,7 +11,7 @@ from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, loops_of
 from noetlc.ast.workbook import kind_called
-from noetlc.diag.change import Change, Class, Note
+from noetlc.diag.change import Change, Class, RecordChange
 from noetlc.expr.binding import with_blocks
 from noetlc.expr.inside_blocks import block_with
 from noetlc.expr.rewrite import rewritten
@@ -70,7 +70,7 @@ knows nodes by the names of their classes: these start without the constructs.
 """
 
 
-def completed_playbook(playbook: Playbook, kinds: dict[str, str], note: Note) -> Playbook:
+def completed_playbook(playbook: Playbook, kinds: dict[str, str], record: RecordChange) -> Playbook:
     """The playbook with every path completed; `kinds` are those of the entries of its workbook."""
     nearer = Nearer(playbook)
     whole = [step for step in playbook.steps if _gives_http(step, kinds)]
@@ -86,7 +86,7 @@ def completed_playbook(playbook: Playbook, kinds: dict[str, str], note: Note) ->
 
         return StoredStatus(playbook, texts)
 
-    scope = _Scope(kinds, declared_names(playbook), single, single, listed, nearer, texts, stored, note)
+    scope = _Scope(kinds, declared_names(playbook), single, single, listed, nearer, texts, stored, record)
     steps = tuple([scope.of_step(step).step(scope.with_items(step)) for step in playbook.steps])
     workbook = tuple([(name, scope.task(task, None, NOTHING, False)) for name, task in playbook.workbook])
     executor = scope.hiding(nearer.everywhere).with_words(playbook.executor, NOTHING)
@@ -144,7 +144,7 @@ class _Scope(NamedTuple):
     nearer: Nearer
     texts: Texts
     stored: Callable[[], "StoredStatus"]
-    note: Note
+    record: RecordChange
 
     def of_step(self, step: Step) -> "_Scope":
         """The scope within a step: its iterators hide names, and its tasks are known."""
@@ -190,7 +190,7 @@ class _Scope(NamedTuple):
             return loop
         # A loop over the result would go over its keys: `status_code`, `headers` and others. No author meant that.
         items = native(Attribute(template.expr, "data"))
-        self.note(Change(BY, loop.items.span, "a loop over a result of http", "review", f"`{items.text}`, its body"))
+        self.record(Change(BY, loop.items.span, "a loop over a result of http", "review", f"`{items.text}`, its body"))
         return loop._replace(items=Value(items, loop.items.span, None))
 
     def step(self, step: Step) -> Step:
@@ -293,7 +293,7 @@ class _Scope(NamedTuple):
         if isinstance(made, Value):
             made = cast(Kept, self.in_blocks(made, reading, told))
         for how in told:
-            self.note(Change(BY, templated.span, *_TOLD[how]))
+            self.record(Change(BY, templated.span, *_TOLD[how]))
         return made
 
     def stored_in(self, value: Value, is_envelope: IsEnvelope, told: dict[str, None]) -> Value:

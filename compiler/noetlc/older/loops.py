@@ -15,7 +15,7 @@ from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Loop, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of, replace_steps
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import computed, expression_of, generated_name, noop
 from noetlc.expr.shorthand import filtered, static_path
 from noetlc.older.loose import read_loose_guard
@@ -123,31 +123,31 @@ _ORDER = ("order_by", "limit", "chunk", "batch_size")
 """In which order they are applied."""
 
 
-def lower_loop(playbook: Playbook, note: Note) -> Playbook:
+def lower_loop(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook with canonical loops."""
     written = [(key, value.template) for key, value in playbook.workload]
     lists = {key for key, template in written if isinstance(template, Literal) and isinstance(template.value, list)}
-    return replace_steps(playbook, lambda step: _lowered(step, lists, note))
+    return replace_steps(playbook, lambda step: _lowered(step, lists, record))
 
 
-def _lowered(step: Step, lists: Set[str], note: Note) -> Step:
+def _lowered(step: Step, lists: Set[str], record: RecordChange) -> Step:
     if step.loop is None:
         return step
     first: list[Task] = []
     mode = step.spec.failure_mode
     pages = tuple(extra for extra in step.loop.extras if isinstance(extra, Pages))
     if pages:
-        return _lowered(_paged(step, step.loop, pages), lists, note)
+        return _lowered(_paged(step, step.loop, pages), lists, record)
     for number, loop in enumerate(loops_of(step)):
         for extra in loop.extras:
             if isinstance(extra, Where):
-                note(Change(BY, extra.span, "`where`", "safe", "a first task that ends the iteration"))
+                record(Change(BY, extra.span, "`where`", "safe", "a first task that ends the iteration"))
                 first.append(_asking(step, "where" if not number else f"where{number}", extra))
             elif isinstance(extra, LoopOnError):
-                note(Change(BY, extra.span, "`on_error` of a loop", "exact", "`failure.mode`"))
+                record(Change(BY, extra.span, "`on_error` of a loop", "exact", "`failure.mode`"))
                 mode = "fail_fast" if extra.mode == "fail" else "best_effort"
     spec = step.spec if mode == step.spec.failure_mode else step.spec._replace(failure_mode=mode)
-    return step._replace(loop=_with_items(step.loop, lists, note), spec=spec, tasks=(*first, *step.tasks))
+    return step._replace(loop=_with_items(step.loop, lists, record), spec=spec, tasks=(*first, *step.tasks))
 
 
 def _paged(step: Step, loop: Loop, pages: tuple[Pages, ...]) -> Step:
@@ -161,7 +161,7 @@ def _asking(step: Step, word: str, where: Where) -> Task:
     return noop(generated_name(step.name, word), where.span, rules)
 
 
-def _with_items(loop: Loop, lists: Set[str], note: Note) -> Loop:
+def _with_items(loop: Loop, lists: Set[str], record: RecordChange) -> Loop:
     """The loop and those inside of it, with what is done to their items in `in`."""
     slices = sorted((e for e in loop.extras if isinstance(e, Slicing)), key=lambda e: _ORDER.index(e.word))
     items = loop.items
@@ -171,7 +171,7 @@ def _with_items(loop: Loop, lists: Set[str], note: Note) -> Loop:
         # count, which a person is to know.
         first = after and slicing.word != "order_by"
         said = "a part of the loop's `in`" + (": what `where` leaves out counts too" if first else "")
-        note(Change(BY, slicing.span, f"`{slicing.word}`", "review" if first else "exact", said))
+        record(Change(BY, slicing.span, f"`{slicing.word}`", "review" if first else "exact", said))
         whole = expression_of(items.template)
         is_list = isinstance(whole, ListOf | Slice | Filter) or _is_declared(whole, lists)
         if slicing.word != "limit" and not is_list:
@@ -180,7 +180,7 @@ def _with_items(loop: Loop, lists: Set[str], note: Note) -> Loop:
         items = computed(_sliced(whole, slicing), items.span)
     gone = (Slicing, Where, LoopOnError)
     extras = tuple(extra for extra in loop.extras if not isinstance(extra, gone))
-    inner = None if loop.inner is None else _with_items(loop.inner, lists, note)
+    inner = None if loop.inner is None else _with_items(loop.inner, lists, record)
     return loop._replace(items=items, extras=extras, inner=inner)
 
 

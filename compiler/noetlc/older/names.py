@@ -18,7 +18,7 @@ from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Arc, Playbook, Router, Step, Task
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import expressions_in, loops_of, rule_guards, rule_values, step_expressions, task_values
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, path
@@ -38,9 +38,9 @@ from noetlc.older.legacy_names import (
 )
 from noetlc.older.nearer import Nearer
 from noetlc.older.needless import straight, without_dead, without_done
-from noetlc.older.noting import noting
 from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.patching import OUTCOME, kept
+from noetlc.older.recording import recording
 
 
 class OldNames(Guess):
@@ -52,7 +52,7 @@ class OldNames(Guess):
 BY = "rename_names"
 
 
-def rename_names(playbook: Playbook, note: Note) -> Playbook:
+def rename_names(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which every name is canonical."""
     shared = declared_names(playbook)
     _, playbook = all_taken(playbook, OldNames)
@@ -63,7 +63,7 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
             steps.append(straight(step))
             continue
         made = _renamed(step, shared, nearer, again=step.name in again)
-        _tell(step, made, note)
+        _tell(step, made, record)
         # A step that had no old names is not touched: its arcs mean the last task's outcome, as the author wrote.
         made = step if made == step else _with_outcome(made)
         tasks = tuple(map(without_dead, made.tasks))
@@ -73,8 +73,8 @@ def rename_names(playbook: Playbook, note: Note) -> Playbook:
     workload = tuple((key, value_with(value, everywhere)) for key, value in playbook.workload)
     for (_, old), (_, new) in zip(playbook.workload, workload, strict=True):
         if old is not new:
-            note(Change(BY, old.span, "old names", "review", "absent: nothing has them in `workload`"))
-    renamed = noting(everywhere, note, BY, "old names", "exact", "their canonical names")
+            record(Change(BY, old.span, "old names", "review", "absent: nothing has them in `workload`"))
+    renamed = recording(everywhere, record, BY, "old names", "exact", "their canonical names")
     executor = map_templated(playbook.executor, renamed)
     return playbook._replace(workload=workload, executor=executor, steps=tuple(steps), workbook=workbook)
 
@@ -163,18 +163,18 @@ def _is_old(arc: Arc) -> bool:
     return any(has_old_names(expr) for value in values for expr, _ in expressions_in(value))
 
 
-def _tell(before: Step, after: Step, note: Note) -> None:
+def _tell(before: Step, after: Step, record: RecordChange) -> None:
     """One note for each expression that changed."""
     for task, made in zip(before.tasks, after.tasks, strict=True):
         if task is made:
             continue
         for (old, span), (new, _) in zip(_expressions(task), _expressions(made), strict=True):
             if old is not new:
-                note(Change(BY, span, "old names", "exact", "their canonical names"))
+                record(Change(BY, span, "old names", "exact", "their canonical names"))
     named = frozenset(after.router.arcs if after.router is not None else ())
     for arc in before.router.arcs if before.router is not None else ():
         if arc not in named:
-            note(Change(BY, arc.span, "old names", "exact", "their canonical names"))
+            record(Change(BY, arc.span, "old names", "exact", "their canonical names"))
 
 
 def _expressions(task: Task) -> Iterator[tuple[Expr, Span]]:

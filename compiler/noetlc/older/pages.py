@@ -29,7 +29,7 @@ from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
-from noetlc.diag.change import Change, Class, Note
+from noetlc.diag.change import Change, Class, RecordChange
 from noetlc.expr.generated import computed, constant, expression_of, generated_name, guard, jump, noop
 from noetlc.expr.parser import parse_template
 from noetlc.expr.rewrite import Replace
@@ -238,7 +238,7 @@ def take_pagination(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> Non
 BY = "lower_pages"
 
 
-def lower_pages(playbook: Playbook, note: Note) -> Playbook:
+def lower_pages(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without lists of retry policies."""
     known = declared_names(playbook)
     gathered: dict[str, Meanings] = {}
@@ -248,17 +248,17 @@ def lower_pages(playbook: Playbook, note: Note) -> Playbook:
         if pages is None:
             return (task,)
         while (other := taken(rest, Pages))[0] is not None:  # the tool's own policies come before those of its step
-            note(Change(BY, other[0].span, "`retry` of a step", "safe", "nothing: the tool has its own"))
+            record(Change(BY, other[0].span, "`retry` of a step", "safe", "nothing: the tool has its own"))
             rest = other[1]
         if rest.kind == "workbook" and any(page.next_call for page in pages.policies):
             # The entry's own fields would be called again: the first page, over and over.
             why = "the fields of a next call are those of the entry: write the task with its pages in the step"
-            note(Change(BY, pages.span, "a loop over pages of a workbook entry", "refused", why))
+            record(Change(BY, pages.span, "a loop over pages of a workbook entry", "refused", why))
             return (rest,)
         paged = _Paged(rest, _as_fields(pages, rest), declared_in(step, known), step)
         has_pages = any(map(repeats_success, pages.policies))
         construct = "paging" if has_pages else "`retry` by what happened"
-        note(Change(BY, pages.span, construct, *paged.said))
+        record(Change(BY, pages.span, construct, *paged.said))
         gathered[step.name] = {**gathered.get(step.name, {}), **paged.gathered()}
         return paged.tasks()
 

@@ -16,7 +16,7 @@ from noetlc.ast.placeholders import without_placeholders
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.python_code import code_of
 from noetlc.ast.walk import sugar_in, sugar_kinds
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.older.dialects import CASE, OLDER
 
 TODAY = "noetlc.lower"
@@ -42,7 +42,7 @@ class Lowering(NamedTuple):
     without them where `where` is untrue.
     """
 
-    fn: Callable[[Playbook, Note], Playbook]
+    fn: Callable[[Playbook, RecordChange], Playbook]
     removes: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     among: tuple[str, ...] = ()
@@ -54,13 +54,13 @@ class Lowering(NamedTuple):
         return self.fn.__name__
 
 
-def _part(name: str, module: str, package: str = OLDER) -> Callable[[Playbook, Note], Playbook]:
+def _part(name: str, module: str, package: str = OLDER) -> Callable[[Playbook, RecordChange], Playbook]:
     """The pass of that name in a construct's file, which is imported when it has something to do:
     canonical playbooks start sooner.
     """
 
-    def run(playbook: Playbook, note: Note) -> Playbook:
-        return registry.load(package, module, name, FunctionType)(playbook, note)  # type: ignore[no-any-return]
+    def run(playbook: Playbook, record: RecordChange) -> Playbook:
+        return registry.load(package, module, name, FunctionType)(playbook, record)  # type: ignore[no-any-return]
 
     run.__name__ = name
     return run
@@ -159,14 +159,14 @@ AUTHORING = frozenset({"lower_choose", "lower_while", "lower_until"})
 """Passes for what people write today: their changes are no notes."""
 
 
-def lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
+def lowered(playbook: Playbook, record: RecordChange, observer: Observer) -> Playbook:
     """The playbook after all passes; without any sugar, itself."""
     there, gone = _kinds_in(playbook), frozenset[str]()
     for row in LOWERING:
         concerned = {*row.removes, *row.among}
         observer.begun(row.name)
         if there & concerned or (row.where is not None and row.where(playbook)):
-            before, playbook = playbook, row.fn(playbook, note)
+            before, playbook = playbook, row.fn(playbook, record)
             there = there if playbook is before else _kinds_in(playbook)
             gone |= frozenset(row.removes)
             back = sorted(there & gone)
@@ -175,7 +175,9 @@ def lowered(playbook: Playbook, note: Note, observer: Observer) -> Playbook:
         observer.ended(row.name, playbook)
     for node in sugar_in(playbook) if there else ():
         span: Span = getattr(node, "span")  # noqa: B009 - every sugar node has one
-        note(Change("read", span, f"`{type(node).__name__.lower()}` here", "refused", "it means nothing at this place"))
+        record(
+            Change("read", span, f"`{type(node).__name__.lower()}` here", "refused", "it means nothing at this place")
+        )
     return without_placeholders(playbook) if gone else playbook
 
 

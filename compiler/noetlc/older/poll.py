@@ -15,7 +15,7 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, taken
 from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.counting import again, exhausted, started
 from noetlc.expr.generated import constant, generated_name, guard, noop
 from noetlc.expr.shorthand import OUTCOME_OK, both, negated
@@ -60,7 +60,7 @@ def take_poll(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) 
         draft.extras.append(Poll(until, interval, most, deadline, key.span))
 
 
-def lower_poll(playbook: Playbook, note: Note) -> Playbook:
+def lower_poll(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without `poll`."""
     known = declared_names(playbook)
 
@@ -71,12 +71,12 @@ def lower_poll(playbook: Playbook, note: Note) -> Playbook:
         # Both would repeat one success, each by a count of its own. The list has a `when` that can ask for the same.
         if any(isinstance(extra, Pages) and any(map(repeats_success, extra.policies)) for extra in rest.extras):
             why = "beside a list of `retry` policies: let the list repeat it, with a `when`"
-            note(Change("lower_poll", poll.span, "`poll`", "refused", why))
+            record(Change("lower_poll", poll.span, "`poll`", "refused", why))
             return (rest,)
         while (other := taken(rest, Poll))[0] is not None:
-            note(Change("lower_poll", other[0].span, "`poll` of a step", "safe", "nothing: the tool has its own"))
+            record(Change("lower_poll", other[0].span, "`poll` of a step", "safe", "nothing: the tool has its own"))
             rest = other[1]
-        note(Change("lower_poll", poll.span, "`poll`", "exact", "a jump of the task to itself until it is true"))
+        record(Change("lower_poll", poll.span, "`poll`", "exact", "a jump of the task to itself until it is true"))
         return _lowered(step, rest, poll, declared_in(step, known))
 
     return change_lists(playbook, lambda step, tasks: tuple(made for task in tasks for made in without(step, task)))

@@ -11,7 +11,7 @@ from collections import defaultdict
 from noetl_ir.expr import Expr, ListTemplate, MapTemplate, Name, Native, Template
 from noetlc.ast.playbook import Playbook, Step, Value
 from noetlc.ast.walk import replace_steps
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import native
 from noetlc.older.legacy_names import below, declared_names
@@ -20,7 +20,7 @@ from noetlc.older.nearer import Nearer
 _WORDS = frozenset({"result", "response"})
 
 
-def name_previous(playbook: Playbook, note: Note) -> Playbook:
+def name_previous(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which the result of the step before has its name."""
     before: dict[str, set[str]] = defaultdict(set)
     for step in playbook.steps:
@@ -40,7 +40,7 @@ def name_previous(playbook: Playbook, note: Note) -> Playbook:
             made = _with_source(old.template, words, source)
             if made is old.template:
                 return old
-            note(Change("name_previous", old.span, "the result before a step", "review", f"`{source.name}`"))
+            record(Change("name_previous", old.span, "the result before a step", "review", f"`{source.name}`"))
             return Value(made, old.span, None)
 
         fields = tuple([(name, value(field)) for name, field in first.fields])

@@ -21,7 +21,7 @@ from noetlc.ast.playbook import Playbook, Step, Value
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import blocks_in, expressions_in, loops_of
 from noetlc.ast.workbook import pairs_of
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.block_names import free_names
 from noetlc.expr.paths import accesses
@@ -48,7 +48,7 @@ _IN_FIELDS = _EVERYWHERE | {"data"}
 _IN_WORKLOAD = _IN_FIELDS | {"args"}
 
 
-def name_request(playbook: Playbook, note: Note) -> Playbook:
+def name_request(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which the request is `workload`, and its run `execution_id`."""
     asked, playbook = all_taken(playbook, OldRequest)
     if not asked:
@@ -56,7 +56,7 @@ def name_request(playbook: Playbook, note: Note) -> Playbook:
     around = Around(playbook)
     outside = around.outside()
     shared = outside.workload | outside.steps | outside.ctx
-    namer = _Namer(note)
+    namer = _Namer(record)
     in_workload = namer.each(_IN_WORKLOAD, shared, frozenset())
     workload = map_templated(playbook.workload, in_workload)
     keychain = map_templated(playbook.keychain, in_workload)
@@ -92,8 +92,8 @@ def _step(step: Step, namer: "_Namer", shared: frozenset[str], args: frozenset[s
 class _Namer:
     """Renames, and tells each place once."""
 
-    def __init__(self, note: Note) -> None:
-        self._note = note
+    def __init__(self, record: RecordChange) -> None:
+        self._record = record
 
     def each(
         self,
@@ -130,10 +130,10 @@ class _Namer:
     def _tell(self, templated: Templated, taken: frozenset[str]) -> None:
         read = {access.root.name for expr in _exprs(templated) for access in accesses(expr)}
         if not read & taken:
-            self._note(Change(BY, templated.span, "`job`", "safe", "`execution_id`"))
+            self._record(Change(BY, templated.span, "`job`", "safe", "`execution_id`"))
         else:
             became = "`workload`, over which the payload is merged"
-            self._note(Change(BY, templated.span, "a name of the request", "review", became))
+            self._record(Change(BY, templated.span, "a name of the request", "review", became))
 
 
 def _with_run(block: Block) -> Block:

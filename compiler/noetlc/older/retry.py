@@ -24,7 +24,7 @@ from noetlc.ast.bodies import Choose, Tasks, change_lists, taken, taken_of
 from noetlc.ast.playbook import Playbook, Rule, Step, Task
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
-from noetlc.diag.change import Change, Class, Note
+from noetlc.diag.change import Change, Class, RecordChange
 from noetlc.expr.generated import guard
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, negated, path
@@ -85,7 +85,7 @@ _TEXT: Meanings = {
 """In retry conditions the bare `error` is a message; its keys are those of the error."""
 
 
-def lower_retry(playbook: Playbook, note: Note) -> Playbook:
+def lower_retry(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which every repetition of a failure is a rule."""
     known = declared_names(playbook)
     executor = playbook.executor
@@ -94,29 +94,29 @@ def lower_retry(playbook: Playbook, note: Note) -> Playbook:
     playbook = playbook._replace(executor=executor._replace(extras=rest)) if default is not None else playbook
     # Inheritance comes before all else, as the policies of steps and of the executor become those of tasks: from here
     # on each task has all that holds for it.
-    playbook = replace_steps(playbook, lambda step: _inherited(step, default, note))
+    playbook = replace_steps(playbook, lambda step: _inherited(step, default, record))
     if default is not None and not any(extra is default for step in playbook.steps for extra in _policies_in(step)):
         said = "nothing: no tool of the playbook inherits it"
-        note(Change(BY, default.span, "`retry` of the executor", "safe", said))
+        record(Change(BY, default.span, "`retry` of the executor", "safe", said))
 
     def retried(step: Step) -> Callable[[Task], Task]:
         names = declared_in(step, known)
-        return lambda task: _retried(step, task, names, note)
+        return lambda task: _retried(step, task, names, record)
 
     playbook = change_lists(playbook, lambda step, tasks: tuple(map(retried(step), tasks)))
     # Tasks of sinks are no tasks of the list yet, so that `change_lists` does not come to them.
     return replace_steps(playbook, lambda step: _with_sinks(step, retried(step)))
 
 
-def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
+def _inherited(step: Step, default: Retry | None, record: RecordChange) -> Step:
     """The step's policies as those of its tasks: a list, a poll and `on_error` too; `default` is the executor's."""
-    retry, step = _only(step, Retry, note)
-    poll, step = _only(step, Poll, note)
-    on_error, step = _only(step, OnError, note)
+    retry, step = _only(step, Retry, record)
+    poll, step = _only(step, Poll, record)
+    on_error, step = _only(step, OnError, record)
     pages, step = _pages(step)
     if pages is not None and on_error is not None:
         said = "nothing: the list of `retry` policies says what happens to an error"
-        note(Change(BY, on_error.span, "`on_error` of a step", "review", said))
+        record(Change(BY, on_error.span, "`on_error` of a step", "review", said))
         on_error = None
     given = _Policies(retry, on_error, None if pages is not None else default)  # a list is a policy too
     # Sinks and chains inherit only what is about failures: `stop_when: response.done` of the step is about its tool,
@@ -125,7 +125,7 @@ def _inherited(step: Step, default: Retry | None, note: Note) -> Step:
     made = made._replace(tasks=tuple(given.of(task) for task in made.tasks))
     for policy, word in ((retry, "`retry`"), (on_error, "`on_error`")):
         if policy is not None and not any(extra is policy for extra in _policies_in(made)):
-            note(Change(BY, policy.span, f"{word} of a step", "safe", "nothing: no tool of the step inherits it"))
+            record(Change(BY, policy.span, f"{word} of a step", "safe", "nothing: no tool of the step inherits it"))
     last = made.tasks[-1]
     if pages is not None:
         pages = pages.with_bodies(lambda tasks: tuple(given.of_failures.of(task) for task in tasks))
@@ -149,11 +149,11 @@ def _pages(step: Step) -> tuple[Pages | None, Step]:
 Policy = TypeVar("Policy", Retry, Poll, OnError)
 
 
-def _only(step: Step, kind: type[Policy], note: Note) -> tuple[Policy | None, Step]:
+def _only(step: Step, kind: type[Policy], record: RecordChange) -> tuple[Policy | None, Step]:
     """The first policy of a kind that the step has; it hides another one, of its spec or beside."""
     first, step = taken_of(step, kind)
     while (other := taken_of(step, kind))[0] is not None:
-        note(Change(BY, other[0].span, "a second policy of a step", "review", "nothing: the first one holds"))
+        record(Change(BY, other[0].span, "a second policy of a step", "review", "nothing: the first one holds"))
         step = other[1]
     return first, step
 
@@ -261,16 +261,16 @@ def _policies_in(step: Step) -> Iterator[Sugar]:
         waiting += [inner for extra in inside for body in extra.bodies() for inner in body]
 
 
-def _retried(step: Step, task: Task, known: frozenset[str], note: Note) -> Task:
+def _retried(step: Step, task: Task, known: frozenset[str], record: RecordChange) -> Task:
     _, task = taken(task, NotRetried)
     found, task = taken(task, Retry)
     while (other := taken(task, Retry))[0] is not None:
-        note(Change(BY, other[0].span, "a second `retry`", "review", "nothing: the first one holds"))
+        record(Change(BY, other[0].span, "a second `retry`", "review", "nothing: the first one holds"))
         task = other[1]
     on_error, task = taken(task, OnError)
     # Rules say what happens to each outcome already; `on_error` is the default policy of tasks that have none.
     if on_error is not None and task.rules:
-        note(
+        record(
             Change(
                 BY,
                 on_error.span,
@@ -281,28 +281,28 @@ def _retried(step: Step, task: Task, known: frozenset[str], note: Note) -> Task:
         )
         on_error = None
     if found is not None:
-        task = _repeating(step, task, found.policy, known, note)
+        task = _repeating(step, task, found.policy, known, record)
     if on_error is None:
         return task
     rules = _on_error(on_error, task.rules)
     said = "the policy of tasks that have none" if not task.rules else "what happens when a retry is used up"
     said = said if rules != task.rules or not rules else "nothing: `retry` says how often an error is repeated"
-    note(Change(BY, on_error.span, "`on_error`", "safe", said))
+    record(Change(BY, on_error.span, "`on_error`", "safe", said))
     return task._replace(rules=rules)
 
 
-def _repeating(step: Step, task: Task, retry: Repetition, known: frozenset[str], note: Note) -> Task:
+def _repeating(step: Step, task: Task, retry: Repetition, known: frozenset[str], record: RecordChange) -> Task:
     # One attempt is how an inherited `retry` is switched off. A rule for it would turn any error into
     # `retry.exhausted`, and lose its code.
     if retry.attempts == 1:
-        note(Change(BY, retry.span, "`retry`", "exact", "no rule: one attempt repeats nothing"))
+        record(Change(BY, retry.span, "`retry`", "exact", "no rule: one attempt repeats nothing"))
         return task
     if task.kind == "http":  # what a step or the executor says for all of its tasks is decided for each
         retry = all_with(retry, completed(results_of_tool(known)))
     # The texts say that `stop_when` alone repeats successes too (formal §7.2), the engine did not: a person is to
     # look at it.
     klass: Class = "review" if retry.until is not None and retry.when is None else "safe"
-    note(Change(BY, retry.span, "`retry`", klass, _said(retry)))
+    record(Change(BY, retry.span, "`retry`", klass, _said(retry)))
     meanings = {**IN_RULES, **_TEXT, ("max_attempts",): Const(retry.attempts)}
     names = names_of_now(step, task, meanings, known)
     return task._replace(rules=_before(task.rules, retry, names) if task.rules else _whole(retry, names))

@@ -21,7 +21,7 @@ from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Guard, KeychainEntry, Playbook, Step, Task, Value
 from noetlc.ast.walk import all_guards, all_values, blocks_in, expressions_in, loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.block_names import expressions_within
 from noetlc.expr.generated import Pairs
 from noetlc.expr.paths import accesses
@@ -43,17 +43,17 @@ _ONLY_IN_TASKS = "a secret is known in the fields of a task only: give it to the
 _IN_BLOCK = pattern(r"\{[%{][^}]*?(?<![\w.'\"])(env\s*[.\[]|token\s*\()")
 
 
-def lower_secrets(playbook: Playbook, note: Note) -> Playbook:
+def lower_secrets(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook whose secrets are those of its keychain."""
     asked, playbook = all_taken(playbook, OldSecrets)
-    return _Secrets(playbook, note).lowered() if asked else playbook
+    return _Secrets(playbook, record).lowered() if asked else playbook
 
 
 class _Secrets:
     """A playbook, and the entries that it needs: found while its tasks are rewritten."""
 
-    def __init__(self, playbook: Playbook, note: Note) -> None:
-        self._note = note
+    def __init__(self, playbook: Playbook, record: RecordChange) -> None:
+        self._record = record
         self._nearer = Nearer(playbook)
         self._entries = {entry.name: entry for entry in playbook.keychain}
         self._steps = frozenset([step.name for step in playbook.steps])
@@ -84,7 +84,7 @@ class _Secrets:
         # What is left would be evaluated by the server, which never knows a secret: it is refused before anything
         # runs.
         for span, what in self._left(made):
-            self._note(Change(BY, span, what, "refused", _ONLY_IN_TASKS))
+            self._record(Change(BY, span, what, "refused", _ONLY_IN_TASKS))
         return made
 
     def _whole(self, key: str, value: Value) -> Expr | None:
@@ -95,7 +95,7 @@ class _Secrets:
         found = self._secret(expr, value.span) or self._word(expr, value.span, self._shared, None)
         if found is not None:
             said = "the keychain's entry in the tasks that read it: no payload can give it"
-            self._note(Change(BY, value.span, f"a secret as `workload.{key}`", "review", said))
+            self._record(Change(BY, value.span, f"a secret as `workload.{key}`", "review", said))
         return found
 
     def _step(self, step: Step, shared: frozenset[str]) -> Step:
@@ -145,14 +145,14 @@ class _Secrets:
         name, keys = asked
         if not isinstance(name, str):
             said = "the keychain's entry that its `auth` names, looked up when the task runs"
-            self._note(Change(BY, span, f"`{static_path(expr)[0]}`", "review", said))
+            self._record(Change(BY, span, f"`{static_path(expr)[0]}`", "review", said))
             return below(Item(Name("keychain"), name), keys or ("token",))
         entry = self._entries.get(name)
         if entry is not None and name != within:
             field = only_field(entry)
             if not keys and field is None:
                 why = f"the keychain's entry has several fields: write `keychain.{name}.` and the one that is meant"
-                self._note(Change(BY, span, f"`{name}` as a secret", "refused", why))
+                self._record(Change(BY, span, f"`{name}` as a secret", "refused", why))
             return path("keychain", name, *(keys or (field or "value",)))
         kind = "credential" if keys else "secrets"
         own = name if entry is None else f"{name}_{kind}"
@@ -194,7 +194,7 @@ class _Secrets:
         if not here or key not in self._workload:
             return None
         said = f"the keychain's entry that `workload.{key}` names, looked up when the task runs"
-        self._note(Change(BY, span, "`token()` of a computed name", "review", said))
+        self._record(Change(BY, span, "`token()` of a computed name", "review", said))
         # The name is looked up when the task runs: the payload may name another entry, which a name that is fixed
         # here would pass over.
         return Attribute(Item(Name("keychain"), path("workload", key)), "token")
@@ -210,7 +210,7 @@ class _Secrets:
                 said = f"the keychain's entry `{name}`: the credential that `noetl credential add {stored}` stores"
             if any(field == "default" for field, _ in fields):
                 said = f"the keychain's entry `{name}`, with the default as its own"
-            self._note(Change(BY, span, word, "review", said))
+            self._record(Change(BY, span, word, "review", said))
         return path("keychain", name, _FIELDS.get(self._entries[name].kind, "token"))
 
     def _left(self, playbook: Playbook) -> Iterator[tuple[Span, str]]:

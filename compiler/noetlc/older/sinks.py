@@ -27,7 +27,7 @@ from noetlc.ast.python_code import code_of
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps, rule_guards, task_values
 from noetlc.ast.workbook import kind_called, pairs_of, template_of_pairs
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import expression_of, generated_name, jump, noop
 from noetlc.expr.inside_blocks import by_name_where_rendered
 from noetlc.expr.rewrite import Replace
@@ -37,9 +37,9 @@ from noetlc.older.args import Saved
 from noetlc.older.hoisting import kept_words, with_meanings
 from noetlc.older.legacy_names import below, declared_in, declared_names, own_meanings, renamed
 from noetlc.older.loose import read_loose_guard
-from noetlc.older.noting import noting
 from noetlc.older.page_nodes import gathers
 from noetlc.older.patching import kept, meanings_after
+from noetlc.older.recording import recording
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty, mapping_of, missing, wrong_shape
@@ -202,7 +202,7 @@ _SHAPED = frozenset({"http", "postgres", "duckdb", "sqlite", "snowflake", "duckl
 """Kinds whose result has the same keys each time: nothing has to be tried."""
 
 
-def widen_sinks(playbook: Playbook, note: Note) -> Playbook:
+def widen_sinks(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook whose sinks find a key of the result where it is: in it, or in its `data` (REAL.md, values)."""
     known = declared_names(playbook)
     kinds = {name: task.kind for name, task in playbook.workbook}
@@ -214,12 +214,12 @@ def widen_sinks(playbook: Playbook, note: Note) -> Playbook:
         asked = [(task, "" if gathers(task.extras) else kind_called(task, kinds)) for task in step.tasks]
         tasks = tuple(_widened(task, kind, own) for task, kind in asked)
         extras = tuple(_of_extra(extra, tool, own) for extra in step.extras)
-        return _numbered(step._replace(tasks=tasks, extras=extras), note)
+        return _numbered(step._replace(tasks=tasks, extras=extras), record)
 
     return replace_steps(playbook, lambda step: made if (made := of_step(step)) != step else step)
 
 
-def _numbered(step: Step, note: Note) -> Step:
+def _numbered(step: Step, record: RecordChange) -> Step:
     """A looped step in which the `result_index` of itself is the number of the iteration: it has no result yet."""
     if step.loop is None:
         return step
@@ -229,7 +229,9 @@ def _numbered(step: Step, note: Note) -> Step:
     def replace(expr: Expr) -> Expr | None:
         return path("iter", "index") if static_path(expr) in asked else None
 
-    each = noting(replace, note, "widen_sinks", "`result_index` of the step itself", "review", "`iter.index`, from 0")
+    each = recording(
+        replace, record, "widen_sinks", "`result_index` of the step itself", "review", "`iter.index`, from 0"
+    )
     tasks = tuple([map_templated(task, each) for task in step.tasks])
     extras = tuple([map_templated(extra, each) if isinstance(extra, Sink) else extra for extra in step.extras])
     return step._replace(tasks=tasks, extras=extras)
@@ -308,7 +310,7 @@ def _first_of(first: Expr, keys: tuple[str, ...], second: Expr) -> Expr:
 BY = "lower_sink"
 
 
-def lower_sink(playbook: Playbook, note: Note) -> Playbook:
+def lower_sink(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which storing is a task."""
     known = declared_names(playbook)
 
@@ -316,7 +318,7 @@ def lower_sink(playbook: Playbook, note: Note) -> Playbook:
         names, later = {task.name for task in tasks}, dict[str, Tasks]()
         made: list[Task] = []
         for task in tasks:
-            own, *storing = _stored(task, task.name, step, known, note)
+            own, *storing = _stored(task, task.name, step, known, record)
             again = generated_name(task.name, "again")  # behind it no page is fetched any more
             if again in names:
                 later[again] = tuple(storing)
@@ -324,11 +326,11 @@ def lower_sink(playbook: Playbook, note: Note) -> Playbook:
             made += (own, *storing, *later.pop(task.name, ()))
         return tuple(made)
 
-    playbook = replace_steps(playbook, lambda step: _of_step(step, known, note))
+    playbook = replace_steps(playbook, lambda step: _of_step(step, known, record))
     return change_lists(playbook, stored)
 
 
-def _of_step(step: Step, known: frozenset[str], note: Note) -> Step:
+def _of_step(step: Step, known: frozenset[str], record: RecordChange) -> Step:
     """A sink of the step stands behind its last task."""
     sinks: list[Sink] = []
     while True:
@@ -339,10 +341,10 @@ def _of_step(step: Step, known: frozenset[str], note: Note) -> Step:
     if not sinks:
         return step
     last = step.tasks[-1]._replace(extras=(*step.tasks[-1].extras, *sinks))
-    return step._replace(tasks=(*step.tasks[:-1], *_stored(last, step.name, step, known, note)))
+    return step._replace(tasks=(*step.tasks[:-1], *_stored(last, step.name, step, known, record)))
 
 
-def _stored(task: Task, owner: str, step: Step, known: frozenset[str], note: Note) -> Tasks:
+def _stored(task: Task, owner: str, step: Step, known: frozenset[str], record: RecordChange) -> Tasks:
     """The task and what stores its result, named after `owner`; several sinks are numbered from the second on."""
     made: list[Task] = []
     number = 0
@@ -352,7 +354,7 @@ def _stored(task: Task, owner: str, step: Step, known: frozenset[str], note: Not
             break
         name = generated_name(owner, "sink" if not number else f"sink{number}")
         made += _tasks(task, sink, name, step, known)
-        note(Change(BY, sink.span, "`sink`", "exact", "a storage task after the tool, before routing"))
+        record(Change(BY, sink.span, "`sink`", "exact", "a storage task after the tool, before routing"))
         number += 1
     if not made:
         return (task,)

@@ -15,7 +15,7 @@ from noetlc.ast.bodies import taken_of
 from noetlc.ast.playbook import Guard, Loop, Playbook, Rule, Step
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import computed, decided, expression_of, generated_name, guard, noop
 from noetlc.expr.shorthand import chosen, negated
 from noetlc.older.loose import read_loose_guard
@@ -57,12 +57,12 @@ def may_be_skipped(step: Step) -> bool:
 BY = "lower_skip"
 
 
-def lower_skip(playbook: Playbook, note: Note) -> Playbook:
+def lower_skip(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without conditions on steps."""
-    return replace_steps(playbook, lambda step: _lowered(step, note))
+    return replace_steps(playbook, lambda step: _lowered(step, record))
 
 
-def _lowered(step: Step, note: Note) -> Step:
+def _lowered(step: Step, record: RecordChange) -> Step:
     skip, rest = taken_of(step, Skip)
     if skip is None:
         return step
@@ -70,14 +70,14 @@ def _lowered(step: Step, note: Note) -> Step:
     # Iterations have no common first task that could end the step. A loop over nothing ends well, as a step that is
     # skipped does.
     if rest.loop is not None:
-        note(Change(BY, skip.span, word, "exact", "a loop over nothing when it is skipped"))
-        return _lowered(rest._replace(loop=_emptied(rest.loop, skip)), note)
-    note(Change(BY, skip.span, word, "exact", "a first task that ends the run when it is skipped"))
+        record(Change(BY, skip.span, word, "exact", "a loop over nothing when it is skipped"))
+        return _lowered(rest._replace(loop=_emptied(rest.loop, skip)), record)
+    record(Change(BY, skip.span, word, "exact", "a first task that ends the run when it is skipped"))
     # A skipped step ends well and lets the flow go on; as an admission rule it would end the token, and the branch
     # with it.
     rules = (Rule(skip.unless, "continue", skip.span), Rule(None, "break", skip.span))
     first = noop(generated_name(step.name, skip.key), skip.span, rules)
-    return _lowered(rest._replace(tasks=(first, *rest.tasks)), note)
+    return _lowered(rest._replace(tasks=(first, *rest.tasks)), record)
 
 
 def _emptied(loop: Loop, skip: Skip) -> Loop:

@@ -20,12 +20,12 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken, all_tasks
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.sugar import Sugar
-from noetlc.diag.change import Note
+from noetlc.diag.change import RecordChange
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import Templated, map_all_templated, map_templated
 from noetlc.older.legacy_names import declared_in, declared_names
-from noetlc.older.noting import noting
+from noetlc.older.recording import recording
 
 
 class SqlData(Sugar):
@@ -57,19 +57,19 @@ _RESULTS = frozenset(
 BY = "shorten_sql_paths"
 
 
-def shorten_sql_paths(playbook: Playbook, note: Note) -> Playbook:
+def shorten_sql_paths(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook that reads keys of SQL results where they are."""
     shared = declared_names(playbook)
     _, playbook = all_taken(playbook, SqlData)
     results = _of_results(frozenset(["workload", *(key for key, _ in playbook.workload)]))
-    rows = noting(results, note, BY, "a row of a statement", "safe", "`.rows[N]` of its result")
+    rows = recording(results, record, BY, "a row of a statement", "safe", "`.rows[N]` of its result")
     return playbook._replace(
         executor=map_templated(playbook.executor, rows),
-        steps=tuple([_shortened(step, declared_in(step, shared), rows, note) for step in playbook.steps]),
+        steps=tuple([_shortened(step, declared_in(step, shared), rows, record) for step in playbook.steps]),
     )
 
 
-def _shortened(step: Step, known: frozenset[str], rows: Callable[[Templated], Templated], note: Note) -> Step:
+def _shortened(step: Step, known: frozenset[str], rows: Callable[[Templated], Templated], record: RecordChange) -> Step:
     """The step with rows of statements where they are, and if all its tools are SQL, shortened."""
     step = map_all_templated(step, rows)
     if not {task.kind for task in step.tasks} <= SQL:
@@ -77,7 +77,7 @@ def _shortened(step: Step, known: frozenset[str], rows: Callable[[Templated], Te
     kinds = {task.kind for task in all_tasks(step.tasks, step.extras) if not task.generated}
     replace = _replacing(known, _KEYS if kinds <= SQL else frozenset())
     became = "the result itself: it has no such key"
-    return map_all_templated(step, noting(replace, note, BY, "`data` of a SQL result", "safe", became))
+    return map_all_templated(step, recording(replace, record, BY, "`data` of a SQL result", "safe", became))
 
 
 def _of_results(own: frozenset[str]) -> Replace:

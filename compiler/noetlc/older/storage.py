@@ -21,12 +21,12 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_taken, map_lists, with_lists
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, defined, filtered, negated, static_path
 from noetlc.expr.templates import Templated, all_with, map_all_templated, map_templated
 from noetlc.older.nearer import Nearer
-from noetlc.older.noting import noting
+from noetlc.older.recording import recording
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.kinds import kind_of
 from noetlc.reading.reader import Reader, no_effect
@@ -115,7 +115,7 @@ def take_select(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
 BY = "lower_storage"
 
 
-def lower_storage(playbook: Playbook, note: Note) -> Playbook:
+def lower_storage(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which tasks say from what size on their results are stored, and expressions ask `ref`."""
     named, playbook = all_taken(playbook, StoredNames)
     asked = {step.name: found for step in playbook.steps if (found := _asked(step)) is not None}
@@ -123,11 +123,13 @@ def lower_storage(playbook: Playbook, note: Note) -> Playbook:
     steps = playbook.steps
     if named:
         nearer, whole = Nearer(playbook), frozenset([step.name for step in steps if step.loop is None])
-        steps = tuple([_renamed(step, _Names(whole - nearer.within(step), whole, asked, read, note)) for step in steps])
-        shown = _Names(whole - nearer.everywhere, whole, asked, read, note)
+        steps = tuple(
+            [_renamed(step, _Names(whole - nearer.within(step), whole, asked, read, record)) for step in steps]
+        )
+        shown = _Names(whole - nearer.everywhere, whole, asked, read, record)
         playbook = playbook._replace(executor=map_templated(playbook.executor, _answering(shown)))
-    steps = tuple([_kept(step, asked.get(step.name), step.name in read, note) for step in steps])
-    workbook = tuple([(name, _of_task(task, note)) for name, task in playbook.workbook])
+    steps = tuple([_kept(step, asked.get(step.name), step.name in read, record) for step in steps])
+    workbook = tuple([(name, _of_task(task, record)) for name, task in playbook.workbook])
     return playbook._replace(steps=steps, workbook=workbook)
 
 
@@ -144,15 +146,15 @@ def _asked(step: Step) -> Storage | None:
     return _said(step.extras) or _said(step.tasks[-1].extras)
 
 
-def _kept(step: Step, asked: Storage | None, read: bool, note: Note) -> Step:
+def _kept(step: Step, asked: Storage | None, read: bool, record: RecordChange) -> Step:
     """The step whose tasks have the knob."""
 
     def of_list(tasks: Tasks) -> Tasks:
-        return tuple([_of_task(task, note) for task in tasks])
+        return tuple([_of_task(task, record) for task in tasks])
 
     own = _said(step.extras)
     limit = None if asked is None else _limit(asked)
-    _tell(step.extras, own, note)
+    _tell(step.extras, own, record)
     # A reference that is read must be there to be read; by the default limit it is there for large results.
     if limit is None and read:
         limit = LIMIT
@@ -160,18 +162,18 @@ def _kept(step: Step, asked: Storage | None, read: bool, note: Note) -> Step:
     extras = tuple([with_lists(extra, of_list) for extra in others])
     last = step.tasks[-1]
     if own is not None:
-        _tell(last.extras, None, note)
+        _tell(last.extras, None, record)
         last = _without(last)
     if limit is not None:
         last = _with_limit(last, limit)
     return step._replace(tasks=map_lists((*step.tasks[:-1], last), of_list), extras=extras)
 
 
-def _of_task(task: Task, note: Note) -> Task:
+def _of_task(task: Task, record: RecordChange) -> Task:
     own = _said(task.extras)
     if own is None:
         return task
-    _tell(task.extras, own, note)
+    _tell(task.extras, own, record)
     limit, task = _limit(own), _without(task)
     return task if limit is None else _with_limit(task, limit)
 
@@ -181,14 +183,14 @@ def _without(task: Task) -> Task:
     return task._replace(extras=tuple([extra for extra in task.extras if not isinstance(extra, Storage)]))
 
 
-def _tell(extras: tuple[Sugar, ...], counting: Storage | None, note: Note) -> None:
+def _tell(extras: tuple[Sugar, ...], counting: Storage | None, record: RecordChange) -> None:
     """Say what becomes of all that is said at one place, of which one counts, or none."""
     for said in extras:
         if isinstance(said, Storage):
             limit = _limit(said)
             made = "nothing: the result stays in the log" if limit is None else f"`spec.{INLINE}: {limit}` of the task"
             text = made if said is counting else "nothing: another key beside it or at the step counts"
-            note(Change(BY, said.span, "how the result is stored", "safe", text))
+            record(Change(BY, said.span, "how the result is stored", "safe", text))
 
 
 def _limit(asked: Storage) -> int | None:
@@ -226,7 +228,7 @@ class _Names(NamedTuple):
     steps: frozenset[str]
     asked: Map[str, Storage]
     read: set[str]
-    note: Note
+    record: RecordChange
 
 
 def _renamed(step: Step, names: _Names) -> Step:
@@ -240,7 +242,7 @@ def _renamed(step: Step, names: _Names) -> Step:
 def _answering(names: _Names) -> Callable[[Templated], Templated]:
     """A value or guard with every name under a result replaced."""
     construct = "`_ref`, `_store` or `_preview` of a result"
-    return noting(_replacing(names), names.note, BY, construct, "safe", "`ref(…)`")
+    return recording(_replacing(names), names.record, BY, construct, "safe", "`ref(…)`")
 
 
 def _own_answered(step: Step, asked: Map[str, Storage]) -> Step:

@@ -20,7 +20,7 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Step, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import generated_name, guard, router_step
 from noetlc.expr.parser import parse_template
 from noetlc.expr.shorthand import both, negated
@@ -270,7 +270,7 @@ def take_next_mode(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> 
 BY = "lower_next"
 
 
-def lower_next(playbook: Playbook, note: Note) -> Playbook:
+def lower_next(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which every step that leads somewhere has a router."""
     made: dict[str, list[Step]] = {}
     forks: list[Step] = []
@@ -285,7 +285,7 @@ def lower_next(playbook: Playbook, note: Note) -> Playbook:
             continue
         if mode is not None:
             targets = targets._replace(mode=mode.mode)
-        routed = _routed(rest, targets, made, note)
+        routed = _routed(rest, targets, made, record)
         steps.append(routed)
         # Only branches without conditions certainly run beside each other. A join that waits for a branch that was
         # not taken would never go on.
@@ -293,7 +293,7 @@ def lower_next(playbook: Playbook, note: Note) -> Playbook:
             forks.append(routed)
         forks += made.get(step.name, ())
     lowered = playbook._replace(steps=behind(tuple(steps), made))
-    return _joined(lowered, forks, note)
+    return _joined(lowered, forks, record)
 
 
 def _is_fork(targets: Targets) -> bool:
@@ -305,7 +305,7 @@ def _chooses(targets: Targets) -> bool:
     return any(arc.when is not None for branch in targets.branches for arc in branch.arcs)
 
 
-def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], note: Note) -> Step:
+def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], record: RecordChange) -> Step:
     span, branches = targets.span, targets.branches
     before = step.router.arcs if step.router is not None else ()
     # A plain list of several names forks (case §2.4, formal §9.1). A list with conditions is a ladder, of which the
@@ -316,7 +316,7 @@ def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], note: Not
             arcs, forks = branch_arcs(generated_name(step.name, "next"), arcs, None, span)
             made.setdefault(step.name, []).extend(forks)
         mode = targets.mode or ("inclusive" if len(arcs) > 1 else "exclusive")
-        note(Change(BY, span, "`next`", "exact", f"{mode} arcs"))
+        record(Change(BY, span, "`next`", "exact", f"{mode} arcs"))
         return step._replace(router=Router(mode, (*before, *arcs), span))
     found: list[Arc] = list(before)
     for number, branch in enumerate(branches):
@@ -332,7 +332,7 @@ def _routed(step: Step, targets: Targets, made: dict[str, list[Step]], note: Not
             found.append(_leading(end, branch.span, branch.span)._replace(when=branch.when))
             made.setdefault(step.name, []).append(router_step(end, branch.span, "exclusive", ())._replace(router=None))
     said = "all arcs whose condition is true" if targets.mode == "inclusive" else "the first true one is taken"
-    note(Change(BY, span, "`next` with conditions", "safe", f"{targets.mode or 'exclusive'} arcs: {said}"))
+    record(Change(BY, span, "`next` with conditions", "safe", f"{targets.mode or 'exclusive'} arcs: {said}"))
     return step._replace(router=Router(targets.mode or "exclusive", tuple(found), span))
 
 
@@ -341,7 +341,7 @@ def _may_lead_nowhere(branch: Target) -> bool:
     return branch.when is not None and (not branch.arcs or branch.arcs[-1].when is not None)
 
 
-def _joined(playbook: Playbook, forks: list[Step], note: Note) -> Playbook:
+def _joined(playbook: Playbook, forks: list[Step], record: RecordChange) -> Playbook:
     """The playbook with `join: all` where a fork meets."""
     waiting = dict[str, str]()
     for fork in forks:
@@ -358,9 +358,9 @@ def _joined(playbook: Playbook, forks: list[Step], note: Note) -> Playbook:
         # With other ways in, `join: all` would wait for tokens that need not come, and block the run. The step runs
         # once for each token then, and the note tells of it.
         if how != "all":
-            note(Change(BY, step.name_span, "a fork that meets", "review", "`join: any`: other steps lead here too"))
+            record(Change(BY, step.name_span, "a fork that meets", "review", "`join: any`: other steps lead here too"))
             return step
-        note(Change(BY, step.name_span, "a fork that meets", "review", "`join: all`: it waits for every branch"))
+        record(Change(BY, step.name_span, "a fork that meets", "review", "`join: all`: it waits for every branch"))
         return step._replace(spec=step.spec._replace(join="all", join_span=step.name_span))
 
     return playbook._replace(steps=tuple(joined(step) for step in playbook.steps)) if waiting else playbook

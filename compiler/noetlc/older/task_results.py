@@ -17,7 +17,7 @@ from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import expressions_in
-from noetlc.diag.change import Change, Class, Note
+from noetlc.diag.change import Change, Class, RecordChange
 from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import Pairs, Templated, map_all_templated, map_templated, templated_with, value_with
 from noetlc.older.legacy_names import own_meanings, renamed
@@ -33,7 +33,7 @@ class TaskResults(Guess):
 BY = "name_task_results"
 
 
-def name_task_results(playbook: Playbook, note: Note) -> Playbook:
+def name_task_results(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which what tasks gave has its name."""
     asked, playbook = all_taken(playbook, TaskResults)
     if not asked:
@@ -48,22 +48,22 @@ def name_task_results(playbook: Playbook, note: Note) -> Playbook:
     def named(step: Step) -> Step:
         hidden = nearer.within(step)
         tasks = {name: found for name, found in of_steps.items() if name not in hidden}
-        own = tuple([_in_task(task, step.name, tasks, note) for task in step.tasks])
+        own = tuple([_in_task(task, step.name, tasks, record) for task in step.tasks])
         if step.name in tasks:
-            own = (*own[:-1], _setting(own[-1], step.name, note))
+            own = (*own[:-1], _setting(own[-1], step.name, record))
         step = step._replace(tasks=own)
-        return map_all_templated(step, lambda templated: _with_results(templated, "", tasks, note))
+        return map_all_templated(step, lambda templated: _with_results(templated, "", tasks, record))
 
     steps = tuple([made if (made := named(step)) != step else step for step in playbook.steps])
     shown = {name: found for name, found in of_steps.items() if name not in nearer.everywhere}
-    executor = map_templated(playbook.executor, lambda templated: _with_results(templated, "", shown, note))
+    executor = map_templated(playbook.executor, lambda templated: _with_results(templated, "", shown, record))
     return playbook._replace(executor=executor, steps=steps)
 
 
 _GIVEN = frozenset({"outcome", "output", "_prev", "result", "response", "this", "data"})
 
 
-def _setting(task: Task, step: str, note: Note) -> Task:
+def _setting(task: Task, step: str, record: RecordChange) -> Task:
     """The last task of a step, whose policy sets what it gave."""
     names = renamed(own_meanings(step), ())
 
@@ -71,7 +71,7 @@ def _setting(task: Task, step: str, note: Note) -> Task:
         roots = {part.name for expr, _ in expressions_in(value) for part in walk(expr) if isinstance(part, Name)}
         if step not in roots or roots & _GIVEN:
             return value
-        note(Change(BY, value.span, "the step in its own policy", "review", "`outcome.result`: what it gives now"))
+        record(Change(BY, value.span, "the step in its own policy", "review", "`outcome.result`: what it gives now"))
         return value_with(value, names)
 
     def pairs(found: Pairs) -> Pairs:
@@ -81,12 +81,14 @@ def _setting(task: Task, step: str, note: Note) -> Task:
     return task._replace(rules=tuple(rules))
 
 
-def _in_task(task: Task, step: str, tasks: dict[str, tuple[str, ...]], note: Note) -> Task:
+def _in_task(task: Task, step: str, tasks: dict[str, tuple[str, ...]], record: RecordChange) -> Task:
     """A task of a step: what stands before and behind it in the list has its own name."""
-    return map_templated(task, lambda templated: _with_results(templated, step, tasks, note))
+    return map_templated(task, lambda templated: _with_results(templated, step, tasks, record))
 
 
-def _with_results(templated: Templated, step: str, tasks: dict[str, tuple[str, ...]], note: Note) -> Templated:
+def _with_results(
+    templated: Templated, step: str, tasks: dict[str, tuple[str, ...]], record: RecordChange
+) -> Templated:
     found: list[tuple[str, Class]] = []
 
     def replace(expr: Expr) -> Expr | None:
@@ -112,5 +114,5 @@ def _with_results(templated: Templated, step: str, tasks: dict[str, tuple[str, .
 
     made = templated_with(templated, replace)
     for said, of in found:
-        note(Change(BY, templated.span, "the result of a task under its step", of, said))
+        record(Change(BY, templated.span, "the result of a task under its step", of, said))
     return made

@@ -26,7 +26,7 @@ from noetlc.ast.bodies import HasBodies, Tasks, all_taken, all_tasks, change_lis
 from noetlc.ast.playbook import Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import Pairs, expression_of, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, result_of, static_path
@@ -182,34 +182,34 @@ def raw_meanings(kind: str, outcome: Expr, result: Expr) -> Meanings:
     }
 
 
-def lower_vars(playbook: Playbook, note: Note) -> Playbook:
+def lower_vars(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which rules set variables."""
     known = declared_names(playbook)
     playbook = change_lists(
-        playbook, lambda step, tasks: tuple(_of_task(task, declared_in(step, known), note) for task in tasks)
+        playbook, lambda step, tasks: tuple(_of_task(task, declared_in(step, known), record) for task in tasks)
     )
     # Only values hide a name here: the names of steps are not among them, since that of the step itself means its own
     # result.
     inputs = frozenset([key for key, _ in playbook.workload]) - RESERVED
-    return replace_steps(playbook, lambda step: _vars_of_step(step, inputs, note))
+    return replace_steps(playbook, lambda step: _vars_of_step(step, inputs, record))
 
 
-def _of_task(task: Task, known: frozenset[str], note: Note) -> Task:
+def _of_task(task: Task, known: frozenset[str], record: RecordChange) -> Task:
     while True:
         assign, task = taken(task, Assign)
         if assign is None:
             return task
         raw = raw_meanings(task.kind, Name("outcome"), OUTCOME_RESULT) if assign.word == "`set`" else {}
         names = renamed({**own_meanings(task.name), **raw}, known)
-        note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the task's policy on success"))
+        record(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the task's policy on success"))
         ctx, scratch = pairs_with(assign.set_ctx, names), pairs_with(assign.set_iter, names)
-        _without_own_reference((*ctx, *scratch), note)
+        _without_own_reference((*ctx, *scratch), record)
         # The values of the task's own rules win over those of `set` beside them, which is the more general of the
         # two.
         task = on_success(task, set_ctx=ctx, set_iter=scratch)
 
 
-def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
+def _vars_of_step(step: Step, inputs: frozenset[str], record: RecordChange) -> Step:
     """The values of a step are set by its last task, and by what ends it before; all of it together, and after what the
     task sets itself.
     """
@@ -224,7 +224,7 @@ def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
     if not found:
         return step
     for assign in found:
-        note(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the last task's policy on success"))
+        record(Change(BY_VARS, assign.span, assign.word, "exact", "a patch of the last task's policy on success"))
     ctx = tuple(pair for assign in found for pair in assign.set_ctx)
     scratch = tuple(pair for assign in found for pair in assign.set_iter)
     own = {**own_meanings(step.name), **_ENVELOPE}
@@ -235,7 +235,7 @@ def _vars_of_step(step: Step, inputs: frozenset[str], note: Note) -> Step:
     last = set_after(last, pairs_with(ctx, names), pairs_with(scratch, names))
     names = renamed(own, inputs)
     ctx, scratch = pairs_with(ctx, names), pairs_with(scratch, names)
-    _without_own_reference((*ctx, *scratch), note)
+    _without_own_reference((*ctx, *scratch), record)
     # A `break` ends the step well before its last task, and the values are set at the end of the step.
     before = tuple(set_at_break(task, ctx, scratch) for task in step.tasks[:-1])
     return step._replace(tasks=(*before, last))
@@ -257,7 +257,7 @@ def _waits_for_reference(step: Step) -> bool:
     )
 
 
-def _without_own_reference(pairs: Pairs, note: Note) -> None:
+def _without_own_reference(pairs: Pairs, record: RecordChange) -> None:
     """Refuses what reads the reference of the result that has just come: it gets one when its task has ended."""
     for _, value in pairs:
         for expr, _ in expressions_in(value):
@@ -268,7 +268,7 @@ def _without_own_reference(pairs: Pairs, note: Note) -> None:
                     and static_path(part.args[0])[:1] == ("outcome",)
                 ):
                     why = "there is none before the step has ended: read it in a step behind"
-                    note(Change(BY_VARS, value.span, "the reference of a step's own result", "refused", why))
+                    record(Change(BY_VARS, value.span, "the reference of a step's own result", "refused", why))
 
 
 def _taken_sets(step: Step) -> tuple[list[Assign | StepSet], Step]:
@@ -297,20 +297,20 @@ def _taken_sets(step: Step) -> tuple[list[Assign | StepSet], Step]:
 BY_SET = "lower_set"
 
 
-def lower_set(playbook: Playbook, note: Note) -> Playbook:
+def lower_set(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which steps set nothing besides their tasks."""
     known = declared_names(playbook)
     made: dict[str, list[Step]] = {}
-    steps = behind(tuple(_set_of_step(step, known, made, note) for step in playbook.steps), made)
+    steps = behind(tuple(_set_of_step(step, known, made, record) for step in playbook.steps), made)
     between: dict[str, list[Step]] = {}
-    steps = tuple(_of_arcs(step, known, between, note) for step in steps)
+    steps = tuple(_of_arcs(step, known, between, record) for step in steps)
     return playbook._replace(steps=behind(steps, between))
 
 
-def _set_of_step(step: Step, known: frozenset[str], made: dict[str, list[Step]], note: Note) -> Step:
+def _set_of_step(step: Step, known: frozenset[str], made: dict[str, list[Step]], record: RecordChange) -> Step:
     result, step = taken_of(step, Result)
     if result is not None:
-        note(Change(BY_SET, result.span, "`result`", "exact", "a noop that gives the step's result"))
+        record(Change(BY_SET, result.span, "`result`", "exact", "a noop that gives the step's result"))
         step = _with_result(step, result, known)
     found: list[StepSet] = []
     while True:
@@ -319,9 +319,9 @@ def _set_of_step(step: Step, known: frozenset[str], made: dict[str, list[Step]],
             break
         found.append(assign)
         if step.loop is not None:
-            note(Change(BY_SET, assign.span, assign.word, "review", "it is set once, when the loop is done"))
+            record(Change(BY_SET, assign.span, assign.word, "review", "it is set once, when the loop is done"))
         else:
-            note(Change(BY_SET, assign.span, assign.word, "exact", "a task after the pipeline"))
+            record(Change(BY_SET, assign.span, assign.word, "exact", "a task after the pipeline"))
     if not found:
         return step
     ctx = dict(pair for assign in found for pair in assign.set_ctx)
@@ -330,7 +330,7 @@ def _set_of_step(step: Step, known: frozenset[str], made: dict[str, list[Step]],
     return _after_tasks(step, whole, known) if step.loop is None else _after_loop(step, whole, known, made)
 
 
-def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], note: Note) -> Step:
+def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], record: RecordChange) -> Step:
     """A step between for each arc that sets: `set` of an arc outlives its token's args (LANGUAGE §6)."""
     if step.router is None or not any(arc.extras for arc in step.router.arcs):
         return step
@@ -341,7 +341,7 @@ def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], not
             arcs.append(arc)
             continue
         span = sets[0].span
-        note(Change(BY_SET, span, "`set` of an arc", "exact", "a step between that sets it"))
+        record(Change(BY_SET, span, "`set` of an arc", "exact", "a step between that sets it"))
         pairs = dict(pair for one in sets for pair in one.set_ctx)
         made_arc, between = on_arc(step, arc, tuple(pairs.items()), span, number, known)
         made.setdefault(step.name, []).append(between)
@@ -417,7 +417,7 @@ BY_ROOT = "lower_root_vars"
 SPEC = "`spec`"
 
 
-def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
+def lower_root_vars(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without root variables."""
     found, playbook = all_taken(playbook, RootVars)
     if not found:
@@ -431,7 +431,7 @@ def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
     alias = {key for extra in found if extra.word == SPEC for key, _ in extra.pairs}
     for key, value in pairs:
         if key in alias & given:
-            note(
+            record(
                 Change(
                     BY_ROOT, value.span, f"`{key}` of root `spec`", "review", "nothing: the value in `workload` counts"
                 )
@@ -443,7 +443,7 @@ def lower_root_vars(playbook: Playbook, note: Note) -> Playbook:
     kept = tuple((key, value) for key, value in pairs if key in written or key in given)
     moved = tuple((key, value) for key, value in pairs if key not in written and key not in given)
     for extra in found:
-        note(Change(BY_ROOT, extra.span, f"root {extra.word}", "exact", _said(moved, kept)))
+        record(Change(BY_ROOT, extra.span, f"root {extra.word}", "exact", _said(moved, kept)))
     follow = _follow({key for key, _ in moved}, alias)
     playbook = followed(playbook, follow)
     workload = (*playbook.workload, *((key, value_with(value, follow)) for key, value in moved))

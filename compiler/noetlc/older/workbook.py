@@ -17,7 +17,7 @@ from noetlc.ast.bodies import Tasks, change_lists
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.calling import called_with, with_given
 from noetlc.older.call_blocks import called, rendered_before_calls
 from noetlc.older.legacy_names import RESERVED
@@ -27,7 +27,7 @@ from noetlc.older.variables import Assign
 BY = "share_workbook"
 
 
-def share_workbook(playbook: Playbook, note: Note) -> Playbook:
+def share_workbook(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook whose workbook has plain tasks only."""
     entries = dict(playbook.workbook)
     if not entries:
@@ -35,12 +35,12 @@ def share_workbook(playbook: Playbook, note: Note) -> Playbook:
     for name, task in playbook.workbook:
         if task.extras:
             why = "with every task that calls it"
-            note(Change(BY, task.name_span, f"what belongs to `{name}`", "exact", why))
+            record(Change(BY, task.name_span, f"what belongs to `{name}`", "exact", why))
 
     def calling(step: Step, tasks: Tasks) -> Tasks:
         if not any(workbook_name(task) in entries for task in tasks):
             return tasks
-        tasks = rendered_before_calls(tasks, entries, BY, note)
+        tasks = rendered_before_calls(tasks, entries, BY, record)
         return tuple([_with(task, step, entries) for task in tasks])
 
     playbook = change_lists(playbook, calling)

@@ -169,7 +169,7 @@ class Reader:
         self.findings.append(finding(code, message, span, help=help, fix=fix, related=related))
 
     def respelt(self, span: Span, construct: str, message: str, klass: Class = "exact") -> None:
-        """Note a legacy spelling that is read as the canonical one."""
+        """Record a legacy spelling that is read as the canonical one."""
         self.legacy_seen = True
         self.changes.append(Change("read", span, construct, klass, message))
 

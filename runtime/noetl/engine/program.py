@@ -130,10 +130,10 @@ class Program:
                 if role == "land":
                     self._landings[rows.arcs[number]] = number
                 elif role in _ENTERING:
-                    self._note_entrances(step, columns.sources(number))
+                    self._record_entrances(step, columns.sources(number))
         self._indexed[step] = 1
 
-    def _note_entrances(self, step: int, sources: Sequence[int]) -> None:
+    def _record_entrances(self, step: int, sources: Sequence[int]) -> None:
         roles = self.columns.places.roles
         # Transitions come in file order of the sources, so this list does too.
         known = self._entrances.setdefault(step, [])

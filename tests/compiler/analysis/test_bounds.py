@@ -182,7 +182,7 @@ def test_a_run_without_choices_is_as_long_as_its_formulas_say(lines: list[str]) 
 
 def test_loops_of_while_and_until_inside_each_other_are_counted() -> None:
     bounds = bounds_of(plan_of(steps(f"step: start, {WHILE}")))
-    assert bounds.notes == () and not bounds.attempts.why
+    assert bounds.caveats == () and not bounds.attempts.why
     ran = run(HEAD + steps(f"step: start, {WHILE}"))
     most = bounds.attempts.value({})
     assert most is not None and counts_of(ran.log, ran.program).attempts <= most < 200
@@ -193,7 +193,7 @@ def test_what_nothing_counts_ends_at_the_limit_of_the_executor() -> None:
     body = "executor: {spec: {policy: {limits: {max_tasks_per_run: 50}}}}\n" + steps(f"step: start, {text}")
     bounds = bounds_of(plan_of(body))
     assert str(bounds.attempts) == "50"
-    assert bounds.notes == ("the jumps of `start` end only at `limits.max_tasks_per_run`, 50",)
+    assert bounds.caveats == ("the jumps of `start` end only at `limits.max_tasks_per_run`, 50",)
 
 
 @settings(max_examples=60, deadline=None)

@@ -30,10 +30,10 @@ texts = st.text(st.characters(exclude_categories=()), max_size=30)
 
 def picture_with(text: str) -> Picture:
     nodes = (
-        Node(text, Shape.ENTRY, text, (text, text), mark=Mark.BAD, facts=(text,), notes=(text,)),
+        Node(text, Shape.ENTRY, text, (text, text), mark=Mark.BAD, facts=(text,), remarks=(text,)),
         Node("x", Shape.LOOP, text, inner=Picture(text, "tasks", (Node(text, Shape.TASK, text),), ())),
     )
-    return Picture(text, "steps", nodes, (Edge("e", 0, 1, text=text, facts=(text,), notes=(text,)),), (text,))
+    return Picture(text, "steps", nodes, (Edge("e", 0, 1, text=text, facts=(text,), remarks=(text,)),), (text,))
 
 
 def picture_of(path: Path) -> Picture:

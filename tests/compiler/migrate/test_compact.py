@@ -6,11 +6,11 @@ from noetlc.migrate.compact import WIDTH, compacted, is_simple
 from noetlc.migrate.lines import Line
 
 
-def joined(text: str, *kept: int, notes: dict[int, str] | None = None) -> list[str]:
-    """Lines joined; those with the numbers `kept` were copied, and `notes` stand above some."""
+def joined(text: str, *kept: int, comments: dict[int, str] | None = None) -> list[str]:
+    """Lines joined; those with the numbers `kept` were copied, and `comments` stand above some."""
     lines = [Line(part, is_new=number not in kept) for number, part in enumerate(text.strip("\n").split("\n"))]
-    for number, note in (notes or {}).items():
-        lines[number].notes.append(note)
+    for number, comment in (comments or {}).items():
+        lines[number].comments.append(comment)
     found = [part for line in compacted(lines) for part in line.all()]
     assert yaml.safe_load("\n".join(found)) == yaml.safe_load(text)
     return found
@@ -47,7 +47,9 @@ def test_what_was_copied_or_has_a_comment_stays() -> None:
         "        do: jump",
         "        to: a",
     ]
-    assert "      # why" in joined(RULES, notes={9: "# why"}) or "        # why" in joined(RULES, notes={9: "# why"})
+    assert "      # why" in joined(RULES, comments={9: "# why"}) or "        # why" in joined(
+        RULES, comments={9: "# why"}
+    )
 
 
 def test_what_does_not_fit_on_a_line_stays() -> None:

@@ -15,7 +15,7 @@ from noetlc.ast.playbook import Playbook
 from noetlc.ast.sugar import Sugar
 from noetlc.codegen import net
 from noetlc.codegen.net import build_plan
-from noetlc.diag.change import Note
+from noetlc.diag.change import RecordChange
 from noetlc.diag.diagnostic import Severity
 from noetlc.older import LOWERING, BrokenPass, Lowering
 from noetlc.pipeline import (
@@ -51,11 +51,11 @@ def test_the_tables_are_in_the_order_that_their_rows_ask_for() -> None:
     assert list(order_problems(LOWERING)) == []
 
 
-def one(playbook: Playbook, note: Note) -> Playbook:
+def one(playbook: Playbook, record: RecordChange) -> Playbook:
     return playbook
 
 
-def two(playbook: Playbook, note: Note) -> Playbook:
+def two(playbook: Playbook, record: RecordChange) -> Playbook:
     return playbook
 
 
@@ -71,10 +71,10 @@ class Sweet(Sugar):
 
 
 def test_sugar_that_a_pass_removes_never_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    def sour(playbook: Playbook, note: Note) -> Playbook:
+    def sour(playbook: Playbook, record: RecordChange) -> Playbook:
         return playbook._replace(extras=())
 
-    def sweeten(playbook: Playbook, note: Note) -> Playbook:
+    def sweeten(playbook: Playbook, record: RecordChange) -> Playbook:
         return playbook._replace(extras=(Sweet(NOWHERE),))
 
     always = Lowering(sweeten, where=lambda playbook: True)

@@ -5,17 +5,17 @@ from hypothesis import strategies as st
 
 from noetl.server.agenda import Agenda
 
-NOTES = st.lists(
+ENTRIES = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.none() | st.integers(0, 20), st.booleans()),
     max_size=200,
 )
 
 
-@given(NOTES, st.integers(0, 21))
+@given(ENTRIES, st.integers(0, 21))
 @example([("b", None, False), ("a", 5, False), ("a", 3, False), ("a", 5, False)], 5)
-def test_it_says_what_a_plain_search_says(notes: list[tuple[str, int | None, bool]], now: int) -> None:
+def test_it_says_what_a_plain_search_says(entries: list[tuple[str, int | None, bool]], now: int) -> None:
     agenda, plain, waiting = Agenda(), dict[str, int](), set[str]()
-    for at, (name, due, waits) in enumerate(notes):
+    for at, (name, due, waits) in enumerate(entries):
         agenda.schedule(name, due, waiting=waits)
         plain.pop(name, None)
         if due is not None:

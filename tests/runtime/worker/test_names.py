@@ -100,16 +100,16 @@ def test_task_and_attempt_in_fields_and_rules() -> None:
 
 def test_elapsed_is_the_time_since_the_run_or_iteration_began() -> None:
     again = '{when: "{{ _elapsed < 5 }}", then: {do: jump, to: t, delay: 1}}'
-    note = '{else: {then: {do: continue, set_ctx: {e: "{{ (ctx.e | default([])) + [_elapsed] }}"}}}}'
+    keep = '{else: {then: {do: continue, set_ctx: {e: "{{ (ctx.e | default([])) + [_elapsed] }}"}}}}'
     ran = run(
         f"""
 workflow:
   - step: start
-    tool: {{name: t, kind: http, url: "http://x", {rules(again, note)}}}
+    tool: {{name: t, kind: http, url: "http://x", {rules(again, keep)}}}
     next: {{arcs: [{{step: each}}]}}
   - step: each
     loop: {{in: "{{{{ [1, 2] }}}}", iterator: i}}
-    tool: {{name: t, kind: http, url: "http://x", {rules(note)}}}
+    tool: {{name: t, kind: http, url: "http://x", {rules(keep)}}}
 """,
         "outcomes: [{step: start, takes: 2}, {index: 0, takes: 2}, {index: 1, takes: 3}]",
     )
@@ -117,16 +117,16 @@ workflow:
 
 
 def test_the_trace_id_is_that_of_the_outermost_caller() -> None:
-    note = '{else: {then: {do: continue, set_ctx: {t: "{{ outcome.meta.trace_id }}"}}}}'
+    keep = '{else: {then: {do: continue, set_ctx: {t: "{{ outcome.meta.trace_id }}"}}}}'
     ran = run(f"""
 workflow:
   - step: start
     tool:
-      - {{name: n, kind: noop, {rules(note)}}}
+      - {{name: n, kind: noop, {rules(keep)}}}
       - {{name: c, kind: playbook, path: t/c}}
 ---
 {HEAD.replace("t/t", "t/c")}workflow:
-  - {{step: start, tool: {{name: n, kind: noop, {rules(note)}}}}}
+  - {{step: start, tool: {{name: n, kind: noop, {rules(keep)}}}}}
 """)
     assert ran.execution.ctx == {"t": "e1"}
     patches = [(name, event.data["patch"]) for name, _, event in ran.seen if event.event_type == "ctx.patched"]
@@ -134,7 +134,7 @@ workflow:
 
 
 SET = '{when: "{{ %s }}", then: {do: continue, set_iter: {__r: "{{ i ~ j }}", mine: 1}}}'
-NOTED = """
+KEPT = """
 workflow:
   - step: start
     loop: {in: "{{ [1, 2, 3] }}", iterator: i, spec: {mode: %s}%s}
@@ -147,7 +147,7 @@ workflow:
 @pytest.mark.parametrize("mode", ["parallel", "sequential"])
 def test_on_loop_done_the_lowest_index_wins(mode: str) -> None:
     """Iteration 1 ends last and iteration 0 sets nothing; keys without `__` are not seen."""
-    text = NOTED % (mode, "", rules(SET.replace("i ~ j", "i") % "i > 1", ELSE))
+    text = KEPT % (mode, "", rules(SET.replace("i ~ j", "i") % "i > 1", ELSE))
     ran = run(text, "outcomes: [{index: 1, takes: 5}, {task: t, takes: 1}]")
     assert ran.execution.last_result == {"r": 2, "mine": False}
 
@@ -155,7 +155,7 @@ def test_on_loop_done_the_lowest_index_wins(mode: str) -> None:
 def test_on_loop_done_inner_loops_hand_up_their_keys() -> None:
     """(1, b) is the lowest index that sets it, and ends last."""
     inner = ", loop: {in: \"{{ ['a', 'b'] }}\", iterator: j, spec: {mode: parallel}}"
-    text = NOTED % ("parallel", inner, rules(SET % "i == 2 or j == 'b'", ELSE))
+    text = KEPT % ("parallel", inner, rules(SET % "i == 2 or j == 'b'", ELSE))
     ran = run(text, "outcomes: [{index: [0, 1], takes: 5}, {task: t, takes: 1}]")
     assert ran.execution.last_result == {"r": "1b", "mine": False}
 

@@ -49,7 +49,7 @@ def _box(drawing: Drawing, position: int, prefix: str) -> Iterator[str]:
 
 
 def _hint(node: Node) -> str:
-    return "\n".join([node.title, *node.lines, *node.facts, *node.notes])
+    return "\n".join([node.title, *node.lines, *node.facts, *node.remarks])
 
 
 def _plain(node: Node, face: Face, middle: Point) -> Iterator[str]:

@@ -213,7 +213,7 @@ def _painted(picture: Picture, plan: Plan, log: Log) -> Picture:
         retries = sum(tally.retries for _, tally in own)
         painted = _with_tally(node, log.steps.get(step), retries, is_over=bool(log.ending))
         errors = [f"{task}: {error}" for task, tally in own for error in tally.errors]
-        painted = painted._replace(notes=(*painted.notes, *errors))
+        painted = painted._replace(remarks=(*painted.remarks, *errors))
         if node.inner is not None:
             inner = [
                 _with_tally(each, log.tasks.get((step, each.title)), 0, is_over=bool(log.ending))
@@ -264,7 +264,9 @@ def _with_tally(node: Node, tally: Tally | None, retries: int, *, is_over: bool)
         facts.append("failed" if tally.failed == tally.started == 1 else f"{tally.failed} failed")
     if count:
         facts.append(f"{count} not ended" if is_over else f"{count} running" if tally.started > 1 else "running")
-    return node._replace(mark=worse(node.mark, mark), facts=(*node.facts, *facts), notes=(*node.notes, *tally.errors))
+    return node._replace(
+        mark=worse(node.mark, mark), facts=(*node.facts, *facts), remarks=(*node.remarks, *tally.errors)
+    )
 
 
 def _with_count(edge: Edge, count: int) -> Edge:

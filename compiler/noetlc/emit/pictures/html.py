@@ -138,7 +138,7 @@ def _node(drawing: Drawing, number: int) -> Json:
 def _text(node: Node, span: Span | None) -> dict[str, Json]:
     where: Json = None if span is None else list(span)
     says: list[Json] = [*node.lines, *node.facts]
-    return {"title": node.title, "says": says, "notes": list(node.notes), "span": where}
+    return {"title": node.title, "says": says, "notes": list(node.remarks), "span": where}
 
 
 def _edge(drawing: Drawing, number: int) -> Json:
@@ -157,7 +157,7 @@ def _edge(drawing: Drawing, number: int) -> Json:
         "join": route.join,
         "label": label,
         "says": says,
-        "notes": list(edge.notes),
+        "notes": list(edge.remarks),
         "span": None if edge.span is None else list(edge.span),
     }
 

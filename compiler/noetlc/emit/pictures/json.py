@@ -35,7 +35,7 @@ def _node(node: Node) -> dict[str, Json]:
         "title": node.title,
         "lines": list(node.lines),
         "facts": list(node.facts),
-        "notes": list(node.notes),
+        "notes": list(node.remarks),
         "mark": node.mark.value,
         "joins": node.joins,
         "forks": node.forks,
@@ -52,7 +52,7 @@ def _edge(edge: Edge, ids: list[str]) -> dict[str, Json]:
         "kind": edge.kind.value,
         "text": edge.text,
         "facts": list(edge.facts),
-        "notes": list(edge.notes),
+        "notes": list(edge.remarks),
         "mark": edge.mark.value,
         "span": _span(edge.span),
     }

@@ -10,7 +10,7 @@ from noetlc.emit.pictures.regions import folded
 
 MAX_EDGES, MAX_CHARACTERS = 500, 50_000
 """What Mermaid draws unless it is configured otherwise (`maxEdges`, `maxTextSize`)."""
-MAX_NOTE = 20
+MAX_CAPTIONS = 20
 TRIES = (400, 200, 100, 50, 20)
 
 _SHAPES = {
@@ -59,9 +59,11 @@ def _cut(picture: Picture) -> str:
     most = min(len(picture.nodes), MAX_EDGES)
     while True:
         edges = [edge for edge in picture.edges if edge.source < most and edge.target < most][:MAX_EDGES]
-        note = f"Only {most} of {len(picture.nodes)} boxes and {len(edges)} of {len(picture.edges)} arrows: the picture"
+        remark = (
+            f"Only {most} of {len(picture.nodes)} boxes and {len(edges)} of {len(picture.edges)} arrows: the picture"
+        )
         small = picture._replace(nodes=picture.nodes[:most], edges=tuple(edges), captions=())
-        text = _written(small.saying(f"{note} is too large for Mermaid."))
+        text = _written(small.saying(f"{remark} is too large for Mermaid."))
         if _fits(text) or most < 2:
             return text
         most //= 2
@@ -73,7 +75,7 @@ def _written(picture: Picture) -> str:
         out += _box(f"n{number}", node)
     out += [f"  {_arrow('n', edge)}" for edge in picture.edges]
     if picture.captions:
-        lines = picture.captions[:MAX_NOTE]
+        lines = picture.captions[:MAX_CAPTIONS]
         out.append(f'  note>"{"<br/>".join(_escaped(line) for line in lines)}"]')
     return "\n".join([*out, *_styles(picture)]) + "\n"
 

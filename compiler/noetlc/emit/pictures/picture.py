@@ -49,7 +49,7 @@ SEVERITY = {mark: number for number, mark in enumerate(Mark)}
 class Node(NamedTuple):
     """A box.
 
-    `title` is its name and `lines` what stands under it; `facts` are painted on it, as counts and times; `notes` are
+    `title` is its name and `lines` what stands under it; `facts` are painted on it, as counts and times; `remarks` are
     what findings say about it. `joins` and `forks` say that it waits for several tokens and sends several. `inner` is
     what a fold hides, or the tasks of a step; `home` the step that a part of a net belongs to.
     """
@@ -61,7 +61,7 @@ class Node(NamedTuple):
     span: Span | None = None
     mark: Mark = Mark.NONE
     facts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     joins: bool = False
     forks: bool = False
     inner: "Picture | None" = None
@@ -79,7 +79,7 @@ class Edge(NamedTuple):
     span: Span | None = None
     mark: Mark = Mark.NONE
     facts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 class Picture(NamedTuple):

@@ -245,8 +245,8 @@ def _fold(picture: Picture, part: Part, edges: list[Edge]) -> Node:
     for node in nodes:
         mark = worse(mark, node.mark)
     count = len(leaves_of(fold))
-    notes = tuple([note for node in nodes for note in node.notes])
-    return fold._replace(lines=(f"{count} boxes",), mark=mark, notes=notes, joins=first.joins, forks=last.forks)
+    remarks = tuple([remark for node in nodes for remark in node.remarks])
+    return fold._replace(lines=(f"{count} boxes",), mark=mark, remarks=remarks, joins=first.joins, forks=last.forks)
 
 
 def _ends(node: Node) -> tuple[str, str]:
@@ -267,5 +267,5 @@ def _joined(row: list[Edge], source: int, target: int) -> Edge:
         return one._replace(source=source, target=target)
     texts = {edge.text for edge in row}
     text = one.text if len(texts) == 1 else f"{len(row)} arcs"
-    notes = tuple([note for edge in row for note in edge.notes])
-    return one._replace(source=source, target=target, text=text, mark=mark, facts=(), notes=notes)
+    remarks = tuple([remark for edge in row for remark in edge.remarks])
+    return one._replace(source=source, target=target, text=text, mark=mark, facts=(), remarks=remarks)

@@ -22,11 +22,11 @@ def with_findings(picture: Picture, plan: Plan, found: Sequence[Diagnostic]) -> 
         picture = _told(picture, plan, next((one.run for one in found if one.run), ()))
     for one in found:
         mark = Mark.BAD if one.severity is Severity.ERROR else Mark.WARNED
-        note = f"{one.code}: {one.message}"
-        picture = _noted(picture, one.span, mark, note)
+        remark = f"{one.code}: {one.message}"
+        picture = _remarked(picture, one.span, mark, remark)
         for related in one.related:
-            picture = _noted(picture, related.span, Mark.TOLD, f"{one.code}: {related.message}")
-        picture = picture.saying(note)
+            picture = _remarked(picture, related.span, Mark.TOLD, f"{one.code}: {related.message}")
+        picture = picture.saying(remark)
     return picture
 
 
@@ -41,7 +41,7 @@ def with_verdict(picture: Picture, plan: Plan | None, verdict: Verdict) -> Pictu
         mark = Mark.BAD if verdict.status is Status.REFUTED else Mark.WARNED
         picture = _marked(picture, {step_id(name): mark for name in verdict.about})
         if verdict.span is not None:
-            picture = _noted(picture, verdict.span, mark, verdict.detail)
+            picture = _remarked(picture, verdict.span, mark, verdict.detail)
     story = verdict.story
     if story is None:
         return picture
@@ -145,7 +145,7 @@ def _marked(picture: Picture, marks: Mapping[str, Mark]) -> Picture:
     return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
 
 
-def _noted(picture: Picture, span: Span, mark: Mark, note: str) -> Picture:
+def _remarked(picture: Picture, span: Span, mark: Mark, remark: str) -> Picture:
     """The picture with a note on the smallest element that a place in the file is in."""
     elements: list[Node | Edge] = [*picture.nodes, *picture.edges]
     elements += [part for node in picture.nodes if node.inner for part in (*node.inner.nodes, *node.inner.edges)]
@@ -154,15 +154,15 @@ def _noted(picture: Picture, span: Span, mark: Mark, note: str) -> Picture:
         return picture
     # Boxes are nested, and so are their places: the smallest is the one that the finding is about.
     best = min(around, key=lambda each: _extent(each.span))
-    return _annotated(_marked(picture, {best.id: mark}), best.id, note)
+    return _annotated(_marked(picture, {best.id: mark}), best.id, remark)
 
 
-def _annotated(picture: Picture, id: str, note: str) -> Picture:
+def _annotated(picture: Picture, id: str, remark: str) -> Picture:
     nodes = []
     for node in picture.nodes:
-        inner = None if node.inner is None else _annotated(node.inner, id, note)
-        nodes.append(node._replace(inner=inner, notes=(*node.notes, note) if node.id == id else node.notes))
-    edges = [edge._replace(notes=(*edge.notes, note)) if edge.id == id else edge for edge in picture.edges]
+        inner = None if node.inner is None else _annotated(node.inner, id, remark)
+        nodes.append(node._replace(inner=inner, remarks=(*node.remarks, remark) if node.id == id else node.remarks))
+    edges = [edge._replace(remarks=(*edge.remarks, remark)) if edge.id == id else edge for edge in picture.edges]
     return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
 
 

@@ -55,7 +55,7 @@ def _arrow(drawing: Drawing, position: int, edge: Edge, prefix: str) -> Iterator
     # A marked link is drawn over its stem to the end. The stem is shared, and must not be marked for those that the
     # run did not take.
     points = drawing.layout.whole(position) if is_told else route.points
-    hint = "\n".join(filter(None, [edge.text, *edge.facts, *edge.notes]))
+    hint = "\n".join(filter(None, [edge.text, *edge.facts, *edge.remarks]))
     classes = " ".join(filter(None, ("edge", edge.kind.value, edge.mark.value)))
     yield f'<g class="{classes}" data-e="{prefix}{position}">'
     if hint:

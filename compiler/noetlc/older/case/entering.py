@@ -12,7 +12,7 @@ from noetlc.ast.graph import ENTRY
 from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, loops_of
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import PLAIN_SPEC, computed, generated_name, noop
 
 BY = "lower_entering"
@@ -36,7 +36,7 @@ def may_stand_before(step: Step, sets: Rule) -> bool:
     return not any(isinstance(part, Name) and part.name in inside for expr in read for part in walk(expr))
 
 
-def lower_entering(playbook: Playbook, note: Note) -> Playbook:
+def lower_entering(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which such loops have a step before them."""
     given = {arc.target for step in playbook.steps if step.router for arc in step.router.arcs if arc.args is not None}
     steps: list[Step] = []
@@ -48,7 +48,7 @@ def lower_entering(playbook: Playbook, note: Note) -> Playbook:
             continue
         names[step.name] = generated_name(step.name, "enter")
         for one in found:
-            note(Change(BY, one.span, "`step.enter` of a loop", "safe", "a step before it that sets"))
+            record(Change(BY, one.span, "`step.enter` of a loop", "safe", "a step before it that sets"))
         steps.append(_before(step, names[step.name], found, has_args=step.name in given))
         rest = tuple(extra for extra in step.extras if not isinstance(extra, Entering))
         # The join is that of the step before now. On both, the loop would wait for tokens that were joined already.

@@ -20,7 +20,7 @@ from noetl_ir.expr import Const, Name
 from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import generated_name, guard, jump, noop
 from noetlc.expr.shorthand import FALSE, OUTCOME_OK, TRUE, both, compared, either
 from noetlc.expr.templates import rule_with
@@ -71,7 +71,7 @@ from noetlc.older.legacy_names import declared_in, declared_names, renamed
 BY = "lower_case"
 
 
-def lower_case(playbook: Playbook, note: Note) -> Playbook:
+def lower_case(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without `case`."""
     known = declared_names(playbook)
     made: dict[str, list[Step]] = {}
@@ -86,7 +86,7 @@ def lower_case(playbook: Playbook, note: Note) -> Playbook:
         # otherwise.
         case = apart(rest, case)
         own = declared_in(step, known)
-        lowered = _Lowered(rest, case, own, made, note)
+        lowered = _Lowered(rest, case, own, made, record)
         # Rules that only look at the event and route are arcs as they stand: the plain form, without a record of the
         # route.
         arcs_only = lowered.becomes_arcs
@@ -114,7 +114,7 @@ class _Lowered(NamedTuple):
     case: Case
     known: frozenset[str]
     made: dict[str, list[Step]]
-    note: Note
+    record: RecordChange
 
     def step(self, *, arcs_only: bool) -> Step:
         """The step without its case."""
@@ -146,7 +146,7 @@ class _Lowered(NamedTuple):
             arcs += self._arcs(ready(self.old, number, rule), by_guard=by_guard)
         said = "guarded arcs" if arcs_only else "rules of the tool, branches of tasks, and arcs by the rule taken"
         review = self.old.loop is not None and any(self._routes(rule) for _, rule in in_tool)
-        self.note(Change(BY, self.case.span, "`case`", "review" if review else "safe", said))
+        self.record(Change(BY, self.case.span, "`case`", "review" if review else "safe", said))
         router = step.router
         before = router.arcs if router is not None else ()
         if not arcs and not before:
@@ -311,7 +311,7 @@ class _Lowered(NamedTuple):
             # `step.enter` set.
             if rule.tasks or rule.sets is None:
                 why = "on `step.enter` a rule can only set"
-                self.note(Change(BY, rule.rule.span, "`case`", "refused", why))
+                self.record(Change(BY, rule.rule.span, "`case`", "refused", why))
                 continue
             # Set once before the loop, the value is the same for all items. In the first task it would be set by
             # each, beside each other.
@@ -322,7 +322,7 @@ class _Lowered(NamedTuple):
             if step.loop is not None and (step.loop.mode != "sequential" or step.loop.inner is not None):
                 why = "what `step.enter` sets reads or sets what each item has, and items run at once here: set it in "
                 why += "a step before the loop"
-                self.note(Change(BY, rule.rule.span, "`case`", "refused", why))
+                self.record(Change(BY, rule.rule.span, "`case`", "refused", why))
                 continue
             name, span = generated_name(step.name, rule.label, "enter"), rule.rule.span
             sets = rule.sets._replace(directive="continue")

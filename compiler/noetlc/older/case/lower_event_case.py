@@ -13,7 +13,7 @@ from noetlc.ast.bodies import taken_of
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import expression_of, guard
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, equal, otherwise, path, static_path
@@ -45,19 +45,19 @@ _EMPTY = "true of any answer without it, that of a 503 too: ask for `response.st
 _NAME = ("event", "name")
 
 
-def lower_event_case(playbook: Playbook, note: Note) -> Playbook:
+def lower_event_case(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which steps that look at events wait for them, and rules call their step's result by one name."""
     inputs = frozenset([key for key, _ in playbook.workload])
 
     def each(step: Step) -> Step:
         for span, construct, why in idle(step):
-            note(Change(BY, span, construct, "safe", f"nothing: {why}"))
+            record(Change(BY, span, construct, "safe", f"nothing: {why}"))
         case, rest = taken_of(step, Case)
         if case is None:
             return step
         case = own_named(step, case, inputs)
         if settled(rest, case)[0].eval == "on_event":
-            return _waiting(*settled(rest, case), note)
+            return _waiting(*settled(rest, case), record)
         return rest._replace(extras=(*rest.extras, case))
 
     cases = [extra for step in playbook.steps for extra in step.extras if isinstance(extra, Case)]
@@ -68,21 +68,23 @@ def lower_event_case(playbook: Playbook, note: Note) -> Playbook:
     return replace_steps(playbook, each)
 
 
-def _waiting(case: Case, step: Step, note: Note) -> Step:
+def _waiting(case: Case, step: Step, record: RecordChange) -> Step:
     """The step with a wait; without its case where that is refused."""
     names = frozenset[str]().union(*(_events(rule) for rule in case.rules))
     refused = _refused(case, step, names)
     if refused is not None:
-        note(refused)
+        record(refused)
         return step
     called = tuple(task for task in step.tasks if not task.generated)
     signals = names - {TIMER} - OWN
     # A step that hears only of its own tool hears it once: the plain form asks the same rules without a wait.
     if called and not signals and TIMER not in names:
         said = "rules that are asked once: none is about an event from outside"
-        note(Change(BY, case.span, "`eval_mode: on_event`", "review", said))
+        record(Change(BY, case.span, "`eval_mode: on_event`", "review", said))
         return step._replace(extras=(*step.extras, case._replace(eval="on_entry")))
-    note(Change(BY, case.span, "`eval_mode: on_event`", "review", "a `wait` that is asked again until a rule matches"))
+    record(
+        Change(BY, case.span, "`eval_mode: on_event`", "review", "a `wait` that is asked again until a rule matches")
+    )
     wait, timed = _wait(step, signals), step.spec.timeout is not None
     if called:
         step = _before_wait(step)

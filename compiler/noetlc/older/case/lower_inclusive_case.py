@@ -19,7 +19,7 @@ from noetl_ir.expr import Const, Expr
 from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
-from noetlc.diag.change import Change, Note
+from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import computed, constant, decided, generated_name, guard, jump, noop
 from noetlc.expr.shorthand import (
     FALSE,
@@ -67,7 +67,7 @@ BY = "lower_inclusive_case"
 PRIORITY = f"{ROUTE}__priority"
 
 
-def lower_inclusive_case(playbook: Playbook, note: Note) -> Playbook:
+def lower_inclusive_case(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook without any `case` that is inclusive."""
     known = declared_names(playbook)
     made: dict[str, list[Step]] = {}
@@ -79,7 +79,7 @@ def lower_inclusive_case(playbook: Playbook, note: Note) -> Playbook:
         if case is None or case.mode != "inclusive":
             steps.append(step)
             continue
-        note(Change(BY, case.span, "`case` (inclusive)", "safe", "a firing set and guarded segments"))
+        record(Change(BY, case.span, "`case` (inclusive)", "safe", "a firing set and guarded segments"))
         own = declared_in(step, known)
         steps.append(_Segments(rest, about_tool(rest, apart(rest, case), own), own, made).step())
     return playbook._replace(steps=behind(tuple(steps), made))

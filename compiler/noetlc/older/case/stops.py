@@ -12,7 +12,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import taken
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.walk import replace_steps
-from noetlc.diag.change import Note
+from noetlc.diag.change import RecordChange
 from noetlc.expr.generated import generated_name, guard
 from noetlc.expr.shorthand import both, conjuncts, either, equal, path, static_path
 from noetlc.older.case.nodes import Case, CaseRule, Route
@@ -36,9 +36,9 @@ def stops_of(pages: Pages, task: str) -> Iterator[Stop]:
             yield Stop(equal(more, number), page.when.expr)
 
 
-def lead_stopped(playbook: Playbook, note: Note) -> Playbook:
+def lead_stopped(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which a step whose loop over pages stops goes on."""
-    del note
+    del record
     return replace_steps(playbook, _leading_on)
 
 

@@ -19,7 +19,7 @@ SELECT digest, data FROM catalogue JOIN plans USING (digest) WHERE path = %(path
   coalesce(%(version)s::integer, (SELECT max(version) FROM catalogue WHERE path = %(path)s))
 """
 
-_NOTE = "INSERT INTO keys VALUES (%s, %b) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+_KEEP_SEAL = "INSERT INTO keys VALUES (%s, %b) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
 class PostgresCatalogue:
@@ -72,7 +72,7 @@ class PostgresCatalogue:
 
     def keep_seal(self, name: str, seal: bytes) -> None:
         """Keep what was found of a plan."""
-        self._access.run(lambda connection: connection.execute(_NOTE, (written(name), seal)) and None)
+        self._access.run(lambda connection: connection.execute(_KEEP_SEAL, (written(name), seal)) and None)
 
     def seal(self, name: str) -> bytes | None:
         """The seal that was kept so."""

@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 
-from noetlc.diag.change import Change, Class, Note
+from noetlc.diag.change import Change, Class, RecordChange
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.templates import Templated, templated_with
 
 
-def noting(
-    replace: Replace, note: Note, by: str, construct: str, klass: Class, became: str
+def recording(
+    replace: Replace, record: RecordChange, by: str, construct: str, klass: Class, became: str
 ) -> Callable[[Templated], Templated]:
     """Rewrites a guard or value, and tells of a change at the place of each that is another one then."""
 
     def change(templated: Templated) -> Templated:
         made = templated_with(templated, replace)
         if made is not templated:
-            note(Change(by, templated.span, construct, klass, became))
+            record(Change(by, templated.span, construct, klass, became))
         return made
 
     return change
