@@ -98,6 +98,14 @@ def can_import(module: str) -> bool:
         return False
 
 
+def folders_of(package: str) -> tuple[str, ...]:
+    """The folders of an installed package, which is not imported; none where it is not installed."""
+    from importlib.util import find_spec
+
+    found = find_spec(package)
+    return tuple(found.submodule_search_locations or ()) if found else ()
+
+
 def modules_of(requirement: str) -> tuple[str, ...]:
     """The modules at the top of an installed distribution, sorted; none where it is not installed."""
     from importlib.metadata import PackageNotFoundError, distribution

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from noetl.clients.auth import login_of
+from noetl.clients.postgres_server import CONNECT_SECONDS, server_of
 from noetl.clients.sql_results import (
     UNUSABLE,
     Writing,
@@ -41,28 +41,8 @@ from noetl_ir.outcome import Outcome, error, ok
 if TYPE_CHECKING:
     import psycopg
 
-CONNECT_SECONDS = 30
 SERIALIZATION = ("40001", "40P01", "55P03")
 """Conflicts that a repetition may solve."""
-
-_NAMES = {
-    "host": "host",
-    "db_host": "host",
-    "hostaddr": "hostaddr",
-    "port": "port",
-    "db_port": "port",
-    "user": "user",
-    "username": "user",
-    "db_user": "user",
-    "password": "password",
-    "db_password": "password",
-    "database": "dbname",
-    "dbname": "dbname",
-    "db_name": "dbname",
-    "sslmode": "sslmode",
-    "options": "options",
-}
-"""A credential's field → the connection parameter it is."""
 
 
 async def run(call: Call, env: Env) -> Outcome:
@@ -77,7 +57,7 @@ async def run(call: Call, env: Env) -> Outcome:
     try:
         writing = writing_of(call.fields, call.args)
         texts = () if writing else texts_of(call.fields, env.root(), call.folder)
-        target = await _target(call.fields, env)
+        target = await server_of(call.fields, env)
         async with asyncio.timeout(seconds):
             return await _connected(target, texts, writing, call)
     except UNUSABLE as problem:
@@ -94,19 +74,6 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("pg.error", told(problem), retryable=again, pg={"code": state, "sqlstate": state})
     except (ValueError, OverflowError, UnicodeError) as problem:  # a value that no statement can carry
         return error("pg.error", told(problem), pg={"code": None, "sqlstate": None})
-
-
-async def _target(fields: dict[str, Json], env: Env) -> tuple[str, dict[str, str]]:
-    """The connection string and the parameters over it. Raises KeyError, InvalidFields."""
-    auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
-    login = await login_of(auth, env)
-    string = login.get("dsn", login.get("url", login.get("value", fields.get("dsn"))))
-    target = {name: str(login[key]) for key, name in _NAMES.items() if login.get(key) is not None}
-    if fields.get("database") is not None:
-        target["dbname"] = str(fields["database"])
-    if string is None and not target:
-        raise InvalidFields("nothing says which server: give auth, or dsn")
-    return str(string or ""), target
 
 
 async def _connected(
