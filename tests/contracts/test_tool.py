@@ -94,6 +94,8 @@ def slow_call(kind: str, root: Path, url: str) -> Call | None:
         "snowflake": {"command": "SELECT 1", "auth": {"account": "a", "user": "u", "password": "p"}},
         "transfer": {"source": {"kind": "sqlite", "query": endless}, "target": {"kind": "file", "path": "x.csv"}},
         "secrets": {"secret": SLOW},
+        "ducklake": {"command": "SELECT 1", "catalog_name": "l", "auth": SLOW},
+        "artifact": {"uri": "gs://b/o", "endpoint": url},
         "gcs": {"operation": "list", "bucket": "b", "endpoint": url},
         "nats": {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"},
     }

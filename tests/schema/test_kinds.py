@@ -54,13 +54,22 @@ def test_what_waits_outside_has_no_tool_and_what_has_no_effect_imports_nothing_t
     tool = TOOLS / f"{name}.py"
     is_there = tool.exists() or (TOOLS / name).is_dir()
     assert kind.parks == (kind.available and not is_there)
-    if kind.pure:
+    assert kind.pure or not kind.reaching
+    if kind.pure and not kind.reaching:
         code = ast.parse(tool.read_text(encoding="utf-8"))
         modules = {node.module or "" for node in ast.walk(code) if isinstance(node, ast.ImportFrom)}
-        assert all(module.split(".")[0] == "noetl_ir" or module == "noetl.ports" for module in modules)
+        allowed = {"noetl.ports", "noetl.clients.stored_results"}  # the latter imports no more than these do
+        assert all(module.split(".")[0] == "noetl_ir" or module in allowed for module in modules)
         assert not any(isinstance(node, ast.Import | ast.Await) for node in ast.walk(code))
     elif is_there:
         assert waits(name), f"the tool {name} awaits nothing: is the kind not pure?"
+
+
+def test_a_field_by_which_a_pure_kind_reaches_outside_gives_it_an_effect_also_as_an_arg() -> None:
+    artifact, noop, shell = kind_of("artifact"), kind_of("noop"), kind_of("shell")
+    assert [artifact.has_effect({"uri": "a"}, {}), artifact.has_effect({}, {"uri": "a"})] == [True, True]
+    assert not artifact.has_effect({"result_ref": {}, "uri": None}, {"x": 1})
+    assert (noop.has_effect({}, {"uri": "a"}), shell.has_effect({}, {})) == (False, True)
 
 
 def waits(name: str) -> bool:

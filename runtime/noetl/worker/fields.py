@@ -102,7 +102,8 @@ class Renderer:
             order.execution_id, step.name, task.name, task.kind, fields, args, knobs, timeout,
             # Only an effect needs the id (a database or a service tells a repeated call by it); for a noop it would
             # be text made for nobody.
-            "" if kind.pure else position.action_id, position.attempt_number, Named(scope, args, self._restore),
+            position.action_id if kind.has_effect(fields, args) else "",
+            position.attempt_number, Named(scope, args, self._restore),
             order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
             self._program.iterators(task.step, len(step.loops)) if step.loops else (), holds_secret,
             str(self._restore(position.origin)), self._needs,

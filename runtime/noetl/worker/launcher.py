@@ -57,7 +57,7 @@ class AsyncLauncher:
         kind = kind_of(call.kind)
         if not kind.available:
             return error("kind.unavailable", f"the tool kind `{call.kind}` is not available in this version")
-        if not kind.pure:
+        if kind.has_effect(call.fields, call.args):
             return None
         env = self._env_of(call)
         # The schema is looked up before the tool runs: an effect whose result cannot be checked is better not begun.

@@ -72,7 +72,8 @@ class Kind(NamedTuple):
     beside `policy` and `timeout`; only these are inherited from outer specs. `one_of`: sets of fields of
     which exactly one must be given; `only_one`: sets of which at most one may. `older`: what older playbooks call a
     field. `extras`: attributes of `outcome.<key>` (e.g. `http` → status, headers).
-    `pure`: has no effect outside, so that its start may share a transaction with its end. `parks`: waits
+    `pure`: has no effect outside, so that its start may share a transaction with its end, unless one of `reaching`
+    is given: fields, also as args, by which it does reach outside. `parks`: waits
     outside a worker (`wait`, `playbook`). `available`: false for kinds that compile with a warning and give
     `kind.unavailable`. `binds_args`: the args of the token are args of the task too, under its own.
     `module`: what has to be importable where it runs, brought by the extra of the kind's name.
@@ -88,10 +89,15 @@ class Kind(NamedTuple):
     extras: Mapping[str, tuple[str, ...]] = _NONE
     result: str = ""
     pure: bool = False
+    reaching: tuple[str, ...] = ()
     parks: bool = False
     available: bool = True
     binds_args: bool = False
     module: str = ""
+
+    def has_effect(self, fields: Mapping[str, Json], args: Mapping[str, Json]) -> bool:
+        """Whether a task with these fields and args may reach outside."""
+        return not self.pure or any(at.get(name) is not None for name in self.reaching for at in (fields, args))
 
 
 CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})

@@ -1,10 +1,13 @@
 """`artifact`: the stored result that a reference stands for, of its own execution and of no other (REAL.md, `_ref`)."""
 
+import gzip
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from google_emulator import google
 from harness.running import compiled, run
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
@@ -140,11 +143,68 @@ def test_what_it_gives(tmp_path: Path, whole: Json, result: Json, place: str) ->
         ({"result_ref": None}, "ref.missing"),
         ({"result_ref": {"key": "e1/00"}}, "ref.missing"),
         ({"result_ref": REF}, "ref.missing"),
-        ({"action": "put", "key": "k", "data": 1}, "kind.unavailable"),
+        ({"action": "put", "key": "k", "data": 1}, "fields.invalid"),
+        ({"action": "put", "uri": "a.json"}, "fields.invalid"),
+        ({"action": "put", "uri": "a.gz", "data": 1, "compress": False}, "fields.invalid"),
+        ({"uri": "s3://b/a"}, "fields.invalid"),
+        ({"uri": "a.json", "result_ref": REF}, "fields.invalid"),
+        ({"uri": "../a.json"}, "file.refused"),
+        ({"uri": "nothing.json"}, "file.refused"),
+        ({"action": "put", "uri": "artifact://localfs/a.json", "data": 1}, "file.refused"),
     ],
 )
-def test_what_is_no_reference_is_an_error(tmp_path: Path, fields: dict[str, Json], code: str) -> None:
+def test_what_cannot_be_done_is_an_error(tmp_path: Path, fields: dict[str, Json], code: str) -> None:
     assert failed(waited(artifact(call_of("artifact", fields), FakeEnv(tmp_path))))["code"] == code
+
+
+# The digests are those of coreutils' sha256sum over the bytes.
+@pytest.mark.parametrize(
+    ("uri", "more", "data", "written", "digest"),
+    [
+        ("a/b.json", {}, {"n": 1, "data": 2}, ("a/b.json", b'{"n": 1, "data": 2}'), "2178"),
+        ("file://t.txt", {}, "text", ("t.txt", b"text"), "982d"),
+        ("artifact://bucket/t", {}, "123", ("bucket/t", b"123"), "a665"),
+        ("c.json.gz", {}, [1], ("c.json.gz", b"[1]"), "080a"),
+        ("d", {"compress": True}, [1], ("d.gz", b"[1]"), "080a"),
+    ],
+)
+def test_a_value_is_written_to_a_file_and_read_again(
+    tmp_path: Path, uri: str, more: dict[str, Json], data: Json, written: tuple[str, bytes], digest: str
+) -> None:
+    env = FakeEnv(tmp_path)
+    put: Any = waited(artifact(call_of("artifact", {"action": "put", "uri": uri, "data": data, **more}), env)).result
+    name, content = written
+    kept = (tmp_path / name).read_bytes()
+    assert (gzip.decompress(kept) if name.endswith(".gz") else kept) == content
+    assert put["sha256"].startswith(digest) and put["sha256"] == hashlib.sha256(content).hexdigest()
+    assert (put["size_bytes"], put["compressed"]) == (len(kept), name.endswith(".gz"))
+    got: Any = waited(artifact(call_of("artifact", {"uri": put["uri"]}), env)).result
+    # What looks like JSON is read as JSON: `put` keeps text as it is.
+    assert got["data"] == (123 if data == "123" else data) and got["uri"] == put["uri"]
+    assert got.get("n") == (1 if isinstance(data, dict) else None)
+
+
+def test_a_bucket_is_an_address_too(tmp_path: Path) -> None:
+    with google() as url:
+        fields: dict[str, Json] = {"uri": "gs://b/r.json.gz", "endpoint": url}
+        put: Any = waited(
+            artifact(call_of("artifact", {**fields, "action": "put", "data": {"n": 1}}), FakeEnv(tmp_path))
+        )
+        assert put.error is None and put.result["compressed"] is True
+        got: Any = waited(artifact(call_of("artifact", fields), FakeEnv(tmp_path)))
+        assert (got.result["n"], got.result["data"]) == (1, {"n": 1})
+        missing = failed(waited(artifact(call_of("artifact", {**fields, "uri": "gs://b/no"}), FakeEnv(tmp_path))))
+        assert missing["code"] == "gcs.not_found"
+
+
+def test_a_packed_file_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(50_000_000)))
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"[1, 2, 3]")[:-6])
+    (tmp_path / "plain.gz").write_bytes(b"[1, 2, 3]")
+    for name, words in (("bomb", "more than 1000000 bytes"), ("cut", "too early"), ("plain", "incorrect header")):
+        call = call_of("artifact", {"uri": f"{name}.gz"}, knobs={"max_bytes": 1_000_000})
+        error = failed(waited(artifact(call, FakeEnv(tmp_path))))
+        assert error["code"] == "content.invalid" and words in str(error["message"])
 
 
 OWNER = """workflow:

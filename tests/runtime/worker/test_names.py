@@ -193,7 +193,7 @@ def test_an_undefined_value_in_a_block_is_the_fault_that_it_is_elsewhere() -> No
 @pytest.mark.parametrize("real", [True, False])
 def test_a_kind_that_does_not_run_here_is_an_error_that_the_rules_see(real: bool) -> None:
     rule = "{when: \"{{ outcome.error.code == 'kind.unavailable' }}\", then: {do: continue, set_ctx: {c: 1}}}"
-    for kind in ("agent", "ducklake", "subscription", "snowflake_transfer"):
+    for kind in ("agent", "subscription", "snowflake_transfer"):
         ran = run(f"workflow:\n  - {{step: start, tool: {{name: a, kind: {kind}, {rules(rule)}}}}}\n", real=real)
         assert ran.status == "completed" and ran.execution.ctx == {"c": 1}
         bare = run(f"workflow:\n  - {{step: start, tool: {{name: a, kind: {kind}}}}}\n", real=real)
