@@ -111,9 +111,9 @@ class Google(BaseHTTPRequestHandler):
             return self._given({"id_token": f"identity-for-{said['target_audience']}-{len(self.tokens)}"})
         return self._given({"access_token": f"storage-token-{len(self.tokens)}", "scope": said["scope"]})
 
-    def _given(self, answer: dict[str, Json]) -> None:
-        self.tokens.add(str(answer.get("access_token") or answer.get("id_token")))
-        self._json(200, {**answer, "expires_in": 3600, "token_type": "Bearer"})
+    def _given(self, body: dict[str, Json]) -> None:
+        self.tokens.add(str(body.get("access_token") or body.get("id_token")))
+        self._json(200, {**body, "expires_in": 3600, "token_type": "Bearer"})
 
     def _secret(self, path: str) -> None:
         if not self._is_known():
@@ -129,8 +129,8 @@ class Google(BaseHTTPRequestHandler):
     def _fail(self, status: int, message: str) -> None:
         self._json(status, {"error": {"code": status, "message": message}})
 
-    def _json(self, status: int, answer: dict[str, Any]) -> None:
-        self._say(status, json.dumps(answer).encode(), "application/json; charset=UTF-8")
+    def _json(self, status: int, body: dict[str, Any]) -> None:
+        self._say(status, json.dumps(body).encode(), "application/json; charset=UTF-8")
 
     def _say(self, status: int, data: bytes, kind: str) -> None:
         self.send_response(self.failing.pop() if self.failing else status)

@@ -135,7 +135,7 @@ class JsonHandler(BaseHTTPRequestHandler):
     def log_message(self, *words: object) -> None:
         """Nothing is said."""
 
-    def answer(self, value: object, status: int = 200, **headers: str) -> None:
+    def respond(self, value: object, status: int = 200, **headers: str) -> None:
         """Send a value, with further headers."""
         data = json.dumps(value).encode()
         self.send_response(status)

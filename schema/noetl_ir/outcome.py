@@ -68,8 +68,8 @@ def with_kind(error: dict[str, Json], extras: dict[str, Json] | None = None) -> 
     if "kind" in error:
         return error
     # The status counts before the code: one code, `http.status`, stands for all answers that are no success.
-    answer = (extras or {}).get("http")
-    status = answer.get("status") if isinstance(answer, dict) else None
+    response = (extras or {}).get("http")
+    status = response.get("status") if isinstance(response, dict) else None
     return {**error, "kind": kind_of_error(error.get("code"), status)}
 
 

@@ -54,12 +54,12 @@ def test_a_flood_of_starts_slows_itself_down_and_nobody_else(cluster: Cluster) -
     looking = threading.Thread(target=look)
     looking.start()
     with ThreadPoolExecutor(CLIENTS) as clients:
-        answers = [answer for found in clients.map(flood, range(CLIENTS)) for answer in found]
+        responses = [response for found in clients.map(flood, range(CLIENTS)) for response in found]
     over.set()
     looking.join()
     looker.close()
-    assert {status for status, _ in answers} <= {201, 503}
-    names = {text for status, text in answers if status == 201}
+    assert {status for status, _ in responses} <= {201, 503}
+    names = {text for status, text in responses if status == 201}
     with cluster.looking() as runtime:
         assert {row.execution_id for row in runtime.store.executions()} == {first, *names}
     assert max(looks) < allowed(LOOKS_WITHIN)
@@ -71,10 +71,10 @@ def test_a_flood_of_starts_slows_itself_down_and_nobody_else(cluster: Cluster) -
 def _asked(connection: HTTPConnection, method: str, path: str, body: str | None = None) -> tuple[int, str]:
     """The status, and the id of what was started."""
     connection.request(method, path, body, {"content-type": "application/json"})
-    answer = connection.getresponse()
-    text = answer.read()
-    assert answer.status != 503 or answer.headers["Retry-After"]
-    return answer.status, str(json.loads(text).get("execution_id"))
+    response = connection.getresponse()
+    text = response.read()
+    assert response.status != 503 or response.headers["Retry-After"]
+    return response.status, str(json.loads(text).get("execution_id"))
 
 
 def _memory(process: Process) -> int:

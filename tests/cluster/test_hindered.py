@@ -61,8 +61,8 @@ class Gate:
             self.waiting -= 1
             with socket.create_connection(("127.0.0.1", self._target)) as far:
                 far.sendall(data.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
-                while answer := far.recv(1 << 16):
-                    near.sendall(answer)
+                while data := far.recv(1 << 16):
+                    near.sendall(data)
             near.close()
             return
 

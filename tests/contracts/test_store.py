@@ -222,9 +222,9 @@ def test_of_many_that_start_with_one_key_at_once_one_does(open_store: Open) -> N
         return row.execution_id
 
     with ThreadPoolExecutor(len(names)) as pool:
-        answers = {*pool.map(begun, range(len(names)))}
-    assert len(answers) == 1
-    assert [name for name in names if stores[0].execution(name) is not None] == [*answers]
+        names_begun = {*pool.map(begun, range(len(names)))}
+    assert len(names_begun) == 1
+    assert [name for name in names if stores[0].execution(name) is not None] == [*names_begun]
 
 
 def test_all_who_open_a_store_know_one_key_of_claims(store: Store, open_store: Open) -> None:

@@ -78,7 +78,7 @@ def forms_of(secret: str) -> list[str]:
     ]  # fmt: skip
 
 
-def answers(server: Served, execution: str) -> dict[str, str]:
+def responses(server: Served, execution: str) -> dict[str, str]:
     """What every operation that looks says, with its headers; and what some say of mistakes."""
     values = {"execution_id": execution, "path:path": "hostile/canary", "digest": "0" * 64, "worker": "w"}
     found = {}
@@ -139,10 +139,10 @@ def test_a_secret_is_used_by_a_server_and_shows_up_nowhere(tmp_path: Path, canar
             looked = f"/executions/{execution}/events?limit=500"
             until(lambda: server.client.get(looked).text.count("step.failed") >= 2)
             until(lambda: "small" in server.client.get(looked).text)
-            texts = answers(server, execution)
+            texts = responses(server, execution)
             server.client.post(f"/executions/{execution}/signal", json={"name": "go", "data": {"a": 1}})
             until(lambda: server.client.get(f"/executions/{execution}/row").json()["status"] != "running")
-            texts |= {f"after {name}": text for name, text in answers(server, execution).items()}
+            texts |= {f"after {name}": text for name, text in responses(server, execution).items()}
             said = list(server.said)
         sent, given = [asked["path"] for asked in Google.asked], tuple(Google.tokens)
     assert any(path.startswith(f"/v1/projects/p/{TOKEN}") for path in sent), "the tool did not get the secret"

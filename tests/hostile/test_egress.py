@@ -66,7 +66,7 @@ def code_of(outcome: Outcome) -> Json:
     return (outcome.error or {}).get("code")
 
 
-class Answering(BaseHTTPRequestHandler):
+class Recording(BaseHTTPRequestHandler):
     """Answers nothing, or leads on; keeps what it was asked."""
 
     asked: ClassVar[list[tuple[str, str]]] = []
@@ -86,7 +86,7 @@ class Answering(BaseHTTPRequestHandler):
 @contextmanager
 def asked(location: str = "") -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """The port of a server here, and what it is asked."""
-    handler = type("Handler", (Answering,), {"asked": [], "location": location})
+    handler = type("Handler", (Recording,), {"asked": [], "location": location})
     with http_server(handler) as url:
         yield url.rpartition(":")[2].strip("/"), handler.asked
 

@@ -25,10 +25,10 @@ def test_every_answer_can_carry_them(tmp_path: Path, place: str) -> None:
         assert begun.status_code == 201
         name = begun.json()["execution_id"]
         until(lambda: server.client.get(f"/executions/{name}/row").json()["status"] == "completed")
-        answer = server.client.get(f"/executions/{name}{place}")
-        assert answer.status_code == 200
+        response = server.client.get(f"/executions/{name}{place}")
+        assert response.status_code == 200
         if place in ("/ctx", "/result", "/events"):
-            assert "a\\ud800b" in str(answer.json())
+            assert "a\\ud800b" in str(response.json())
         assert server.said == []
 
 
@@ -45,6 +45,6 @@ def test_a_stream_of_events_can_carry_them(tmp_path: Path) -> None:
 def test_what_names_them_is_refused_in_words(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         for body in (b'{"path": "a\\ud800b"}', b'{"path": "t/t", "p\\ud800": 1}'):
-            answer = server.client.post("/executions", content=body, headers={"content-type": "application/json"})
-            assert answer.status_code in (400, 404, 422) and answer.json()["title"]
+            response = server.client.post("/executions", content=body, headers={"content-type": "application/json"})
+            assert response.status_code in (400, 404, 422) and response.json()["title"]
         assert server.said == []

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from translation.case_steps import OF_ITERATION, Body, CaseRule, Next, Put, Work
-from translation.playing import Answering, Observed
+from translation.playing import Observed, ToolDouble
 from translation.world import Seen
 
 
@@ -50,7 +50,7 @@ def expected(body: Body) -> Observed:
         running.step()
     except Failed:
         status = "failed"
-    return Observed(running.answering.calls, status, running.ctx)
+    return Observed(running.tools.calls, status, running.ctx)
 
 
 class CaseRun:
@@ -58,7 +58,7 @@ class CaseRun:
 
     def __init__(self, body: Body) -> None:
         self.body = body
-        self.answering = Answering(body.answers)
+        self.tools = ToolDouble(body.outcomes)
         self.ctx: dict[str, Any] = {"c": 1}
 
     def step(self) -> None:
@@ -98,7 +98,7 @@ class CaseRun:
         attempt = 0
         while True:
             attempt += 1
-            outcome = self.answering({"tag": "tool", **who})
+            outcome = self.tools({"tag": "tool", **who})
             if outcome["status"] == "error" and attempt < self.body.attempts:
                 continue
             before = dict(self.ctx)
@@ -202,7 +202,7 @@ class CaseRun:
     def called(self, args: dict[str, Any], attempts: int) -> Any:
         """The outcome of a tool, the last of so many attempts at most."""
         for _ in range(attempts):
-            outcome = self.answering(args)
+            outcome = self.tools(args)
             if outcome["status"] == "ok":
                 break
         return outcome
@@ -214,7 +214,7 @@ class CaseRun:
         if sends is not None and by is not None:
             got = sends.of(by.seen if sends in OF_ITERATION else self.seen(by.seen.outcome))
         for name in targets:
-            self.answering({"tag": name, "got": got})
+            self.tools({"tag": name, "got": got})
 
     def seen(self, outcome: Any) -> Seen:
         return Seen(outcome, dict(self.ctx), self.body.workload)

@@ -18,9 +18,9 @@ from translation.world import (
     TRUE,
     Expr,
     conditions,
-    http_answers,
+    http_outcomes,
     outside,
-    plain_answers,
+    plain_outcomes,
     workloads,
 )
 
@@ -94,7 +94,7 @@ class Body(NamedTuple):
     policy: str
     items: int | None
     workload: dict[str, Any]
-    answers: dict[str, list[dict[str, Any]]]
+    outcomes: dict[str, list[dict[str, Any]]]
 
 
 def chains(
@@ -145,15 +145,15 @@ def bodies(draw: st.DrawFn, mode: str = "exclusive", looped: bool = False, repea
             rules.append(last._replace(events=(), is_else=True, asks=TRUE, priority=0))
     if repeats:
         rules = [draw(_repeating(rule)) for rule in rules]
-    outcomes = st.lists(http_answers if kind == "http" else plain_answers, min_size=1, max_size=5 if repeats else 3)
+    listed = st.lists(http_outcomes if kind == "http" else plain_outcomes, min_size=1, max_size=5 if repeats else 3)
     items = draw(st.integers(0, 3)) if looped else None
     tags = ["tool"] if items is None else [f"tool/{i}" for i in range(items)]
-    answers = {tag: draw(outcomes) for tag in tags}
+    outcomes = {tag: draw(listed) for tag in tags}
     for rule in rules:
         for part in rule.chain:
             if isinstance(part, Work) and draw(st.integers(0, 4)) == 0:
-                failing = draw(st.lists(plain_answers, min_size=1, max_size=4 if repeats else 2))
-                answers |= {
+                failing = draw(st.lists(plain_outcomes, min_size=1, max_size=4 if repeats else 2))
+                outcomes |= {
                     part.tag + at: failing for at in ([""] if items is None else [f"/{i}" for i in range(items)])
                 }
     attempts = draw(st.sampled_from((0, 0, 2, 3)))
@@ -168,7 +168,7 @@ def bodies(draw: st.DrawFn, mode: str = "exclusive", looped: bool = False, repea
         draw(st.sampled_from(POLICIES)),
         items,
         draw(workloads),
-        answers,
+        outcomes,
     )
 
 

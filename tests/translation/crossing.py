@@ -19,7 +19,7 @@ class Crossed(NamedTuple):
     """A playbook, and what its tools answer."""
 
     playbook: dict[str, Any]
-    answers: dict[str, list[dict[str, Any]]]
+    outcomes: dict[str, list[dict[str, Any]]]
 
 
 _APART = ({"retry list", "retry both", "case paging", "poll"}, {"named", "workbook"})
@@ -66,7 +66,7 @@ def crossed(random: Random, names: tuple[str, ...]) -> Crossed:
     playbook: dict[str, Any] = {"workload": workload, "workflow": [start, m.step, *arrivals]}
     if m.workbook is not None:
         playbook["workbook"] = [m.workbook]
-    return Crossed(playbook, _answers(m))
+    return Crossed(playbook, _outcomes(m))
 
 
 def _calling(m: Making) -> dict[str, Any]:
@@ -86,20 +86,20 @@ _BACK = {
 """What makes a step lead back to `s` once."""
 
 
-def _answers(m: Making) -> dict[str, list[dict[str, Any]]]:
+def _outcomes(m: Making) -> dict[str, list[dict[str, Any]]]:
     tags = [f"tool/{i}" for i in range(3)] if m.looped else ["tool"]
-    found = {tag: [_answer(m.random, m.kind) for _ in range(m.one(1, 1, 2, 3, 4))] for tag in tags}
+    found = {tag: [_outcome(m.random, m.kind) for _ in range(m.one(1, 1, 2, 3, 4))] for tag in tags}
     for tag in ("p0", "p1", "p2") if "pipe" in str(m.step.get("case")) else ():
         for at in ["/0", "/1", "/2"] if m.looped else [""]:
-            found[tag + at] = [_answer(m.random, "python") for _ in range(m.one(1, 2, 3, 4))]
+            found[tag + at] = [_outcome(m.random, "python") for _ in range(m.one(1, 2, 3, 4))]
     for tag in ("sink", "wsink", "pagesink", "r0n0", "r0n1", "r1n0"):
         if m.one(0, 0, 0, 0, 0, 1):
-            failing = [_answer(m.random, "python") for _ in range(m.one(1, 2))]
+            failing = [_outcome(m.random, "python") for _ in range(m.one(1, 2))]
             found |= {tag + at: failing for at in (["/0", "/1", "/2"] if m.looped else [""])}
     return found
 
 
-def _answer(random: Random, kind: str) -> dict[str, Any]:
+def _outcome(random: Random, kind: str) -> dict[str, Any]:
     """What a real tool gives."""
     body = {
         "k": random.randint(0, 2),

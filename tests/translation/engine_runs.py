@@ -15,7 +15,7 @@ from noetlc.diag.diagnostic import Severity
 from noetlc.migrate.migration import migrated as migration_of
 from noetlc.pipeline import compile_source
 from translation.older_playbooks import Seen
-from translation.playing import Answering, Answers, answered, compared, no_compiler
+from translation.playing import Outcomes, ToolDouble, compared, no_compiler, outcome_of
 
 
 class Refused(Exception):
@@ -32,14 +32,14 @@ class _Plain(yaml.CSafeDumper):
         return True
 
 
-def run_of(text: str, answers: Answers) -> Seen:
+def run_of(text: str, outcomes: Outcomes) -> Seen:
     """What a run of a file shows. Raises Refused."""
     done = compile_source("t.yaml", text.encode())
     errors = [f"{found.code}: {found.message}" for found in done.diagnostics if found.severity >= Severity.ERROR]
     if errors:
         raise Refused(errors[0])
-    answering = Answering(answers)
-    with answered(answering), open_runtime(MEMORY, Settings(script=Script((), (), set())), no_compiler) as runtime:
+    tools = ToolDouble(outcomes)
+    with outcome_of(tools), open_runtime(MEMORY, Settings(script=Script((), (), set())), no_compiler) as runtime:
         program = runtime.programs.add(write_plan(done.plans[0]))
         started: list[int] = []
 
@@ -53,7 +53,7 @@ def run_of(text: str, answers: Answers) -> Seen:
             names = {number: name for name, number in program.step_numbers.items()}
             return Seen(
                 [names[number] for number in started if not names[number].startswith("__")],
-                compared(answering.calls),
+                compared(tools.calls),
                 {key: value for key, value in execution.ctx.items() if not key.startswith("__")},
                 status,
                 None if execution.failure is None else str(execution.failure["code"]),

@@ -32,7 +32,7 @@ def expected(waiting: Waiting) -> Observed:
         status = "failed"
     except Forever:
         status = WAITS
-    return Observed(running.answering.calls, status, running.ctx)
+    return Observed(running.tools.calls, status, running.ctx)
 
 
 class _Waiting(CaseRun):
@@ -48,7 +48,7 @@ class _Waiting(CaseRun):
         """The tool, its events, then those that come until one is taken."""
         outcome: Any = {"status": "ok"}
         if self.waiting.has_tool:
-            outcome = self.answering({"tag": "tool"})
+            outcome = self.tools({"tag": "tool"})
             own = {"success", "call.done", "step.exit"} if outcome["status"] == "ok" else {"call.error"}
             if self.hears(own, outcome):
                 return

@@ -13,7 +13,7 @@ from noetl.worker.scripted import Signal
 from translation import case_steps
 from translation.case_steps import POLICIES, TARGETS, Body, CaseRule, Next, Work
 from translation.playing import entered
-from translation.world import ALWAYS_THERE, TRUE, Expr, outside, plain_answers, workloads
+from translation.world import ALWAYS_THERE, TRUE, Expr, outside, plain_outcomes, workloads
 
 SIGNALS = ("order.changed", "message.received")
 TIMER = "timer.fired"
@@ -92,7 +92,7 @@ def waits(draw: st.DrawFn) -> Waiting:
         draw(st.sampled_from(POLICIES)),
         None,
         draw(workloads),
-        {"tool": draw(st.lists(plain_answers, min_size=1, max_size=1))},
+        {"tool": draw(st.lists(plain_outcomes, min_size=1, max_size=1))},
     )
     return Waiting(body, has_tool, timeout, tuple(draw(signals)))
 

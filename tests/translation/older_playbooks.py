@@ -25,7 +25,7 @@ from translation.older_repeating import (
 )
 from translation.older_routing import following
 from translation.older_templates import Fault, Gathered, is_true, plain, value_of
-from translation.playing import Answering, Answers, compared
+from translation.playing import Outcomes, ToolDouble, compared
 
 
 class Seen(NamedTuple):
@@ -48,11 +48,11 @@ MOST = 50
 """Steps of a run that ends."""
 
 
-def seen_in(playbook: Mapping[str, Any], answers: Answers) -> Seen:
+def seen_in(playbook: Mapping[str, Any], outcomes: Outcomes) -> Seen:
     """What a run of the playbook shows."""
-    execution = Execution(playbook, answers)
+    execution = Execution(playbook, outcomes)
     code = execution.run()
-    calls = compared(execution.answering.calls)
+    calls = compared(execution.tools.calls)
     status = "completed" if code is None else "failed"
     return Seen(execution.steps, calls, execution.ctx, status, code)
 
@@ -60,12 +60,12 @@ def seen_in(playbook: Mapping[str, Any], answers: Answers) -> Seen:
 class Execution:
     """One run: the tokens on their way, and what it has so far."""
 
-    def __init__(self, playbook: Mapping[str, Any], answers: Answers) -> None:
+    def __init__(self, playbook: Mapping[str, Any], outcomes: Outcomes) -> None:
         self.workload = playbook.get("workload", {})
         self.workflow = {step["step"]: step for step in playbook["workflow"]}
         self.entry = "start" if "start" in self.workflow else next(iter(self.workflow))
         self.workbook = {entry.get("name", entry.get("task")): entry for entry in playbook.get("workbook", [])}
-        self.answering = Answering(answers)
+        self.tools = ToolDouble(outcomes)
         self.ctx: dict[str, Any] = {}
         self.results: dict[str, Any] = {}
         self.steps: list[str] = []
@@ -264,7 +264,7 @@ class StepRun:
         retry = retry_of(own if own is not None else self.step.get("retry"))
         most = retry.attempts if isinstance(retry, Retry) else 1
         for attempt in range(1, most + 1):
-            outcome = answered(self.execution.answering(args), "python")
+            outcome = outcome_of(self.execution.tools(args), "python")
             names = {**self.names(), **outcome.names(), "attempt": attempt, "max_attempts": most}
             if outcome.is_ok or (isinstance(retry, Retry) and not retry.repeats(outcome, names)):
                 return outcome, outcome.code
@@ -314,14 +314,14 @@ class Tool:
             given = {**given, **{key: value for key, value in self.args.items() if key in given or field == "args"}}
         if self.node["kind"] == "noop":
             return Outcome(value_of(self.node.get("result"), names), None)
-        return answered(self.run.execution.answering(given), self.node["kind"])
+        return outcome_of(self.run.execution.tools(given), self.node["kind"])
 
 
-def answered(answer: Mapping[str, Any], kind: str) -> Outcome:
+def outcome_of(row: Mapping[str, Any], kind: str) -> Outcome:
     """An answer as an outcome."""
-    code = answer.get("code", "scripted") if answer["status"] == "error" else None
-    status = answer["http"]["status"] if "http" in answer else None
-    return Outcome(answer.get("result"), code, status, f"no {code}")
+    code = row.get("code", "scripted") if row["status"] == "error" else None
+    status = row["http"]["status"] if "http" in row else None
+    return Outcome(row.get("result"), code, status, f"no {code}")
 
 
 def _flat(pairs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

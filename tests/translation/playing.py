@@ -1,6 +1,6 @@
 """Runs a playbook whose tools answer from a table, and notes what they were called with.
 
-A tool says who it is by an argument `tag`, and in a loop by `i` too. `answers[tag]` are its outcomes call by call,
+A tool says who it is by an argument `tag`, and in a loop by `i` too. `outcomes[tag]` are its outcomes call by call,
 the last for ever; a tag that is not listed answers `FINE`. So a test need not know the names that lowering generates.
 """
 
@@ -23,7 +23,7 @@ from noetl_ir.outcome import Outcome
 COMPARED = ("tag", "i", "page", "read", "at", "got")
 """The arguments of a call that are looked at; others are brought by the way of binding."""
 FINE: dict[str, Any] = {"status": "ok", "result": {"k": 0, "f": True}}
-Answers = Mapping[str, Sequence[Mapping[str, Any]]]
+Outcomes = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def compared(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -39,11 +39,11 @@ class Observed(NamedTuple):
     ctx: dict[str, Any]
 
 
-class Answering:
+class ToolDouble:
     """Answers by tag, and remembers the calls."""
 
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
+    def __init__(self, outcomes: Outcomes) -> None:
+        self._outcomes = outcomes
         self._asked: dict[str, int] = {}
         self.calls: list[dict[str, Any]] = []
 
@@ -53,27 +53,27 @@ class Answering:
         who = str(args["tag"]) + (f"/{args['i']}" if "i" in args else "")
         number = self._asked.get(who, 0)
         self._asked[who] = number + 1
-        listed = self._answers.get(who) or [FINE]
+        listed = self._outcomes.get(who) or [FINE]
         return listed[min(number, len(listed) - 1)]
 
 
-def played(playbook: Mapping[str, Any], answers: Answers, signals: Sequence[Signal] = ()) -> Observed:
+def played(playbook: Mapping[str, Any], outcomes: Outcomes, signals: Sequence[Signal] = ()) -> Observed:
     """Compile the sections of a playbook, run them while these signals come, and look. Fails on a compile error."""
     plan = compiled(HEAD + yaml.dump(dict(playbook), Dumper=yaml.CSafeDumper, sort_keys=False))
-    answering = Answering(answers)
+    tools = ToolDouble(outcomes)
     with (
-        answered(answering),
+        outcome_of(tools),
         open_runtime(MEMORY, Settings(script=Script((), tuple(signals), set())), no_compiler) as runtime,
     ):
         program = runtime.programs.add(plan)
         with driver_of(runtime, "e1", lambda *_: None) as driver:
             status = driver.embedded.start(program, "e1", Request({}))
-            return Observed(compared(answering.calls), status, dict(driver.execution.ctx))
+            return Observed(compared(tools.calls), status, dict(driver.execution.ctx))
 
 
 @contextmanager
-def answered(answering: Answering) -> Iterator[None]:
-    """The runtimes that are put together inside ask `answering` instead of a script."""
+def outcome_of(tools: ToolDouble) -> Iterator[None]:
+    """The runtimes that are put together inside ask `tools` instead of a script."""
 
     class Launcher(ScriptedLauncher):
         def immediate(self, call: Call) -> Outcome | None:
@@ -81,7 +81,7 @@ def answered(answering: Answering) -> Iterator[None]:
                 return super().immediate(call)
             given = call.args if "tag" in call.args else call.fields["params"]
             assert isinstance(given, dict), call
-            return _outcome(answering(given))
+            return _outcome(tools(given))
 
     assembled = noetl.app.composition.ScriptedLauncher
     noetl.app.composition.ScriptedLauncher = Launcher  # type: ignore[misc]
@@ -95,13 +95,13 @@ def no_compiler(path: Path) -> bytes:
     raise AssertionError(f"{path} is to be compiled")
 
 
-def _outcome(answer: Mapping[str, Any]) -> Outcome:
-    extras = {"http": answer["http"]} if "http" in answer else {}
+def _outcome(row: Mapping[str, Any]) -> Outcome:
+    extras = {"http": row["http"]} if "http" in row else {}
     problem = None
-    if answer["status"] == "error":
-        code = answer.get("code", "scripted")
+    if row["status"] == "error":
+        code = row.get("code", "scripted")
         problem = {"code": code, "message": f"no {code}", "retryable": False}
-    return Outcome(answer["status"], answer.get("result"), problem, extras)
+    return Outcome(row["status"], row.get("result"), problem, extras)
 
 
 def tool(kind: str, args: Mapping[str, Any]) -> dict[str, Any]:

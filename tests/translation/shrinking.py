@@ -38,7 +38,7 @@ def _paths(node: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 def _without(crossed: Crossed, path: tuple[Any, ...]) -> Crossed | None:
-    if path[0] == 1 and (len(path) < 3 or len(crossed.answers[path[1]]) < 2):
+    if path[0] == 1 and (len(path) < 3 or len(crossed.outcomes[path[1]]) < 2):
         return None  # every tool keeps an answer
     if path[:3] == (0, "workflow", 0) or path[:2] == (0, "workload"):
         return None  # what begins and sets what everything reads

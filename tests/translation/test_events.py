@@ -15,5 +15,5 @@ from translation.playing import played
 def test_on_event(share: int, waiting: Waiting) -> None:
     playbook = playbook_of(waiting)
     note(yaml.safe_dump(playbook, sort_keys=False))
-    note(f"{waiting.signals} {waiting.body.answers}")
-    assert played(playbook, waiting.body.answers, script_of(waiting)) == expected(waiting)
+    note(f"{waiting.signals} {waiting.body.outcomes}")
+    assert played(playbook, waiting.body.outcomes, script_of(waiting)) == expected(waiting)

@@ -37,14 +37,14 @@ def cases_of(size: int, usual: int, part: int) -> Iterator[Crossed]:
 def difference(case: Crossed, *, migrate: bool) -> tuple[str, Seen, Seen | str] | None:
     """What the two sides see where they differ: of the playbook, or of what is migrated without a review."""
     try:
-        expected = seen_in(case.playbook, case.answers)
+        expected = seen_in(case.playbook, case.outcomes)
     except Open:
         return None
     try:
         text = text_of(case.playbook)
         if migrate and (text := migrated(text)) is None:
             return None
-        found: Seen | str = run_of(text, case.answers)
+        found: Seen | str = run_of(text, case.outcomes)
     except Refused as refusal:
         found = str(refusal)
     return None if found == expected else (text or "", expected, found)
@@ -72,7 +72,7 @@ def agree(case: Crossed, *, migrate: bool) -> None:
     assert shown is not None
     playbook = yaml.safe_dump(small.playbook, sort_keys=False, default_flow_style=None, width=120)
     pytest.fail(
-        f"{playbook}\n{shown[0] if migrate else ''}\nanswers {small.answers}\nexpected {shown[1]}\nfound    {shown[2]}"
+        f"{playbook}\n{shown[0] if migrate else ''}\nanswers {small.outcomes}\nexpected {shown[1]}\nfound    {shown[2]}"
     )
 
 

@@ -118,7 +118,7 @@ workloads = st.fixed_dictionaries({"w": st.integers(0, 2)})
 results = st.fixed_dictionaries({"k": st.integers(0, 2), "f": st.booleans()})
 
 
-def _answer(status: str, result: Any, code: str, http: int | None) -> dict[str, Any]:
+def _outcome(status: str, result: Any, code: str, http: int | None) -> dict[str, Any]:
     found: dict[str, Any] = {"status": status}
     if result is not None:
         found["result"] = result
@@ -130,14 +130,14 @@ def _answer(status: str, result: Any, code: str, http: int | None) -> dict[str, 
 
 
 _codes = st.sampled_from(("scripted", "timeout"))
-plain_answers = st.one_of(
-    st.builds(_answer, st.just("ok"), results, _codes, st.none()),
-    st.builds(_answer, st.just("error"), st.none(), _codes, st.none()),
+plain_outcomes = st.one_of(
+    st.builds(_outcome, st.just("ok"), results, _codes, st.none()),
+    st.builds(_outcome, st.just("error"), st.none(), _codes, st.none()),
 )
 """Of a tool that is no http."""
-http_answers = st.one_of(
-    st.builds(_answer, st.just("ok"), results, _codes, st.sampled_from((200, 201))),
-    st.builds(_answer, st.just("error"), results, _codes, st.sampled_from((404, 503))),
-    st.builds(_answer, st.just("error"), st.none(), _codes, st.none()),
+http_outcomes = st.one_of(
+    st.builds(_outcome, st.just("ok"), results, _codes, st.sampled_from((200, 201))),
+    st.builds(_outcome, st.just("error"), results, _codes, st.sampled_from((404, 503))),
+    st.builds(_outcome, st.just("error"), st.none(), _codes, st.none()),
 )
 """Of http: an answer, one that is an error and has a body, none at all."""

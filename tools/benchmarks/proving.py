@@ -56,9 +56,9 @@ def verdicts(paths: list[Path]) -> dict[str, list[float]]:
     # The first plan runs twice, and its second time is the one that stays.
     for name, plan in [*plans[:1], *plans]:
         begun = time.perf_counter()
-        answers = sound(plan, Effort(STANDARD))
+        verdicts = sound(plan, Effort(STANDARD))
         seconds = time.perf_counter() - begun
-        found[name] = [seconds, float(all(each.status is Status.PROVED for each in answers))]
+        found[name] = [seconds, float(all(each.status is Status.PROVED for each in verdicts))]
     return found
 
 
@@ -93,11 +93,11 @@ def published(folder: Path) -> dict[str, list[float]]:
     with tarfile.open(folder / "models.tar.xz") as archive:
         files = {member.name.rpartition("/")[2]: archive.extractfile(member) for member in archive}
         models = {name: content.read() for name, content in files.items() if content is not None}
-    answers = json.loads((folder / "answers.json").read_text("utf-8"))["nets"]
+    published = json.loads((folder / "answers.json").read_text("utf-8"))["nets"]
     differ = 0
     begun = time.perf_counter()
-    for answer in answers:
-        found = census_of(petri_of(read_pnml(models[answer["file"]])), 100_000)
+    for row in published:
+        found = census_of(petri_of(read_pnml(models[row["file"]])), 100_000)
         own = {
             "states": "inf" if found.pump is not None else found.states,
             "edges": found.edges,
@@ -109,8 +109,8 @@ def published(folder: Path) -> dict[str, list[float]]:
             "deadlock": found.deadlock is not None,
         }
         # The contest does not publish every answer of every net.
-        differ += any(answer[key] != value for key, value in own.items() if key in answer)
-    return {"nets": [len(answers)], "differ": [differ], "seconds": [time.perf_counter() - begun]}
+        differ += any(row[key] != value for key, value in own.items() if key in row)
+    return {"nets": [len(published)], "differ": [differ], "seconds": [time.perf_counter() - begun]}
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ async def _by_httpx(url: str) -> float:
     async with httpx.AsyncClient() as client:
         begun = time.process_time()
         for _ in range(_CALLS):
-            answer = await client.get(url)
-            assert answer.json() == {"ok": True}
+            response = await client.get(url)
+            assert response.json() == {"ok": True}
         return (time.process_time() - begun) / _CALLS
 
 

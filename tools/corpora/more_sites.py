@@ -4,39 +4,39 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from corpora.sites import NOT_FOUND, Answer, Request, echo, paginated
+from corpora.sites import NOT_FOUND, Request, Response, echo, paginated
 from noetl_ir.expr import Json
 
-Site: TypeAlias = Callable[[Request], Answer]
+Site: TypeAlias = Callable[[Request], Response]
 
 _COUNTS = {"posts": 100, "comments": 500, "albums": 100, "photos": 5000, "todos": 200, "users": 10}
 _PARENTS = {"posts": ("userId", 10), "comments": ("postId", 5), "albums": ("userId", 10), "todos": ("userId", 20)}
 
 
-def placeholder(request: Request) -> Answer:
+def placeholder(request: Request) -> Response:
     """Made-up posts, users, comments, albums and to-dos: as many as published, each made of its number."""
     what, _, rest = request.path.strip("/").partition("/")
     if what not in _COUNTS:
-        return Answer(404, {})
+        return Response(404, {})
     number, _, inner = rest.partition("/")
     sent = request.sent()
     given = sent if isinstance(sent, dict) else {}
     if request.method == "POST":
-        return Answer(201, {**given, "id": _COUNTS[what] + 1})
+        return Response(201, {**given, "id": _COUNTS[what] + 1})
     if not number:
         things = [_made(what, n) for n in range(1, _COUNTS[what] + 1)]
         kept = [thing for thing in things if _fits(thing, request.query)]
         limit = request.number("_limit", len(kept))
-        return Answer(200, list(kept[:limit]))
+        return Response(200, list(kept[:limit]))
     if not number.isdigit() or not 1 <= int(number) <= _COUNTS[what]:
-        return Answer(404, {})
+        return Response(404, {})
     if request.method == "DELETE":
-        return Answer(200, {})
+        return Response(200, {})
     if inner in _COUNTS:
         key = {"posts": "postId", "users": "userId", "albums": "albumId"}[what]
         things = [_made(inner, n) for n in range(1, _COUNTS[inner] + 1)]
-        return Answer(200, [thing for thing in things if _fits(thing, {key: number})])
-    return Answer(200, {**_made(what, int(number)), **(given if request.method in ("PUT", "PATCH") else {})})
+        return Response(200, [thing for thing in things if _fits(thing, {key: number})])
+    return Response(200, {**_made(what, int(number)), **(given if request.method in ("PUT", "PATCH") else {})})
 
 
 def _fits(thing: Mapping[str, Json], query: Mapping[str, str]) -> bool:
@@ -78,14 +78,14 @@ def _person(number: int) -> dict[str, Json]:
 _HOURS = 168
 
 
-def weather(request: Request) -> Answer:
+def weather(request: Request) -> Response:
     """A forecast for a place: the hours of seven days, and what else is asked for by name."""
     if request.path != "/v1/forecast":
-        return Answer(404, {"error": True, "reason": "Not Found"})
+        return Response(404, {"error": True, "reason": "Not Found"})
     try:
         latitude, longitude = float(request.query["latitude"]), float(request.query["longitude"])
     except (KeyError, ValueError):
-        return Answer(400, {"error": True, "reason": "Parameter 'latitude' and 'longitude' must be numbers"})
+        return Response(400, {"error": True, "reason": "Parameter 'latitude' and 'longitude' must be numbers"})
     told: dict[str, Json] = {
         "latitude": latitude, "longitude": longitude, "generationtime_ms": 0.1, "utc_offset_seconds": 0,
         "timezone": "GMT", "timezone_abbreviation": "GMT", "elevation": 38.0,
@@ -106,28 +106,28 @@ def weather(request: Request) -> Answer:
             "time": "2026-01-01T12:00", "interval": 900, "temperature": warm, "windspeed": 11.2,
             "winddirection": 270, "is_day": 1, "weathercode": 3,
         }  # fmt: skip
-    return Answer(200, told)
+    return Response(200, told)
 
 
-def summaries(request: Request) -> Answer:
+def summaries(request: Request) -> Response:
     """An encyclopedia's summary of a page."""
     front, _, title = request.path.rpartition("/")
     if front != "/api/rest_v1/page/summary" or not title:
         return NOT_FOUND
     extract = f"{title} is what this summary is about, in two sentences. This is the second one."
-    return Answer(200, {
+    return Response(200, {
         "type": "standard", "title": title, "pageid": 23968131, "lang": "en", "description": f"about {title}",
         "extract": extract, "content_urls": {"desktop": {"page": f"https://en.wikipedia.org/wiki/{title}"}},
     })  # fmt: skip
 
 
-def code_host(request: Request) -> Answer:
+def code_host(request: Request) -> Response:
     """A code host's figures of a repository."""
     first, _, rest = request.path.strip("/").partition("/")
     owner, _, name = rest.partition("/")
     if first != "repos" or not name or "/" in name:
         return NOT_FOUND
-    return Answer(200, {
+    return Response(200, {
         "id": 1, "name": name, "full_name": f"{owner}/{name}", "private": False, "owner": {"login": owner},
         "stargazers_count": 12, "forks_count": 3, "open_issues_count": 4, "watchers_count": 12, "size": 1000,
         "language": "Python", "created_at": "2024-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",

@@ -12,7 +12,7 @@ from threading import Thread
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from corpora.more_sites import Site
-from corpora.sites import NOT_FOUND, Answer, Memory, Request
+from corpora.sites import NOT_FOUND, Memory, Request, Response
 
 _HOST = r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::\d+)?"
 _ADDRESS = re.compile(rf"https?://({_HOST})(?![\w.{{$-])")
@@ -36,7 +36,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
 
-    def _answer(self) -> None:
+    def _respond(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = urlsplit(self.path)
         # Addresses were turned to `/RUN/HOST/PATH`: one server stands for all services and keeps what it remembers
@@ -50,19 +50,19 @@ class _Handler(BaseHTTPRequestHandler):
         request = Request(self.command, f"/{unquote(path)}", query, dict(self.headers.items()), body, memory)
         self._send(site(request) if site is not None else NOT_FOUND)
 
-    def _send(self, answer: Answer) -> None:
-        is_text = isinstance(answer.body, str)
-        data = str(answer.body).encode() if is_text else json.dumps(answer.body).encode()
-        self.send_response(answer.status)
+    def _send(self, response: Response) -> None:
+        is_text = isinstance(response.body, str)
+        data = str(response.body).encode() if is_text else json.dumps(response.body).encode()
+        self.send_response(response.status)
         self.send_header("Content-Type", "text/html; charset=utf-8" if is_text else "application/json")
         self.send_header("Content-Length", str(len(data)))
-        for name, value in answer.headers:
+        for name, value in response.headers:
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = _answer
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = _respond
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: a run's own log tells enough."""

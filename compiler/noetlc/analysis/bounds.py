@@ -77,7 +77,7 @@ class _Bounding:
         self._limited = {(step, level) for step, level, _ in plan.iteration_limits}
         self._inner = [self._run(step) for step in range(len(plan.steps))]
         self._runs = self._most_runs()
-        self._answers: dict[int, str] = {}
+        self._charged: dict[int, str] = {}
 
     def bounds(self, extents: Sequence[Extent]) -> Bounds:
         for members in self._groups:
@@ -163,7 +163,7 @@ class _Bounding:
             return _Load(_event(1), ONE)
         # Of all tokens that a join takes, one alone is charged with what follows. With each of them charged, the
         # bound would be a multiple of what can happen.
-        if step in self._forked or source != self._answering(step):
+        if step in self._forked or source != self._charged_source(step):
             return _Load(NOTHING, ONE)
         joined = 1 if join.mode == "all" else 1 + len(join.sources)
         return _Load(together((load.work, _event(joined))), widest((load.tokens, ONE)))
@@ -177,11 +177,11 @@ class _Bounding:
     def _counting(self) -> Iterator[int]:
         return (at for at, step in enumerate(self._plan.steps) if step.join.mode == "count")
 
-    def _answering(self, step: int) -> str:
+    def _charged_source(self, step: int) -> str:
         """The source that sends the fewest tokens to a join which waits for all; each of them asks."""
-        if step not in self._answers:
-            self._answers[step] = self._least(step)
-        return self._answers[step]
+        if step not in self._charged:
+            self._charged[step] = self._least(step)
+        return self._charged[step]
 
     def _least(self, step: int) -> str:
         sources = self._plan.steps[step].join.sources

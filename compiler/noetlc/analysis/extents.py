@@ -2,10 +2,10 @@
 
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.answers import counting
 from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
+from noetlc.analysis.query_checks import counting
 from noetlc.analysis.skeleton import unended, whole_skeleton
 from noetlc.analysis.together import together_of
 from noetlc.analysis.waves import folded
@@ -67,19 +67,19 @@ def _ready(plan: Plan) -> list[int]:
 def _runs(net: Petri, place: int, upper: int, effort: Effort) -> int:
     """The most runs in all, as far as they are counted; no more than `upper`."""
     for most in range(1, min(upper, MOST)):
-        answer = searched(*counting(net, place, most + 1), effort)
-        if not isinstance(answer, Reached):
+        found = searched(*counting(net, place, most + 1), effort)
+        if not isinstance(found, Reached):
             # With the limit hit, the bound from the arcs is still right, though it may be too large.
-            return most if isinstance(answer, Never) else upper
+            return most if isinstance(found, Never) else upper
     return upper
 
 
 def _at_once(net: Petri, place: int, effort: Effort) -> int | None:
     for most in range(1, MOST):
-        answer = searched(net, ((place, most + 1),), effort)
-        if not isinstance(answer, Reached):
+        found = searched(net, ((place, most + 1),), effort)
+        if not isinstance(found, Reached):
             # No number is better than one that is too small: None says "many".
-            return most if isinstance(answer, Never) else None
+            return most if isinstance(found, Never) else None
     return None
 
 

@@ -44,7 +44,7 @@ class Proofs:
     def __init__(self, plan: "Callable[[], Plan]", single: bool) -> None:
         self._make = plan
         self.single = single
-        self._answers: dict[str, Verdict | None] = {}
+        self._query_verdicts: dict[str, Verdict | None] = {}
         self.failed: dict[str, Bug] = {}
         """Questions that a mistake of ours left open."""
 
@@ -103,18 +103,20 @@ class Proofs:
             if verdict.question == question and (verdict.status is Status.REFUTED or verdict.story)
         )
 
-    def answer(self, text: str) -> Verdict | None:
+    def verdict_of(self, text: str) -> Verdict | None:
         """The verdict on a query, None where it is none or names what is not there. Whoever asks may wait for it."""
         from noetlc.analysis.effort import STANDARD, Effort
         from noetlc.analysis.queries import QueryError, query_of
-        from noetlc.analysis.report import answered
+        from noetlc.analysis.report import query_verdict
 
-        if text not in self._answers:
+        if text not in self._query_verdicts:
             try:
-                [self._answers[text]] = self._with_bugs([answered(self.plan, query_of(text), text, Effort(STANDARD))])
+                [self._query_verdicts[text]] = self._with_bugs(
+                    [query_verdict(self.plan, query_of(text), text, Effort(STANDARD))]
+                )
             except QueryError:
-                self._answers[text] = None
-        return self._answers[text]
+                self._query_verdicts[text] = None
+        return self._query_verdicts[text]
 
     @cached_property
     def _verdicts(self) -> tuple[Verdict, ...]:

@@ -10,7 +10,6 @@ from noetl_ir.collecting import uncollected
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.answers import answer
 from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.census import Census, census_of
 from noetlc.analysis.children import called_by, refined, verdicts_of
@@ -20,6 +19,7 @@ from noetlc.analysis.extents import Extent, extents_of
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.queries import Query, QueryError, query_of
+from noetlc.analysis.query_checks import check_query
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
@@ -67,7 +67,7 @@ def _report(plan: Plan, queries: Sequence[tuple[Query, str]], effort: Effort) ->
     # A plan leaves as much of the account to each of its children as it takes itself.
     verdicts = sound(plan, effort.part(1 / (1 + len(plan.children))))
     for query, text in queries:
-        verdicts.append(answered(plan, query, text, effort))
+        verdicts.append(query_verdict(plan, query, text, effort))
     report = AnalysisReport(plan.name, tuple(verdicts), assumptions_of(plan), (), None, None)
     proved = all(verdict.status is Status.PROVED for verdict in verdicts)
     # How often steps run matters little for a plan that is wrong or open, and its net may be endless.
@@ -155,13 +155,13 @@ def _informed(plan: Plan, effort: Effort) -> list[Verdict]:
     return [_confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, effort)]
 
 
-def answered(plan: Plan, query: Query, text: str, effort: Effort) -> Verdict:
+def query_verdict(plan: Plan, query: Query, text: str, effort: Effort) -> Verdict:
     """The verdict on a query, on free choices and then with what guards show; raises QueryError."""
     try:
-        free = confirmed(plan, answer(plan, query, text, effort.part(0.5)))
+        free = confirmed(plan, check_query(plan, query, text, effort.part(0.5)))
         if free.status is not Status.UNKNOWN:
             return free
-        known = confirmed(plan, answer(plan, query, text, effort.part(0.5), informed))
+        known = confirmed(plan, check_query(plan, query, text, effort.part(0.5), informed))
         return _together([free], [known])[0]
     except QueryError:
         raise

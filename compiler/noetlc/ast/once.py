@@ -5,30 +5,30 @@ from typing import Generic, TypeVar
 
 from noetl_ir.expr import Expr
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 MANY = 10_000
 """How many answers are remembered before the memory starts anew."""
 
 
-class Once(Generic[Answer]):
+class Once(Generic[Result]):
     """A function of expressions that remembers its answers.
 
     An answer is kept with its expression: the number of an object that is gone is given to another.
     """
 
-    __slots__ = ("_answers", "_ask")
+    __slots__ = ("_ask", "_results")
 
-    def __init__(self, ask: Callable[[Expr], Answer]) -> None:
+    def __init__(self, ask: Callable[[Expr], Result]) -> None:
         self._ask = ask
-        self._answers: dict[int, tuple[Expr, Answer]] = {}
+        self._results: dict[int, tuple[Expr, Result]] = {}
 
-    def __call__(self, expr: Expr) -> Answer:
+    def __call__(self, expr: Expr) -> Result:
         """The answer for an expression."""
-        found = self._answers.get(id(expr))
+        found = self._results.get(id(expr))
         if found is None:
             # A server compiles for days; without a bound every expression that it ever saw would be kept.
-            if len(self._answers) >= MANY:
-                self._answers.clear()
-            found = self._answers[id(expr)] = (expr, self._ask(expr))
+            if len(self._results) >= MANY:
+                self._results.clear()
+            found = self._results[id(expr)] = (expr, self._ask(expr))
         return found[1]

@@ -33,21 +33,21 @@ events_in = Once(_events_in)
 def assuming(expr: Expr, happened: Happened) -> Expr:
     """The guard with every question about the event answered, and what follows from that folded."""
 
-    def answer(part: Expr) -> Expr | None:
+    def replace(part: Expr) -> Expr | None:
         names = named_events(part)
         if names is None:
             return None
-        answers = tuple(dict.fromkeys(happened(name, is_negative(part)) for name in names))
+        facts = tuple(dict.fromkeys(happened(name, is_negative(part)) for name in names))
         found = (
             TRUE
-            if TRUE in answers
-            else either(*(a for a in answers if a != FALSE))
-            if any(a != FALSE for a in answers)
+            if TRUE in facts
+            else either(*(a for a in facts if a != FALSE))
+            if any(a != FALSE for a in facts)
             else FALSE
         )
         return folded(negated(found)) if is_negative(part) else found
 
-    return folded(rewritten(expr, answer))
+    return folded(rewritten(expr, replace))
 
 
 def on_success(expr: Expr) -> Expr:

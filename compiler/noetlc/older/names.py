@@ -133,8 +133,8 @@ def _everywhere(known: Container[str], there: Container[str]) -> Replace:
     """The meanings of old names in any place: that of `vars`, and of those that mean nothing there that they are
     absent, but for those that are `there`.
     """
-    names, answered = renamed(CTX, known), without_absent(there)
-    return lambda expr: rewritten(rewritten(expr, names), answered)
+    names, absent = renamed(CTX, known), without_absent(there)
+    return lambda expr: rewritten(rewritten(expr, names), absent)
 
 
 def _of_rules(task: Task) -> Iterator[Expr]:

@@ -127,7 +127,7 @@ def lower_storage(playbook: Playbook, record: RecordChange) -> Playbook:
             [_renamed(step, _Names(whole - nearer.within(step), whole, asked, read, record)) for step in steps]
         )
         shown = _Names(whole - nearer.everywhere, whole, asked, read, record)
-        playbook = playbook._replace(executor=map_templated(playbook.executor, _answering(shown)))
+        playbook = playbook._replace(executor=map_templated(playbook.executor, _renaming(shown)))
     steps = tuple([_kept(step, asked.get(step.name), step.name in read, record) for step in steps])
     workbook = tuple([(name, _of_task(task, record)) for name, task in playbook.workbook])
     return playbook._replace(steps=steps, workbook=workbook)
@@ -236,16 +236,16 @@ def _renamed(step: Step, names: _Names) -> Step:
     own = {task.name: _said(task.extras) for task in step.tasks if not task.generated}
     whole = names.whole | own.keys()
     asked = {**names.asked, **{name: said for name, said in own.items() if said is not None}}
-    return map_all_templated(_own_answered(step, asked), _answering(names._replace(whole=whole, asked=asked)))
+    return map_all_templated(_own_decided(step, asked), _renaming(names._replace(whole=whole, asked=asked)))
 
 
-def _answering(names: _Names) -> Callable[[Templated], Templated]:
+def _renaming(names: _Names) -> Callable[[Templated], Templated]:
     """A value or guard with every name under a result replaced."""
     construct = "`_ref`, `_store` or `_preview` of a result"
     return recording(_replacing(names), names.record, BY, construct, "safe", "`ref(…)`")
 
 
-def _own_answered(step: Step, asked: Map[str, Storage]) -> Step:
+def _own_decided(step: Step, asked: Map[str, Storage]) -> Step:
     """The step whose own constructs know that its result will have a reference: where they are asked there is none."""
     said = asked.get(step.name) or (asked.get(step.tasks[-1].name) if step.tasks else None)
     # By size, it is known only at run time whether there is a reference. For a named tier it is certain, and the test
@@ -261,11 +261,11 @@ def _own_answered(step: Step, asked: Map[str, Storage]) -> Step:
                 return Const(word == "defined") if static_path(of) in own else None
         return None
 
-    def answered(tasks: Tasks) -> Tasks:
+    def decided(tasks: Tasks) -> Tasks:
         return all_with(tasks, replace)
 
     tasks = tuple(task._replace(extras=all_with(task.extras, replace)) for task in step.tasks)
-    extras = tuple(with_lists(extra, answered) for extra in all_with(step.extras, replace))
+    extras = tuple(with_lists(extra, decided) for extra in all_with(step.extras, replace))
     return step._replace(extras=extras, tasks=tasks)
 
 

@@ -24,7 +24,7 @@ from noetlc.rules import Rule, Unit, assertions
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Assertions that some run breaks."""
     for text, span in assertions(unit.playbook):
-        verdict = unit.proofs.answer(text)
+        verdict = unit.proofs.verdict_of(text)
         if verdict is not None and verdict.status is Status.REFUTED:
             yield RULE.story(
                 f"this does not hold: {verdict.detail}",

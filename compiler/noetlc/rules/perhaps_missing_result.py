@@ -56,7 +56,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                         asked.setdefault((name, step.name), unit.source.inner_span(scalar, access.root.start, expr.end))
     for (name, here), span in list(asked.items())[:_ASKED]:
         # Only a run that shows it is told: guards may exclude what the arcs allow.
-        verdict = unit.proofs.answer(f"always(`{name}` before `{here}`)")
+        verdict = unit.proofs.verdict_of(f"always(`{name}` before `{here}`)")
         if verdict is not None and verdict.status is Status.REFUTED and verdict.story is not None:
             yield RULE.story(
                 f"`{here}` may start when `{name}` has not run: its result is not there",

@@ -25,7 +25,7 @@ from noetlc.rules import Rule, Unit, assertions
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Assertions that are neither proved nor refuted."""
     for text, span in assertions(unit.playbook):
-        verdict = unit.proofs.answer(text)
+        verdict = unit.proofs.verdict_of(text)
         if verdict is not None and verdict.status is Status.UNKNOWN:
             yield RULE.story(
                 f"this is not proved: {verdict.detail}",

@@ -118,8 +118,8 @@ class BoundedProtocol(H11Protocol):
             self.book.work(self)
 
     def _end_late(self) -> None:
-        is_answered = self._works and self.cycle.response_started
-        if self._received and not is_answered:  # who has asked for nothing waits for no response
+        has_responded = self._works and self.cycle.response_started
+        if self._received and not has_responded:  # who has asked for nothing waits for no response
             self.transport.write(LATE)
         self.transport.close()
 

@@ -55,10 +55,10 @@ def start(
             body["strict_inputs"] = True
         # Each call has a key, so that an answer that is lost on the way can be asked for again without a second
         # start.
-        answer = ask_server(server, "POST", "/executions", body, key=key or str(uuid4()))
+        response = ask_server(server, "POST", "/executions", body, key=key or str(uuid4()))
     except Unknown as problem:
         raise Problem(f"{_as_file(what)}{problem.message}") from None
-    execution_id, warnings = str(answer.get("execution_id")), answer.get("warnings")
+    execution_id, warnings = str(response.get("execution_id")), response.get("warnings")
     warn(map(str, warnings) if isinstance(warnings, list) else ())
     if follow:
         click.echo(f"{execution_id}: started", err=True)

@@ -85,10 +85,10 @@ class Transport(httpx.AsyncBaseTransport):
         except _BROKE_BEFORE_A_RESPONSE:
             # A connection that never answered is not one that went stale: the server broke it, and would break a new
             # one.
-            if not kept.has_answered:
+            if not kept.has_responded:
                 raise
             return await self._fresh().handle_async_request(sent)
-        kept.has_answered = True
+        kept.has_responded = True
         return response
 
     def _fresh(self) -> httpx.AsyncHTTPTransport:
@@ -128,7 +128,7 @@ class Kept:
         self.transport = httpx.AsyncHTTPTransport(
             verify=trust(verify), limits=httpx.Limits(max_keepalive_connections=MOST, keepalive_expiry=KEPT)
         )
-        self.has_answered = False
+        self.has_responded = False
         self.calls = 0
         self.used = 0.0
 

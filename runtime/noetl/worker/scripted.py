@@ -245,8 +245,8 @@ def _shaped(call: Call, outcome: Outcome, now: float) -> Outcome:
     headers = extra.get("headers", whole.get("headers", {}))
     url = call.fields.get("url", call.fields.get("endpoint"))
     shape = {"status_code": status, "headers": headers, "data": body, "body": body, "url": url, "elapsed": 0.0}
-    answer: dict[str, Json] = {"status": status, "headers": headers, "retry_after": retry_after_of(headers, now)}
-    extras = {**outcome.extras, "http": {**answer, **extra}}
+    response: dict[str, Json] = {"status": status, "headers": headers, "retry_after": retry_after_of(headers, now)}
+    extras = {**outcome.extras, "http": {**response, **extra}}
     return outcome._replace(result={**shape, **whole}, extras=extras)
 
 

@@ -116,8 +116,8 @@ class Session:
         if self.attempt_number != order.attempt:
             return self.attempt_number > order.attempt
         # An order at the very same place is new only if it brings an outcome that this session was not begun with.
-        answered = self.order.outcome is not None and self.order.tasks_run == self.tasks_run
-        return answered or order.outcome is None
+        brought = self.order.outcome is not None and self.order.tasks_run == self.tasks_run
+        return brought or order.outcome is None
 
     def attempt(self, now: int) -> Attempt:
         """The attempt that is due, its fields rendered; a fault is kept for `faulted`. It may be asked for again."""

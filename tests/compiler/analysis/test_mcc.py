@@ -16,7 +16,7 @@ from noetlc.source.pnml_reader import read_pnml
 from petri_nets import is_enabled
 
 MCC = Path(__file__).parent / "mcc"
-ANSWERS: list[dict[str, Any]] = json.loads((MCC / "answers.json").read_text(encoding="utf-8"))["nets"]
+PUBLISHED: list[dict[str, Any]] = json.loads((MCC / "answers.json").read_text(encoding="utf-8"))["nets"]
 LIMIT = 100_000
 
 
@@ -27,17 +27,17 @@ def models() -> dict[str, bytes]:
         return {name: content.read() for name, content in files if content is not None}
 
 
-def model(answer: dict[str, Any]) -> Petri:
-    return petri_of(read_pnml(models()[answer["file"]]))
+def model(published: dict[str, Any]) -> Petri:
+    return petri_of(read_pnml(models()[published["file"]]))
 
 
-def named(answer: dict[str, Any]) -> str:
-    return str(answer["name"])
+def named(published: dict[str, Any]) -> str:
+    return str(published["name"])
 
 
-@pytest.mark.parametrize("answer", [each for each in ANSWERS if each["bounded"]], ids=named)
-def test_every_published_answer_about_a_bounded_net_is_reproduced(answer: dict[str, Any]) -> None:
-    net = model(answer)
+@pytest.mark.parametrize("answer", [each for each in PUBLISHED if each["bounded"]], ids=named)
+def test_every_published_answer_about_a_bounded_net_is_reproduced(published: dict[str, Any]) -> None:
+    net = model(published)
     found = census_of(net, LIMIT)
     assert {
         "places": len(net.places),
@@ -53,19 +53,19 @@ def test_every_published_answer_about_a_bounded_net_is_reproduced(answer: dict[s
         "stable_marking": bool(found.stable),
         "deadlock": found.deadlock is not None,
         "bounded": found.pump is None,
-    } == {key: value for key, value in answer.items() if key not in NOT_ASKED}
+    } == {key: value for key, value in published.items() if key not in NOT_ASKED}
     structure = structure_of(net)
-    assert {key: getattr(structure, key) for key in answer["structure"]} == answer["structure"]
+    assert {key: getattr(structure, key) for key in published["structure"]} == published["structure"]
     assert not found.open
 
 
-SMALL = [each for each in ANSWERS if each["one_safe"] and each["places"] <= 100]
+SMALL = [each for each in PUBLISHED if each["one_safe"] and each["places"] <= 100]
 """Safe nets of which the diagrams take no seconds."""
 
 
 @pytest.mark.parametrize("answer", SMALL, ids=named)
-def test_decision_diagrams_give_the_published_answers_about_safe_nets(answer: dict[str, Any]) -> None:
-    found = counted(model(answer))
+def test_decision_diagrams_give_the_published_answers_about_safe_nets(published: dict[str, Any]) -> None:
+    found = counted(model(published))
     assert isinstance(found, Counted)
     assert {
         "states": found.states,
@@ -76,7 +76,7 @@ def test_decision_diagrams_give_the_published_answers_about_safe_nets(answer: di
         "live": found.live,
         "stable_marking": bool(found.stable),
         "deadlock": found.deadlock is not None,
-    } == {key: answer[key] for key in DIAGRAMS}
+    } == {key: published[key] for key in DIAGRAMS}
 
 
 DIAGRAMS = (
@@ -92,15 +92,15 @@ DIAGRAMS = (
 NOT_ASKED = {"name", "file", "structure", "confirmed_by_explicit_exploration"}
 
 
-@pytest.mark.parametrize("answer", [each for each in ANSWERS if not each["bounded"]], ids=named)
-def test_every_published_answer_about_an_unbounded_net_is_reproduced_with_a_witness(answer: dict[str, Any]) -> None:
-    net = model(answer)
+@pytest.mark.parametrize("answer", [each for each in PUBLISHED if not each["bounded"]], ids=named)
+def test_every_published_answer_about_an_unbounded_net_is_reproduced_with_a_witness(published: dict[str, Any]) -> None:
+    net = model(published)
     found = census_of(net, LIMIT)
     assert found.states is None and found.pump is not None
     assert (found.deadlock is not None, not found.dead, found.live) == (
-        answer["deadlock"],
-        answer["quasi_live"],
-        answer["live"],
+        published["deadlock"],
+        published["quasi_live"],
+        published["live"],
     )
     before = played(net, net.initial, found.pump.path)
     after = played(net, before, found.pump.cycle)

@@ -17,7 +17,7 @@ FORK = steps(
 )
 
 
-def answer(plan: Plan, query: str) -> Verdict:
+def verdict_of(plan: Plan, query: str) -> Verdict:
     return report_of(plan, (query,)).verdicts[-1]
 
 
@@ -48,7 +48,7 @@ def test_anything_else_is_an_error_that_says_what_to_write(text: str) -> None:
 @pytest.mark.parametrize("name", ["gone", "last.three", "a.one"])
 def test_a_name_of_nothing_is_an_error(name: str) -> None:
     with pytest.raises(QueryError, match=name):
-        answer(plan_of(FORK), f"reachable({name})")
+        verdict_of(plan_of(FORK), f"reachable({name})")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_name_of_nothing_is_an_error(name: str) -> None:
     ],
 )
 def test_answers_about_a_fork(query: str, status: Status) -> None:
-    found = answer(plan_of(FORK), query)
+    found = verdict_of(plan_of(FORK), query)
     assert found.status is status
     assert (found.script is not None) == (found.story is not None)
 
@@ -97,7 +97,7 @@ LOOPS = steps(
     ],
 )
 def test_answers_about_a_parallel_loop_look_at_two_items(query: str, status: Status) -> None:
-    assert answer(plan_of("workload: {items: [1, 2]}\n" + LOOPS), query).status is status
+    assert verdict_of(plan_of("workload: {items: [1, 2]}\n" + LOOPS), query).status is status
 
 
 JUMPS = steps(
@@ -110,14 +110,14 @@ RETRIES = JUMPS.replace("do: jump, to: page", "do: retry, attempts: 3")
 
 
 def test_a_cycle_that_is_not_counted_refutes_that_every_run_gets_there_and_retries_do_not() -> None:
-    assert answer(plan_of(JUMPS), "every run reaches last").status is Status.REFUTED
-    assert answer(plan_of(RETRIES), "every run reaches last").status is Status.PROVED
+    assert verdict_of(plan_of(JUMPS), "every run reaches last").status is Status.REFUTED
+    assert verdict_of(plan_of(RETRIES), "every run reaches last").status is Status.PROVED
 
 
 def test_reachable_is_proved_only_by_a_run_that_replays() -> None:
     def asked(guard: str) -> Status:
         plan = plan_of(steps(f'step: start, next: {{arcs: [{{step: a, when: "{{{{ {guard} }}}}"}}]}}', "step: a"))
-        return answer(plan, "reachable(a)").status
+        return verdict_of(plan, "reachable(a)").status
 
     assert asked("workload.x > 3") is Status.PROVED
     assert asked("workload.x > 3 and workload.x < 2") is Status.UNKNOWN

@@ -99,7 +99,7 @@ def test_a_question_that_fails_is_unknown(run: Run, monkeypatch: pytest.MonkeyPa
     assert done.status == 3 and f'an internal error in the analysis of "{question}"' in done.out
 
 
-@pytest.mark.parametrize("part", ["extents_of", "bounds_of", "answer", "census_of"])
+@pytest.mark.parametrize("part", ["extents_of", "bounds_of", "check_query", "census_of"])
 def test_other_answers_go_on(run: Run, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     monkeypatch.setattr(report, part, failing)
     put("a.yaml", FORK.replace("  - {step: lost, tool: {kind: noop}}\n", ""))

@@ -42,15 +42,15 @@ def server(tmp_path: Path):  # type: ignore[no-untyped-def]
 
 
 def register(server: Served, body: str) -> dict[str, object]:
-    answer = server.client.post("/playbooks?name=t.yaml", content=(HEAD + body).encode())
-    assert answer.status_code == 201, answer.text
-    return dict(answer.json())
+    response = server.client.post("/playbooks?name=t.yaml", content=(HEAD + body).encode())
+    assert response.status_code == 201, response.text
+    return dict(response.json())
 
 
 def start(server: Served, **body: object) -> str:
-    answer = server.client.post("/executions", json=body)
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["execution_id"])
+    response = server.client.post("/executions", json=body)
+    assert response.status_code == 201, response.text
+    return str(response.json()["execution_id"])
 
 
 def status(server: Served, execution_id: str) -> str:
@@ -59,9 +59,9 @@ def status(server: Served, execution_id: str) -> str:
 
 def test_nothing_is_started_without_an_input_that_must_be_brought(server: Served) -> None:
     register(server, 'workload: {order: "{{ order }}"}\n' + NOOP)
-    answer = server.client.post("/executions", json={"path": "t/t"})
-    assert answer.status_code == 409
-    assert "nothing was started; `workload.order`: the input `order` must be brought" in answer.json()["detail"]
+    response = server.client.post("/executions", json={"path": "t/t"})
+    assert response.status_code == 409
+    assert "nothing was started; `workload.order`: the input `order` must be brought" in response.json()["detail"]
     assert server.client.get("/executions").json()["executions"] == []
     execution_id = start(server, path="t/t", payload={"order": 7})
     until(lambda: status(server, execution_id) == "completed")
@@ -103,8 +103,8 @@ def test_versions_are_kept_and_pinned(server: Served) -> None:
     by_id = start(server, playbook_id=first["playbook_id"])
     for execution_id, key in [(old, "hello"), (new, "bye"), (by_id, "hello")]:
         until(lambda: status(server, execution_id) == "completed")  # noqa: B023
-        answer = server.client.get(f"/executions/{execution_id}/result?step=start")
-        assert answer.json() == {"result": {key: "nobody"}}
+        response = server.client.get(f"/executions/{execution_id}/result?step=start")
+        assert response.json() == {"result": {key: "nobody"}}
     listed = server.client.get("/playbooks").json()["playbooks"]
     assert listed == [second, first]
     newest = server.client.get("/playbooks?newest=true").json()["playbooks"]
@@ -187,8 +187,8 @@ def test_a_position_that_is_not_there_is_refused_before_anything_is_sent(server:
     execution_id = start(server, path="t/t")
     stream = {"accept": "text/event-stream"}
     for name, status_code in ((execution_id, 409), ("none", 404)):
-        answer = server.client.get(f"/executions/{name}/events?after=999", headers=stream)
-        assert (answer.status_code, answer.headers["content-type"]) == (status_code, "application/problem+json")
+        response = server.client.get(f"/executions/{name}/events?after=999", headers=stream)
+        assert (response.status_code, response.headers["content-type"]) == (status_code, "application/problem+json")
 
 
 def test_a_store_that_fails_ends_what_is_followed(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -339,10 +339,10 @@ def test_what_is_wrong_is_a_problem_document(server: Served) -> None:
         (get("/plans/nope"), 404, "nope"),
         (post("/blobs", json={"reference": {"key": "../../etc/passwd"}}), 404, "blob"),
     ]
-    for answer, code, words in wrong:
-        assert answer.status_code == code, answer.text
-        assert answer.headers["content-type"] == "application/problem+json"
-        assert words in answer.json()["detail"], answer.text
+    for response, code, words in wrong:
+        assert response.status_code == code, response.text
+        assert response.headers["content-type"] == "application/problem+json"
+        assert words in response.json()["detail"], response.text
     assert server.said == []
 
 
@@ -365,8 +365,8 @@ def test_metrics_count_and_the_health_is_told(server: Served) -> None:
 
 def test_a_plan_is_given_back_byte_for_byte(server: Served) -> None:
     plan = compiled(GREET)
-    answer = server.client.post("/playbooks", content=plan)
-    digest = answer.json()["playbook_id"]
+    response = server.client.post("/playbooks", content=plan)
+    digest = response.json()["playbook_id"]
     assert server.client.get(f"/plans/{digest}").content == plan
     assert "x-verified" not in server.client.get(f"/plans/{digest}").headers, "small ones are verified by all"
     at = server.client.get("/playbooks/t/t")

@@ -37,7 +37,7 @@ def test_each_operation_asks_for_its_role(tmp_path: Path) -> None:
         stops = {
             role: server.client.post("/stop", headers={"authorization": f"bearer secret-{role}"}) for role in ROLES
         }
-        assert {role: answer.status_code for role, answer in stops.items()} == {
+        assert {role: response.status_code for role, response in stops.items()} == {
             "viewer": 403, "worker": 403, "operator": 403, "admin": 202,
         }  # fmt: skip
 
@@ -50,10 +50,10 @@ def test_without_a_valid_token_nothing_is_told(tmp_path: Path, header: str | Non
         head = {"authorization": header.encode("utf-8", "surrogateescape")} if header is not None else {}
         for row in ROUTES:
             path = row.path.replace("{execution_id}", "e").replace("{digest}", "d").replace("{path:path}", "p")
-            answer = server.client.request(row.method, path, headers=head)
-            assert (answer.status_code == 401) is (row.role != ""), path
+            response = server.client.request(row.method, path, headers=head)
+            assert (response.status_code == 401) is (row.role != ""), path
             if row.role:
-                assert answer.headers["www-authenticate"] == "Bearer"
+                assert response.headers["www-authenticate"] == "Bearer"
 
 
 @pytest.mark.parametrize("tokens", [(), tuple(TOKENS)], ids=["open", "tokens"])
@@ -73,11 +73,13 @@ def test_a_page_of_another_site_changes_nothing(tmp_path: Path, tokens: tuple[To
             for head in foreign:
                 assert server.client.request(row.method, path, headers={**admin, **head}).status_code == 403, path
             for kind in ("text/plain", "application/x-www-form-urlencoded; charset=utf-8", "multipart/form-data"):
-                answer = server.client.request(row.method, path, content=b"{}", headers={**admin, "content-type": kind})
-                assert answer.status_code == 415, path
+                response = server.client.request(
+                    row.method, path, content=b"{}", headers={**admin, "content-type": kind}
+                )
+                assert response.status_code == 415, path
         for head in ({"origin": own}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}, {}):
-            answer = server.client.post("/executions", json={"path": "none"}, headers={**admin, **head})
-            assert answer.status_code not in (403, 415), head
+            response = server.client.post("/executions", json={"path": "none"}, headers={**admin, **head})
+            assert response.status_code not in (403, 415), head
         looks = server.client.get("/executions", headers={**admin, "origin": "http://pages.example"})
         assert looks.status_code == 200  # nothing is said of what it may read: no page gets the answer
 
@@ -140,7 +142,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
         read_tokens(str(tmp_path / "tokens"))
 
 
-def _answer(lets: Authorization, token: str) -> int:
+def _status(lets: Authorization, token: str) -> int:
     """The status that a request with a token gets; 200 when it is let through."""
     headers = [(b"host", b"localhost"), *([(b"authorization", f"Bearer {token}".encode())] if token else [])]
     scope = {"type": "http", "path": "/", "headers": headers, "scheme": "http", "query_string": b""}
@@ -154,12 +156,12 @@ def _answer(lets: Authorization, token: str) -> int:
 def test_a_change_of_the_file_counts_at_once(tmp_path: Path) -> None:
     path, said = str(tmp_path / "tokens"), list[str]()
     lets = Authorization(TokenFile(path, said.append))
-    assert _answer(lets, "") == 200
+    assert _status(lets, "") == 200
     ann = add_token(path, "ann", "viewer")
-    assert (_answer(lets, ""), _answer(lets, ann)) == (401, 200)
+    assert (_status(lets, ""), _status(lets, ann)) == (401, 200)
     again, _ = replace_token(path, "ann", "viewer")
-    assert (_answer(lets, ann), _answer(lets, again)) == (401, 200)
+    assert (_status(lets, ann), _status(lets, again)) == (401, 200)
     assert delete_token(path, "ann")
-    assert (_answer(lets, again), _answer(lets, "")) == (401, 401), "a guarded server stays guarded without tokens"
+    assert (_status(lets, again), _status(lets, "")) == (401, 401), "a guarded server stays guarded without tokens"
     Path(path).write_text("no list")
-    assert (_answer(lets, again), _answer(lets, ""), len(said)) == (401, 401, 1)
+    assert (_status(lets, again), _status(lets, ""), len(said)) == (401, 401, 1)

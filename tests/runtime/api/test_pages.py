@@ -72,11 +72,11 @@ LISTS = [row for row in READING if row.pages is not None and row.pages.rows]
 
 @pytest.mark.parametrize("row", READING, ids=lambda row: row.handler.__name__)
 def test_whatever_answers_an_array_is_paged(server: Served, row: Operation) -> None:
-    answer = server.client.get(_path(server, row))
-    assert answer.status_code == 200, answer.text
-    if answer.headers["content-type"] != "application/json":
+    response = server.client.get(_path(server, row))
+    assert response.status_code == 200, response.text
+    if response.headers["content-type"] != "application/json":
         return
-    body = answer.json()
+    body = response.json()
     assert isinstance(body, dict)
     arrays = {key for key, value in body.items() if isinstance(value, list)}
     paged = {row.pages.rows} if row.pages is not None else set()
@@ -112,8 +112,8 @@ def _told(row: dict[str, object]) -> str:
 
 def test_a_cursor_that_none_gave_is_refused(server: Served) -> None:
     for wrong in ("t/t", "t/t@x", "t/t@0", f"t/t@{1 << 40}"):
-        answer = server.client.get("/playbooks", params={"after": wrong})
-        assert answer.status_code == 400 and "`after`" in answer.json()["detail"]
+        response = server.client.get("/playbooks", params={"after": wrong})
+        assert response.status_code == 400 and "`after`" in response.json()["detail"]
 
 
 def test_the_document_says_how_lists_are_paged() -> None:

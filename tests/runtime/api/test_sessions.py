@@ -28,10 +28,10 @@ def server(tmp_path: Path) -> Iterator[Served]:
 
 
 def asked(server: Served, path: str, **body: Json) -> tuple[int, dict[str, Json]]:
-    answer = server.client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
-    found = answer.json()
+    response = server.client.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
+    found = response.json()
     assert isinstance(found, dict)
-    return answer.status_code, found
+    return response.status_code, found
 
 
 def test_a_session_from_its_making_to_its_end(server: Served) -> None:
@@ -90,7 +90,7 @@ def test_who_may(tmp_path: Path) -> None:
 
 def test_sessions_of_a_user_are_made_only_so_often(server: Served) -> None:
     found = [server.client.post("/sessions", json={"user_id": "often"}) for _ in range(25)]
-    assert [answer.status_code for answer in found[:20]] == [201] * 20
+    assert [response.status_code for response in found[:20]] == [201] * 20
     assert found[-1].status_code == 429 and found[-1].headers["retry-after"] == "1"
     assert found[-1].headers["content-type"] == "application/problem+json"
     assert asked(server, "/sessions", user_id="another")[0] == 201

@@ -25,7 +25,7 @@ def server(tmp_path: Path) -> Iterator[Served]:
         yield up
 
 
-def unanswered(server: Served, monkeypatch: pytest.MonkeyPatch) -> list[Future[tuple[str, ...]]]:
+def asked_from_now(server: Served, monkeypatch: pytest.MonkeyPatch) -> list[Future[tuple[str, ...]]]:
     """What is asked from now on, and not answered."""
     service = server.client.app.state.service  # type: ignore[attr-defined]
     prepare, asked = service.prepare, list[Future[tuple[str, ...]]]()
@@ -39,15 +39,15 @@ def unanswered(server: Served, monkeypatch: pytest.MonkeyPatch) -> list[Future[t
 
 
 def test_a_key_that_a_body_cannot_have_is_told_beside_what_was_meant(server: Served) -> None:
-    answer = server.client.post("/executions", json={"path": "t/t", "payloads": {}})
-    assert answer.status_code == 400
-    assert "`payloads`: there is no such key; did you mean `payload`?" in answer.json()["detail"]
+    response = server.client.post("/executions", json={"path": "t/t", "payloads": {}})
+    assert response.status_code == 400
+    assert "`payloads`: there is no such key; did you mean `payload`?" in response.json()["detail"]
     other = server.client.post("/executions", json={"path": "t/t", "workload": {}}).json()["detail"]
     assert "`workload`: there is no such key (the keys are playbook_id, path, version, payload, strict_inputs)" in other
 
 
 def test_others_are_answered_while_starts_wait(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = unanswered(server, monkeypatch)
+    asked = asked_from_now(server, monkeypatch)
     monkeypatch.setattr(handlers, "WITHIN", 1e9)
 
     async def meanwhile() -> list[int]:
@@ -67,7 +67,7 @@ def test_others_are_answered_while_starts_wait(server: Served, monkeypatch: pyte
 
 
 def test_a_start_goes_ahead_where_nobody_answers(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = unanswered(server, monkeypatch)
+    asked = asked_from_now(server, monkeypatch)
     monkeypatch.setattr(handlers, "WITHIN", 0.01)
     assert server.client.post("/executions", json={"path": "t/t"}).status_code == 201
     assert asked[0].cancelled(), "nobody waits for an answer any more"

@@ -57,13 +57,13 @@ def test_a_body_that_says_that_it_is_too_large_is_not_read(tmp_path: Path) -> No
 def test_values_are_left_by_workers_only(tmp_path: Path) -> None:
     tokens = [Token(role, role, digest_of(role)) for role in ("viewer", "worker", "operator", "admin")]
     with served(tmp_path, *tokens) as server:
-        answers = {}
+        responses = {}
         for role in ("viewer", "worker", "operator", "admin"):
             bearer = {"Authorization": f"Bearer {role}"}
             put = server.client.put("/blobs/nobody", content=b"x", headers=bearer)
             drain = server.client.post("/workers/nobody/drain", headers=bearer)
-            answers[role] = (put.status_code, drain.status_code)
-        assert answers == {"viewer": (403, 403), "worker": (404, 403), "operator": (403, 409), "admin": (404, 409)}
+            responses[role] = (put.status_code, drain.status_code)
+        assert responses == {"viewer": (403, 403), "worker": (404, 403), "operator": (403, 409), "admin": (404, 409)}
 
 
 def test_a_server_without_a_bus_is_its_own_worker(tmp_path: Path) -> None:

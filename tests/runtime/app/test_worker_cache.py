@@ -57,7 +57,7 @@ def listening(plan: bytes = b"", verified: str = "") -> Iterator[tuple[str, list
         thread.join()
 
 
-def answer_of(cache: WorkerCache) -> str:
+def first_reply(cache: WorkerCache) -> str:
     """What a worker is told when it asks for a plan that nobody has."""
     with pytest.raises(StoreFailure) as refused:
         cache.program("d" * 64, HERE)
@@ -68,7 +68,7 @@ def answer_of(cache: WorkerCache) -> str:
 def test_an_announcement_of_another_machine_is_told_and_not_followed(url: str) -> None:
     with closing(WorkerCache(())) as cache:
         cache.hear(Serving(url))
-        said = answer_of(cache)
+        said = first_reply(cache)
     assert said.startswith("no server is known: none of this machine announces itself on the bus")
     assert not url or f"name it with --server {url}" in said
 
@@ -81,7 +81,7 @@ def test_what_was_named_is_asked_and_no_announcement_beside_it(monkeypatch: pyte
         closing(WorkerCache((named,))) as cache,
     ):
         cache.hear(Serving(other))
-        said = answer_of(cache)
+        said = first_reply(cache)
     assert f"{named} does not have the plan" in said and f"says that it is at {other}" in said
     assert asked == [f"/plans/{'d' * 64} Bearer canary"] and by_other == []
 
@@ -91,7 +91,7 @@ def test_the_next_of_those_named_is_asked_where_the_first_is_away() -> None:
         listening() as (there, asked),
         closing(WorkerCache(("http://127.0.0.1:9", there))) as cache,
     ):
-        assert there in answer_of(cache)
+        assert there in first_reply(cache)
     assert len(asked) == 1
 
 

@@ -22,7 +22,7 @@ STATUSES = {
 TAKE = 'spec: {policy: {rules: [{else: {then: {do: continue, set_iter: {kind: "{{ outcome.error.kind }}"}}}}]}}'
 
 
-class Answers(BaseHTTPRequestHandler):
+class Statuses(BaseHTTPRequestHandler):
     """Answers `/NNN` with that status, `/once/…` with 503 and then with 200."""
 
     seen: ClassVar[Counter[str]] = Counter()
@@ -41,8 +41,8 @@ class Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    Answers.seen.clear()
-    with http_server(Answers) as url:
+    Statuses.seen.clear()
+    with http_server(Statuses) as url:
         yield url
 
 
@@ -121,9 +121,9 @@ workflow:
 - {{step: fine, tool: {{kind: noop, result: fine}}}}
 """)
     assert home.run("run", plan, "--set", "path=once/1", "--quiet").returncode == 0
-    assert (home.json("result", "last"), Answers.seen["/once/1"]) == ("fine", 2)
+    assert (home.json("result", "last"), Statuses.seen["/once/1"]) == ("fine", 2)
     assert home.run("run", plan, "--set", "path=404", "--quiet").returncode == 0
-    assert (home.json("result", "last"), Answers.seen["/404"]) == ("gone", 1)
+    assert (home.json("result", "last"), Statuses.seen["/404"]) == ("gone", 1)
 
 
 SCRIPTED = [

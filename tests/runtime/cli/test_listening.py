@@ -81,10 +81,10 @@ def test_only_a_proxy_says_who_a_client_is(home: "Home", words: tuple[str, ...],
     home.run("token", "add", "ann", "--role", "viewer")
     with home.serving(*words) as (_, url), httpx.Client(headers={"authorization": "Bearer wrong"}) as client:
         for number in range(GUESSES):
-            answer = client.get(f"{url}/counts", headers={"x-forwarded-for": f"10.0.0.{number}"})
-            if answer.status_code == 429:
+            response = client.get(f"{url}/counts", headers={"x-forwarded-for": f"10.0.0.{number}"})
+            if response.status_code == 429:
                 break
-        assert answer.status_code == last
+        assert response.status_code == last
 
 
 def test_half_sent_requests_by_the_hundred_hinder_no_client(home: "Home") -> None:

@@ -22,7 +22,7 @@ class Pages(JsonHandler):
 
     def do_GET(self) -> None:
         page = int(dict(parse_qsl(urlsplit(self.path).query)).get("page", 1))
-        self.answer({"page": page, "more": page < 3, "data": [page * 10, page * 10 + 1]})
+        self.respond({"page": page, "more": page < 3, "data": [page * 10, page * 10 + 1]})
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ class Pages(JsonHandler):
         elif url.path == "/pages":
             rows = ROWS[3 * (page - 1) :][:3]
             body = {"data": rows, "total": 12, "paging": {"page": page, "hasMore": page < 4, "next": page + 1}}
-        self.answer(body, 404 if url.path == "/none" else 200)
+        self.respond(body, 404 if url.path == "/none" else 200)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ class Flaky(JsonHandler):
         status = 404 if self.path == "/none" else 200
         if self.path.startswith("/once") and ASKED[self.path] % 2:
             status = 503
-        self.answer({"cloth": [3, 4]}, status)
+        self.respond({"cloth": [3, 4]}, status)
 
 
 @pytest.fixture(scope="module")

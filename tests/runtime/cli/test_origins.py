@@ -29,7 +29,7 @@ class Pages(JsonHandler):
         SEEN.append((f"http://{self.headers['host']}", f"{self.path} {self.headers}"))
         moved = self.path == "/moved"
         there = {"location": NEXT[self.path]} if moved else {}
-        self.answer({"next": NEXT.get(self.path.partition("?")[0])}, 302 if moved else 200, **there)
+        self.respond({"next": NEXT.get(self.path.partition("?")[0])}, 302 if moved else 200, **there)
 
 
 @pytest.fixture

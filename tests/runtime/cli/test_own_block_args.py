@@ -21,7 +21,7 @@ class Pages(JsonHandler):
     """The number of the page that was asked for."""
 
     def do_GET(self) -> None:
-        self.answer({"page": int(dict(parse_qsl(urlsplit(self.path).query))["page"])})
+        self.respond({"page": int(dict(parse_qsl(urlsplit(self.path).query))["page"])})
 
 
 @pytest.fixture(scope="module")

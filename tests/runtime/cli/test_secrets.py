@@ -52,13 +52,13 @@ class Echo(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         said = {"headers": dict(self.headers), "path": self.path, "body": body}
         self.seen.append(said)
-        answer = json.dumps(said).encode()
+        body = json.dumps(said).encode()
         self.send_response(500 if "fail" in self.path else 200)
         self.send_header("Content-Type", "application/json")
         self.send_header("X-Echo", self.headers.get("X-Key", ""))
-        self.send_header("Content-Length", str(len(answer)))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Quiet."""

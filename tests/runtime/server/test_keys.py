@@ -78,7 +78,7 @@ def test_a_request_whose_answer_is_lost_is_made_again_with_its_key(monkeypatch: 
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
-        def answer() -> None:
+        def respond() -> None:
             for number in range(2):
                 connection, _ = listening.accept()
                 with connection:
@@ -86,7 +86,7 @@ def test_a_request_whose_answer_is_lost_is_made_again_with_its_key(monkeypatch: 
                     if number:
                         connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n{"execution_id": "e7"}')
 
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=respond)
         thread.start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         assert ask_server(url, "POST", "/executions", {"path": "t/t"}, key="k-7") == {"execution_id": "e7"}

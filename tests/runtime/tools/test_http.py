@@ -24,7 +24,7 @@ SLOW = threading.Semaphore(0)
 class Handler(BaseHTTPRequestHandler):
     """Echoes requests; some paths answer in a way of their own."""
 
-    def _answer(self) -> None:
+    def _respond(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         echo = {"method": self.command, "path": self.path, "body": body.decode(), "headers": {}}
         echo["headers"] = {name.lower(): value for name, value in self.headers.items()}
@@ -67,7 +67,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _answer
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _respond
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: tests print on their own account."""

@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def _answer(self) -> None:
+    def _respond(self) -> None:
         self.rfile.read(int(self.headers.get("content-length") or 0))
         connection = self.client_address[1]
         again = any(seen.connection == connection for seen in SEEN)
@@ -57,7 +57,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = _answer
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_OPTIONS = _respond
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: tests print on their own account."""

@@ -157,7 +157,7 @@ def test_a_stream_drops_the_repeat_of_a_message(env: FakeEnv) -> None:
 
 
 def test_a_request(env: FakeEnv) -> None:
-    async def answered() -> Outcome:
+    async def replied() -> Outcome:
         async def doubled(message: Msg) -> None:
             await message.respond(message.data * 2)
 
@@ -167,7 +167,7 @@ def test_a_request(env: FakeEnv) -> None:
             call = call_of("nats", {"operation": "request", "auth": "n", "subject": "test.double", "data": "ab"})
             return await tool.run(call, env)
 
-    assert waited(answered()).result == {"subject": "test.double", "value": "abab"}
+    assert waited(replied()).result == {"subject": "test.double", "value": "abab"}
     error = failed(ran(env, "request", subject="test.nobody", data="x"))
     assert (error["code"], error["retryable"]) == ("nats.no_responders", True)
 

@@ -66,7 +66,7 @@ class Double(Interpreter):
             self.ready = True
             at_ready()
         self.ran += 1
-        return await self._house.answer()
+        return await self._house.reply()
 
     def kill(self) -> None:
         self.alive = False
@@ -107,7 +107,7 @@ class House:
             self.time.later(seconds, end)
         await done
 
-    async def answer(self) -> dict[str, Json]:
+    async def reply(self) -> dict[str, Json]:
         await self.sleep(self.takes)
         if isinstance(self.outcome, Exception):
             raise self.outcome

@@ -159,15 +159,15 @@ class OrderPublisher:
         queue.is_busy = False
         self._flush(queue)
 
-    def _confirmed(self, answer: Msg) -> None:
+    def _confirmed(self, ack: Msg) -> None:
         """JetStream has stored an order, or says why not."""
-        number = int(answer.subject.rpartition(".")[2])
+        number = int(ack.subject.rpartition(".")[2])
         queue = next((each for each in self._queues.values() if number in each.unconfirmed), None)
         if queue is None:
             return
         # A message with a status is from NATS itself: nobody hears the subject, as the stream was deleted or NATS
         # lost its disk. It is made again.
-        refusal = "no stream" if status_of(answer) else _refusal(answer.data)
+        refusal = "no stream" if status_of(ack) else _refusal(ack.data)
         with self._lock:
             message = queue.unconfirmed.pop(number).message
             if not refusal:
@@ -175,7 +175,7 @@ class OrderPublisher:
             # A second order of one key is refused since the first still lies there: it is as good as sent.
             elif _PER_SUBJECT not in refusal:
                 queue.waiting.append(message)
-        if status_of(answer):
+        if status_of(ack):
             queue.is_made = False
             self._flush(queue)
 

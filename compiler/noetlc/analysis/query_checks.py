@@ -42,7 +42,7 @@ def as_it_is(skeleton: Skeleton) -> Skeleton:
     return skeleton
 
 
-def answer(plan: Plan, query: Query, text: str, effort: Effort, seen: Seen = as_it_is) -> Verdict:
+def check_query(plan: Plan, query: Query, text: str, effort: Effort, seen: Seen = as_it_is) -> Verdict:
     """The verdict on a query, on skeletons as `seen` makes them; raises QueryError for names that are not there."""
     subjects = Subjects(plan)
     match query:
