@@ -115,8 +115,8 @@ class Admit(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop level; `inner` is the nested loop. `mode` is `sequential` or `parallel`; `knobs` as in
-    `StepSpec`.
+    """A loop level; `inner` is the nested loop. `mode` is `sequential` or `parallel`; `knobs` and
+    `timeout` as in `StepSpec`.
     """
 
     items: Value
@@ -130,6 +130,7 @@ class Loop(NamedTuple):
     knobs: tuple[tuple[str, Value], ...] = ()
     extras: tuple[Sugar, ...] = ()
     lifecycle_timeout: Value | None = None
+    timeout: Value | None = None
 
 
 class Arc(NamedTuple):
@@ -206,6 +207,17 @@ class Input(NamedTuple):
     node: Node
 
 
+class TaskDefaults(NamedTuple):
+    """`executor.spec.tasks.<kind>.spec`, of which tasks of the kind take what they do not say: fields as in `Task`."""
+
+    kind: str
+    kind_span: Span
+    knobs: tuple[tuple[str, Value], ...]
+    timeout: Value | None
+    rules: tuple[Rule, ...]
+    on_unmatched_written: bool
+
+
 class Executor(NamedTuple):
     """The executor section: `spec` knobs, `policy` limits by name, entry step, and the plain keys.
 
@@ -225,6 +237,8 @@ class Executor(NamedTuple):
     inputs: tuple[Input, ...] | None = None
     lifecycle_timeout: Value | None = None
     result: Value | None = None
+    timeout: Value | None = None
+    tasks: tuple[TaskDefaults, ...] = ()
 
 
 class Playbook(NamedTuple):

@@ -23,6 +23,7 @@ from noetlc.ast.playbook import (
     Step,
     StepSpec,
     Task,
+    TaskDefaults,
     Value,
 )
 from noetlc.ast.yaml_text import yaml_text
@@ -153,6 +154,9 @@ def _executor(executor: Executor) -> Keys:
     if executor.inputs is not None:
         spec["inputs"] = {one.name: as_tree(value_of(one.node)) for one in executor.inputs}
     _put_value(spec, "result", executor.result)
+    _put_value(spec, "timeout", executor.timeout)
+    if executor.tasks:
+        spec["tasks"] = {one.kind: {"spec": _defaults(one)} for one in executor.tasks}
     spec.update(_pairs(executor.knobs))
     _put(spec, "policy", policy)
     found: Keys = {key: as_tree(value) for key, value in executor.plain.items()}
@@ -231,6 +235,7 @@ def _loop(loop: Loop) -> Keys:
     if loop.mode != "sequential":
         spec["mode"] = loop.mode
     _put_value(spec, "max_in_flight", loop.max_in_flight)
+    _put_value(spec, "timeout", loop.timeout)
     spec.update(_pairs(loop.knobs))
     policy: Keys = {}
     if loop.exec != "distributed":
@@ -249,14 +254,19 @@ def _task(task: Task) -> Keys:
     _put(found, "desc", task.desc)
     found.update(_pairs(task.fields))
     _put_value(found, "args", task.args)
-    spec: Keys = _pairs(task.knobs)
-    _put_value(spec, "timeout", task.timeout)
-    if task.rules:
-        policy: Keys = {"on_unmatched": "continue"} if task.on_unmatched_written else {}
-        policy["rules"] = [_rule(rule) for rule in task.rules]
-        spec["policy"] = policy
-    _put(found, "spec", spec)
+    _put(found, "spec", _defaults(task))
     return found
+
+
+def _defaults(of: Task | TaskDefaults) -> Keys:
+    """The `spec` of a task, or of all of a kind."""
+    spec: Keys = _pairs(of.knobs)
+    _put_value(spec, "timeout", of.timeout)
+    if of.rules:
+        policy: Keys = {"on_unmatched": "continue"} if of.on_unmatched_written else {}
+        policy["rules"] = [_rule(rule) for rule in of.rules]
+        spec["policy"] = policy
+    return spec
 
 
 def _rule(rule: Rule) -> Keys:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Executor, Guard, Loop, Playbook, Step, Task, Value
+from noetlc.ast.playbook import Executor, Guard, Loop, Playbook, Rule, Step, Task, TaskDefaults, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -99,8 +99,13 @@ def task_values(task: Task) -> list[Value]:
 
 def rule_values(task: Task) -> list[Value]:
     """The templates that the worker renders after a task, guards aside."""
+    return values_of_rules(task.rules)
+
+
+def values_of_rules(rules: Iterable[Rule]) -> list[Value]:
+    """Every value of some rules, guards aside."""
     found: list[Value] = []
-    for rule in task.rules:
+    for rule in rules:
         found += [value for value in (rule.delay, rule.max_delay, rule.code, rule.message) if value is not None]
         found += [value for _, value in rule.set_iter]
         found += [value for _, value in rule.set_ctx]
@@ -146,7 +151,17 @@ def all_values(playbook: Playbook) -> Iterator[Value]:
 def executor_values(executor: Executor) -> list[Value]:
     """Every value of the executor."""
     found = [value for _, value in executor.knobs]
-    return found + [value for value in (executor.lifecycle_timeout, executor.result) if value is not None]
+    for one in executor.tasks:
+        found += default_values(one)
+        found += values_of_rules(one.rules)
+    values = (executor.lifecycle_timeout, executor.result, executor.timeout)
+    return found + [value for value in values if value is not None]
+
+
+def default_values(defaults: TaskDefaults) -> list[Value]:
+    """The values that tasks of a kind take for their own, rules aside."""
+    found = [value for _, value in defaults.knobs]
+    return found if defaults.timeout is None else [*found, defaults.timeout]
 
 
 def step_values(step: Step) -> list[Value]:
@@ -157,7 +172,8 @@ def step_values(step: Step) -> list[Value]:
     for loop in loops_of(step):
         found.append(loop.items)
         found += [value for _, value in loop.knobs]
-        found += [value for value in (loop.max_in_flight, loop.lifecycle_timeout) if value is not None]
+        levels = (loop.max_in_flight, loop.lifecycle_timeout, loop.timeout)
+        found += [value for value in levels if value is not None]
     for task in step.tasks:
         found += task_values(task)
         found += rule_values(task)
@@ -172,6 +188,8 @@ def all_guards(playbook: Playbook) -> Iterator[Guard]:
         yield from step_guards(step)
     for _, task in playbook.workbook:
         yield from rule_guards(task)
+    for one in playbook.executor.tasks:
+        yield from [rule.when for rule in one.rules if rule.when is not None]
 
 
 def step_guards(step: Step) -> list[Guard]:
@@ -206,6 +224,8 @@ def step_expressions(step: Step) -> list[Asked]:
     found = _early(step)
     if spec.timeout is not None or spec.knobs:
         found += _at((spec.timeout, *(value for _, value in spec.knobs)), "task")
+    if step.loop is not None:
+        found += _at([loop.timeout for loop in loops_of(step)], "task")
     for task in step.tasks:
         found += _at((*task_values(task), *rule_values(task)), "task")
         found += [(guard.expr, guard.node, "task") for guard in rule_guards(task)]

@@ -8,7 +8,7 @@ part by where it stands, tasks inside of `choose`, `while` and `until` as well.
 from typing import TypeAlias
 
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
+from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, TaskDefaults, Value
 
 Part: TypeAlias = Step | Task | Rule | Router | Arc
 
@@ -27,7 +27,8 @@ class Written:
             self._take(read)
 
     def _take(self, read: Playbook) -> None:
-        waiting: list[tuple[object, ...]] = [read.steps, read.workbook, read.executor.extras, read.extras]
+        executor = read.executor
+        waiting: list[tuple[object, ...]] = [read.steps, read.workbook, executor.tasks, executor.extras, read.extras]
         while waiting:
             here = waiting.pop()
             match here:
@@ -40,6 +41,8 @@ class Written:
                         self._spans[Task].add(here.name_span)
                     # one that stands outside of the task, as in a `catch` beside a list of tasks, was put there
                     self._spans[Rule].update(rule.span for rule in here.rules if rule.span.is_inside(here.span))
+                case TaskDefaults():
+                    self._spans[Rule].update(rule.span for rule in here.rules)
                 case Router():
                     self._spans[Router].add(here.span)
                 case Arc():

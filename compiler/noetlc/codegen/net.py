@@ -12,6 +12,7 @@ from noetl_ir.expr import Conditional, Const, Expr
 from noetl_ir.plan import Arc, Child, Plan, Step, Task, edition_of
 from noetl_ir.span import Span
 from noetlc.ast import playbook as ast
+from noetlc.ast.defaults import knobs_of, timeout_of, with_policies
 from noetlc.ast.playbook import Admit
 from noetlc.ast.truth import takes_part_on_failure
 from noetlc.ast.walk import replace_tasks
@@ -41,8 +42,26 @@ from noetlc.reading.kinds import kind_of
 def build_plan(playbook: ast.Playbook, source: str = "", children: tuple[Child, ...] = ()) -> Plan:
     """The plan of a playbook from the file named `source`, with the plans of its children."""
     # Entries first: their fields are then fields of the calling task, and read its args.
-    playbook = replace_tasks(inline_workbook(playbook, called_with), with_own_args)
-    return _Build(keep_statements(with_tasks(playbook))).plan(source, children)
+    playbook = replace_tasks(with_policies(inline_workbook(playbook, called_with)), with_own_args)
+    return _Build(keep_statements(_with_specs(with_tasks(playbook)))).plan(source, children)
+
+
+def _with_specs(playbook: ast.Playbook) -> ast.Playbook:
+    """The playbook with the effective spec of each task at the task."""
+    executor = playbook.executor
+    everywhere = bool(executor.knobs or executor.tasks or executor.timeout)
+
+    def changed(step: ast.Step, task: ast.Task) -> ast.Task:
+        # Most playbooks set nothing around their tasks.
+        if not (everywhere or step.spec.knobs or step.spec.timeout or step.loop):
+            return task
+        kind = kind_of(task.kind)
+        knobs = knobs_of(playbook, step, task, () if kind is None else kind.knobs)
+        return task._replace(
+            knobs=knobs, timeout=timeout_of(playbook, step, task, parks=kind is not None and kind.parks)
+        )
+
+    return replace_tasks(playbook, changed)
 
 
 class _Build:
@@ -111,7 +130,7 @@ class _Build:
         guard = guard_of(step.spec.admit, pool)
         self._admits.append(guard)
         loops = loop_rows(step.loop, pool)
-        tasks = task_rows(self._playbook, step, index, first=len(self._tasks), pool=pool)
+        tasks = task_rows(step, index, first=len(self._tasks), pool=pool)
         arcs = arc_rows(step, index, self._numbers, pool)
         row = Step(
             name=name,

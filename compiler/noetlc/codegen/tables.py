@@ -1,17 +1,13 @@
 """The tables of the plan: what is computed when the net's transitions fire."""
 
-from collections.abc import Container, Sequence
-
-from noetl_ir.expr import Json, Literal, Template
+from noetl_ir.expr import Json, Literal
 from noetl_ir.plan import Arc, Input, IterationLimit, Join, KeychainEntry, Limits, Loop, Rule, Task, Terminate
 from noetlc.ast import playbook as ast
 from noetlc.ast.walk import loops_of
-from noetlc.ast.workbook import pairs_of, template_of_pairs
 from noetlc.codegen.pool import Pool
-from noetlc.reading.kinds import kind_of
 
 
-def task_rows(playbook: ast.Playbook, step: ast.Step, index: int, *, first: int, pool: Pool) -> list[Task]:
+def task_rows(step: ast.Step, index: int, *, first: int, pool: Pool) -> list[Task]:
     """The rows of a step's tasks; `first` is the index that the first of them gets."""
     numbers = {task.name: first + offset for offset, task in enumerate(step.tasks)}
     made = []
@@ -25,8 +21,8 @@ def task_rows(playbook: ast.Playbook, step: ast.Step, index: int, *, first: int,
                 kind=task.kind,
                 fields=pool.mapping(task.fields, task.span),
                 args=pool.value(task.args),
-                knobs=pool.mapping(knobs_of(playbook, step, task), task.span),
-                timeout=pool.value(timeout_of(step, task)),
+                knobs=pool.mapping(task.knobs, task.span),
+                timeout=pool.value(task.timeout),
                 rules=tuple([_rule(rule, numbers, pool) for rule in task.rules]),
                 following=row + 1 if row < last else -1,
                 generated=task.generated,
@@ -154,59 +150,3 @@ def executor_of(executor: ast.Executor) -> dict[str, Json]:
         spec["pool"] = executor.pool
     spec["reference_first"] = executor.reference_first
     return spec
-
-
-# What a task inherits from the specs around it, its effective spec (LANGUAGE §1, v10 §3.1): inner wins, mappings
-# merge deeply, lists replace. Only knobs that the kind declares come down.
-Named = tuple[tuple[str, ast.Value], ...]
-
-
-def knobs_of(playbook: ast.Playbook, step: ast.Step, task: ast.Task) -> Named:
-    """The knobs of a task, in the order in which they were first written, outermost spec first."""
-    outer = [playbook.executor.knobs, step.spec.knobs]
-    loop = step.loop
-    while loop is not None:
-        outer.append(loop.knobs)
-        loop = loop.inner
-    # Most playbooks set nothing around their tasks.
-    if not any(outer):
-        return task.knobs
-    kind = kind_of(task.kind)
-    if kind is None or not kind.knobs:
-        return task.knobs
-    return overlaid([*[_declared(level, kind.knobs) for level in outer], task.knobs])
-
-
-def timeout_of(step: ast.Step, task: ast.Task) -> ast.Value | None:
-    """The timeout of one attempt: the task's own over the step's."""
-    outer, inner = step.spec.timeout, task.timeout
-    if outer is None or inner is None:
-        return inner or outer
-    # Parts of a timeout are laid over each other: a task that sets `read` keeps the step's `connect`.
-    return ast.Value(merged(outer.template, inner.template), inner.span, inner.node)
-
-
-def overlaid(levels: Sequence[Named]) -> Named:
-    """Several levels of named values as one, later levels over earlier ones."""
-    found: dict[str, ast.Value] = {}
-    for level in levels:
-        for name, value in level:
-            outer = found.get(name)
-            if outer is not None:
-                value = value._replace(template=merged(outer.template, value.template))
-            found[name] = value
-    return tuple(found.items())
-
-
-def merged(outer: Template, inner: Template) -> Template:
-    """`inner` over `outer`: deep where both are mappings."""
-    below, above = pairs_of(outer), pairs_of(inner)
-    if below is None or above is None:
-        return inner
-    for name, value in above.items():
-        below[name] = merged(below[name], value) if name in below else value
-    return template_of_pairs(below)
-
-
-def _declared(level: Named, knobs: Container[str]) -> Named:
-    return tuple([(name, value) for name, value in level if name in knobs])

@@ -73,6 +73,8 @@ _INPUT: Schema = {
     },
 }
 _INPUTS: Schema = {"type": ["object", "null"], "additionalProperties": _INPUT}
+_DEFAULTS: Schema = {"type": "object", "properties": {"spec": _ref("task_spec")}, "additionalProperties": False}
+_TASKS: Schema = {"type": ["object", "null"], "additionalProperties": _DEFAULTS}
 _WHEN: Schema = {"type": ["string", "boolean", "number"]}
 _MAP: Schema = {"type": "object"}
 
@@ -89,6 +91,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("executor_spec", "policy"): _ref("executor_policy"),
     ("executor_spec", "entry_step"): _TEXT,
     ("executor_spec", "inputs"): _INPUTS,
+    ("executor_spec", "tasks"): _TASKS,
     ("executor_policy", "failure"): _FAILURE,
     ("executor_policy", "lifecycle"): _LIFECYCLE,
     ("executor_policy", "limits"): {"type": "object", "additionalProperties": {"type": "integer"}},

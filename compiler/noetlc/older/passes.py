@@ -73,6 +73,11 @@ def _may_call_http(playbook: Playbook) -> bool:
     )
 
 
+def _has_limits(playbook: Playbook) -> bool:
+    """Whether some step of a file with older forms has a limit for attempts."""
+    return playbook.legacy and any(step.spec.timeout is not None for step in playbook.steps)
+
+
 def _has_braced_code(playbook: Playbook) -> bool:
     """Whether some code of a file with older forms has double braces."""
     return playbook.legacy and any(
@@ -123,6 +128,7 @@ LOWERING: tuple[Lowering, ...] = (
     Lowering(_part("lower_choose", "lower_choose", TODAY), removes=("Choose",), after=("enter_sugar",)),
     Lowering(_part("lower_until", "lower_until", TODAY), removes=("Until",), after=("enter_sugar",)),
     Lowering(_part("lower_while", "lower_while", TODAY), removes=("While",), after=("enter_sugar",)),
+    Lowering(_part("keep_limits", "parked"), after=("lower_event_case", "lower_sink"), where=_has_limits),
     Lowering(
         _part("lower_end_loop", "end_loop"),
         removes=("EndLoop",),

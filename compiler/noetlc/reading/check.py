@@ -5,6 +5,7 @@
 from noetl_ir.nearest import nearest
 from noetl_ir.scopes import RESERVED
 from noetl_ir.span import Span
+from noetlc.ast.defaults import with_policies
 from noetlc.ast.graph import END, ENTRY, StepGraph, graph_of
 from noetlc.ast.order import order_of
 from noetlc.ast.playbook import Playbook, Rule, Step, Task
@@ -38,7 +39,8 @@ def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknow
         from noetlc.reading.inputs import check_defaults  # most files declare none
 
         check_defaults(r, playbook)
-    return check_expressions(r, playbook)
+    # Rules that tasks take from their kind are read at the tasks, whose names they may have.
+    return check_expressions(r, with_policies(playbook))
 
 
 def _check_step_names(r: Reader, playbook: Playbook, graph: StepGraph) -> None:

@@ -20,6 +20,7 @@ from noetlc.ast.playbook import (
     Step,
     StepSpec,
     Task,
+    TaskDefaults,
     Value,
 )
 from noetlc.ast.sugar import Sugar
@@ -78,6 +79,8 @@ class ExecutorDraft:
         "pool",
         "reference_first",
         "result",
+        "tasks",
+        "timeout",
     )
 
     def __init__(self) -> None:
@@ -92,6 +95,8 @@ class ExecutorDraft:
         self.inputs: list[Input] | None = None
         self.lifecycle_timeout: Value | None = None
         self.result: Value | None = None
+        self.timeout: Value | None = None
+        self.tasks: tuple[TaskDefaults, ...] = ()
         self.extras: list[Sugar] = []
 
 
@@ -167,6 +172,7 @@ class LoopDraft:
         "max_in_flight",
         "mode",
         "paged",
+        "timeout",
     )
 
     def __init__(self) -> None:
@@ -179,6 +185,7 @@ class LoopDraft:
         self.lifecycle_timeout: Value | None = None
         self.inner: Loop | None = None
         self.paged = False
+        self.timeout: Value | None = None
         self.knobs: Pairs = []
         self.extras: list[Sugar] = []
 

@@ -5,7 +5,7 @@ from noetlc.reading.drafts import ExecutorDraft
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import boolean_of, is_empty, mapping_of, reference_of, text_of, whole_of
 from noetlc.reading.specs import failure_mode, inside, lifetime, take_policy, take_spec
-from noetlc.reading.values import plain, read_value
+from noetlc.reading.values import plain, read_timeout, read_value
 from noetlc.source.nodes import Node, Scalar
 
 LIMITS = (
@@ -38,6 +38,8 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         None if draft.inputs is None else tuple(draft.inputs),
         draft.lifecycle_timeout,
         draft.result,
+        draft.timeout,
+        draft.tasks,
     )
 
 
@@ -71,6 +73,16 @@ def _result(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
         draft.result = read_value(r, node)
 
 
+def _timeout(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    draft.timeout = read_timeout(r, node)
+
+
+def _tasks(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    from noetlc.reading.defaults import read_defaults  # most files have none
+
+    draft.tasks = read_defaults(r, node)
+
+
 def _policy(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     mapping = mapping_of(r, node, "`executor.spec.policy`")
     if mapping is not None:
@@ -101,6 +113,8 @@ SPEC_KEYS: Table[ExecutorDraft] = {
     "inputs": _inputs,
     "result": _result,
     "pool": _pool,
+    "timeout": _timeout,
+    "tasks": _tasks,
     "policy": _policy,
     "final_step": no_effect,
     "no_next_is_error": no_effect,

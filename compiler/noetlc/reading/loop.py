@@ -8,7 +8,7 @@ from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, quotes_told
 from noetlc.reading.specs import inside, lifetime, take_policy, take_spec
-from noetlc.reading.values import read_value
+from noetlc.reading.values import read_timeout, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
 
@@ -37,6 +37,7 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
         tuple(draft.knobs),
         tuple(draft.extras),
         draft.lifecycle_timeout,
+        draft.timeout,
     )
 
 
@@ -129,6 +130,10 @@ def _spec(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
         take_spec(r, "loop_spec", r.tables.loop_spec, draft, draft.knobs, mapping)
 
 
+def _timeout(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    draft.timeout = read_timeout(r, node)
+
+
 def _policy(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     mapping = mapping_of(r, node, "`loop.spec.policy`")
     if mapping is not None:
@@ -163,6 +168,7 @@ KEYS: Table[LoopDraft] = {"in": _in, "iterator": _iterator, "spec": _spec, "loop
 SPEC_KEYS: Table[LoopDraft] = {
     "mode": _mode,
     "max_in_flight": _max_in_flight,
+    "timeout": _timeout,
     "policy": _policy,
     "reducers": no_effect,
     "backpressure": no_effect,

@@ -12,8 +12,16 @@ from noetl_ir.scopes import RESERVED, Site
 from noetl_ir.span import Span
 from noetlc.ast.once import Once
 from noetlc.ast.order import order_of
-from noetlc.ast.playbook import Guard, KeychainEntry, Playbook, Step, Task, Value
-from noetlc.ast.walk import expressions_in, loops_of, placed_blocks, rule_guards, rule_values, task_values
+from noetlc.ast.playbook import Executor, Guard, KeychainEntry, Playbook, Step, Task, Value
+from noetlc.ast.walk import (
+    default_values,
+    expressions_in,
+    loops_of,
+    placed_blocks,
+    rule_guards,
+    rule_values,
+    task_values,
+)
 from noetlc.ast.workbook import own_args, pairs_of, template_of_pairs, workbook_name
 from noetlc.ast.workload import workload_needs
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -63,7 +71,7 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     checks.inputs = frozenset()
     for entry in playbook.keychain:
         checks.values((value for _, value in entry.fields), Site.KEYCHAIN, outside)
-    checks.values((value for _, value in playbook.executor.knobs), Site.TASK, outside)
+    _check_defaults(checks, playbook.executor, outside)
     if playbook.executor.lifecycle_timeout is not None:
         # As the workload is: nothing has run when it is asked.
         checks.values((playbook.executor.lifecycle_timeout,), Site.WORKLOAD, outside)
@@ -78,6 +86,15 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
         checks.overruled = found.overruled
         _check_task(checks, found.task, found.names)
     return tuple(checks.unknown)
+
+
+def _check_defaults(checks: "_Checks", executor: Executor, outside: Names) -> None:
+    """Check what tasks of every step take: no name of a step is one there. Rules are checked at the tasks with them."""
+    checks.values((value for _, value in executor.knobs), Site.TASK, outside)
+    if executor.timeout is not None:
+        checks.values((executor.timeout,), Site.TASK, outside)
+    for one in executor.tasks:
+        checks.values(default_values(one), Site.TASK, outside)
 
 
 def _keys_of(template: Template) -> Iterator[str]:
@@ -114,6 +131,8 @@ def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
             level,
         )
         checks.values((value for _, value in loop.knobs), Site.TASK, names)
+        if loop.timeout is not None:
+            checks.values((loop.timeout,), Site.TASK, names)
         # A level sees the iterators around it, not its own: its items are not there while it is asked for them.
         outer = (loop.iterator, *outer)
     for task in step.tasks:

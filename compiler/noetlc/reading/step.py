@@ -20,7 +20,8 @@ from noetlc.reading.shapes import (
     wrong_shape,
 )
 from noetlc.reading.specs import failure_mode, inside, lifetime, take_policy, take_spec
-from noetlc.reading.task import read_timeout, read_tool
+from noetlc.reading.task import read_tool
+from noetlc.reading.values import read_timeout
 from noetlc.reading.word_tool import STEP_KEYS, has_word_tool, sink_of_words, tool_of_call, tool_of_words
 from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at
 

@@ -15,8 +15,8 @@ from noetlc.reading.field import check_required, read_field
 from noetlc.reading.kinds import kind_names, kind_of
 from noetlc.reading.policy import read_policy
 from noetlc.reading.reader import Reader, Table, Take, no_effect, of_today, stray_key, unknown
-from noetlc.reading.shapes import choice_of, mapping_of, missing, name_of, text_of, wrong_shape
-from noetlc.reading.values import read_args, read_duration
+from noetlc.reading.shapes import mapping_of, missing, name_of, text_of, wrong_shape
+from noetlc.reading.values import read_args, read_timeout
 from noetlc.reading.word_tool import as_reference, lifted, unwrapped
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
 
@@ -336,7 +336,7 @@ def _spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     if mapping is None:
         return
     kind = kind_of(draft.kind) if draft.kind else None
-    knobs = {} if kind is None else {**kind.knobs, **({} if kind.parks else TASK_KNOBS)}
+    knobs = {} if kind is None else task_knobs(kind)
     table = r.tables.task_spec
     for name, value in mapping.entries:
         take = table.get(name.text)
@@ -350,7 +350,12 @@ def _spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
         elif name.text in r.tables.task_fallback:
             r.tables.task_fallback[name.text](r, draft, name, value)
         elif not name.text.startswith("x-"):
-            _stray_knob(r, name, tuple(knobs), draft.kind)
+            stray_knob(r, name, tuple(knobs), draft.kind)
+
+
+def task_knobs(kind: Kind) -> dict[str, Field]:
+    """The knobs that the `spec` of a task of a kind may hold beside `policy` and `timeout`."""
+    return {**kind.knobs, **({} if kind.parks else TASK_KNOBS)}
 
 
 def _field_in_spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
@@ -368,7 +373,7 @@ def _field_in_spec(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None
     draft.field_spans.append((key.text, key.span))
 
 
-def _stray_knob(r: Reader, key: Scalar, knobs: tuple[str, ...], kind: str) -> None:
+def stray_knob(r: Reader, key: Scalar, knobs: tuple[str, ...], kind: str) -> None:
     construct = r.legacy.get("task_spec", {}).get(key.text)
     if construct is not None:
         r.refuse(construct, key.span)
@@ -386,20 +391,6 @@ def _stray_knob(r: Reader, key: Scalar, knobs: tuple[str, ...], kind: str) -> No
 
 def _timeout(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     draft.timeout = read_timeout(r, node)
-
-
-def read_timeout(r: Reader, node: Node) -> Value | None:
-    """A duration, or `{connect, read}` of them."""
-    if not isinstance(node, Mapping):
-        return read_duration(r, node, "`timeout`")
-    for key, value in node.entries:
-        if choice_of(r, key, "`timeout`", ("connect", "read", "write", "pool")) is not None:
-            read_duration(r, value, f"`timeout.{key.text}`")
-    # The parts were checked one by one; the whole stays a value, in which each may be an expression.
-    return read_field(r, _ANY, "timeout", node)
-
-
-_ANY = Field()
 
 
 def _policy(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:

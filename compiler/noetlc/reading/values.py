@@ -11,7 +11,7 @@ from noetlc.expr.parser import CACHE_SIZE, parse_expression, parse_template
 from noetlc.expr.unparse import unparse
 from noetlc.reading.drafts import Pairs
 from noetlc.reading.reader import Reader
-from noetlc.reading.shapes import is_duration, mapping_of, wrong_shape
+from noetlc.reading.shapes import choice_of, is_duration, mapping_of, wrong_shape
 from noetlc.source.nodes import Mapping, Node, Scalar, value_of
 
 
@@ -96,6 +96,17 @@ def read_duration(r: Reader, node: Node, what: str) -> Value | None:
         )
         return None
     return value
+
+
+def read_timeout(r: Reader, node: Node) -> Value | None:
+    """A duration, or `{connect, read}` of them."""
+    if not isinstance(node, Mapping):
+        return read_duration(r, node, "`timeout`")
+    for key, value in node.entries:
+        if choice_of(r, key, "`timeout`", ("connect", "read", "write", "pool")) is not None:
+            read_duration(r, value, f"`timeout.{key.text}`")
+    # The parts were checked one by one; the whole stays a value, in which each may be an expression.
+    return read_value(r, node)
 
 
 def read_lifetime(r: Reader, node: Node, of: str) -> Value | None:

@@ -22,6 +22,7 @@ from noetl_ir.span import Span
 from noetlc.analysis.choices import Choices
 from noetlc.analysis.proofs import Proofs
 from noetlc.analysis.verdict import Line, Story
+from noetlc.ast.defaults import with_policies
 from noetlc.ast.graph import StepGraph, graph_of, holds_one_token
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.written import Written
@@ -54,8 +55,10 @@ class Unit:
 
     def __init__(self, source: Source, playbook: Playbook, read: Playbook | None = None) -> None:
         self.source = source
-        self.playbook = playbook
-        self.read = read or playbook
+        self.given = playbook
+        """The playbook as lowering left it; in `playbook` tasks have the policies of their kinds."""
+        self.playbook = with_policies(playbook)
+        self.read = self.playbook if read is None or read is playbook else with_policies(read)
         """The playbook as it was read, with the sugar that lowering takes out."""
 
     @cached_property

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
 from noetl_ir.kinds import limit_of
+from noetlc.ast.defaults import timeout_of
 from noetlc.ast.pipeline import is_bounded
-from noetlc.ast.playbook import Step, Task, Value
+from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
@@ -29,7 +30,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Requests whose `timeout`, or a part of it, is longer than a day, in a step without a limit."""
     for step in unit.playbook.steps:
         for task in step.tasks if not is_bounded(step) else ():
-            value = _timeout(step, task) if task.kind == "http" else None
+            value = _timeout(unit.playbook, step, task) if task.kind == "http" else None
             if value is not None and isinstance(value.template, Literal) and _is_none(value.template):
                 yield RULE.finding(
                     f"nothing limits how long the request of `{task.name}` takes",
@@ -38,10 +39,11 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 )
 
 
-def _timeout(step: Step, task: Task) -> Value | None:
+def _timeout(playbook: Playbook, step: Step, task: Task) -> Value | None:
     fields = dict(task.fields)
     # The order in which they win: the nearest to the request.
-    return task.timeout or fields.get("timeout") or fields.get("timeout_seconds") or step.spec.timeout
+    own = task.timeout or fields.get("timeout") or fields.get("timeout_seconds")
+    return own or timeout_of(playbook, step, task, parks=False)
 
 
 def _is_none(template: Literal) -> bool:

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
 from noetl_ir.kinds.wait import AT
+from noetlc.ast.defaults import timeout_of
 from noetlc.ast.pipeline import is_bounded
-from noetlc.ast.playbook import Step, Task
+from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.timers import timers_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
@@ -30,15 +31,15 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             # A limit of time ends it as failed, which an arc may be about.
             if (
                 task.kind == "wait"
-                and not _is_limited(step, task)
+                and not _is_limited(unit.playbook, step, task)
                 and _is_empty(task, "events")
                 and _has_no_timer(task)
             ):
                 yield RULE.finding(f"`{task.name}` waits for no signal and no timer", task.name_span, help=_HELP)
 
 
-def _is_limited(step: Step, task: Task) -> bool:
-    return task.timeout is not None or step.spec.timeout is not None or is_bounded(step)
+def _is_limited(playbook: Playbook, step: Step, task: Task) -> bool:
+    return timeout_of(playbook, step, task, parks=True) is not None or is_bounded(step)
 
 
 def _is_empty(task: Task, field: str) -> bool:
