@@ -91,15 +91,15 @@ class Google(BaseHTTPRequestHandler):
         """RFC 7523 for a service account; RFC 6749 §4.4 for a client `id` with the secret `s3cret-of-the-client`."""
         if form.get("grant_type") == "client_credentials":
             basic = "Basic " + b64encode(b"id:s3cret-of-the-client").decode()
-            given = (form.get("client_id"), form.get("client_secret")) == ("id", "s3cret-of-the-client")
-            if not given and self.headers.get("Authorization") != basic:
+            by_form = (form.get("client_id"), form.get("client_secret")) == ("id", "s3cret-of-the-client")
+            if not by_form and self.headers.get("Authorization") != basic:
                 return self._json(401, {"error": "invalid_client"})
             again: dict[str, Json] = {"refresh_token": "refresh-secret-1"} if form.get("scope") == "offline" else {}
-            return self._given({"access_token": f"client-token-{len(self.tokens)}", **again})
+            return self._issue({"access_token": f"client-token-{len(self.tokens)}", **again})
         if form.get("grant_type") == "refresh_token":
             if form["refresh_token"] != "refresh-secret-1" or self.revoked:
                 return self._json(400, {"error": "invalid_grant"})
-            return self._given({"access_token": f"refreshed-token-{len(self.tokens)}"})
+            return self._issue({"access_token": f"refreshed-token-{len(self.tokens)}"})
         header, claims, signature = form["assertion"].split(".")
         try:
             key().public_key().verify(_decoded(signature), f"{header}.{claims}".encode(), PKCS1v15(), SHA256())
@@ -108,10 +108,10 @@ class Google(BaseHTTPRequestHandler):
         said = json.loads(_decoded(claims))
         assert said["iss"] == EMAIL and said["exp"] - said["iat"] == 3600 and said["aud"].endswith("/token")
         if "target_audience" in said:
-            return self._given({"id_token": f"identity-for-{said['target_audience']}-{len(self.tokens)}"})
-        return self._given({"access_token": f"storage-token-{len(self.tokens)}", "scope": said["scope"]})
+            return self._issue({"id_token": f"identity-for-{said['target_audience']}-{len(self.tokens)}"})
+        return self._issue({"access_token": f"storage-token-{len(self.tokens)}", "scope": said["scope"]})
 
-    def _given(self, body: dict[str, Json]) -> None:
+    def _issue(self, body: dict[str, Json]) -> None:
         self.tokens.add(str(body.get("access_token") or body.get("id_token")))
         self._json(200, {**body, "expires_in": 3600, "token_type": "Bearer"})
 

@@ -49,9 +49,9 @@ class Game(NamedTuple):
 
     def marking(self, **tokens: int) -> Marking:
         """A marking by ids, `_` for the spaces in them."""
-        given = {id.replace("_", " "): count for id, count in tokens.items()}
-        found = tuple(given.pop(place.id, 0) for place in self.plan.net.places)
-        assert not given, given
+        left = {id.replace("_", " "): count for id, count in tokens.items()}
+        found = tuple(left.pop(place.id, 0) for place in self.plan.net.places)
+        assert not left, left
         return found
 
     def steps_from(self, marking: Marking) -> Iterator[tuple[Transition, Marking]]:

@@ -101,13 +101,13 @@ def test_what_is_read_without_click_is_what_click_reads(
     real, chance, read = real_command(command), random.Random(13), 0
     for _ in range(1000):
         words = lines_for(real, chance)
-        given: list[dict[str, object]] = []
-        monkeypatch.setattr(command, "_function", lambda given=given, **values: given.append(values))
+        calls: list[dict[str, object]] = []
+        monkeypatch.setattr(command, "_function", lambda calls=calls, **values: calls.append(values))
         work = command.plain(words, {})
         expected = by_click(real, words)
         if work is not None:
             work()
-            assert expected is not None and shown(given[0]) == shown(expected), words
+            assert expected is not None and shown(calls[0]) == shown(expected), words
             read += 1
     assert read >= 20, "lines that are plain are read"
     capsys.readouterr()

@@ -210,12 +210,12 @@ def unpaired_kinds(root: Path) -> Iterator[str]:
     found = [path for path in home.glob("[a-z]*") if path.suffix == ".py" or (path / "__init__.py").exists()]
     tools = {path.stem for path in found}
     for kind, path in sorted(kinds.items()):
-        name, given = path.relative_to(root).as_posix(), _kind_arguments(path)
-        if given.get("name") != kind:
-            yield f"{name}: its KIND is named {given.get('name')!r}"
-        if kind in tools and given.get("available") is False:
+        name, arguments = path.relative_to(root).as_posix(), _kind_arguments(path)
+        if arguments.get("name") != kind:
+            yield f"{name}: its KIND is named {arguments.get('name')!r}"
+        if kind in tools and arguments.get("available") is False:
             yield f"{name}: is not available, yet has a tool"
-        if kind not in tools and given.get("available") is not False and given.get("parks") is not True:
+        if kind not in tools and arguments.get("available") is not False and arguments.get("parks") is not True:
             yield f"{name}: is available, yet has no runtime/noetl/tools/{kind}.py"
     for tool in sorted(tools - kinds.keys()):
         yield f"runtime/noetl/tools/{tool}: has no schema/noetl_ir/kinds/{tool}.py"
@@ -225,10 +225,10 @@ def _kind_arguments(path: Path) -> dict[str, object]:
     """The constant arguments of the `Kind(...)` that a kind's module makes."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Kind":
-            given = {word.arg: word.value for word in node.keywords if word.arg}
+            arguments = {word.arg: word.value for word in node.keywords if word.arg}
             if node.args:
-                given["name"] = node.args[0]
-            return {name: value.value for name, value in given.items() if isinstance(value, ast.Constant)}
+                arguments["name"] = node.args[0]
+            return {name: value.value for name, value in arguments.items() if isinstance(value, ast.Constant)}
     return {}
 
 

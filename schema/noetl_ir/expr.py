@@ -53,11 +53,11 @@ class _Final(type):
 class _Node(metaclass=_Final):
     """A value: equal when of one class and with equal fields."""
 
-    def __init__(self, *given: object, **named: object) -> None:
+    def __init__(self, *positional: object, **named: object) -> None:
         """The first node of a class."""
         # From the second node on the compiled constructor stands in this one's place.
         type(self).complete()
-        self.__init__(*given, **named)  # type: ignore[misc]
+        self.__init__(*positional, **named)  # type: ignore[misc]
 
     def _key(self) -> tuple[object, ...]:
         type(self).complete()

@@ -162,12 +162,12 @@ def test_one_whose_end_cannot_be_stored_either_is_given_up_alone(driven: Driven)
 def test_a_turn_that_raises_ends_its_own_execution_alone(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     take, turns = OwnedExecution.take, list[str]()
 
-    def poisoned(self: OwnedExecution, *given: Any) -> Any:
-        if self.execution.execution_id == WRONG and given[0]:
+    def poisoned(self: OwnedExecution, *args: Any) -> Any:
+        if self.execution.execution_id == WRONG and args[0]:
             turns.append(WRONG)
             if len(turns) == 3:
                 raise ZeroDivisionError("a mistake of the engine")
-        return take(self, *given)
+        return take(self, *args)
 
     monkeypatch.setattr(OwnedExecution, "take", poisoned)
     driven.go(10_000)

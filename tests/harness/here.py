@@ -10,10 +10,10 @@ from pathlib import Path
 from noetl.cli import main
 
 
-def done_here(folder: Path, words: Sequence[str], given: str = "") -> "subprocess.CompletedProcess[str]":
+def done_here(folder: Path, words: Sequence[str], stdin: str = "") -> "subprocess.CompletedProcess[str]":
     """A command line to its end, in a folder and with something to read."""
     output, said, before = io.StringIO(), io.StringIO(), sys.stdin
-    sys.stdin = io.TextIOWrapper(io.BytesIO(given.encode()), "utf-8")
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")
     try:
         with chdir(folder), redirect_stdout(output), redirect_stderr(said):
             code = main(words)

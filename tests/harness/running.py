@@ -199,7 +199,7 @@ def _bus(odds: Odds | None, seed: int) -> Iterator[None]:
 def bus_made(around: Callable[[Any], Any]) -> Iterator[None]:
     """The runtimes that are put together inside have the bus that is made around theirs."""
     assembled = noetl.app.composition.MemoryBus
-    noetl.app.composition.MemoryBus = lambda **given: around(assembled(**given))  # type: ignore
+    noetl.app.composition.MemoryBus = lambda **options: around(assembled(**options))  # type: ignore
     try:
         yield
     finally:

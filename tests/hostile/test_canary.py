@@ -144,14 +144,14 @@ def test_a_secret_is_used_by_a_server_and_shows_up_nowhere(tmp_path: Path, canar
             until(lambda: server.client.get(f"/executions/{execution}/row").json()["status"] != "running")
             texts |= {f"after {name}": text for name, text in responses(server, execution).items()}
             said = list(server.said)
-        sent, given = [asked["path"] for asked in Google.asked], tuple(Google.tokens)
+        sent, issued = [asked["path"] for asked in Google.asked], tuple(Google.tokens)
     assert any(path.startswith(f"/v1/projects/p/{TOKEN}") for path in sent), "the tool did not get the secret"
-    assert any(token.startswith(TOKEN) for token in given)
+    assert any(token.startswith(TOKEN) for token in issued)
     assert any("[[secret:" in text for name, text in texts.items() if "blob" in name)
     places = {**texts, "said": "\n".join(said)}
     for path in tmp_path.rglob("*"):
         if path.is_file():
             places[str(path)] = path.read_bytes().decode("utf-8", "replace")
-    for secret in (*SECRETS, *given):
+    for secret in (*SECRETS, *issued):
         for form in forms_of(secret):
             assert [name for name, text in places.items() if form in text] == [], form

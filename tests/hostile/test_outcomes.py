@@ -19,7 +19,7 @@ def nested(levels: int) -> Json:
     return value
 
 
-def given(result: object) -> Outcome:
+def outcome_of(result: object) -> Outcome:
     return launcher._checked(CALL, ok(result))  # type: ignore[arg-type]
 
 
@@ -36,7 +36,7 @@ def is_readable(outcome: Outcome) -> bool:
     ],
 )  # fmt: skip
 def test_an_outcome_that_no_log_can_hold_is_an_error(result: object) -> None:
-    outcome = given(result)
+    outcome = outcome_of(result)
     assert outcome.error is not None
     assert outcome.error["code"] == "result.type"
     assert is_readable(outcome)
@@ -44,7 +44,7 @@ def test_an_outcome_that_no_log_can_hold_is_an_error(result: object) -> None:
 
 @pytest.mark.parametrize("result", [nested(launcher.DEEPEST), [10**4_000], "\ud800\0"])
 def test_any_other_outcome_is_read_as_it_was_written(result: Json) -> None:
-    outcome = given(result)
+    outcome = outcome_of(result)
     assert outcome.status == "ok"
     assert outcome.result == result
     assert is_readable(outcome)
@@ -54,8 +54,8 @@ def test_a_handle_is_told_from_other_mappings_of_a_type_of_their_own() -> None:
     class Mine(dict[str, Json]):
         pass
 
-    assert given([Handle({"__secret__": "a"})]).status == "ok"
-    assert given([Mine()]).status == "error"
+    assert outcome_of([Handle({"__secret__": "a"})]).status == "ok"
+    assert outcome_of([Mine()]).status == "error"
 
 
 def test_what_holds_a_value_as_deep_as_may_be_is_read_again() -> None:

@@ -13,8 +13,8 @@ from noetl_ir.scopes.vocabulary import FILTERS, TESTS
 from noetlc.expr.parser import parse_expression, parse_template
 
 
-def scope(**given: Any) -> PlayScope:
-    return PlayScope(given)
+def scope(**values: Any) -> PlayScope:
+    return PlayScope(values)
 
 
 def render(text: str, names: Scope) -> Json:

@@ -32,11 +32,11 @@ def validator() -> jsonschema.Draft202012Validator:
 def envelopes(case: Case) -> tuple[dict[str, Any], ...]:
     """The events of a golden run, children included, as `noetl events --json` prints them."""
     text, script = case.path.read_text("utf-8"), case.beside("script")
-    given = _PAYLOAD.search(text)
+    payload = _PAYLOAD.search(text)
     ran = run(
         text,
         script.read_text("utf-8") if script.exists() else "",
-        yaml.safe_load(given.group(1)) if given else None,
+        yaml.safe_load(payload.group(1)) if payload else None,
         at={float(seconds): verb for seconds, verb in _ACTION.findall(text)},
     )
     found, positions, origins = [], {}, {}

@@ -7,7 +7,7 @@ import pytest
 
 from noetl_ir.scopes.vocabulary import FILTER_ARGUMENTS, FILTERS, MANY
 
-_GIVEN = ("environment", "eval_ctx", "context", "env")
+_PASSED = ("environment", "eval_ctx", "context", "env")
 _OWN = {"b64decode", "b64encode", "fromjson"}
 
 
@@ -16,7 +16,7 @@ def test_a_filter_takes_what_it_takes_in_jinja(name: str) -> None:
     parameters = [
         parameter
         for word, parameter in inspect.signature(jinja2.filters.FILTERS[name]).parameters.items()
-        if word not in _GIVEN
+        if word not in _PASSED
     ][1:]
     least = sum(parameter.default is parameter.empty for parameter in parameters if "*" not in str(parameter))
     variable = any(str(parameter).startswith("*") for parameter in parameters)

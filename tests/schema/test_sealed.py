@@ -24,7 +24,7 @@ REDACTOR.learn([("s", "value", TRUE)])
 
 ALLOWED = {"length", "count", "urlencode", "b64encode", "tojson", "default", "d"}
 """Filters that work on a secret."""
-GIVEN = {
+ARGUMENTS = {
     "batch": "(2)", "format": "(1)", "groupby": "('x')", "map": "('upper')", "reject": "('string')",
     "select": "('string')",
     "rejectattr": "('x')", "selectattr": "('x')", "replace": "('s', 't')", "slice": "(2)", "join": "('-')",
@@ -119,7 +119,7 @@ def assert_never_the_marker(text: str, *, must_work: bool = False) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", sorted(FILTERS))
 def test_filters(name: str, shape: str) -> None:
-    text = f"{SHAPES[shape]} | {name}{GIVEN.get(name, '')}"
+    text = f"{SHAPES[shape]} | {name}{ARGUMENTS.get(name, '')}"
     if name in vocabulary.FILTERS:
         is_text = shape in ("alone", "joined", "added", "chosen")
         assert_never_the_marker(text, must_work=is_text and name in ALLOWED)
@@ -157,7 +157,7 @@ UNTOLD = {
 @pytest.mark.parametrize("shape", ALONE)
 def test_what_cannot_be_done_to_a_secret_is_known_before_it_runs(shape: str) -> None:
     done = [
-        *(f"{{}} | {name}{GIVEN.get(name, '')}" for name in sorted(vocabulary.FILTERS)),
+        *(f"{{}} | {name}{ARGUMENTS.get(name, '')}" for name in sorted(vocabulary.FILTERS)),
         *(f"{{}} is {name}{TESTED.get(name, '')}" for name in sorted(vocabulary.TESTS)),
         *(f"{{}}.{name}{METHODS[name]}" for name in sorted(vocabulary.METHODS)), *OPERATIONS,
     ]  # fmt: skip

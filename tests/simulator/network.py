@@ -140,7 +140,7 @@ class Network:
         """Whether a word to a queue gets lost."""
         return self.hits(self._odds.dropped)
 
-    def is_given_twice(self) -> bool:
+    def is_doubled(self) -> bool:
         """Whether a queue hands a command to two."""
         return self.hits(self._odds.doubled / 2)
 
@@ -191,7 +191,7 @@ class WorkQueue:
         item.holder = taker
         tries = item.tries
         self._network.timeline.after(ACK_WAIT, lambda: self._look(item, tries))
-        if self._network.is_given_twice():
+        if self._network.is_doubled():
             self._waiting.append(item)
         return item
 

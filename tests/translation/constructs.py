@@ -127,8 +127,8 @@ def _work(m: Making, number: int, failing: bool) -> list[dict[str, Any]]:
 def _next_node(m: Making, failing: bool, tasks: list[str]) -> Any:
     """Where a rule leads; it may give what a task of its chain gave."""
     names = m.random.sample(TARGETS, 1 if m.looped else m.one(1, 1, 2))
-    given = m.braced(f"{tasks[-1]}.k") if tasks and m.one(0, 1) else m.value(failing=failing)
-    sent = {"args": {"x": given}} if m.one(0, 1) and not m.looped else {}
+    value = m.braced(f"{tasks[-1]}.k") if tasks and m.one(0, 1) else m.value(failing=failing)
+    sent = {"args": {"x": value}} if m.one(0, 1) and not m.looped else {}
     arcs = [{"step": name, **sent} for name in names]
     if m.one(0, 1):
         return arcs

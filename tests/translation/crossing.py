@@ -46,10 +46,10 @@ def crossed(random: Random, names: tuple[str, ...]) -> Crossed:
         made = tool(m.kind, m.args) | m.tool
         m.step["tool"] = made if m.named is None else [{"name": m.named, **made}]
     else:
-        given = {"read": "{{ b }}"} if "read" not in m.args and random.choice((0, 1)) else {}
-        if given:
+        more = {"read": "{{ b }}"} if "read" not in m.args and random.choice((0, 1)) else {}
+        if more:
             m.step.setdefault("args", {})["b"] = "{{ workload.w }}"
-        m.workbook["tool"] = tool(m.kind, {**m.args, **given, **({"i": "{{ i }}"} if m.looped else {})}) | m.tool
+        m.workbook["tool"] = tool(m.kind, {**m.args, **more, **({"i": "{{ i }}"} if m.looped else {})}) | m.tool
         m.step |= _calling(m)
     start = {
         "step": "start",
@@ -71,12 +71,12 @@ def crossed(random: Random, names: tuple[str, ...]) -> Crossed:
 
 def _calling(m: Making) -> dict[str, Any]:
     """How the step calls its entry; in a loop with its number, since an entry does not know where it is called from."""
-    given = {"i": "{{ loop_index }}"} if m.looped else {}
-    if not given and m.one(0, 0, 1):
+    args = {"i": "{{ loop_index }}"} if m.looped else {}
+    if not args and m.one(0, 0, 1):
         return {"type": "workbook", "task": "entry"}
     if m.one(0, 0, 1):
-        return {"call": {"task": "entry", **({"with": given} if given else {})}}
-    return {"tool": {"kind": "workbook", m.one("name", "task"): "entry", **({"args": given} if given else {})}}
+        return {"call": {"task": "entry", **({"with": args} if args else {})}}
+    return {"tool": {"kind": "workbook", m.one("name", "task"): "entry", **({"args": args} if args else {})}}
 
 
 _BACK = {

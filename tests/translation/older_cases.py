@@ -48,8 +48,8 @@ class Case:
     def __init__(self, run: Any) -> None:
         self.run = run
         self._left: list[set[str]] = []
-        self.has_given = False
-        self.given: Any = None
+        self.has_result = False
+        self.result: Any = None
         self.rules: list[Any] = [rule for rule in run.step.get("case", []) if not is_page(rule)]
         spec = run.step.get("spec", {})
         self.is_inclusive = spec.get("case_mode") == "inclusive"
@@ -186,8 +186,8 @@ class Case:
                     self.run.execution.results[self.run.step["step"]] = value
                 case "pipe":
                     first = plain(self.run.last.result)
-                    self.given = Pipe(node, names, first, self.run.tried).run()
-                    self.has_given = True
+                    self.result = Pipe(node, names, first, self.run.tried).run()
+                    self.has_result = True
                 case "next" | "call" | "step":
                     targets, policy, priority = _next(node)
                     reached.append(Chosen(rule, targets, priority, dict(here)))
@@ -243,9 +243,9 @@ class Case:
         """
         result = seen_as(self.run.execution.results.get(self.run.step["step"]))
         is_gathered = "loop" not in self.run.step and chosen.here.get("is_gathered", False)
-        is_its_own = is_gathered or self.has_given
+        is_its_own = is_gathered or self.has_result
         words = dict.fromkeys(("result", "response", "data"), result) if is_its_own else {}
-        if self.has_given:  # the name of the step means what it gives, too
+        if self.has_result:  # the name of the step means what it gives, too
             words[self.run.step["step"]] = result
         return arrivals(self.run, chosen.targets, self.run.names({**chosen.here, **words}))
 

@@ -20,7 +20,7 @@ code of a failure.
 
 
 class Pipe:
-    """A pipe that runs: `given` has what was `_prev` for each task, `begun` how often a task was begun again."""
+    """A pipe that runs: `results` has what was `_prev` for each task, `begun` how often a task was begun again."""
 
     def __init__(self, node: Mapping[str, Any], names: Mapping[str, Any], first: Any, call: Call) -> None:
         inner = node["pipe"]
@@ -29,7 +29,7 @@ class Pipe:
         self.catch = (inner if isinstance(inner, dict) else node).get("catch", {}).get("cond", [])
         self.names = dict(names)
         self.previous = first
-        self.given: dict[str, Any] = {}
+        self.results: dict[str, Any] = {}
         self.begun: dict[str, int] = {}
         self._call = call
 
@@ -38,7 +38,7 @@ class Pipe:
         at, attempt = 0, 1
         while at < len(self.tasks):
             name = self.order[at]
-            self.given[name] = self.previous
+            self.results[name] = self.previous
             args = value_of(self.tasks[at][name]["tool"]["args"], self._seen(name, attempt))
             outcome, code = self._call(args, 1 if self._rules(name) else None)
             if code is not None and not self._rules(name):
@@ -85,7 +85,7 @@ class Pipe:
         if target == name:
             return None
         self.begun[target] = count
-        self.previous = self.given.get(target, self.previous)
+        self.previous = self.results.get(target, self.previous)
         return self.order.index(target)
 
     def _done(self, rule: Any, name: str, names: Mapping[str, Any], outcome: Outcome) -> int:

@@ -100,8 +100,8 @@ class StepRun:
     def __init__(self, execution: Execution, step: Mapping[str, Any], token: Mapping[str, Any]) -> None:
         self.execution = execution
         self.step = step
-        given = {} if "type" in step else {**step.get("input", {}), **step.get("args", {})}
-        self.args = {**value_of(given, {**execution.names(), **token, "args": token}), **token}
+        own = {} if "type" in step else {**step.get("input", {}), **step.get("args", {})}
+        self.args = {**value_of(own, {**execution.names(), **token, "args": token}), **token}
         self.task = _task_of(step)
         self.own = (step["step"], *((self.task["name"],) if isinstance(step.get("tool"), list) else ()))
         self.case = Case(self)
@@ -200,10 +200,10 @@ class StepRun:
         if ended.code is None:
             for sink in (*tool.sinks(), *_listed(self.step.get("sink"))):
                 self.sink(sink, self.names(kept))
-        self.case.has_given = False
+        self.case.has_result = False
         chosen = self.case.branches(fired, ended, {**here, **self.in_chains(ended)})
-        if self.case.has_given:  # the step gives what its pipe gave
-            ended = ended._replace(result=self.case.given)
+        if self.case.has_result:  # the step gives what its pipe gave
+            ended = ended._replace(result=self.case.result)
         if results is None and self.case.may_give:  # a step sets of what it gives itself, when it has ended well (D10)
             self.assigned({**self.step, "vars": {}}, {**kept, self.step["step"]: seen_as(ended.result)})
         if results is None and ended.code is not None and self.case.only_routes:
@@ -307,14 +307,14 @@ class Tool:
         """Call it; `page` are the fields of the next call."""
         names = {**self.run.names(self.scope), **self.args, "args": self.args, "attempt": attempt}
         field = "params" if self.node["kind"] == "http" else "args"
-        given = value_of(self.node.get(field, {}), names)
+        args = value_of(self.node.get(field, {}), names)
         for part in page.values():  # `args` that hold fields of the kind are those fields
-            given |= part["params"] if field == "params" and "params" in part else part
+            args |= part["params"] if field == "params" and "params" in part else part
         if self.entry:
-            given = {**given, **{key: value for key, value in self.args.items() if key in given or field == "args"}}
+            args = {**args, **{key: value for key, value in self.args.items() if key in args or field == "args"}}
         if self.node["kind"] == "noop":
             return Outcome(value_of(self.node.get("result"), names), None)
-        return outcome_of(self.run.execution.tools(given), self.node["kind"])
+        return outcome_of(self.run.execution.tools(args), self.node["kind"])
 
 
 def outcome_of(row: Mapping[str, Any], kind: str) -> Outcome:

@@ -237,8 +237,8 @@ class Repeating:
 
     def _of(self, outcome: Outcome) -> dict[str, Any]:
         """The words and the names for what the tool has just given."""
-        given = Missing(name="result") if outcome.result is None else seen_as(outcome.result)
-        return {**outcome.names(), **dict.fromkeys(self._own, given)}
+        current = Missing(name="result") if outcome.result is None else seen_as(outcome.result)
+        return {**outcome.names(), **dict.fromkeys(self._own, current)}
 
     def _polled(self, names: Mapping[str, Any]) -> tuple[Outcome, str | None]:
         """A success is asked for until the poll's condition is true; errors are retried afresh in each round."""

@@ -62,8 +62,8 @@ def arrivals(run: Run, targets: list[Any], names: Mapping[str, Any]) -> Led:
     sets = []
     for target in targets:
         node = {"step": target} if isinstance(target, str) else target
-        given = next((node[key] for key in ("args", "with", "data", "input") if key in node), {})
-        found.append((node["step"], value_of(given, names)))
+        args = next((node[key] for key in ("args", "with", "data", "input") if key in node), {})
+        found.append((node["step"], value_of(args, names)))
         sets.append(node.get("set", {}))
     for pairs in sets:
         run.patch(pairs, names)

@@ -79,9 +79,9 @@ def outcome_of(tools: ToolDouble) -> Iterator[None]:
         def immediate(self, call: Call) -> Outcome | None:
             if call.kind == "noop":
                 return super().immediate(call)
-            given = call.args if "tag" in call.args else call.fields["params"]
-            assert isinstance(given, dict), call
-            return _outcome(tools(given))
+            args = call.args if "tag" in call.args else call.fields["params"]
+            assert isinstance(args, dict), call
+            return _outcome(tools(args))
 
     assembled = noetl.app.composition.ScriptedLauncher
     noetl.app.composition.ScriptedLauncher = Launcher  # type: ignore[misc]

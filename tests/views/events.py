@@ -36,11 +36,11 @@ class Input(NamedTuple):
 def input_of(case: Case) -> Input:
     """Read a case."""
     text, script = case.path.read_text("utf-8"), case.beside("script")
-    given = _PAYLOAD.search(text)
+    payload = _PAYLOAD.search(text)
     return Input(
         text,
         script.read_text("utf-8") if script.exists() else "",
-        yaml.safe_load(given.group(1)) if given else {},
+        yaml.safe_load(payload.group(1)) if payload else {},
         {float(seconds): verb for seconds, verb in _ACTION.findall(text)},
     )
 

@@ -45,10 +45,10 @@ def _one_net(bench: Bench, name: str) -> list[Reading]:
             readings.append(missing(label, bar, str(problem)))
             continue
         rate, base = interleave(bench.runs, own, lambda peer_name=peer_name: other(peer_name))
-        met, note = rate >= times * base, f"{next(iter(states)):,} states"
+        met, remark = rate >= times * base, f"{next(iter(states)):,} states"
         if len(states) > 1:
-            met, note = False, f"they differ in the number of states: {sorted(states)}"
-        readings.append(Reading(label, rate, base, "/s", peer_name, rate / base, bar, met, note))
+            met, remark = False, f"they differ in the number of states: {sorted(states)}"
+        readings.append(Reading(label, rate, base, "/s", peer_name, rate / base, bar, met, remark))
     return readings
 
 
@@ -79,10 +79,10 @@ def soundness(bench: Bench) -> list[Reading]:
     rounds = [probe(bench, "proving", "sound", *files) for _ in range(bench.runs)]
     seconds = {name: median(kept[name][0] for kept in rounds) for name in rounds[0]}
     worst = max(seconds, key=lambda name: seconds[name])
-    note = f"{len(seconds)} plans; pm4py's woflan took 127 ms for 100 places in a row"
+    remark = f"{len(seconds)} plans; pm4py's woflan took 127 ms for 100 places in a row"
     return [
-        limit("soundness, the median playbook", 1e3 * median(seconds.values()), 20, unit="ms", note=note),
-        limit("soundness, the worst playbook", 1e3 * seconds[worst], 500, unit="ms", note=Path(worst).name),
+        limit("soundness, the median playbook", 1e3 * median(seconds.values()), 20, unit="ms", remark=remark),
+        limit("soundness, the worst playbook", 1e3 * seconds[worst], 500, unit="ms", remark=Path(worst).name),
     ]
 
 
@@ -107,7 +107,11 @@ def random_playbooks(bench: Bench) -> list[Reading]:
     return [
         *(
             limit(
-                f"{work} the slowest of {len(files)} random playbooks", found[name][at], bar, unit="s", note=files[name]
+                f"{work} the slowest of {len(files)} random playbooks",
+                found[name][at],
+                bar,
+                unit="s",
+                remark=files[name],
             )
             for (work, name), at, bar in zip(slow.items(), (0, 1), (2, 1), strict=True)
         ),
@@ -118,5 +122,5 @@ def random_playbooks(bench: Bench) -> list[Reading]:
 def published(bench: Bench) -> list[Reading]:
     """The published answers of the Model Checking Contest, unbounded nets included."""
     found = probe(bench, "proving", "mcc", str(_MCC))
-    differ, note = found["differ"][0], f"{found['nets'][0]:.0f} nets in {found['seconds'][0]:.1f} s"
-    return [Reading("published answers", differ, 0, "differ", "", None, "0 differ", differ == 0, note)]
+    differ, remark = found["differ"][0], f"{found['nets'][0]:.0f} nets in {found['seconds'][0]:.1f} s"
+    return [Reading("published answers", differ, 0, "differ", "", None, "0 differ", differ == 0, remark)]

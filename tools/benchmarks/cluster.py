@@ -100,8 +100,8 @@ def waiting(bench: Bench) -> list[Reading]:
                 found.append(missing(label, "none", str(problem)))
                 continue
             figures = {name: float(str(told[name])) for name in _COSTS if name in told}
-            note = ", ".join(_COSTS[name].format(figure) for name, figure in figures.items())
-            found.append(Reading(label, figures["memory"], None, "KB", "", None, "", None, note))
+            remark = ", ".join(_COSTS[name].format(figure) for name, figure in figures.items())
+            found.append(Reading(label, figures["memory"], None, "KB", "", None, "", None, remark))
     return found
 
 

@@ -30,7 +30,9 @@ def _twenty_thousand(bench: Bench) -> Reading:
     """A compile of 20,000 steps, whole process; the runtime gives a compile 120 s and 4 GiB."""
     source, target = bench.file("gen_20000.yaml", playbook(20_000)), bench.folder / "gen_20000.ir"
     done = process([bench.noetlc, "compile", source, "-o", target])
-    return limit("compile of 20,000 steps", done.seconds, 120, unit="s", note=f"{done.peak_mb:,.0f} MB; refused before")
+    return limit(
+        "compile of 20,000 steps", done.seconds, 120, unit="s", remark=f"{done.peak_mb:,.0f} MB; refused before"
+    )
 
 
 def legacy_plan(bench: Bench) -> list[Reading]:
@@ -47,9 +49,9 @@ def expressions(bench: Bench) -> list[Reading]:
     files = [*(ROOT / "examples").rglob("*.yaml"), *(ROOT / "golden").rglob("*.yaml")]
     names = sorted(map(str, files))
     rounds = [probe(bench, "compiling", "expressions", *names)["seconds"] for _ in range(bench.runs)]
-    note = f"{len(rounds[0])} distinct ones"
+    remark = f"{len(rounds[0])} distinct ones"
     typical = median(median(seconds) for seconds in rounds)
-    return [limit("parse of an expression", typical * 1e6, 30, unit="µs", note=note)]
+    return [limit("parse of an expression", typical * 1e6, 30, unit="µs", remark=remark)]
 
 
 def determinism(bench: Bench) -> list[Reading]:
@@ -58,8 +60,8 @@ def determinism(bench: Bench) -> list[Reading]:
     if not digests[0]:
         raise NotMeasured("no plan was written")
     differing = sum(digest != digests[0] for digest in digests)
-    note = f"{len(digests[0])} plans, seeds {', '.join(_SEEDS)}, both orders of files"
-    return [Reading("same plan bytes", float(differing), 0, "differ", "", None, "0 differ", differing == 0, note)]
+    remark = f"{len(digests[0])} plans, seeds {', '.join(_SEEDS)}, both orders of files"
+    return [Reading("same plan bytes", float(differing), 0, "differ", "", None, "0 differ", differing == 0, remark)]
 
 
 def _compiled(bench: Bench, seed: str, number: int) -> dict[str, str]:

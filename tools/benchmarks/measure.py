@@ -96,8 +96,8 @@ def paired(runs: int, product: Callable[[], float], base: Callable[[], float]) -
     rounds = [(product(), base()) for _ in range(runs)]
     ratios = [own / other for own, other in rounds]
     wide = max(ratios) > _STEADY * min(ratios)
-    note = f"NOISY: {min(ratios):.2f} to {max(ratios):.2f} over {runs} rounds" if wide else ""
-    return Pair(median(own for own, _ in rounds), median(other for _, other in rounds), median(ratios), note)
+    remark = f"NOISY: {min(ratios):.2f} to {max(ratios):.2f} over {runs} rounds" if wide else ""
+    return Pair(median(own for own, _ in rounds), median(other for _, other in rounds), median(ratios), remark)
 
 
 def peer_python(name: str) -> Path:

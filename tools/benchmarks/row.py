@@ -44,7 +44,7 @@ class Reading(NamedTuple):
     ratio: float | None
     bar: str
     met: bool | None
-    note: str = ""
+    remark: str = ""
 
 
 class Row(NamedTuple):
@@ -62,7 +62,7 @@ class Pair(NamedTuple):
     product: float
     base: float
     ratio: float
-    note: str
+    remark: str
 
 
 def at_most(label: str, product: float, base: float, *, times: float, unit: str, base_name: str) -> Reading:
@@ -82,14 +82,16 @@ def reaches(label: str, pair: Pair, *, times: float, known: float, base_name: st
     bar = f"≥ {times:g} ×"
     # A verdict from a loaded machine would be too good, and nobody would look at it again.
     if pair.base < known / 2:
-        note = f"no verdict: {base_name} ran at {pair.base:.0f}/s, {known:.0f}/s is known of it; the machine is loaded"
-        return Reading(label, pair.product, pair.base, "/s", base_name, pair.ratio, bar, None, note)
-    return Reading(label, pair.product, pair.base, "/s", base_name, pair.ratio, bar, pair.ratio >= times, pair.note)
+        remark = (
+            f"no verdict: {base_name} ran at {pair.base:.0f}/s, {known:.0f}/s is known of it; the machine is loaded"
+        )
+        return Reading(label, pair.product, pair.base, "/s", base_name, pair.ratio, bar, None, remark)
+    return Reading(label, pair.product, pair.base, "/s", base_name, pair.ratio, bar, pair.ratio >= times, pair.remark)
 
 
-def limit(label: str, product: float, most: float, *, unit: str, note: str = "") -> Reading:
+def limit(label: str, product: float, most: float, *, unit: str, remark: str = "") -> Reading:
     """The product's figure has a limit of its own."""
-    return Reading(label, product, most, unit, "limit", product / most, f"≤ {most:g} {unit}", product <= most, note)
+    return Reading(label, product, most, unit, "limit", product / most, f"≤ {most:g} {unit}", product <= most, remark)
 
 
 def missing(label: str, bar: str, why: str) -> Reading:

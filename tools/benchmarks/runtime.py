@@ -38,7 +38,7 @@ def opening(bench: Bench) -> list[Reading]:
     seconds = probe(bench, "opening", str(compiled), address, str(bench.runs))
     first, again = median(seconds["first"]), median(seconds["again"])
     return [
-        limit("a verified plan of 10,000 steps opened", again, 0.4, unit="s", note="4.3 before it was noted"),
+        limit("a verified plan of 10,000 steps opened", again, 0.4, unit="s", remark="4.3 before it was noted"),
         Reading("the same by the first", first, None, "s", "", None, "", None, "verified once by each version"),
     ]
 
@@ -48,7 +48,7 @@ def status(bench: Bench) -> list[Reading]:
     compiled, address = running.plan(bench, "chain_5000", chain(5_000)), running.store(bench, "status")
     running.run(bench, compiled, address)
     (seconds,) = interleave(bench.runs, lambda: running.status(bench, address).seconds)
-    return [limit("status of 30,000 events", seconds, 0.5, unit="s", note="1.3 before")]
+    return [limit("status of 30,000 events", seconds, 0.5, unit="s", remark="1.3 before")]
 
 
 def durable_steps(bench: Bench) -> list[Reading]:
@@ -93,10 +93,10 @@ def _slope(bench: Bench) -> Reading:
         rounds.append((median(rates[: len(rates) // 4]), median(rates[-len(rates) // 4 :])))
     ratios = [late / early for early, late in rounds]
     wide = max(ratios) > 2 * min(ratios)
-    note = f"NOISY: {min(ratios):.2f} to {max(ratios):.2f} over {bench.runs} rounds" if wide else ""
+    remark = f"NOISY: {min(ratios):.2f} to {max(ratios):.2f} over {bench.runs} rounds" if wide else ""
     early, late = (median(side) for side in zip(*rounds, strict=True))
     ratio = median(ratios)
-    return Reading("steps 15,000–20,000", late, early, "/s", "first 5,000", ratio, "≥ 1 ×", ratio >= _NOISE, note)
+    return Reading("steps 15,000–20,000", late, early, "/s", "first 5,000", ratio, "≥ 1 ×", ratio >= _NOISE, remark)
 
 
 def _done(bench: Bench, compiled: Path, *options: str) -> list[float]:
@@ -119,8 +119,8 @@ def _other(bench: Bench, name: str, count: int) -> Reading:
         pair = _steps_beside(bench, name, count)
     except NotMeasured as problem:
         return missing(label, "", str(problem))
-    note = "; ".join(filter(None, ("for comparison", pair.note)))
-    return Reading(label, pair.product, pair.base, "/s", name, pair.ratio, "", None, note)
+    remark = "; ".join(filter(None, ("for comparison", pair.remark)))
+    return Reading(label, pair.product, pair.base, "/s", name, pair.ratio, "", None, remark)
 
 
 def iterations(bench: Bench) -> list[Reading]:
@@ -160,7 +160,7 @@ def jump_loop(bench: Bench) -> list[Reading]:
 def long_chain(bench: Bench) -> list[Reading]:
     """A chain of 20,000 steps completes; its plan is in memory, so the limit is the one of the loops."""
     peak = _peak(bench, "chain_20000", chain(20_000))
-    return [limit("chain of 20,000 steps", peak, 200, unit="MB", note="completed; the plan included")]
+    return [limit("chain of 20,000 steps", peak, 200, unit="MB", remark="completed; the plan included")]
 
 
 def _peak(bench: Bench, name: str, source: str) -> float:

@@ -11,9 +11,9 @@ _COLUMNS = ("row", "product", "peer or base", "ratio", "bar", "verdict")
 def verdict(reading: Reading) -> str:
     """`met`, `missed`, `not measured: …`, or the note of a line without a bar."""
     if reading.met is None:
-        return reading.note
+        return reading.remark
     word = "met" if reading.met else "missed"
-    return f"{word} ({reading.note})" if reading.note else word
+    return f"{word} ({reading.remark})" if reading.remark else word
 
 
 def lines(readings: Iterable[Reading]) -> list[str]:

@@ -22,8 +22,8 @@ def python_loops(bench: Bench) -> list[Reading]:
     at_once, singly, asleep = interleave(bench.runs, *works, seconds(8, _SLEEPS, "parallel"))
     return [
         at_most("1,000 python iterations at once", at_once, singly, times=1, unit="s", base_name="one by one"),
-        limit("the same", at_once, 2.5, unit="s", note=_CORES),
-        limit("8 that sleep 0.5 s each", asleep, 1.5, unit="s", note=_CORES),
+        limit("the same", at_once, 2.5, unit="s", remark=_CORES),
+        limit("8 that sleep 0.5 s each", asleep, 1.5, unit="s", remark=_CORES),
     ]
 
 

@@ -20,9 +20,9 @@ def placeholder(request: Request) -> Response:
         return Response(404, {})
     number, _, inner = rest.partition("/")
     sent = request.sent()
-    given = sent if isinstance(sent, dict) else {}
+    body = sent if isinstance(sent, dict) else {}
     if request.method == "POST":
-        return Response(201, {**given, "id": _COUNTS[what] + 1})
+        return Response(201, {**body, "id": _COUNTS[what] + 1})
     if not number:
         things = [_made(what, n) for n in range(1, _COUNTS[what] + 1)]
         kept = [thing for thing in things if _fits(thing, request.query)]
@@ -36,7 +36,7 @@ def placeholder(request: Request) -> Response:
         key = {"posts": "postId", "users": "userId", "albums": "albumId"}[what]
         things = [_made(inner, n) for n in range(1, _COUNTS[inner] + 1)]
         return Response(200, [thing for thing in things if _fits(thing, {key: number})])
-    return Response(200, {**_made(what, int(number)), **(given if request.method in ("PUT", "PATCH") else {})})
+    return Response(200, {**_made(what, int(number)), **(body if request.method in ("PUT", "PATCH") else {})})
 
 
 def _fits(thing: Mapping[str, Json], query: Mapping[str, str]) -> bool:

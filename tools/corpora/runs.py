@@ -53,10 +53,10 @@ def run_corpus(corpus: Corpus, asked: Asked) -> int:
 
 
 @contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
+def _folder(folder: Path | None) -> Iterator[Path]:
     """The folder given, or a new one that is there for a while. Its name is short: sockets lie in it."""
-    if given is not None:
-        yield given
+    if folder is not None:
+        yield folder
         return
     with tempfile.TemporaryDirectory(prefix="corpus-", dir="/var/tmp", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o755)

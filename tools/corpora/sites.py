@@ -205,9 +205,9 @@ def echo(request: Request) -> Response:
         case "headers" | "ip":
             return Response(200, {"headers": dict(request.headers)} if first == "headers" else {"origin": "127.0.0.1"})
         case "bearer":
-            given = request.headers.get("Authorization", "")
-            good = given.startswith("Bearer ")
-            return Response(200, {"authenticated": True, "token": given[7:]}) if good else Response(401, "")
+            header = request.headers.get("Authorization", "")
+            good = header.startswith("Bearer ")
+            return Response(200, {"authenticated": True, "token": header[7:]}) if good else Response(401, "")
         case "get" | "post" | "put" | "patch" | "delete" | "anything":
             if first not in ("anything", request.method.lower()):
                 return Response(405, "")

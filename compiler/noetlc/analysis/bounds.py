@@ -185,9 +185,9 @@ class _Bounding:
 
     def _least(self, step: int) -> str:
         sources = self._plan.steps[step].join.sources
-        given = [(self._sent(source, step), source) for source in sources]
-        least = given[0]
-        for each in given[1:]:
+        arriving = [(self._sent(source, step), source) for source in sources]
+        least = arriving[0]
+        for each in arriving[1:]:
             if smaller(least[0], each[0]) != least[0]:
                 least = each
         return least[1]
@@ -211,18 +211,18 @@ class _Bounding:
                     self._runs[step] = unbounded(f"{names} can run again and again")
                     continue
                 join = self._plan.steps[step].join
-                given = [self._sent(source, step) for source in join.sources]
+                arriving = [self._sent(source, step) for source in join.sources]
                 if step in self._forked:
                     self._runs[step] = self._runs[self._forked[step]]
                 elif join.mode == "any":
-                    self._runs[step] = plus(given)
+                    self._runs[step] = plus(arriving)
                 elif join.mode != "count":
-                    least = given[0] if given else ZERO
-                    for each in given[1:]:
+                    least = arriving[0] if arriving else ZERO
+                    for each in arriving[1:]:
                         least = smaller(least, each)
                     self._runs[step] = least
                 else:
-                    self._runs[step] = largest(given)
+                    self._runs[step] = largest(arriving)
         return self._runs
 
     def _dead_makers(self) -> dict[int, dict[int, None]]:

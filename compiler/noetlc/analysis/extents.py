@@ -100,18 +100,20 @@ def _joined(plan: Plan, number: int, found: list[int | None], targets: list[list
     """The runs of a step off every cycle, its sources being known."""
     step = plan.steps[number]
     index = {each.name: at for at, each in enumerate(plan.steps)}
-    given: list[int | None] = []
+    arriving: list[int | None] = []
     for source in step.join.sources:
         if source == "@entry":
-            given.append(1)
+            arriving.append(1)
             continue
         runs, arcs = found[index[source]], targets[index[source]].count(number)
-        given.append(None if runs is None else runs * (arcs if plan.steps[index[source]].inclusive else min(arcs, 1)))
-    known = [each for each in given if each is not None]
+        arriving.append(
+            None if runs is None else runs * (arcs if plan.steps[index[source]].inclusive else min(arcs, 1))
+        )
+    known = [each for each in arriving if each is not None]
     if step.join.mode == "all":
         # A join that waits for all runs no more often than its rarest source. A source on a cycle does not matter
         # where another one is bounded.
         return min(known) if known else None
-    if len(known) < len(given):
+    if len(known) < len(arriving):
         return None
     return sum(known) if step.join.mode == "any" else max(known, default=0)

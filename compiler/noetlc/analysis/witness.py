@@ -345,7 +345,7 @@ class _Walk:
         self.asked += len(asked)
         # A value that a later guard of the run refuses is refused here (forward checking). Otherwise the walk would
         # find out after all that lies between, and go all the way back.
-        scope = PlayScope({"workload": self._given(state.values)})
+        scope = PlayScope({"workload": self._workload_with(state.values)})
         return all(_truth(guard, scope) is wanted for guard, wanted in asked)
 
     def _holds(self, fits: _Fits, state: _State) -> bool:
@@ -394,10 +394,10 @@ class _Walk:
             case _:
                 return None
 
-    def _given(self, values: dict[Path, Json]) -> dict[str, Json]:
+    def _workload_with(self, values: dict[Path, Json]) -> dict[str, Json]:
         """The workload with the values of a payload."""
-        given = tree_of(values, ("workload",))
-        return merged(self._workload, given) if given else self._workload
+        payload = tree_of(values, ("workload",))
+        return merged(self._workload, payload) if payload else self._workload
 
     def _scope(self, state: _State, step: int, number: int, status: str) -> PlayScope:
         plan = self._plan
@@ -421,8 +421,8 @@ class _Walk:
             **trees.get(number, {}),
         }
         results = {plan.steps[each].name: trees.get(at, {}).get("result") for each, at in state.results.items()}
-        given: dict[str, object] = {
-            "workload": self._given(state.values),
+        names: dict[str, object] = {
+            "workload": self._workload_with(state.values),
             "ctx": state.ctx,
             "iter": state.iters.get(step, {}),
             "args": {},
@@ -432,7 +432,7 @@ class _Walk:
             "action_id": "1",
             "_attempt": 1,
         }
-        return PlayScope(given, results=results)
+        return PlayScope(names, results=results)
 
 
 def _outcomes(values: dict[Path, Json]) -> dict[int, dict[str, Json]]:

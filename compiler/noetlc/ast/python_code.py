@@ -106,7 +106,7 @@ def _gives(tree: "ast.Module") -> bool:
                 return True
             case ast.Name(id="result", ctx=ast.Store()) | ast.alias(name="*") if outermost:
                 return True
-            case ast.alias(name=name, asname=given) if outermost and (given or name) in _RESULTS:
+            case ast.alias(name=name, asname=alias) if outermost and (alias or name) in _RESULTS:
                 return True
             # Such code can set any name at run time.
             case ast.Name(id="globals" | "exec") | ast.Global(names=["result", *_]):
@@ -137,8 +137,8 @@ def _free(tree: "ast.Module", text: str) -> tuple[PythonName, ...]:
             # `from x import *` may bind anything.
             case ast.alias(name="*"):
                 return ()
-            case ast.alias(name=name, asname=given):
-                bound.add(given or name.partition(".")[0])
+            case ast.alias(name=name, asname=alias):
+                bound.add(alias or name.partition(".")[0])
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 bound.add(name)
             case ast.MatchMapping(rest=str(name)):

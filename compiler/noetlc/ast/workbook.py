@@ -92,8 +92,8 @@ def _merged_args(below: Value | None, above: Value | None) -> Value | None:
 
 def own_args(task: Task) -> frozenset[str]:
     """The args of a task that its own fields read."""
-    given = pairs_of(task.args.template) if task.args is not None and task.kind not in CALLED else None
-    return frozenset(given or ())
+    pairs = pairs_of(task.args.template) if task.args is not None and task.kind not in CALLED else None
+    return frozenset(pairs or ())
 
 
 def pairs_of(template: Template) -> dict[str, Template] | None:

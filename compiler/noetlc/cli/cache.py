@@ -89,8 +89,8 @@ def folder_of(home: str) -> str:
     """Where entries are kept: beside a configuration, without one in the user's cache folder (XDG base directories)."""
     if home:
         return os.path.join(home, FOLDER)
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    return os.path.join(given if os.path.isabs(given) else os.path.expanduser("~/.cache"), "noetlc")
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    return os.path.join(folder if os.path.isabs(folder) else os.path.expanduser("~/.cache"), "noetlc")
 
 
 def _program() -> bytes:

@@ -202,8 +202,8 @@ class _Walk:
         """`call(NAME) EXPRESSION`."""
         names: frozenset[str] = frozenset()
         if tokens and tokens[0][0] == "LPAR":
-            given, tokens = _cut(tokens[1:], "RPAR")
-            names = _targets(given)
+            targets, tokens = _cut(tokens[1:], "RPAR")
+            names = _targets(targets)
         yield from self._read(tokens)
         self._open.append(_Frame("call", names | _CALLEE))
 

@@ -25,21 +25,21 @@ def with_own_args(step: Step, task: Task) -> Task:
     names = own_args(task)
     if not names or task.args is None:
         return task
-    given = by_name_where_rendered(pairs_of(task.args.template) or {})
+    args = by_name_where_rendered(pairs_of(task.args.template) or {})
     # Bare names that mean something nearer than an arg are left as they are.
     near = {loop.iterator for loop in loops_of(step)} | {other.name for other in step.tasks}
 
     def replace(expr: Expr) -> Expr | None:
         match expr:
             case Attribute(of=Name(name="args"), name=name) if name in names:
-                return expression_of(given[name])
+                return expression_of(args[name])
             case Name(name=name) if name in names and name not in near:
-                return expression_of(given[name])
+                return expression_of(args[name])
         return None
 
     # Block templates cannot be rewritten as trees, so what names mean is put into their text.
-    inside = {name: given[name] for name in names if name not in near}
-    return task._replace(fields=_with_blocks(pairs_with(task.fields, replace), inside, given))
+    inside = {name: args[name] for name in names if name not in near}
+    return task._replace(fields=_with_blocks(pairs_with(task.fields, replace), inside, args))
 
 
 def called_with(entry: Task, args: Value | None) -> Task:
@@ -47,14 +47,14 @@ def called_with(entry: Task, args: Value | None) -> Task:
 
     It wins over an iterator or a task of that name: an entry does not know where it is called from.
     """
-    given = pairs_of(args.template) if args is not None else None
-    if not given:
+    pairs = pairs_of(args.template) if args is not None else None
+    if not pairs:
         return entry
 
     # What the worker renders before the fields is read there by its name; elsewhere its text takes the name's place.
-    by_name = by_name_where_rendered(given)
-    blocks = {key: value for key, value in given.items() if has_blocks(value)}
-    replace = _given(by_name, by_name.keys())
+    by_name = by_name_where_rendered(pairs)
+    blocks = {key: value for key, value in pairs.items() if has_blocks(value)}
+    replace = _reading_args(by_name, by_name.keys())
 
     def called(fields: Pairs, *, apart: bool) -> Pairs:
         fields = _with_blocks(pairs_with(fields, replace), by_name, by_name)
@@ -67,12 +67,12 @@ def called_with(entry: Task, args: Value | None) -> Task:
     return entry._replace(fields=called(entry.fields, apart=entry.kind in CALLED), args=own, rules=rules)
 
 
-def with_given(node: Node, given: Mapping[str, Template], bare: Container[str]) -> Node:
+def with_args(node: Node, args: Mapping[str, Template], bare: Container[str]) -> Node:
     """A node in which each of these args is what it is given, behind `args`, and by its name where that is in `bare`;
     those aside that are block templates.
     """
-    plain = {key: value for key, value in given.items() if not has_blocks(value)}
-    replace = _given(plain, bare)
+    plain = {key: value for key, value in args.items() if not has_blocks(value)}
+    replace = _reading_args(plain, bare)
 
     def change(templated: Templated) -> Templated:
         made = templated_with(templated, replace)
@@ -83,21 +83,21 @@ def with_given(node: Node, given: Mapping[str, Template], bare: Container[str]) 
     return map_templated(node, change)
 
 
-def _given(given: Mapping[str, Template], bare: Container[str]) -> Replace:
+def _reading_args(args: Mapping[str, Template], bare: Container[str]) -> Replace:
     """Reads an arg, alone where its name is in `bare`, as what is given."""
 
     def replace(expr: Expr) -> Expr | None:
         match expr:
-            case Name(name=name) if name in given and name in bare:
-                return expression_of(given[name])
-            case Attribute(of=Name(name="args"), name=name) if name in given:
-                return expression_of(given[name])
+            case Name(name=name) if name in args and name in bare:
+                return expression_of(args[name])
+            case Attribute(of=Name(name="args"), name=name) if name in args:
+                return expression_of(args[name])
         return None
 
     return replace
 
 
-def _with_blocks(fields: Pairs, bare: Mapping[str, Template], given: Mapping[str, Template]) -> Pairs:
+def _with_blocks(fields: Pairs, bare: Mapping[str, Template], args: Mapping[str, Template]) -> Pairs:
     """The fields in whose block templates these args are known too, `bare` and behind `args`."""
 
     def change(block: Block) -> Block:
@@ -105,9 +105,9 @@ def _with_blocks(fields: Pairs, bare: Mapping[str, Template], given: Mapping[str
         meanings = {name: expression_of(value) for name, value in bare.items()}
         # `args` as a whole is built only where the text reads one of these keys behind it; its other keys come from
         # the token.
-        if not behind.isdisjoint(given):
-            others = [(Const(key), Attribute(Name("args"), key)) for key in sorted(behind - set(given))]
-            own = [(Const(key), expression_of(value)) for key, value in given.items()]
+        if not behind.isdisjoint(args):
+            others = [(Const(key), Attribute(Name("args"), key)) for key in sorted(behind - set(args))]
+            own = [(Const(key), expression_of(value)) for key, value in args.items()]
             meanings["args"] = MapOf((*others, *own))
         return bound(block, meanings)
 

@@ -34,8 +34,8 @@ def _takes(node: Filter) -> bool:
 def _miscounted(node: Filter) -> UnknownWord:
     least, most = words.FILTER_ARGUMENTS.get(node.name, (0, 0))
     counts = "no arguments" if not most else f"{least} to {most} arguments" if least < most else f"{most} arguments"
-    given = len(node.args) + len(node.named)
-    message = f"the filter `{node.name}` takes {counts.replace('1 arguments', '1 argument')}, and {given} are given"
+    count = len(node.args) + len(node.named)
+    message = f"the filter `{node.name}` takes {counts.replace('1 arguments', '1 argument')}, and {count} are given"
     return UnknownWord(message.replace("and 1 are", "and 1 is"), node.start, node.end)
 
 

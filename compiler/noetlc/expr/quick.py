@@ -106,11 +106,11 @@ def _filtered(text: str, at: int, end: int) -> _Found | None:
         if piped.group("open"):
             closed = _CLOSE.match(text, at, end)
             if closed is None:
-                given = _operand(text, at, end)
-                closed = given and _CLOSE.match(text, given.end, end)
-                if given is None or closed is None:
+                operand = _operand(text, at, end)
+                closed = operand and _CLOSE.match(text, operand.end, end)
+                if operand is None or closed is None:
                     return None
-                args = (given.expr,)
+                args = (operand.expr,)
             at = closed.end()
         least, most = FILTER_ARGUMENTS.get(name, (0, 0))
         if not least <= len(args) <= most:

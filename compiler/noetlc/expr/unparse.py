@@ -64,11 +64,11 @@ def _text(expr: Expr) -> tuple[str, int]:
         case Call(callee=callee, args=args, named=named):
             return f"{_owner(callee)}({_arguments(args, named)})", _POSTFIX
         case Filter(of=of, name=name, args=args, named=named):
-            given = f"({_arguments(args, named)})" if args or named else ""
-            return f"{_at(of, _FILTERED)} | {name}{given}", _FILTERED
+            arguments = f"({_arguments(args, named)})" if args or named else ""
+            return f"{_at(of, _FILTERED)} | {name}{arguments}", _FILTERED
         case Test(of=of, name=name, args=args, named=named):
-            given = f"({_arguments(args, named)})" if args or named else ""
-            return f"{_at(of, _FILTERED)} is {name}{given}", _FILTERED
+            arguments = f"({_arguments(args, named)})" if args or named else ""
+            return f"{_at(of, _FILTERED)} is {name}{arguments}", _FILTERED
         case Unary(op=op, of=of):
             return f"{op}{_at(of, _UNARY)}", _UNARY
         case Not(of=of):

@@ -163,8 +163,8 @@ def _unread(step: Step, args: StepArgs) -> list[tuple[str, Value]]:
         return []
     # A default is given to a task that has no arg of that name itself. One task without it is enough for the default
     # to be used.
-    given = {key for key, _ in args.pairs if any(key not in keys for keys in own)} - hidden
-    return [(key, value) for key, value in args.pairs if key not in given and (key in hidden or key not in seen)]
+    used = {key for key, _ in args.pairs if any(key not in keys for keys in own)} - hidden
+    return [(key, value) for key, value in args.pairs if key not in used and (key in hidden or key not in seen)]
 
 
 def _lists(step: Step) -> list[Tasks]:
@@ -202,7 +202,7 @@ class _Default(NamedTuple):
     """A default: what is read for it, and what a task is given."""
 
     read: Expr
-    given: Template
+    value: Template
 
 
 _Defaults: TypeAlias = dict[str, _Default]
@@ -228,9 +228,9 @@ def _task(task: Task, defaults: _Defaults, before: _Defaults) -> Task:
     if own is None:
         return task
     # An arg of the task itself wins over one of its step (REAL.md, python).
-    given = {key: default.given for key, default in defaults.items() if key not in own}
+    defaulted = {key: default.value for key, default in defaults.items() if key not in own}
     span = task.span if task.args is None else task.args.span
-    return task._replace(args=Value(template_of_pairs({**given, **own}), span, None))
+    return task._replace(args=Value(template_of_pairs({**defaulted, **own}), span, None))
 
 
 def _bound(task: Task, defaults: _Defaults) -> Task:
@@ -250,10 +250,10 @@ def _meanings(block: Block, defaults: _Defaults) -> dict[str, Expr]:
     """The meanings of `args` and the names of the defaults are in a block template; `args` is the token's and every
     default.
     """
-    given = {key: default.read for key, default in defaults.items()}
-    others = {key: path("args", key) for key in _ARGS.findall(block.text) if key not in given}
-    whole = MapOf(tuple((Const(key), expr) for key, expr in {**given, **others}.items()))
-    return {**given, "args": whole}
+    meanings = {key: default.read for key, default in defaults.items()}
+    others = {key: path("args", key) for key in _ARGS.findall(block.text) if key not in meanings}
+    whole = MapOf(tuple((Const(key), expr) for key, expr in {**meanings, **others}.items()))
+    return {**meanings, "args": whole}
 
 
 def _step(step: Step, brought: frozenset[str]) -> Step:

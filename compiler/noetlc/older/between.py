@@ -90,12 +90,12 @@ def _behind(step: Step, brought: dict[str, Template], known: Container[str]) -> 
 
     def replace(expr: Expr) -> Expr | None:
         # An arg with a default is brought with it: what is not there is null behind the loop.
-        given = expr.of if isinstance(expr, Filter) and expr.name in ("default", "d") else expr
-        here = static_path(given)
+        arg = expr.of if isinstance(expr, Filter) and expr.name in ("default", "d") else expr
+        here = static_path(arg)
         key = _carried_as(here) if here[:2] not in certain else None
-        if key is None or (given is not expr and here[:1] != ("args",)):
+        if key is None or (arg is not expr and here[:1] != ("args",)):
             return named(expr)
-        asked = native(otherwise(expr, Const(None)) if given is expr and here[0] != "event" else expr)
+        asked = native(otherwise(expr, Const(None)) if arg is expr and here[0] != "event" else expr)
         # Two arcs may read `args.k` with different defaults. Under one name the second would get the default of the
         # first.
         if brought.get(key, asked) != asked:
@@ -141,21 +141,21 @@ def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: C
             ("output",): Name("result")
         }
     there = pairs_with(pairs, renamed(meant, known))
-    given = arc.args
+    args = arc.args
     onward: Value | None = computed(Name("args"), arc.span)
     # What only the arc sees is evaluated there, and carried in the token's args under `set`. What the author gave
     # goes below `given`, so that a key of his never meets one of ours.
     if not all(_is_everywhere(value, step, known) for _, value in there):
         carried = {"set": template_of_pairs({key: value.template for key, value in there})}
-        if given is not None:
-            carried["given"] = given.template
-        onward = computed(path("args", "given"), arc.span) if given is not None else None
-        given = Value(template_of_pairs(carried), span, None)
+        if args is not None:
+            carried["given"] = args.template
+        onward = computed(path("args", "given"), arc.span) if args is not None else None
+        args = Value(template_of_pairs(carried), span, None)
         there = tuple((key, computed(below(path("args", "set"), (key,)), value.span)) for key, value in there)
     task = noop(f"{name}__task", span, (Rule(None, "continue", span, set_ctx=there),))
     router = Router("exclusive", (Arc(arc.target, arc.target_span, None, onward, None, 0, arc.span),), arc.span)
     between = Step(name, arc.span, arc.span, "", PLAIN_SPEC, None, (task,), router)
-    return arc._replace(target=name, target_span=arc.span, args=given, extras=()), between
+    return arc._replace(target=name, target_span=arc.span, args=args, extras=()), between
 
 
 def _meant_by_arcs(step: Step, meanings: Meanings) -> Meanings:

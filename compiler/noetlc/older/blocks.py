@@ -169,13 +169,13 @@ def _rendering(name: str, rule: Rule, step: str, known: frozenset[str], behind: 
     # name yet, so its name is meant that way as well.
     result: dict[str, Expr] = {word: Name("_prev") for word in (*_RESULT, step) if word == step or word not in known}
     meanings = {**result, "vars": Name("ctx")}
-    given: Pairs = tuple(
+    blocks: Pairs = tuple(
         (key, Value(with_blocks(value.template, lambda block: bound(block, meanings)), value.span, None))
         for key, value in (*rule.set_iter, *rule.set_ctx)
         if any(True for _ in blocks_in(value))
     )
-    keys = frozenset(key for key, _ in given)
-    args = Value(MapTemplate(tuple((key, value.template) for key, value in given)), rule.span, None)
+    keys = frozenset(key for key, _ in blocks)
+    args = Value(MapTemplate(tuple((key, value.template) for key, value in blocks)), rule.span, None)
     sets = [
         tuple((key, computed(path("outcome", "result", key), rule.span)) for key, _ in pairs if key in keys)
         for pairs in (rule.set_iter, rule.set_ctx)

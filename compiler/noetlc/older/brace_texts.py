@@ -101,8 +101,8 @@ def bind_texts(playbook: Playbook, record: RecordChange) -> Playbook:
         return step._replace(tasks=tuple([bound(task, names, args) for task in step.tasks]))
 
     found = replace_steps(playbook, of_step)
-    given = frozenset(called)
-    workbook = tuple([(name, bound(task, everywhere | given, given)) for name, task in found.workbook])
+    called_names = frozenset(called)
+    workbook = tuple([(name, bound(task, everywhere | called_names, called_names)) for name, task in found.workbook])
     return found._replace(workbook=workbook)
 
 
@@ -132,23 +132,23 @@ def _bound(task: Task, names: frozenset[str], args: frozenset[str]) -> Task:
         return task
     own = {} if task.args is None else pairs_of(task.args.template) or {}
     known = _Known(names - own.keys(), args - own.keys(), _own_args(task))
-    given: dict[str, Template] = {}
+    found: dict[str, Template] = {}
     parts, at = list[str](), 0
     for start, end, template in _texts(code, known):
-        name = next((name for name, one in given.items() if one == template), None)
-        name = name or generated_name(f"text{len(given) + 1}")
-        given[name] = template
+        name = next((name for name, one in found.items() if one == template), None)
+        name = name or generated_name(f"text{len(found) + 1}")
+        found[name] = template
         before = " " if code[start - 1 : start].isalnum() else ""  # `return"…"`
         parts += [code[at:start], before, name, " " if code[end : end + 1].isalnum() else ""]
         at = end
-    if not given:
+    if not found:
         return task
     fields = tuple(
         (name, Value(Literal("".join([*parts, code[at:]])), value.span, None) if name == "code" else value)
         for name, value in task.fields
     )
     span = task.args.span if task.args is not None else task.name_span
-    return task._replace(fields=fields, args=Value(template_of_pairs({**own, **given}), span, None))
+    return task._replace(fields=fields, args=Value(template_of_pairs({**own, **found}), span, None))
 
 
 def _texts(code: str, known: _Known) -> Iterator[tuple[int, int, Template]]:

@@ -26,22 +26,22 @@ def read_braces(r: Reader, draft: TaskDraft, code: Value) -> None:
     text = code.template.value if isinstance(code.template, Literal) else None
     if not isinstance(text, str) or (draft.args is not None and not isinstance(draft.args.template, _MAPPINGS)):
         return
-    given: dict[str, Template] = {}
+    found: dict[str, Template] = {}
     parts, at = [], 0
     for start, end, template in _braces(text):
-        name = next((name for name, one in given.items() if one == template), None)
-        name = name or generated_name(f"brace{len(given) + 1}")
-        given[name] = template
+        name = next((name for name, one in found.items() if one == template), None)
+        name = name or generated_name(f"brace{len(found) + 1}")
+        found[name] = template
         parts += [text[at:start], name]
         at = end
-    if not given:
+    if not found:
         return
     r.respelt(code.span, "braces of a template in code", "args that the code reads", "review")
     made = Value(Literal("".join([*parts, text[at:]])), code.span, None)
     draft.fields = [(name, made if name == "code" else value) for name, value in draft.fields]
     own = {} if draft.args is None else pairs_of(draft.args.template) or {}
     span = code.span if draft.args is None else draft.args.span
-    draft.args = Value(template_of_pairs({**own, **given}), span, None)
+    draft.args = Value(template_of_pairs({**own, **found}), span, None)
 
 
 _MAPPINGS = (MapTemplate, Literal)

@@ -66,8 +66,8 @@ def _needed(task: Task, entries: dict[str, Task]) -> list[str]:
     """The args of a call that are block templates, and that its entry, or one that this calls, computes with or asks in
     its policy and what belongs to it.
     """
-    given = (pairs_of(task.args.template) or {}) if task.args is not None else {}
-    blocks = [key for key, value in given.items() if has_blocks(value)]
+    args = (pairs_of(task.args.template) or {}) if task.args is not None else {}
+    blocks = [key for key, value in args.items() if has_blocks(value)]
     if not blocks:
         return []
     needed = set[str]()

@@ -149,15 +149,15 @@ def _claiming(step: Step, loop: Loop, cursor: Cursor, frame: Frame | None) -> Ta
     # Under `process: frame` the iterator is the list of claimed rows, also where there is one; else it is a single
     # row.
     first: Expr = rows if frame is not None and not by_row else Item(rows, Const(0))
-    given = [(row, computed(first, span))]
+    patch = [(row, computed(first, span))]
     if by_row:
-        given.append((ROWS, computed(Slice(rows, Const(1), None, None), span)))
+        patch.append((ROWS, computed(Slice(rows, Const(1), None, None), span)))
     # An empty list of rows is false: the claim found nothing, which ends this worker. A claim that fails must not
     # look like that, or a broken database would end as a success.
     got = guard(both(OUTCOME_OK, rows), span)
     rules = (
         Rule(guard(both(OUTCOME_OK, negated(rows)), span), "break", span),
-        Rule(got, "continue", span, set_iter=tuple(given)),
+        Rule(got, "continue", span, set_iter=tuple(patch)),
         Rule(None, "fail", span),
     )
     fields = pairs_with(cursor.fields, _frame_rows(frame))

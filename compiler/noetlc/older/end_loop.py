@@ -228,12 +228,12 @@ class _Lifting:
     def _rule(self, arc: Arc) -> Rule:
         if arc.target == self._region.end.name:
             return Rule(arc.when, "break", arc.span)
-        given: tuple[tuple[str, Value], ...] = ()
+        patch: tuple[tuple[str, Value], ...] = ()
         if self._needs_args(arc.target):
-            given = ((_args_name(arc.target), arc.args or Value(Literal({}), arc.span, None)),)
+            patch = ((_args_name(arc.target), arc.args or Value(Literal({}), arc.span, None)),)
         tasks = self._segments[arc.target]
         head = tasks[0].name if tasks else self._head_of(arc.target)
-        return jump(head, arc.span, when=arc.when, set_iter=given)._replace(delay=arc.delay)
+        return jump(head, arc.span, when=arc.when, set_iter=patch)._replace(delay=arc.delay)
 
     # Args of tokens inside
 

@@ -183,8 +183,8 @@ def status_as(status: Expr, said: Evidence) -> Expr:
         made = Conditional(defined(code), word, None)
     else:
         made = code
-    given = status.args[1:2] if isinstance(status, Call) else ()
-    return otherwise(made, given[0]) if given else made
+    default = status.args[1:2] if isinstance(status, Call) else ()
+    return otherwise(made, default[0]) if default else made
 
 
 def _asked_outcome(expr: Expr, status: Expr, said: Evidence) -> Expr | None:

@@ -32,7 +32,7 @@ from noetlc.older.http_keys import (
     status_as,
     status_of,
 )
-from noetlc.older.http_status import Texts, constants, given_by
+from noetlc.older.http_status import Texts, constants, possible_values
 from noetlc.older.legacy_names import declared_names, named_events
 from noetlc.older.nearer import Nearer
 from noetlc.older.page_nodes import Page, Pages, gathers
@@ -76,8 +76,8 @@ def completed_playbook(playbook: Playbook, kinds: dict[str, str], record: Record
     whole = [step for step in playbook.steps if _gives_http(step, kinds)]
     single = frozenset([step.name for step in whole if step.loop is None])
     listed = frozenset([step.name for step in whole if step.loop is not None])
-    given = {key: value.template.value for key, value in playbook.workload if isinstance(value.template, Literal)}
-    texts = constants(given, nearer.everywhere - given.keys())
+    workload = {key: value.template.value for key, value in playbook.workload if isinstance(value.template, Literal)}
+    texts = constants(workload, nearer.everywhere - workload.keys())
 
     @cache
     def stored() -> "StoredStatus":
@@ -248,7 +248,7 @@ class _Scope(NamedTuple):
         behind = RESPONSES if http and gathers(task.extras) else http
         previous = before is not None and kind_called(before, self.kinds) == KIND
         rendered = self.completing(fields, previous)
-        given = tuple([(name, self.each(value, rendered)) for name, value in task.fields])
+        pairs = tuple([(name, self.each(value, rendered)) for name, value in task.fields])
         args = None if task.args is None else self.each(task.args, rendered)
         noop = fields if extras and task.generated else NOTHING
         rules = self.with_words(task.rules, http or noop)
@@ -256,9 +256,9 @@ class _Scope(NamedTuple):
             [self.of_task(extra, (http if isinstance(extra, Pages) else behind) or noop) for extra in task.extras]
         )
         same = args is task.args and rules is task.rules and _same(sugar, task.extras)
-        if same and all(new[1] is old[1] for new, old in zip(given, task.fields, strict=True)):
+        if same and all(new[1] is old[1] for new, old in zip(pairs, task.fields, strict=True)):
             return task
-        return task._replace(fields=given, args=args, rules=rules, extras=sugar)
+        return task._replace(fields=pairs, args=args, rules=rules, extras=sugar)
 
     def of_task(self, extra: Sugar, http: Words) -> Sugar:
         if http and _is_set(extra):
@@ -304,7 +304,7 @@ class _Scope(NamedTuple):
 
         def change(keys: tuple[str, ...], leaf: Expr) -> Expr:
             meant: dict[int, Expr] = {}
-            for part in given_by(leaf):
+            for part in possible_values(leaf):
                 said = self.stored().of(value, keys) if status_of(part, is_envelope) else None
                 if said is not None and (said.is_body or said.is_outcome or said.is_code):
                     told["stored" if said.is_body else "ended" if said.is_outcome else "code"] = None

@@ -113,7 +113,7 @@ def said_by(expr: Expr, texts: Texts) -> Iterator[tuple[Expr, Evidence]]:
             yield of, KEYS
         case _:
             for part, said in _typed(expr):
-                yield from ((read, said) for read in given_by(part))
+                yield from ((read, said) for read in possible_values(part))
 
 
 def _typed(expr: Expr) -> Iterator[tuple[Expr, Evidence]]:
@@ -140,7 +140,7 @@ def _compared(left: Expr, op: str, right: Expr, texts: Texts) -> Iterator[tuple[
     for one, other in ((left, right), (right, left)):
         said = compared_with(one, op, other, texts, is_left=one is left)
         if said is not None:
-            yield from ((read, said) for read in given_by(one))
+            yield from ((read, said) for read in possible_values(one))
 
 
 def compared_with(one: Expr, op: str, other: Expr, texts: Texts, *, is_left: bool) -> Evidence | None:
@@ -191,24 +191,24 @@ def is_filtered(expr: Expr) -> bool:
     return isinstance(expr, Call)
 
 
-def given_by(expr: Expr) -> Iterator[Expr]:
+def possible_values(expr: Expr) -> Iterator[Expr]:
     """The values of which one is the value of the expression as it is: `a` and `b` of `a if c else b`."""
     match expr:
         case Filter(of=of, name="default" | "d", args=args):
-            yield from given_by(of)
+            yield from possible_values(of)
             for arg in args[:1]:
-                yield from given_by(arg)
+                yield from possible_values(arg)
         case Filter(of=of, name=name) if name in _WEAK_FILTERS or name in _TEXT_FILTERS:
-            yield from given_by(of)
+            yield from possible_values(of)
         case Call(callee=Attribute(of=of, name=name)) if name in TEXT_METHODS:
-            yield from given_by(of)
+            yield from possible_values(of)
         case Conditional(then=then, otherwise=other):
-            yield from given_by(then)
+            yield from possible_values(then)
             if other is not None:
-                yield from given_by(other)
+                yield from possible_values(other)
         case Logic(left=left, right=right):
-            yield from given_by(left)
-            yield from given_by(right)
+            yield from possible_values(left)
+            yield from possible_values(right)
         case _:
             yield expr
 

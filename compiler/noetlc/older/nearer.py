@@ -58,16 +58,16 @@ class Nearer:
     def __init__(self, playbook: Playbook) -> None:
         ctx = set[str]()
         inside = {step.name: set[str]() for step in playbook.steps}
-        given: list[tuple[str, str, dict[str, Template] | None, Template]] = []
+        brought: list[tuple[str, str, dict[str, Template] | None, Template]] = []
         for step in playbook.steps:
             for here in _nodes((step,)):
                 if isinstance(here, Arc) and here.args is not None:
-                    given.append((step.name, here.target, pairs_of(here.args.template), here.args.template))
+                    brought.append((step.name, here.target, pairs_of(here.args.template), here.args.template))
                 ctx.update(_set_by(here, step.name))
                 inside[step.name].update(_own(here))
         for here in _nodes(playbook.extras):
             ctx.update(_set_by(here, ""))
-        _spread(given, inside)
+        _spread(brought, inside)
         self._ctx = frozenset(ctx)
         self.everywhere = self._ctx.union([key for key, _ in playbook.workload])
         self._inside = {name: frozenset(found) for name, found in inside.items()}
@@ -80,7 +80,7 @@ class Nearer:
         """The args that tokens bring to a step, and its own args and scratch."""
         return self._inside.get(step.name, frozenset())
 
-    def given(self, step: Step) -> Names:
+    def args_and_ctx(self, step: Step) -> Names:
         """The args that a step is given, and the keys of `ctx`."""
         return Names(self.brought(step), self._ctx)
 
@@ -151,10 +151,10 @@ def _is_result_of(key: str, template: Template, step: str) -> bool:
     return here[-1:] != () and here[-1] in _RESULT and (len(here) == 1 or (len(here) == 2 and here[0] in _OUTCOMES))
 
 
-def _spread(given: list[tuple[str, str, dict[str, Template] | None, Template]], inside: dict[str, set[str]]) -> None:
+def _spread(brought: list[tuple[str, str, dict[str, Template] | None, Template]], inside: dict[str, set[str]]) -> None:
     """Puts the keys that arcs give into the steps that they lead to; what is passed on means what it means before."""
     leading: dict[str, list[tuple[str, dict[str, Template] | None, Template]]] = {name: [] for name in inside}
-    for source, target, pairs, whole in given:
+    for source, target, pairs, whole in brought:
         leading[source].append((target, pairs, whole))
     # A step is looked at again only where it got something to pass on: a long chain that passes all of it on, written
     # from its end, would else cost its length twice over.

@@ -376,10 +376,10 @@ class _Paged(NamedTuple):
         result: Tasks = ()
         if collected:
             whole = path("iter", collected[0][0])
-            given = noop(generated_name(task.name, "result"), span, (), (("result", computed(whole, span)),))
+            result_task = noop(generated_name(task.name, "result"), span, (), (("result", computed(whole, span)),))
             # What stores and sets is asked when all pages are there, and means all of them (REAL.md, flow).
             names = renamed({(task.name,): whole, (self.step.name,): whole}, frozenset())
-            result = (given._replace(extras=all_with(later, names)),)
+            result = (result_task._replace(extras=all_with(later, names)),)
         elif any(not one.generated for one in of_pages):
             whole = result_of(task.name)
             result = (noop(generated_name(task.name, "result"), span, (), (("result", computed(whole, span)),)),)
@@ -445,27 +445,27 @@ class _Paged(NamedTuple):
     def _calling(self, more: list[Page]) -> Task:
         """The task, whose fields are those of the next call where there was one."""
         task = self.task
-        given = dict(task.fields)
+        fields = dict(task.fields)
         for name, value in [pair for page in more for pair in page.next_call]:
             here = path("iter", self._key(name))
-            own = task.args if name == "args" else given.get(name)
+            own = task.args if name == "args" else fields.get(name)
             # A null param is left out of a request; what else is null is there, and is not the same as absent.
             made = _overlaid(here, value, own, self.pages.span, may_be_null=name == "params")
             if name == "args":
                 task = task._replace(args=made)
                 if task.kind not in CALLED:
-                    given = self._with_args(given, here, value)
+                    fields = self._with_args(fields, here, value)
             else:
-                given[name] = made
-        return task._replace(fields=tuple(given.items()))
+                fields[name] = made
+        return task._replace(fields=tuple(fields.items()))
 
-    def _with_args(self, given: dict[str, Value], here: Expr, value: Value) -> dict[str, Value]:
+    def _with_args(self, fields: dict[str, Value], here: Expr, value: Value) -> dict[str, Value]:
         """The fields of a task that is called with no args, which read those of the next call where they read args."""
         meanings: Meanings = {}
         for key in pairs_of(value.template) or {}:
             asked = otherwise(Attribute(here, key), path("args", key))
             meanings = {**meanings, ("args", key): asked, **({} if key in self.known else {(key,): asked})}
-        return {name: value_with(field, renamed(meanings, ())) for name, field in given.items()}
+        return {name: value_with(field, renamed(meanings, ())) for name, field in fields.items()}
 
     def _sinks(self, more: list[tuple[int, Page]]) -> Tasks:
         """The task that stores every page."""
@@ -560,8 +560,8 @@ def _as_fields(pages: Pages, task: Task) -> Pages:
     def named(page: Page) -> Page:
         pairs = [
             (key if kind is None or key in kind.fields else "args", value)
-            for given, whole in page.next_call
-            for key, value in _fields_in(given, whole)
+            for key_path, whole in page.next_call
+            for key, value in _fields_in(key_path, whole)
         ]
         return page._replace(next_call=tuple(pairs))
 

@@ -46,17 +46,17 @@ def take_poll(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) 
     mapping = mapping_of(r, node, "`poll`")
     if mapping is None:
         return
-    given = {name.text: value for name, value in mapping.entries}
+    settings = {name.text: value for name, value in mapping.entries}
     for name, _ in mapping.entries:
         if name.text not in ("until", "interval", "max_attempts", "deadline"):
             stray_key(r, "poll", name, ("until", "interval", "max_attempts", "deadline"))
-    if "until" not in given:
+    if "until" not in settings:
         missing(r, "the `until` of `poll`", key.span, help='write `until: "{{ … }}"`')
         return
-    until = read_loose_guard(r, given["until"], "`until`")
-    most = constant(read_attempts(r, given["max_attempts"]), key.span) if "max_attempts" in given else None
+    until = read_loose_guard(r, settings["until"], "`until`")
+    most = constant(read_attempts(r, settings["max_attempts"]), key.span) if "max_attempts" in settings else None
     if until is not None:
-        interval, deadline = duration_under(r, given, "interval"), duration_under(r, given, "deadline")
+        interval, deadline = duration_under(r, settings, "interval"), duration_under(r, settings, "deadline")
         draft.extras.append(Poll(until, interval, most, deadline, key.span))
 
 

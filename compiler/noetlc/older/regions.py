@@ -165,8 +165,8 @@ def _for_the_end(region: Region, step: Step, arc: Arc) -> str:
     if arc.args is None:
         return f"`{step.name}` leads to `{end}` with a delay for each item, and `{end}` runs once behind all items"
     keys = " and ".join(f"`{key}`" for key in _keys(arc)) or "args"
-    given = f"`{step.name}` gives {keys} to `{end}` for each item (line {arc.args.span.line})"
-    return f"{given}, and `{end}` runs once behind all items: leave it out, and read `{loop}.results` in `{end}`"
+    loss = f"`{step.name}` gives {keys} to `{end}` for each item (line {arc.args.span.line})"
+    return f"{loss}, and `{end}` runs once behind all items: leave it out, and read `{loop}.results` in `{end}`"
 
 
 def _of_args(region: Region, step: Step) -> Iterator[str]:
@@ -182,8 +182,8 @@ def _of_args(region: Region, step: Step) -> Iterator[str]:
 
 def keys_of(arcs: list[Arc]) -> dict[str, bool]:
     """The keys that arcs give as args, and whether all of them do."""
-    given = [_keys(arc) for arc in arcs]
-    return {key: all(key in keys for keys in given) for keys in given for key in keys}
+    keys_of_arcs = [_keys(arc) for arc in arcs]
+    return {key: all(key in keys for keys in keys_of_arcs) for keys in keys_of_arcs for key in keys}
 
 
 def _keys(arc: Arc) -> list[str]:

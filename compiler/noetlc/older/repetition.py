@@ -73,8 +73,8 @@ def names_of_now(step: Step, task: Task, meanings: Meanings, known: frozenset[st
     tasks = [own.name for own in step.tasks if not own.generated]
     # The step's name is its last task's result. In a repetition of an earlier task it still means an earlier run.
     own = {task.name, step.name} if task.name in tasks[-1:] else {task.name}
-    given = {path: meant for name in sorted(own) for path, meant in own_meanings(name).items()}
-    return renamed({**meanings, **given}, known - own)
+    of_names = {path: meant for name in sorted(own) for path, meant in own_meanings(name).items()}
+    return renamed({**meanings, **of_names}, known - own)
 
 
 def repeats(rule: Rule, task: Task) -> bool:
@@ -127,37 +127,40 @@ def read_attempts(r: Reader, node: Node) -> int:
 
 def read_repetition(r: Reader, mapping: Mapping, span: Span, others: tuple[str, ...]) -> Repetition:
     """The keys of one policy; `others` belong to somebody else."""
-    given: dict[str, Node] = {}
+    settings: dict[str, Node] = {}
     for key, value in mapping.entries:
         about = _NAMES.get(key.text)
         if about == "backoff" and isinstance(value, Mapping):
             for inner, item in value.entries:
                 if inner.text in _NAMES:
-                    given[_NAMES[inner.text]] = item
+                    settings[_NAMES[inner.text]] = item
                 else:
                     stray_key(r, "retry", inner, tuple(_NAMES))
         elif about is not None:
-            given[about] = value
+            settings[about] = value
         elif key.text not in others:
             stray_key(r, "retry", key, (*_NAMES, *others))
-    if isinstance(pause := given.get("backoff"), Scalar) and isinstance(pause.value, int | float):
-        given.setdefault("delay", given.pop("backoff"))  # a number is the same pause each time
+    if isinstance(pause := settings.get("backoff"), Scalar) and isinstance(pause.value, int | float):
+        settings.setdefault("delay", settings.pop("backoff"))  # a number is the same pause each time
     # A multiplier without a word for the backoff is how older files ask for an exponential one.
-    backoff = "exponential" if "multiplier" in given else "none"
-    if "backoff" in given:
-        backoff = _BACKOFFS[choice_of(r, given["backoff"], "`backoff`", tuple(_BACKOFFS)) or "none"]
+    backoff = "exponential" if "multiplier" in settings else "none"
+    if "backoff" in settings:
+        backoff = _BACKOFFS[choice_of(r, settings["backoff"], "`backoff`", tuple(_BACKOFFS)) or "none"]
     return Repetition(
-        read_attempts(r, given["attempts"]) if "attempts" in given else DEFAULT_ATTEMPTS,
+        read_attempts(r, settings["attempts"]) if "attempts" in settings else DEFAULT_ATTEMPTS,
         backoff,
-        duration_under(r, given, "delay"),
-        number_of(r, given["multiplier"], "`multiplier`") or 2.0 if "multiplier" in given else 2.0,
-        duration_under(r, given, "max_delay"),
-        bool("jitter" in given and boolean_of(r, given["jitter"], "`jitter`")),
+        duration_under(r, settings, "delay"),
+        number_of(r, settings["multiplier"], "`multiplier`") or 2.0 if "multiplier" in settings else 2.0,
+        duration_under(r, settings, "max_delay"),
+        bool("jitter" in settings and boolean_of(r, settings["jitter"], "`jitter`")),
         both_guards(
-            _causes(r, [given[about] for about in ("on", "statuses") if about in given]), _guard(r, given, "when")
+            _causes(r, [settings[about] for about in ("on", "statuses") if about in settings]),
+            _guard(r, settings, "when"),
         ),
-        _guard(r, given, "until"),
-        choice_of(r, given["scope"], "`scope`", ("tool", "chain", "step")) or "tool" if "scope" in given else "tool",
+        _guard(r, settings, "until"),
+        choice_of(r, settings["scope"], "`scope`", ("tool", "chain", "step")) or "tool"
+        if "scope" in settings
+        else "tool",
         span,
     )
 
@@ -201,10 +204,14 @@ def both_guards(first: Guard | None, second: Guard | None) -> Guard | None:
     )
 
 
-def _guard(r: Reader, given: dict[str, Node], about: str) -> Guard | None:
-    return read_loose_guard(r, given[about], f"`{about}`") if about in given and not is_empty(given[about]) else None
+def _guard(r: Reader, settings: dict[str, Node], about: str) -> Guard | None:
+    return (
+        read_loose_guard(r, settings[about], f"`{about}`")
+        if about in settings and not is_empty(settings[about])
+        else None
+    )
 
 
-def duration_under(r: Reader, given: dict[str, Node], about: str) -> Value | None:
+def duration_under(r: Reader, settings: dict[str, Node], about: str) -> Value | None:
     """The duration under a key, where it is given."""
-    return read_duration(r, given[about], f"`{about}`") if about in given else None
+    return read_duration(r, settings[about], f"`{about}`") if about in settings else None

@@ -74,10 +74,10 @@ def _step(step: Step, namer: "_Namer", shared: frozenset[str], args: frozenset[s
     known = shared | own | args
     tasks = []
     for task in step.tasks:
-        given = pairs_of(task.args.template) if task.args is not None else None
+        own_args = pairs_of(task.args.template) if task.args is not None else None
         # Fields are rendered with the task's own args; the args themselves with those of the token. One and the same
         # `input.x` may differ in the two.
-        inside = namer.each(_IN_FIELDS, known, args, given or {})
+        inside = namer.each(_IN_FIELDS, known, args, own_args or {})
         outside = namer.each(_IN_FIELDS, known, args)
         tasks.append(
             task._replace(
@@ -100,15 +100,15 @@ class _Namer:
         words: frozenset[str],
         known: Container[str],
         args: frozenset[str],
-        given: Mapping[str, Template] = NOTHING,
+        own_args: Mapping[str, Template] = NOTHING,
     ) -> Callable[[Templated], Templated]:
         """The function that renames some words in a guard or value, but for those that are `known`.
 
-        `args` are the keys that arcs bring, `given` the args of the task.
+        `args` are the keys that arcs bring, `own_args` the args of the task.
         """
         taken = frozenset(word for word in words if word not in known)
         is_run = "job" not in known
-        replace = _replacing(taken, args, given, is_run=is_run)
+        replace = _replacing(taken, args, own_args, is_run=is_run)
         # A block template binds whole names, and `data` alone is not the request's.
         meanings: dict[str, Expr] = {word: Name("workload") for word in taken - {"data"}}
 
@@ -154,7 +154,9 @@ def _exprs(templated: Templated) -> list[Expr]:
     return [*(expr for expr, _ in expressions_in(templated)), *blocks]
 
 
-def _replacing(words: frozenset[str], args: frozenset[str], given: Mapping[str, Template], *, is_run: bool) -> Replace:
+def _replacing(
+    words: frozenset[str], args: frozenset[str], own_args: Mapping[str, Template], *, is_run: bool
+) -> Replace:
     def replace(expr: Expr) -> Expr | None:
         here = static_path(expr)
         if len(here) == 2 and here[0] == "job" and here[1] in _RUN and is_run:
@@ -164,7 +166,7 @@ def _replacing(words: frozenset[str], args: frozenset[str], given: Mapping[str, 
         if len(here) == 1:
             # Alone, `data` is the old word for a result; only a key below it says that the request is meant.
             return Name("workload") if here[0] != "data" else None
-        own = given.get(here[1])
+        own = own_args.get(here[1])
         if own is not None:  # the task's own arg: what it is, where that can be said
             return below(own.expr, here[2:]) if isinstance(own, Native) else None
         # What an arc brings under that key is nearer to the task than the payload of the run.

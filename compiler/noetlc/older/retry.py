@@ -118,17 +118,17 @@ def _inherited(step: Step, default: Retry | None, record: RecordChange) -> Step:
         said = "nothing: the list of `retry` policies says what happens to an error"
         record(Change(BY, on_error.span, "`on_error` of a step", "review", said))
         on_error = None
-    given = _Policies(retry, on_error, None if pages is not None else default)  # a list is a policy too
+    policies = _Policies(retry, on_error, None if pages is not None else default)  # a list is a policy too
     # Sinks and chains inherit only what is about failures: `stop_when: response.done` of the step is about its tool,
     # and a sink's answer would never be done.
-    made = _with_chains(_with_sinks(step, given.of_failures.of), given.of_failures)
-    made = made._replace(tasks=tuple(given.of(task) for task in made.tasks))
+    made = _with_chains(_with_sinks(step, policies.of_failures.of), policies.of_failures)
+    made = made._replace(tasks=tuple(policies.of(task) for task in made.tasks))
     for policy, word in ((retry, "`retry`"), (on_error, "`on_error`")):
         if policy is not None and not any(extra is policy for extra in _policies_in(made)):
             record(Change(BY, policy.span, f"{word} of a step", "safe", "nothing: no tool of the step inherits it"))
     last = made.tasks[-1]
     if pages is not None:
-        pages = pages.with_bodies(lambda tasks: tuple(given.of_failures.of(task) for task in tasks))
+        pages = pages.with_bodies(lambda tasks: tuple(policies.of_failures.of(task) for task in tasks))
     added = tuple(extra for extra in (pages, poll) if extra is not None)
     if added:
         # A poll or a list of policies is about the step's result, which is that of its last task.
@@ -228,18 +228,18 @@ def _with_sinks(step: Step, change: Callable[[Task], Task]) -> Step:
     return step if made == step else made
 
 
-def _with_chains(step: Step, given: _Policies) -> Step:
+def _with_chains(step: Step, policies: _Policies) -> Step:
     """The chains of a case: each inherits its own policy before that of the step; one that is repeated as a whole hides
     that of the step (case §4.2).
     """
 
     def of_rule(rule: CaseRule) -> CaseRule:
-        own, inherited = rule.retry, given
+        own, inherited = rule.retry, policies
         if own is not None:
             # A chain that begins anew as a whole must not have tasks that repeat by the step's policy besides: the
             # attempts would multiply.
             is_whole = own.scope == "chain"
-            inherited = given._replace(retry=None if is_whole else Retry(own, own.span), default=None)
+            inherited = policies._replace(retry=None if is_whole else Retry(own, own.span), default=None)
         return rule._replace(chain=tuple(inherited.of(task) for task in rule.chain))
 
     extras = tuple(

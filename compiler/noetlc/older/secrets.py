@@ -99,17 +99,21 @@ class _Secrets:
         return found
 
     def _step(self, step: Step, shared: frozenset[str]) -> Step:
-        own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks} | self._nearer.given(step)
+        own = (
+            {loop.iterator for loop in loops_of(step)}
+            | {task.name for task in step.tasks}
+            | self._nearer.args_and_ctx(step)
+        )
         known = Known(shared, own)
         tasks = tuple(self._task(task, known) for task in step.tasks)
         return step if tasks == step.tasks else step._replace(tasks=tasks)
 
     def _task(self, task: Task, known: Known, brought: frozenset[str] = frozenset()) -> Task:
         """The task with the keychain in its fields; `brought` are args that its callers may give it besides."""
-        given = frozenset(pairs_of(task.args.template) or ()) if task.args is not None else frozenset[str]()
+        own_args = frozenset(pairs_of(task.args.template) or ()) if task.args is not None else frozenset[str]()
 
-        def each(value: Value, given: frozenset[str] = given | brought) -> Value:
-            here = Known(self._nearer.everywhere, Known(known, given))
+        def each(value: Value, own_args: frozenset[str] = own_args | brought) -> Value:
+            here = Known(self._nearer.everywhere, Known(known, own_args))
             return value_with(value, self._replacing(value.span, known, here, task))
 
         return task._replace(
@@ -239,8 +243,10 @@ class _Secrets:
         around: list[tuple[object, frozenset[str]]] = [(playbook._replace(steps=(), workbook=()), self._shared)]
         around += [(task, self._shared | self._brought) for _, task in playbook.workbook]
         for step in playbook.steps:
-            given = [key for task in step.tasks if task.args is not None for key in pairs_of(task.args.template) or ()]
-            own = self._nearer.within(step) | {task.name for task in step.tasks} | self._steps | frozenset(given)
+            arg_keys = [
+                key for task in step.tasks if task.args is not None for key in pairs_of(task.args.template) or ()
+            ]
+            own = self._nearer.within(step) | {task.name for task in step.tasks} | self._steps | frozenset(arg_keys)
             around.append((step, frozenset(own)))
         for part, known in around:
             for templated in templated_in(part):

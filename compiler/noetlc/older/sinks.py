@@ -108,11 +108,11 @@ def _with_data(task: Task, span: Span) -> Task:
     """A python task that reads `data` and has no args, with what is saved under that name (REAL.md, values). An arg
     `data` that is null only says that there is one.
     """
-    given = None if task.args is None else pairs_of(task.args.template)
-    is_open = task.args is None or given == {} or (given is not None and given.get("data") == Literal(None))
+    pairs = None if task.args is None else pairs_of(task.args.template)
+    is_open = task.args is None or pairs == {} or (pairs is not None and pairs.get("data") == Literal(None))
     if task.kind != "python" or not is_open or "data" not in words_of(code_of(task) or ""):
         return task
-    made = template_of_pairs({**(given or {}), "data": native(Name("data"))})
+    made = template_of_pairs({**(pairs or {}), "data": native(Name("data"))})
     return task._replace(args=Value(made, span, None))
 
 
@@ -258,16 +258,16 @@ def _of_extra(extra: Sugar, kind: str, own: Container[str]) -> Sugar:
 
 def _with_own_args(task: Task, own: Container[str]) -> Task:
     """The sink whose other fields read under `data` what its own args give: with args, they are the data to store."""
-    given = None if task.args is None else pairs_of(task.args.template)
-    if not given or "data" in own:
+    pairs = None if task.args is None else pairs_of(task.args.template)
+    if not pairs or "data" in own:
         return task
-    given = by_name_where_rendered(given)
+    pairs = by_name_where_rendered(pairs)
 
     def replace(expr: Expr) -> Expr | None:
         here = static_path(expr)
-        if len(here) < 2 or here[0] != "data" or here[1] not in given:
+        if len(here) < 2 or here[0] != "data" or here[1] not in pairs:
             return None
-        return below(expression_of(given[here[1]]), here[2:])
+        return below(expression_of(pairs[here[1]]), here[2:])
 
     return task._replace(fields=tuple([(name, value_with(value, replace)) for name, value in task.fields]))
 

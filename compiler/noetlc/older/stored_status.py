@@ -19,7 +19,7 @@ from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.expr.block_names import Inside, expressions_within
 from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import native, templated_in
-from noetlc.older.http_status import NO_EVIDENCE, Evidence, Texts, evidence, given_by
+from noetlc.older.http_status import NO_EVIDENCE, Evidence, Texts, evidence, possible_values
 from noetlc.older.status_in_code import evidence_in_code
 
 Stored: TypeAlias = tuple[str, ...]
@@ -83,8 +83,8 @@ class StoredStatus:
         if isinstance(templated, Guard):
             return
         for keys, leaf in leaves(templated.template):
-            for given in given_by(leaf):
-                source = scope.name(given, frozenset())
+            for possible in possible_values(leaf):
+                source = scope.name(possible, frozenset())
                 if source is not None:
                     for name in self._at.get(id(templated), ()):
                         self._into.setdefault(source, []).append((*name, *keys))

@@ -60,7 +60,7 @@ def name_task_results(playbook: Playbook, record: RecordChange) -> Playbook:
     return playbook._replace(executor=executor, steps=steps)
 
 
-_GIVEN = frozenset({"outcome", "output", "_prev", "result", "response", "this", "data"})
+_OF_THE_TOOL = frozenset({"outcome", "output", "_prev", "result", "response", "this", "data"})
 
 
 def _setting(task: Task, step: str, record: RecordChange) -> Task:
@@ -69,7 +69,7 @@ def _setting(task: Task, step: str, record: RecordChange) -> Task:
 
     def replace(value: Value) -> Value:
         roots = {part.name for expr, _ in expressions_in(value) for part in walk(expr) if isinstance(part, Name)}
-        if step not in roots or roots & _GIVEN:
+        if step not in roots or roots & _OF_THE_TOOL:
             return value
         record(Change(BY, value.span, "the step in its own policy", "review", "`outcome.result`: what it gives now"))
         return value_with(value, names)

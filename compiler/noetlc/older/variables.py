@@ -351,8 +351,8 @@ def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], rec
 
 def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
     """A noop at the end gives the step's result; a rule that ends the run comes by it."""
-    given = _given_by(step)
-    names = renamed(rule_meanings(given, given), known)
+    value = _value_of(step)
+    names = renamed(rule_meanings(value, value), known)
     last = noop(generated_name(step.name, "result"), result.span, (), pairs_with((("result", result.value),), names))
 
     def ending(rule: Rule) -> Rule:
@@ -365,7 +365,7 @@ def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
     )
 
 
-def _given_by(step: Step) -> Expr:
+def _value_of(step: Step) -> Expr:
     """The value that a step gives so far: behind branches that of the task where they meet, else `_prev`."""
     for word in ("result", "merge"):
         task = next((task for task in step.tasks if task.name == generated_name(step.name, word)), None)
@@ -378,9 +378,9 @@ def _given_by(step: Step) -> Expr:
 def _after_tasks(step: Step, assign: StepSet, known: frozenset[str]) -> Step:
     """A noop behind the pipeline, which a `break` comes to as well."""
     name = generated_name(step.name, "set")
-    given = _given_by(step)
-    own = own_meanings(step.name, given)
-    names = renamed({**rule_meanings(Name("outcome"), given), **own}, known - {step.name})
+    value = _value_of(step)
+    own = own_meanings(step.name, value)
+    names = renamed({**rule_meanings(Name("outcome"), value), **own}, known - {step.name})
     patch = _patch(assign, names)
 
     def to_end(task: Task) -> Task:
@@ -427,21 +427,21 @@ def lower_root_vars(playbook: Playbook, record: RecordChange) -> Playbook:
     # is set needs its first value in `ctx`.
     written = {key for rule in rules for key, _ in rule.set_ctx}
     pairs: Pairs = tuple(pair for extra in found for pair in extra.pairs)
-    given = {key for key, _ in playbook.workload}
+    in_workload = {key for key, _ in playbook.workload}
     alias = {key for extra in found if extra.word == SPEC for key, _ in extra.pairs}
     for key, value in pairs:
-        if key in alias & given:
+        if key in alias & in_workload:
             record(
                 Change(
                     BY_ROOT, value.span, f"`{key}` of root `spec`", "review", "nothing: the value in `workload` counts"
                 )
             )
-    pairs = tuple(pair for pair in pairs if pair[0] not in alias & given)
+    pairs = tuple(pair for pair in pairs if pair[0] not in alias & in_workload)
     # Root `spec` is another name for `workload` (LANGUAGE §1), which nothing sets.
     written -= alias
     # A key that `workload` has too stays in `ctx`: the two were different values under different roots.
-    kept = tuple((key, value) for key, value in pairs if key in written or key in given)
-    moved = tuple((key, value) for key, value in pairs if key not in written and key not in given)
+    kept = tuple((key, value) for key, value in pairs if key in written or key in in_workload)
+    moved = tuple((key, value) for key, value in pairs if key not in written and key not in in_workload)
     for extra in found:
         record(Change(BY_ROOT, extra.span, f"root {extra.word}", "exact", _said(moved, kept)))
     follow = _follow({key for key, _ in moved}, alias)

@@ -18,7 +18,7 @@ from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
 from noetlc.diag.change import Change, RecordChange
-from noetlc.expr.calling import called_with, with_given
+from noetlc.expr.calling import called_with, with_args
 from noetlc.older.call_blocks import called, rendered_before_calls
 from noetlc.older.legacy_names import RESERVED
 from noetlc.older.sinks import Sink
@@ -57,13 +57,13 @@ def _with(task: Task, step: Step, entries: dict[str, Task]) -> Task:
     args = task.args
     for entry in called(task, entries):
         entry = called_with(entry, args)
-        given = {**_pairs(entry), **((pairs_of(args.template) or {}) if args is not None else {})}
-        bare = given.keys() - RESERVED
+        pairs = {**_pairs(entry), **((pairs_of(args.template) or {}) if args is not None else {})}
+        bare = pairs.keys() - RESERVED
         kept = [extra for extra in entry.extras if type(extra) not in own or isinstance(extra, Sink | Assign)]
-        added += [_given(extra, given, bare) for extra in kept]
-        rules = rules or tuple([with_given(rule, given, bare) for rule in entry.rules])
+        added += [_extra_with_args(extra, pairs, bare) for extra in kept]
+        rules = rules or tuple([with_args(rule, pairs, bare) for rule in entry.rules])
         # An entry that stands for another one calls it with its own args and those that it was called with.
-        args = Value(template_of_pairs(given), entry.span, None) if given else None
+        args = Value(template_of_pairs(pairs), entry.span, None) if pairs else None
     # What is added may give the call a policy of its own, in whose place that of the entry would be dropped.
     return task._replace(extras=(*task.extras, *added), rules=rules) if added else task
 
@@ -72,11 +72,11 @@ def _pairs(entry: Task) -> dict[str, Template]:
     return (pairs_of(entry.args.template) or {}) if entry.args is not None else {}
 
 
-def _given(extra: Sugar, given: dict[str, Template], bare: Container[str]) -> Sugar:
+def _extra_with_args(extra: Sugar, pairs: dict[str, Template], bare: Container[str]) -> Sugar:
     """Sugar of an entry that reads what it is called with. A storage task has args of its own, which win."""
     if not isinstance(extra, Sink):
-        return with_given(extra, given, bare)
-    rest = {key: value for key, value in given.items() if key not in _pairs(extra.task)}
-    args = None if extra.task.args is None else with_given(extra.task.args, given, bare)
-    made = with_given(extra, rest, bare)
+        return with_args(extra, pairs, bare)
+    rest = {key: value for key, value in pairs.items() if key not in _pairs(extra.task)}
+    args = None if extra.task.args is None else with_args(extra.task.args, pairs, bare)
+    made = with_args(extra, rest, bare)
     return made._replace(task=made.task._replace(args=args))

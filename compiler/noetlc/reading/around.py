@@ -79,10 +79,10 @@ class Around:
             for task in step.tasks:
                 if (name := workbook_name(task)) is not None:
                     names = self.names(step)
-                    bare = _union([names.args, names.tasks, names.iter, frozenset(names.iterators), _given(task)])
+                    bare = _union([names.args, names.tasks, names.iter, frozenset(names.iterators), _arg_keys(task)])
                     called[name] = _union([called.get(name, frozenset()), bare])
                     pairs = pairs_of(task.args.template) if task.args is not None else None
-                    alike = {key for key, given in (pairs or {}).items() if says_itself(key, given)}
+                    alike = {key for key, value in (pairs or {}).items() if says_itself(key, value)}
                     # An arg that the call gives hides the one that the arc brought, and what that one was does not
                     # matter.
                     alike |= names.alike - set(pairs or ())
@@ -93,7 +93,7 @@ class Around:
                 # As many rounds as there are entries: each carries what is known one call further, however they stand
                 # in the file.
                 if own in called and (name := workbook_name(task)) is not None:
-                    called[name] = _union([called.get(name, frozenset()), called[own], _given(task)])
+                    called[name] = _union([called.get(name, frozenset()), called[own], _arg_keys(task)])
                     differ.setdefault(name, set()).update(called[name])
         for name, task in self._playbook.workbook:
             levels = loops.get(name, [()])
@@ -101,9 +101,9 @@ class Around:
             args = called.get(name, frozenset())
             same = args - differ.get(name, set())
             names = self._outside._replace(args=args, iterators=iterators, alike=same)
-            given = calls.get(name, calls.get("", []))
-            overruled = frozenset[str].intersection(*given) if given else frozenset[str]()
-            yield Entry(task, names, not given, overruled)
+            callers = calls.get(name, calls.get("", []))
+            overruled = frozenset[str].intersection(*callers) if callers else frozenset[str]()
+            yield Entry(task, names, not callers, overruled)
 
     def _calls(self) -> dict[str, list[frozenset[str]]]:
         """The keys of the args that each call of an entry gives; a call of a computed name is one of "". An entry that
@@ -113,13 +113,13 @@ class Around:
         found: dict[str, list[frozenset[str]]] = {}
         for task in (*tasks, *(entry for _, entry in self._playbook.workbook)):
             if (name := workbook_name(task)) is not None:
-                given = _given(task)
+                keys = _arg_keys(task)
                 # Args that only the run knows bring nothing for certain, so they overrule nothing.
-                found.setdefault(name, []).append(frozenset() if given is Around.ANYTHING else given)
+                found.setdefault(name, []).append(frozenset() if keys is Around.ANYTHING else keys)
         return found
 
 
-def _given(task: Task) -> frozenset[str]:
+def _arg_keys(task: Task) -> frozenset[str]:
     """The keys of the args of a task."""
     if task.args is None:
         return frozenset()

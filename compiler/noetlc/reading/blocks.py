@@ -39,21 +39,21 @@ def read_choose(r: Reader, position: int, node: Mapping) -> Task | None:
 def read_while(r: Reader, position: int, node: Mapping) -> Task | None:
     """`{name: …, while: {when, then, max_iterations, deadline}}`."""
     name, key, body = _head(r, position, node, "while")
-    given = _parts(r, body, "while", _WHILE)
-    guard = read_guard(r, given["when"], "the `when` of `while`") if "when" in given else None
-    tasks = _body(r, given.get("then"), name)
-    most, deadline = _bounds(r, given)
+    parts = _parts(r, body, "while", _WHILE)
+    guard = read_guard(r, parts["when"], "the `when` of `while`") if "when" in parts else None
+    tasks = _body(r, parts.get("then"), name)
+    most, deadline = _bounds(r, parts)
     return None if guard is None else _entry(name, key, While(guard, tasks, most, deadline, key.span))
 
 
 def read_until(r: Reader, position: int, node: Mapping) -> Task | None:
     """`{name: …, until: {when, then, delay, max_iterations, deadline}}`."""
     name, key, body = _head(r, position, node, "until")
-    given = _parts(r, body, "until", _UNTIL)
-    guard = read_guard(r, given["when"], "the `when` of `until`") if "when" in given else None
-    tasks = _body(r, given.get("then"), name)
-    most, deadline = _bounds(r, given)
-    delay = read_duration(r, given["delay"], "`delay`") if "delay" in given else None
+    parts = _parts(r, body, "until", _UNTIL)
+    guard = read_guard(r, parts["when"], "the `when` of `until`") if "when" in parts else None
+    tasks = _body(r, parts.get("then"), name)
+    most, deadline = _bounds(r, parts)
+    delay = read_duration(r, parts["delay"], "`delay`") if "delay" in parts else None
     return None if guard is None else _entry(name, key, Until(guard, tasks, delay, most, deadline, key.span))
 
 
@@ -135,16 +135,16 @@ def _tasks(r: Reader, node: Node | None, span: Span) -> Tasks:
     return tuple(task for task in found if task is not None)
 
 
-def _bounds(r: Reader, given: dict[str, Node]) -> tuple[Value | None, Value | None]:
-    most = read_value(r, given["max_iterations"]) if "max_iterations" in given else None
+def _bounds(r: Reader, parts: dict[str, Node]) -> tuple[Value | None, Value | None]:
+    most = read_value(r, parts["max_iterations"]) if "max_iterations" in parts else None
     if most is not None and isinstance(most.template, Literal):
         number = most.template.value
         # A boolean is an integer to Python: `max_iterations: yes` would run once.
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            if not quotes_told(r, "NL104", "`max_iterations`:", given["max_iterations"], (int,)):
+            if not quotes_told(r, "NL104", "`max_iterations`:", parts["max_iterations"], (int,)):
                 r.report("NL104", "`max_iterations` must be a whole number of at least 1", most.span)
             most = None
-    deadline = read_duration(r, given["deadline"], "`deadline`") if "deadline" in given else None
+    deadline = read_duration(r, parts["deadline"], "`deadline`") if "deadline" in parts else None
     return most, deadline
 
 

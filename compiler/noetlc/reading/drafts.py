@@ -236,8 +236,8 @@ class ThenDraft:
         "code",
         "delay",
         "directive",
-        "given",
         "jitter",
+        "keys",
         "max_delay",
         "message",
         "multiplier",
@@ -248,7 +248,7 @@ class ThenDraft:
     )
 
     def __init__(self) -> None:
-        self.given: list[Scalar] = []
+        self.keys: list[Scalar] = []
         self.directive = ""
         self.attempts = 3
         self.backoff = "none"

@@ -109,14 +109,14 @@ def _check_choice(r: Reader, field: Field, name: str, value: Value) -> None:
 
 def check_required(r: Reader, draft: TaskDraft, kind: Kind) -> None:
     """Report fields that the kind requires or that have no effect, and sets of which one must or may be given."""
-    given = {name for name, _ in draft.fields}
+    present = {name for name, _ in draft.fields}
     for name, span in draft.field_spans:
         if kind.fields[name].idle and not asks_for_nothing(name, draft.node.get(name)):
             r.report("NL110", f"`{name}` is accepted and has no effect", span, help=help_for(name))
     # A key that is spelt nearly like the required one was told as unknown: one mistake, one finding.
     known = (*kind.fields, *r.tables.task)
     for name, field in kind.fields.items():
-        if field.required and name not in given and not is_misspelt(draft.node, name, known):
+        if field.required and name not in present and not is_misspelt(draft.node, name, known):
             missing(
                 r,
                 f"the field `{name}` of the `{kind.name}` task `{draft.name}`",
@@ -124,7 +124,7 @@ def check_required(r: Reader, draft: TaskDraft, kind: Kind) -> None:
                 help=f"write `{name}: …`",
             )
     for names in (*kind.one_of, *kind.only_one):
-        found = [name for name in names if name in given]
+        found = [name for name in names if name in present]
         listed = ", ".join(f"`{name}`" for name in names)
         if not found and (names in kind.only_one or any(is_misspelt(draft.node, name, known) for name in names)):
             continue

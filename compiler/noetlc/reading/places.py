@@ -149,8 +149,8 @@ def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
 def _check_task(checks: "_Checks", task: Task, names: Names) -> None:
     own = own_args(task)
     if own:
-        given = pairs_of(task.args.template) if task.args is not None else None
-        alike = frozenset(key for key in own if says_itself(key, (given or {}).get(key)))
+        pairs = pairs_of(task.args.template) if task.args is not None else None
+        alike = frozenset(key for key in own if says_itself(key, (pairs or {}).get(key)))
         # A task's own args win over the token's, so that a bare name is theirs; with the same value both ways it is
         # no ambiguity.
         inside = names._replace(args=names.args | own, alike=(names.alike - own) | alike)

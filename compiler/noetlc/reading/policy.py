@@ -191,7 +191,7 @@ def _rule(r: Reader, node: Node) -> Rule | None:
         if take is None:
             stray_key(r, "then", key, tuple(table))
             continue
-        then.given.append(key)
+        then.keys.append(key)
         take(r, then, key, value)
     if body.get("do") is None and not is_misspelt(body, "do", table):
         missing(r, "`do`", body.span, help="one of " + ", ".join(f"`{name}`" for name in DIRECTIVES))
@@ -222,7 +222,7 @@ def _check_together(r: Reader, then: ThenDraft, body: Mapping) -> None:
     """Keys that belong to another directive than the one given."""
     if then.directive == "jump" and body.get("to") is None and not is_misspelt(body, "to", r.tables.then):
         missing(r, "the target `to` of the jump", body.span, help="name a task of this step")
-    for key in then.given:
+    for key in then.keys:
         name = key.text
         owners = _ONLY_WITH.get(name)
         if owners is not None and then.directive not in owners:

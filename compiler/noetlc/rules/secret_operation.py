@@ -95,8 +95,8 @@ def _is_text(entry: KeychainEntry | None, field: str) -> bool:
     if entry.kind == "static":
         return _is_long(mapping.get(field) if isinstance(mapping, dict) else fields.get(field))
     if entry.kind == "bearer":
-        given = [fields[name] for name in ("token", "value") if name in fields]
-        return field == "token" and all(map(_is_long, given))
+        texts = [fields[name] for name in ("token", "value") if name in fields]
+        return field == "token" and all(map(_is_long, texts))
     if entry.kind == "file":
         return field == "value" and "format" not in fields
     if entry.kind not in _MAPPED or "default" in fields:

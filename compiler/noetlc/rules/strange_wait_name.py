@@ -78,13 +78,13 @@ def _strange(
         if where != path or word in known or guard.node is None or const.end <= const.start:
             continue
         span = unit.source.inner_span(guard.node, const.start, const.end)
-        given = ", ".join(f"`{name}`" for name in known) or "none"
+        shown = ", ".join(f"`{name}`" for name in known) or "none"
         if word == _TIMER and timers:
             help = f"the name that a timer gives is its own id: {', '.join(f'`{name}`' for name in timers)}"
         elif near := nearest(word, known):
             help = f"did you mean `{near}`?"
         else:
-            help = f"it gives the name of its signal or the id of its timer: {given}"
+            help = f"it gives the name of its signal or the id of its timer: {shown}"
         yield RULE.finding(f"the wait never gives the name `{word}`", span, help=help)
 
 

@@ -33,24 +33,24 @@ _TEXT = re.compile(r"'[^']*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|\{\{.*?\}\}", re.DOTA
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Placeholders in statements whose `params` are written out as a mapping."""
     for _, task, value in unit.programs["sql"]:
-        pattern, given = _PLACEHOLDER.get(task.kind), _given(task)
+        pattern, bound = _PLACEHOLDER.get(task.kind), _bound_names(task)
         scalar = value.node
-        if pattern is None or given is None or not isinstance(scalar, Scalar) or not isinstance(scalar.value, str):
+        if pattern is None or bound is None or not isinstance(scalar, Scalar) or not isinstance(scalar.value, str):
             continue
         text = scalar.text
         # The driver of postgres replaces placeholders in texts and comments, too.
         if task.kind != "postgres":
             text = _TEXT.sub(lambda found: " " * len(found.group()), text)
         for found in pattern.finditer(text):
-            if found[1] not in given:
+            if found[1] not in bound:
                 yield RULE.finding(
                     f"`params` of `{task.name}` has no `{found[1]}`",
                     unit.source.inner_span(scalar, found.start(), found.end()),
-                    help=_help(found[1], given),
+                    help=_help(found[1], bound),
                 )
 
 
-def _given(task: Task) -> set[str] | None:
+def _bound_names(task: Task) -> set[str] | None:
     """The keys of `params`; None where they are not written out."""
     fields = dict(task.fields)
     value = fields.get("params") or fields.get("parameters")
@@ -60,8 +60,8 @@ def _given(task: Task) -> set[str] | None:
     return None if pairs is None else set(pairs)
 
 
-def _help(name: str, given: set[str]) -> str:
-    near = nearest(name, sorted(given))
+def _help(name: str, bound: set[str]) -> str:
+    near = nearest(name, sorted(bound))
     return f"did you mean `{near}`?" if near else f"give it: `params: {{{name}: …}}`"
 
 

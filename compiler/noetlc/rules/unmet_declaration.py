@@ -75,30 +75,30 @@ class _Around:
         for task in step.tasks:
             names = code_names(self._playbook, step, task, self._arriving)
             called = entries.get(workbook_name(task) or "")
-            given = _given(called) if called is not None else frozenset[str]()
-            if names is None or given is None:
+            own = _arg_keys(called) if called is not None else frozenset[str]()
+            if names is None or own is None:
                 return None
-            found |= names.args | names.items | names.context | given
+            found |= names.args | names.items | names.context | own
         return frozenset(found | {loop.iterator for loop in loops_of(step)})
 
     def of_entry(self, name: str) -> frozenset[str] | None:
         """The names that the callers of an entry bring, and its own; None where it is not called, or not by a step."""
         found: set[str] = set()
-        given = _given(dict(self._playbook.workbook)[name])
+        own = _arg_keys(dict(self._playbook.workbook)[name])
         callers = [(step, task) for step in self._playbook.steps for task in step.tasks if workbook_name(task) == name]
         nested = any(workbook_name(task) == name for _, task in self._playbook.workbook)
         # What another entry hands on is not followed: nothing is said where something may be brought.
-        if given is None or nested or not callers:
+        if own is None or nested or not callers:
             return None
         for step, task in callers:
             names: CodeNames | None = code_names(self._playbook, step, task, self._arriving)
             if names is None:
                 return None
             found |= names.args | names.items | names.context
-        return frozenset(found | given)
+        return frozenset(found | own)
 
 
-def _given(task: Task) -> frozenset[str] | None:
+def _arg_keys(task: Task) -> frozenset[str] | None:
     pairs = pairs_of(task.args.template) if task.args is not None else {}
     return None if pairs is None else frozenset(pairs)
 
@@ -242,16 +242,16 @@ def _assigned(body: "list[ast.stmt]") -> frozenset[str] | None:
     """The keys of `result`, which is assigned mappings and never touched otherwise."""
     import ast
 
-    given: list[ast.expr | None] = []
+    values: list[ast.expr | None] = []
     seen = 0
     for node in _own(body):
         match node:
             case ast.Assign(targets=[ast.Name(id="result")], value=value):
-                given.append(value)
+                values.append(value)
             case ast.Name(id="result"):
                 seen += 1
     # Each assignment holds the name once; any further use may add keys.
-    return _keys_of(given) if given and seen == len(given) else None
+    return _keys_of(values) if values and seen == len(values) else None
 
 
 def _stores(body: "list[ast.stmt]", name: str) -> bool:
@@ -260,19 +260,19 @@ def _stores(body: "list[ast.stmt]", name: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in _own(body))
 
 
-def _keys_of(given: "list[ast.expr | None]") -> frozenset[str] | None:
+def _keys_of(values: "list[ast.expr | None]") -> frozenset[str] | None:
     """The keys of all mappings that are given; None where one is not written out with keys that are texts."""
     import ast
 
     found: set[str] = set()
-    for value in given:
+    for value in values:
         if not isinstance(value, ast.Dict):
             return None
         for key in value.keys:
             if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
                 return None
             found.add(key.value)
-    return frozenset(found) if given else None
+    return frozenset(found) if values else None
 
 
 def _own(body: "list[ast.stmt]") -> "list[ast.AST]":

@@ -29,7 +29,7 @@ from noetl_ir.expr import (
 )
 from noetl_ir.nearest import nearest
 
-_GIVEN = ("workload", "payload")
+_OF_THE_START = ("workload", "payload")
 _WHOLE = frozenset({"workload", "payload", "context"})
 _PROGRAM = "python"
 _MOST = 20
@@ -78,13 +78,13 @@ def _read(expr: Expr) -> tuple[set[str], bool]:
     for part in walk(expr):
         match part:
             case Attribute(of=Name(name=scope), name=name) | Item(of=Name(name=scope), key=Const(value=str(name))):
-                if scope in _GIVEN:
+                if scope in _OF_THE_START:
                     names.add(name)
                     # The walk comes to the inner name too, and counts it as a use of the whole.
                     whole -= 1
             case Name(name=name):
                 names.add(name)
-                whole += name in _GIVEN
+                whole += name in _OF_THE_START
     return names, whole > 0
 
 

@@ -31,21 +31,21 @@ async def run(call: Call, env: Env) -> Outcome:
     """Read or write; of a field that is not given, the arg of its name counts."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
-    given: dict[str, Json] = {name: call.args[name] for name in _ALSO_ARGS if name in call.args}
-    given |= {name: value for name, value in call.fields.items() if value is not None or name not in given}
-    uri = given.get("uri")
-    writes = given.get("action") == "put"
+    values: dict[str, Json] = {name: call.args[name] for name in _ALSO_ARGS if name in call.args}
+    values |= {name: value for name, value in call.fields.items() if value is not None or name not in values}
+    uri = values.get("uri")
+    writes = values.get("action") == "put"
     if uri is None:
         if writes:
             return error("fields.invalid", "`action: put` needs `uri`, the address to write to")
-        whole = stored(given.get("result_ref"), "result_ref", env)
+        whole = stored(values.get("result_ref"), "result_ref", env)
         return whole if isinstance(whole, Outcome) else ok(_with_keys(whole))
     if not isinstance(uri, str) or ("://" in uri and not uri.startswith((_BUCKET, "file://", "artifact://"))):
         return error("fields.invalid", "`uri` is no address that is supported: a file, or gs://BUCKET/NAME")
-    if writes and "data" not in given:
+    if writes and "data" not in values:
         return error("fields.invalid", "`action: put` needs `data`, the value to write")
     try:
-        return await (_put(call, env, uri, given["data"]) if writes else _get(call, env, uri))
+        return await (_put(call, env, uri, values["data"]) if writes else _get(call, env, uri))
     except FileRefused as problem:
         return error("file.refused", str(problem))
 

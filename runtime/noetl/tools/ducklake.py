@@ -157,8 +157,8 @@ def _attach(connection: "duckdb.DuckDBPyConnection", lake: _Lake, fields: Mappin
         )
         address = _LAKE
     name = quoted(str(fields["catalog_name"]))
-    given = f" ({', '.join(options)})" if options else ""
-    connection.execute(f"ATTACH {_text('ducklake:' + address)} AS {name}{given}")
+    clause = f" ({', '.join(options)})" if options else ""
+    connection.execute(f"ATTACH {_text('ducklake:' + address)} AS {name}{clause}")
     if fields.get("use_catalog") is not False:
         connection.execute(f"USE {name}")
 

@@ -65,16 +65,16 @@ async def _request(call: Call, env: Env) -> Request:
     fields = call.fields
     url = fields["url"] if fields.get("url") is not None else fields["endpoint"]
     headers = {name: _text(value) for name, value in _mapping(fields.get("headers")) if value is not None}
-    given = {name.lower() for name in headers}
+    names = {name.lower() for name in headers}
     method = str(fields.get("method") or "GET").upper()
     content, kind = _body(fields)
-    if kind is not None and "content-type" not in given:
+    if kind is not None and "content-type" not in names:
         headers["Content-Type"] = kind
     # Attempts of one task run share the id: after a crash the server can tell the repeat of a request from a new one.
-    if method not in _SAFE and "idempotency-key" not in given:
+    if method not in _SAFE and "idempotency-key" not in names:
         headers["Idempotency-Key"] = call.action_id
     # A header that the author writes wins, and the credential is not even looked up.
-    basic = await _authorize(fields.get("auth"), headers, env) if "authorization" not in given else None
+    basic = await _authorize(fields.get("auth"), headers, env) if "authorization" not in names else None
     task = (call.execution_id, call.step, call.task)
     return Request(method, str(url), headers, _pairs(fields.get("params")), content, basic, env.holds_secret, task)
 
@@ -173,17 +173,17 @@ def _bounds(call: Call) -> RequestLimits:
     limit = call.knobs.get("max_response_bytes")
     most = limit if isinstance(limit, int) and not isinstance(limit, bool) else BODY_BYTES
     verify, follow = _flag(call, "verify_ssl", default=True), _flag(call, "follow_redirects", default=False)
-    for given in (call.timeout, call.fields.get("timeout"), call.fields.get("timeout_seconds")):
-        if isinstance(given, dict):
-            if unknown := [name for name in given if name not in ("connect", "read", "write", "pool")]:
+    for timeout in (call.timeout, call.fields.get("timeout"), call.fields.get("timeout_seconds")):
+        if isinstance(timeout, dict):
+            if unknown := [name for name in timeout if name not in ("connect", "read", "write", "pool")]:
                 raise InvalidFields(f"timeout has no part {unknown[0]!r}")
-            parts = {name: seconds_of(value) for name, value in given.items() if value is not None}
+            parts = {name: seconds_of(value) for name, value in timeout.items() if value is not None}
             known = {name: seconds for name, seconds in parts.items() if seconds is not None}
             if len(known) != len(parts):
                 raise InvalidFields("the parts of timeout must be durations")
             return RequestLimits(None, known, most, verify, follow)
-        if given is not None:
-            seconds = seconds_of(given)
+        if timeout is not None:
+            seconds = seconds_of(timeout)
             if seconds is None:
                 raise InvalidFields("timeout must be a duration or {connect, read}")
             return RequestLimits(seconds, {}, most, verify, follow)
@@ -191,9 +191,9 @@ def _bounds(call: Call) -> RequestLimits:
 
 
 def _flag(call: Call, name: str, *, default: bool) -> bool:
-    for given in (call.fields.get(name), call.knobs.get(name)):
-        if isinstance(given, bool):
-            return given
+    for value in (call.fields.get(name), call.knobs.get(name)):
+        if isinstance(value, bool):
+            return value
     return default
 
 

@@ -62,9 +62,9 @@ def sizes_of(log: list[Event], formulas: Bounds) -> dict[str, int]:
 def golden(path: Path) -> Ran:
     text = path.read_text("utf-8")
     script = path.with_suffix(".script")
-    given = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
+    head = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
     actions = {float(at): verb for at, verb in re.findall(r"^# at ([\d.]+): (\w+)$", text, re.MULTILINE)}
-    payload: Any = yaml.safe_load(given.group(1)) if given else None
+    payload: Any = yaml.safe_load(head.group(1)) if head else None
     return run(text, script.read_text("utf-8") if script.exists() else "", payload, at=actions)
 
 

@@ -85,8 +85,8 @@ def test_sugar_that_a_pass_removes_never_comes_back(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_plan_that_is_not_sound_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def beheaded(*given: Any) -> Plan:
-        plan = build_plan(*given)
+    def beheaded(*args: Any) -> Plan:
+        plan = build_plan(*args)
         return plan._replace(net=plan.net._replace(initial=()))
 
     monkeypatch.setattr(net, "build_plan", beheaded)

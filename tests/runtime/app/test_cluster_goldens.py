@@ -68,20 +68,20 @@ def test_a_golden_run_over_processes_is_what_it_is_in_one(name: str, there: dict
 
 
 def _begun(api: Connection, stage: Stage, case: goldens.Case) -> Running:
-    given = input_of(case)
-    row = api.object_of(api.ask("POST", "/playbooks", raw=compiled(given.text)))
-    start = {"playbook_id": row["playbook_id"], "payload": given.payload}
+    source = input_of(case)
+    row = api.object_of(api.ask("POST", "/playbooks", raw=compiled(source.text)))
+    start = {"playbook_id": row["playbook_id"], "payload": source.payload}
     execution_id = str(api.json("POST", "/executions", data=start)["execution_id"])
-    stage.play(execution_id, given.script)
-    return Running(execution_id, _asks(given), ran(case))
+    stage.play(execution_id, source.script)
+    return Running(execution_id, _asks(source), ran(case))
 
 
-def _asks(given: Input) -> list[Ask]:
+def _asks(source: Input) -> list[Ask]:
     """What people ask for, in the order of time."""
-    asked: list[Ask] = [(round(seconds * SECOND), verb, {}) for seconds, verb in given.asked.items()]
+    asked: list[Ask] = [(round(seconds * SECOND), verb, {}) for seconds, verb in source.asked.items()]
     signals: list[Ask] = [
         (at, "signal", {"name": name, "data": data})
-        for at, name, data in read_script(yaml.safe_load(given.script) or {}).signals
+        for at, name, data in read_script(yaml.safe_load(source.script) or {}).signals
     ]
     return sorted([*asked, *signals], key=lambda ask: ask[0])
 

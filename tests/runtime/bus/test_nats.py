@@ -203,11 +203,11 @@ def test_what_a_dead_worker_had_comes_to_another_until_it_is_given_up(opened: Op
         worker._connection.close()  # its process is gone
     last = opened(ack_wait=0.3, deliveries=3)
 
-    def given_up() -> bool:
+    def is_dead() -> bool:
         assert last.take("p") is None
         return bool(server.dead_letters())
 
-    waited_for(given_up, "it is not given up")
+    waited_for(is_dead, "it is not given up")
     (letter,) = server.dead_letters()
     assert letter == ("p", "k", 3, "it was not acknowledged in time")
     waited_for(lambda: server.room("p") == 10_000, "it is still there")

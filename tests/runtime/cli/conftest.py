@@ -27,12 +27,12 @@ class Home:
         self.env = {key: value for key, value in os.environ.items() if not key.startswith("NOETL_")}
         self._usual = {**self.env}
 
-    def run(self, *words: str, given: str = "") -> "subprocess.CompletedProcess[str]":
+    def run(self, *words: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
         """`noetl …` to its end: in this process, or where a run has another `env` in one of its own."""
         if words[0] not in ("run", "resume") or self.env == self._usual:
-            return done_here(self.folder, words, given)
+            return done_here(self.folder, words, stdin)
         return subprocess.run(
-            [sys.executable, "-m", "noetl.cli", *words], cwd=self.folder, env=self.env, input=given, text=True,
+            [sys.executable, "-m", "noetl.cli", *words], cwd=self.folder, env=self.env, input=stdin, text=True,
             capture_output=True, timeout=60,
         )  # fmt: skip
 

@@ -28,7 +28,7 @@ workflow:
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("word", "text"),
     [
         ("{{ own }}", "6"),
         ("{{ args.own }} of {{ own }}", "6 of 6"),
@@ -39,8 +39,8 @@ workflow:
         ("{{ own }} {{ unknown }}", "{{ own }} {{ unknown }}"),
     ],
 )
-def test_braces_are_what_their_names_mean_at_the_code(home: "Home", given: str, text: str) -> None:
-    (home.folder / "a.yaml").write_text(PLAYBOOK.replace("GIVEN", given))
+def test_braces_are_what_their_names_mean_at_the_code(home: "Home", word: str, text: str) -> None:
+    (home.folder / "a.yaml").write_text(PLAYBOOK.replace("GIVEN", word))
     execution = home.json("run", "a.yaml")["execution_id"]  # type: ignore[index]
     assert home.json("result", execution) == text
     found = check_source("a.yaml", (home.folder / "a.yaml").read_bytes()).diagnostics

@@ -19,7 +19,7 @@ LAST = """- step: last
   tool: {kind: python, args: {x: "{{ first }}"}, code: result = x}
 """
 
-GIVEN_BY = {
+RESULTS = {
     "a pipe that is not asked": (
         """  case:
   - when: "{{ event.name == 'call.error' }}"
@@ -47,13 +47,13 @@ GIVEN_BY = {
 }
 
 
-@pytest.mark.parametrize("giver", GIVEN_BY)
+@pytest.mark.parametrize("giver", RESULTS)
 def test_a_branch_of_a_case_gives_nothing_by_itself(home: "Home", giver: str) -> None:
-    rules, given = GIVEN_BY[giver]
+    rules, expected = RESULTS[giver]
     first = "- step: first\n  tool: {kind: python, code: \"result = {'k': 1}\"}\n"
     (home.folder / "a.yaml").write_text(HEAD + first + rules + OTHER + LAST)
     execution = home.json("run", "a.yaml")["execution_id"]  # type: ignore[index]
-    assert home.json("result", execution) == given
+    assert home.json("result", execution) == expected
 
 
 PIPE = """- step: first

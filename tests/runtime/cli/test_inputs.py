@@ -75,8 +75,8 @@ def test_a_variable_is_read_only_where_it_is_allowed_and_recorded(home: "Home") 
     assert isinstance(some, dict) and some["result"] == {"host": "localhost", "port": "5433"}
     every = home.json("run", plan, "--env", "SHOP_*")
     assert isinstance(every, dict) and every["result"] == {"host": "db.example.com", "port": "5433"}
-    given = home.json("run", plan, "--set", "port=1")
-    assert isinstance(given, dict) and given["result"] == {"host": "localhost", "port": 1}
+    shown = home.json("run", plan, "--set", "port=1")
+    assert isinstance(shown, dict) and shown["result"] == {"host": "localhost", "port": 1}
     home.env.pop("SHOP_HOST")  # what was read is what a replay reads
     assert home.run("replay", str(every["execution_id"])).stdout.startswith("a legal run")
     first = json.loads(home.run("events", str(every["execution_id"]), "--json").stdout.splitlines()[0])
@@ -149,7 +149,7 @@ workflow:
 
 def test_a_token_of_a_computed_name_is_that_of_the_entry_of_that_name(home: "Home") -> None:
     for name, token in (("first", "first-token-0123"), ("other", "other-token-0123456789")):
-        added = home.run("credential", "add", name, "--secret", "token", given=token + "\n")
+        added = home.run("credential", "add", name, "--secret", "token", stdin=token + "\n")
         assert added.returncode == 0, added.stderr
     plan = home.plan(ASKED)
     first = home.json("run", plan)

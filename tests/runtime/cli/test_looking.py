@@ -309,7 +309,7 @@ def test_credentials_are_kept_and_never_printed(home: "Home") -> None:
     pytest.importorskip("cryptography")
     assert home.json("credential", "list") == []
     done = home.run(
-        "credential", "add", "db", "--type", "postgres", "--field", "host=h", "--secret", "password", given="s3cret\n"
+        "credential", "add", "db", "--type", "postgres", "--field", "host=h", "--secret", "password", stdin="s3cret\n"
     )
     assert (done.returncode, done.stdout) == (0, "stored: db\n")
     (home.folder / "fields.json").write_text('{"token": "t0ken"}')
@@ -333,12 +333,12 @@ def test_credentials_are_kept_and_never_printed(home: "Home") -> None:
         == "error: there is a credential `db` already, of type postgres; --replace stores this one instead\n"
     )
     assert kept.fields("db") == {"host": "h", "password": "s3cret"}
-    done = home.run("credential", "add", "db", "--replace", "--field", "host=h", "--secret", "pin", given="1234\n")
+    done = home.run("credential", "add", "db", "--replace", "--field", "host=h", "--secret", "pin", stdin="1234\n")
     assert done.stdout == "replaced: db\n"
     assert (kept.fields("db"), kept.type_of("db")) == ({"host": "h", "pin": "1234"}, "postgres")
     assert done.stderr.startswith("warning: `pin` has fewer than 8 characters")
     assert "1234" not in done.stderr
-    assert home.run("credential", "add", "new", "--replace", "--secret", "pin", given="12345678\n").stderr == ""
+    assert home.run("credential", "add", "new", "--replace", "--secret", "pin", stdin="12345678\n").stderr == ""
     assert home.run("credential", "delete", "db").returncode == 0
     assert home.run("credential", "delete", "db").returncode == 1
 

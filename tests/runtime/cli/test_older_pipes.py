@@ -72,7 +72,7 @@ def _pipe(url: str, path: str, count: str, *rules: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("path", "count", "rules", "given"),
+    ("path", "count", "rules", "brought"),
     [
         ("good", GOOD, (), {"was": {"n": 2}}),  # `else: fail` is not asked of a success
         ("good", GOOD, (RETRY, SET), {"was": {"n": 2}}),  # nor is a rule that passes over
@@ -82,10 +82,10 @@ def _pipe(url: str, path: str, count: str, *rules: str) -> str:
     ],
 )
 def test_a_step_gives_the_last_value_of_its_pipe(
-    home: "Home", url: str, path: str, count: str, rules: tuple[str, ...], given: object
+    home: "Home", url: str, path: str, count: str, rules: tuple[str, ...], brought: object
 ) -> None:
     for result in results_of(home, _pipe(url, path, count, *rules)):
-        assert result == [{"given": given}, {}]
+        assert result == [{"given": brought}, {}]
 
 
 def test_what_is_passed_over_leaves_the_value_before_it(home: "Home", url: str) -> None:

@@ -41,7 +41,7 @@ def ends() -> Iterator[tuple[str, str]]:
         yield here, there
 
 
-GIVEN = {
+CREDENTIALS = {
     "auth": "auth: api",
     "header": 'headers: {X-Any: "{{ keychain.api.token }}"}',
     "query": 'params: {k: "{{ keychain.api.token }}"}',
@@ -95,10 +95,10 @@ workflow:
         spec: {policy: {rules: [{else: {then: {do: continue, set_iter: {next: "{{ workload.first }}"}}}}]}}"""
 
 
-def playbook(round_: str, given: str, workload: str) -> str:
+def playbook(round_: str, credential: str, workload: str) -> str:
     """One that reads page after page."""
     text = PLAYBOOK.replace("WORKLOAD", workload) + ROUNDS[round_]
-    return text.replace("GIVEN", GIVEN[given]).replace("RULE", RULE).replace("FAILS", FAILS)
+    return text.replace("GIVEN", CREDENTIALS[credential]).replace("RULE", RULE).replace("FAILS", FAILS)
 
 
 def ran(home: "Home", text: str) -> tuple[str, str]:
@@ -110,11 +110,15 @@ def ran(home: "Home", text: str) -> tuple[str, str]:
     return str(last["status"]), str((last.get("error") or {}).get("code"))
 
 
-@pytest.mark.parametrize(("round_", "given"), [*((r, "auth") for r in ROUNDS), *(("while", g) for g in GIVEN)])
-def test_the_next_page_elsewhere_gets_nothing(home: "Home", ends: tuple[str, str], round_: str, given: str) -> None:
+@pytest.mark.parametrize(
+    ("round_", "credential"), [*((r, "auth") for r in ROUNDS), *(("while", g) for g in CREDENTIALS)]
+)
+def test_the_next_page_elsewhere_gets_nothing(
+    home: "Home", ends: tuple[str, str], round_: str, credential: str
+) -> None:
     here, there = ends
     NEXT.update({"/1": f"{here}/2", "/2": f"{there}/3"})
-    found = ran(home, playbook(round_, given, f"{{first: {here}/1}}"))
+    found = ran(home, playbook(round_, credential, f"{{first: {here}/1}}"))
     assert found == ("failed", "http.refused")
     assert [origin for origin, _ in SEEN] == [here, here]
 

@@ -176,8 +176,8 @@ workflow:
 def test_who_reads_a_block_by_name_gets_what_it_renders_to(home: "Home", url: str, about: str) -> None:
     text, args = CASES[about]
     # An arg that is no block template is read alike.
-    for given in (TWO, "'2'") if "GIVEN" in text else ("",):
-        for found in results_of(home, text.replace("URL", url).replace("GIVEN", given).replace("PLAIN", "'2'")):
+    for value in (TWO, "'2'") if "GIVEN" in text else ("",):
+        for found in results_of(home, text.replace("URL", url).replace("GIVEN", value).replace("PLAIN", "'2'")):
             assert isinstance(found, list)
             assert found[0] == args
 

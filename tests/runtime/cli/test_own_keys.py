@@ -36,12 +36,12 @@ print('looked', sorted(set(found)))
 """Looks through all processes, watchdogs and warm subprocesses too; it has the keys backwards itself."""
 
 
-def run(folder: Path, text: str, *words: str, **given: str) -> str:
+def run(folder: Path, text: str, *words: str, **variables: str) -> str:
     """All that a run of a playbook printed and kept, its values too."""
     (folder / "keys.yaml").write_text(HEAD + text)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("NOETL_", "PG"))}
     done = subprocess.run(
-        [sys.executable, "-m", "noetl.cli", "run", "keys.yaml", *words], cwd=folder, env={**environ, **given},
+        [sys.executable, "-m", "noetl.cli", "run", "keys.yaml", *words], cwd=folder, env={**environ, **variables},
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     shown = subprocess.run(
@@ -56,7 +56,7 @@ def all_forms(text: str) -> list[str]:
     return [text, b64encode(data).decode(), data.hex()]
 
 
-def given() -> dict[str, str]:
+def environment() -> dict[str, str]:
     return {
         "NOETL_TOKEN": TOKEN, "NOETL_BUS": f"nats://shop:{PASSWORD}@127.0.0.1:4222",
         "NOETL_SERVER_STORE": "postgresql://shop:database%20pass%200001@127.0.0.1/shop", "PGPASSWORD": "",
@@ -73,7 +73,7 @@ def test_what_a_tool_says_of_it_is_masked_in_all_that_is_kept_and_shown(tmp_path
         '  - {step: more, tool: {kind: python, code: \'print(open("stolen").read()); result = open("stolen").read()\'},'
         " next: {arcs: [{step: bad}]}}\n"
         "  - {step: bad, tool: {kind: python, code: 'raise ValueError(open(\"stolen\").read())'}}\n",
-        **given(),
+        **environment(),
     )
     assert "END" in said and said.endswith("1") and "the%20deployment" in said, said
     kept = b"".join(path.read_bytes() for path in (tmp_path / ".noetl").rglob("*") if path.is_file()).decode("latin-1")
@@ -89,7 +89,7 @@ def test_what_was_masked_is_not_given_to_a_tool_again(tmp_path: Path) -> None:
         "workflow:\n"
         "  - {step: start, tool: {kind: shell, command: cat stolen}, next: {arcs: [{step: next}]}}\n"
         "  - {step: next, tool: {kind: shell, command: 'echo $A', env: {A: '{{ start.stdout }}'}}}\n",
-        **given(),
+        **environment(),
     )
     assert "credential.missing" in said and "NOETL_TOKEN is what this deployment was given for itself" in said, said
 
@@ -100,7 +100,7 @@ def test_no_playbook_reads_a_variable_of_the_engine(tmp_path: Path, variable: st
         tmp_path,
         f"keychain: [{{name: t, kind: env, var: {variable}}}]\n"
         "workflow:\n  - {step: start, tool: {kind: shell, command: 'echo $A', env: {A: '{{ keychain.t.value }}'}}}\n",
-        **{**given(), variable: TOKEN},
+        **{**environment(), variable: TOKEN},
     )
     assert "nothing was started" in said and "the engine's own variable" in said, said
     assert Environment(("*", variable), {variable: TOKEN})._may_read(variable) is False
@@ -187,8 +187,10 @@ def test_a_library_in_c_still_reads_its_variable(tmp_path: Path) -> None:
         "import ctypes, os, sys; from noetl.host import process_secrets; process_secrets.learn_process([], os.environ);"
         "get = ctypes.CDLL(None).getenv; get.restype = ctypes.c_char_p; print(get(b'PGPASSWORD').decode())"
     )
-    given = {**os.environ, "PGPASSWORD": TOKEN}
-    said = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True, check=True).stdout
+    environment = {**os.environ, "PGPASSWORD": TOKEN}
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout
     assert said.strip() == TOKEN
 
 
@@ -199,8 +201,8 @@ def test_a_process_that_has_keys_cannot_be_traced_by_others_of_its_user() -> Non
         "before = get(3, 0, 0, 0, 0); s.learn_process([], os.environ); print(before, get(3, 0, 0, 0, 0))"
     )
     bare = {name: value for name, value in os.environ.items() if not name.startswith(("NOETL_", "PG"))}
-    for given, said in ((bare, "1 1"), ({**bare, "NOETL_TOKEN": TOKEN}, "1 0")):
-        done = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True, check=True)
+    for environment, said in ((bare, "1 1"), ({**bare, "NOETL_TOKEN": TOKEN}, "1 0")):
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         assert done.stdout.strip() == said
 
 

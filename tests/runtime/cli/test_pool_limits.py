@@ -85,7 +85,7 @@ def _counts(home: "Home", url: str) -> dict[str, int]:
     return {name: int(str(count)) for name, count in counts.items()}
 
 
-@pytest.mark.parametrize("given", ["narrow", "narrow=0", "=2", "narrow=x"])
-def test_a_limit_that_is_none_is_refused(home: "Home", given: str) -> None:
-    done = home.run("run", playbook(home, "a", "narrow"), "--pool-limit", given)
+@pytest.mark.parametrize("limit", ["narrow", "narrow=0", "=2", "narrow=x"])
+def test_a_limit_that_is_none_is_refused(home: "Home", limit: str) -> None:
+    done = home.run("run", playbook(home, "a", "narrow"), "--pool-limit", limit)
     assert (done.returncode, "POOL=N" in done.stderr) == (2, True)

@@ -162,11 +162,11 @@ def test_wrong_usage_is_2_and_starts_nothing(home: "Home", words: list[str], sai
 def test_a_playbook_is_compiled_first_also_from_standard_input(home: "Home") -> None:
     (home.folder / "book.yaml").write_text(WHOLE)
     assert home.run("run", "book.yaml").stdout.startswith("completed: whole")
-    assert home.run("run", "-", given=WHOLE).stdout.startswith("completed: whole")
+    assert home.run("run", "-", stdin=WHOLE).stdout.startswith("completed: whole")
 
 
 def test_what_does_not_compile_is_1_with_the_findings_of_the_compiler(home: "Home") -> None:
-    done = home.run("run", "-", given=WHOLE.replace("noop", "nope"))
+    done = home.run("run", "-", stdin=WHOLE.replace("noop", "nope"))
     assert (done.returncode, done.stdout) == (1, "")
     assert "<stdin>:6:18: error[NL" in done.stderr
     assert done.stderr.endswith("error: - does not compile; nothing was started\n")

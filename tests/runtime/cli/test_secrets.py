@@ -77,7 +77,7 @@ def safe(home: "Home") -> "Home":
     """A home with the secrets in their places."""
     home.env |= {"CANARY": CANARY, "TOKEN": TOKEN, "KEPT": STORED}
     (home.folder / "filed").write_text(FILED + "\n")
-    done = home.run("credential", "add", "kept", "--secret", "password", given=STORED + "\n")
+    done = home.run("credential", "add", "kept", "--secret", "password", stdin=STORED + "\n")
     assert done.returncode == 0, done.stderr
     return home
 

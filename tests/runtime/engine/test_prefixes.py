@@ -34,8 +34,8 @@ def script_of(case: Case) -> str:
 def golden_run(case: Case) -> Ran:
     """The run of a golden, from its start."""
     text = case.path.read_text("utf-8")
-    given = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
-    return run(text, script_of(case), yaml.safe_load(given.group(1)) if given else None)
+    head = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
+    return run(text, script_of(case), yaml.safe_load(head.group(1)) if head else None)
 
 
 def ends_of(ran: Ran) -> Counter[Any]:

@@ -50,8 +50,8 @@ def ran_of(case: Case | None) -> Ran:
     if case is None:
         return run(ALSO, SCRIPT)
     text, script = case.path.read_text("utf-8"), case.beside("script")
-    given = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
-    payload = yaml.safe_load(given.group(1)) if given else None
+    head = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
+    payload = yaml.safe_load(head.group(1)) if head else None
     return run(text, script.read_text("utf-8") if script.exists() else "", payload)
 
 

@@ -185,7 +185,7 @@ workflow:
 
 
 def test_a_mistake_in_a_pipeline_is_a_fault_of_its_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def mistaken(*given: object, **more: object) -> object:
+    def mistaken(*args: object, **more: object) -> object:
         raise Mistake("holds a secret")
 
     for module, name in (("noetl.worker.session", "judge"), ("noetl.worker.session", "field_scope")):

@@ -132,10 +132,10 @@ def test_who_is_refused_and_flushes_has_nothing_follow_too_early(monkeypatch: py
         refused.append(name)
         pending.journal.flush()
 
-    def one_by_one(name: str, expected: int, records: Any, **given: Any) -> int:
+    def one_by_one(name: str, expected: int, records: Any, **more: Any) -> int:
         if name == "a":
             raise StoreRefused("it cannot be stored")
-        return append(name, expected, records, **given)
+        return append(name, expected, records, **more)
 
     def all_at_once(appends: Any) -> None:
         raise StoreRefused("one of them cannot be stored")

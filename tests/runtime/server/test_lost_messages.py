@@ -35,9 +35,9 @@ workflow:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_golden_run_ends_on_a_bus_that_loses_messages(case: Case) -> None:
     text, script = case.path.read_text("utf-8"), case.beside("script")
-    given = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
+    head = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
     outcomes = script.read_text("utf-8") if script.exists() else ""
-    payload = yaml.safe_load(given.group(1)) if given else None
+    payload = yaml.safe_load(head.group(1)) if head else None
     plan = compiled(text)
     whole = run(plan, outcomes, payload)
     for seed in range(2):

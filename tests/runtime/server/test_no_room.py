@@ -47,11 +47,11 @@ class Disk:
                 monkeypatch.setattr(part, name, self._guarded(getattr(part, name)))
 
     def _guarded(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        def guarded(*given: object, **named: object) -> object:
+        def guarded(*args: object, **named: object) -> object:
             if self.is_full:
                 self.refused += 1
                 raise NoRoom("a.db: the disk is full", "the disk is full")
-            return work(*given, **named)
+            return work(*args, **named)
 
         return guarded
 

@@ -78,10 +78,10 @@ def test_a_store_that_fails_for_a_while_costs_nothing(tmp_path: Path, monkeypatc
         store, failing = server.runtime.store, [True]
         append = store.append
 
-        def fail(*given: object, **named: object) -> int:
+        def fail(*args: object, **named: object) -> int:
             if failing[0]:
                 raise StoreFailure("the disk is full")
-            return append(*given, **named)  # type: ignore[arg-type]
+            return append(*args, **named)  # type: ignore[arg-type]
 
         monkeypatch.setattr(store, "append", fail)
         server.client.post("/executions/e1/signal", json={"name": "go"})

@@ -22,8 +22,8 @@ ODDS = Odds(doubled=0.3, reordered=0.6, delayed=0.3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_golden_run_ends_the_same_way_on_a_bus_with_faults(case: Case) -> None:
     text, script = case.path.read_text("utf-8"), case.beside("script")
-    given = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
-    payload = yaml.safe_load(given.group(1)) if given else None
+    head = re.search(r"^# payload: (.*)$", text, re.MULTILINE)
+    payload = yaml.safe_load(head.group(1)) if head else None
     outcomes = script.read_text("utf-8") if script.exists() else ""
     plan = compiled(text)
     whole = run(plan, outcomes, payload)

@@ -131,8 +131,8 @@ REF = reference(store="memory", key="e1/00", size=1, checksum="00")
 def test_what_it_gives(tmp_path: Path, whole: Json, result: Json, place: str) -> None:
     env = FakeEnv(tmp_path)
     env.kept["e1/00"] = whole
-    given: dict[str, Json] = {"result_ref": REF}
-    call = call_of("artifact", given) if place == "fields" else call_of("artifact", {"action": "get"}, args=given)
+    fields: dict[str, Json] = {"result_ref": REF}
+    call = call_of("artifact", fields) if place == "fields" else call_of("artifact", {"action": "get"}, args=fields)
     assert waited(artifact(call, env)).result == result
 
 
@@ -235,9 +235,9 @@ def test_a_reference_of_another_execution_reads_nothing(
     tmp_path: Path, store: str, tool: str, to: str, seen: Json
 ) -> None:
     with open_runtime(store.format(tmp_path), Settings(root=tmp_path), lambda path: b"") as runtime:
-        given: Any = ended(runtime, HEAD + OWNER, "e1", {})[0].last_result
-        assert is_reference(given["r"])
-        execution, names = ended(runtime, HEAD + "workload: {r: null}\n" + FORGER % tool, "e2", given)
+        payload: Any = ended(runtime, HEAD + OWNER, "e1", {})[0].last_result
+        assert is_reference(payload["r"])
+        execution, names = ended(runtime, HEAD + "workload: {r: null}\n" + FORGER % tool, "e2", payload)
     assert to in names, execution.failure
     assert execution.last_result == seen
 

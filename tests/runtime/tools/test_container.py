@@ -169,8 +169,8 @@ def test_what_cannot_be_asked_for(engine: Path, env: FakeEnv, fields: dict[str, 
 
 @pytest.mark.parametrize("limit", ["spec", "field"])
 def test_a_late_container_is_removed(engine: Path, env: FakeEnv, limit: str) -> None:
-    given: dict[str, Json] = {"timeout_seconds": 0.3} if limit == "field" else {}
-    outcome = ran(env, 0.3 if limit == "spec" else None, command="sleep 617", **given)
+    fields: dict[str, Json] = {"timeout_seconds": 0.3} if limit == "field" else {}
+    outcome = ran(env, 0.3 if limit == "spec" else None, command="sleep 617", **fields)
     assert failed(outcome) == {
         "code": "timeout", "message": "the container took longer than 0.3 s", "retryable": True
     }  # fmt: skip

@@ -74,9 +74,9 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Calls:
 
     def call(root: Path, *asked: Any, **credentials: Any) -> list[tuple[Any, Any]]:
         pairs = [[each, {}] if isinstance(each, dict) else list(each) for each in asked]
-        given = json.dumps([str(root), credentials, pairs])
+        stdin = json.dumps([str(root), credentials, pairs])
         done = subprocess.run(
-            [sys.executable, "-c", CALLING], input=given, capture_output=True, text=True, check=False, env=environment
+            [sys.executable, "-c", CALLING], input=stdin, capture_output=True, text=True, check=False, env=environment
         )
         assert done.returncode == 0, done.stderr
         found: list[tuple[Any, Any]] = [tuple(each) for each in json.loads(done.stdout)]

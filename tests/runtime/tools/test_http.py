@@ -198,13 +198,13 @@ def test_a_bad_status_is_an_error_that_keeps_the_answer(env: FakeEnv, url: str, 
 def test_a_redirect_to_another_origin_takes_nothing_along_that_says_who_asks(env: FakeEnv, url: str) -> None:
     """Whatever the header is called: any of them may hold a key (curl's CVE-2018-1000007)."""
     env.credentials["shop"] = {"token": "shop-key-0001", "header": "X-Api-Key"}
-    given = {"X-Shop": "shop-key-0002", "Cookie": "k=shop-key-0003", "Accept": "text/plain"}
+    headers = {"X-Shop": "shop-key-0002", "Cookie": "k=shop-key-0003", "Accept": "text/plain"}
     with http_server(Handler) as other:
         for status in (301, 302, 303, 307, 308):
             away, home = f"{url}/away/{status}?to={other}/there", f"{url}/away/{status}?to={url}/there"
-            seen = echo_of(sent(env, url=away, auth="shop", headers=given, follow_redirects=True))
+            seen = echo_of(sent(env, url=away, auth="shop", headers=headers, follow_redirects=True))
             assert "shop-key" not in str(seen) and seen["headers"]["accept"] == "text/plain"
-            seen = echo_of(sent(env, url=home, auth="shop", headers=given, follow_redirects=True))
+            seen = echo_of(sent(env, url=home, auth="shop", headers=headers, follow_redirects=True))
             assert "shop-key-0001" in str(seen) and "shop-key-0002" in str(seen)
         for status in (307, 308):
             away = f"{url}/away/{status}?to={other}/there"
@@ -295,8 +295,8 @@ def test_nobody_answers(env: FakeEnv) -> None:
     ],
 )
 def test_a_request_that_cannot_be_sent(env: FakeEnv, url: str, fields: dict[str, Json], code: str) -> None:
-    given = {name: url if value == "URL" else value for name, value in fields.items()}
-    call = call_of("http", given)
+    filled = {name: url if value == "URL" else value for name, value in fields.items()}
+    call = call_of("http", filled)
     assert failed(waited(http.run(call, env)))["code"] == code
 
 

@@ -37,8 +37,8 @@ def ran(
     timeout: Json = None,
     **fields: Json,
 ) -> Outcome:
-    given: dict[str, Json] = {"code": textwrap.dedent(code), **fields}
-    return waited(python.run(call_of("python", given, args=args, knobs=knobs, timeout=timeout, scope=scope), env))
+    written: dict[str, Json] = {"code": textwrap.dedent(code), **fields}
+    return waited(python.run(call_of("python", written, args=args, knobs=knobs, timeout=timeout, scope=scope), env))
 
 
 @pytest.mark.parametrize(

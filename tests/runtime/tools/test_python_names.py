@@ -80,11 +80,11 @@ def test_a_name_of_ours_without_such_an_arg(env: FakeEnv, name: str, form: str) 
 
 
 @pytest.mark.parametrize("form", ["flat", "flat, in a function", "returned", "main()", "async main()"])
-@pytest.mark.parametrize("given", [{"a": 1}, None], ids=["no arg", "arg of that name"])
+@pytest.mark.parametrize("args", [{"a": 1}, None], ids=["no arg", "arg of that name"])
 @pytest.mark.parametrize("name", OURS)
-def test_code_may_assign_a_name_of_ours(env: FakeEnv, name: str, given: dict[str, Json] | None, form: str) -> None:
+def test_code_may_assign_a_name_of_ours(env: FakeEnv, name: str, args: dict[str, Json] | None, form: str) -> None:
     code = f"{name} = 'set'\n" + FORMS[form].format(name=name)
-    assert ran(env, code, given or {name: "mine"}, scope=STATE).result == "set"
+    assert ran(env, code, args or {name: "mine"}, scope=STATE).result == "set"
 
 
 def test_all_args_are_the_code_s_own(env: FakeEnv) -> None:

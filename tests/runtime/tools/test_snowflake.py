@@ -30,8 +30,8 @@ def env(tmp_path: Path) -> Iterator[FakeEnv]:
 def ask(env: FakeEnv, command: str | None = None, timeout: Json = None, /, **fields: Json) -> Outcome:
     args, knobs = fields.pop("args", {}), fields.pop("knobs", {})
     assert isinstance(args, dict) and isinstance(knobs, dict)
-    given: dict[str, Json] = {"auth": "sf", **({"command": command} if command is not None else {}), **fields}
-    return waited(tool.run(call_of("snowflake", given, args=args, knobs=knobs, timeout=timeout), env))
+    written: dict[str, Json] = {"auth": "sf", **({"command": command} if command is not None else {}), **fields}
+    return waited(tool.run(call_of("snowflake", written, args=args, knobs=knobs, timeout=timeout), env))
 
 
 def rows(env: FakeEnv, command: str, **fields: Json) -> Json:
@@ -125,10 +125,10 @@ def test_what_cannot_be_asked_for(env: FakeEnv, fields: dict[str, Json], code: s
 def test_what_the_connector_is_given(env: FakeEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[dict[str, Any]] = []
 
-    def connect(**given: Any) -> None:
+    def connect(**arguments: Any) -> None:
         from snowflake.connector.errors import DatabaseError
 
-        seen.append(given)
+        seen.append(arguments)
         raise DatabaseError("Incorrect username or password was specified.")
 
     monkeypatch.setattr("snowflake.connector.connect", connect)

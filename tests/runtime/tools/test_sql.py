@@ -33,8 +33,8 @@ class Database(NamedTuple):
     def ask(self, command: str | None = None, *, timeout: Json = None, **fields: Json) -> Outcome:
         args, knobs = fields.pop("args", {}), fields.pop("knobs", {})
         assert isinstance(args, dict) and isinstance(knobs, dict)
-        given = {**self.where, **({"command": command} if command is not None else {}), **fields}
-        return waited(TOOLS[self.kind](call_of(self.kind, given, args=args, knobs=knobs, timeout=timeout), self.env))
+        whole = {**self.where, **({"command": command} if command is not None else {}), **fields}
+        return waited(TOOLS[self.kind](call_of(self.kind, whole, args=args, knobs=knobs, timeout=timeout), self.env))
 
     def rows(self, command: str, **fields: Json) -> Json:
         outcome = self.ask(command, **fields)

@@ -139,8 +139,8 @@ def test_files_grow_or_are_replaced(env: FakeEnv) -> None:
 def test_older_spellings(env: FakeEnv) -> None:
     end = target(env, "postgres")
     origin: dict[str, Json] = {"type": "sqlite", "query": "SELECT 1 AS id, 'x' AS name"}
-    given: dict[str, Json] = {"type": "pg", "table": end["table"], "mode": "replace"}
-    assert moved(env, origin, given, auth={"target": "pg"}, chunk_size=10).status == "ok"
+    into: dict[str, Json] = {"type": "pg", "table": end["table"], "mode": "replace"}
+    assert moved(env, origin, into, auth={"target": "pg"}, chunk_size=10).status == "ok"
     sides: dict[str, Json] = {"direction": "sqlite_to_pg", "auth": {"target": "pg"}, "mode": "append"}
     assert moved(env, {"query": "SELECT 2 AS id"}, {"table": end["table"]}, **sides).status == "ok"
     assert rows_of(env, end) == [{"id": 1, "name": "x"}, {"id": 2, "name": None}]

@@ -29,7 +29,7 @@ def test_the_reason_is_said_once_as_long_as_it_is_the_same(problem: Exception, s
 
     worker = Worker(
         bus, pool="p", slots=1, launcher=AsyncLauncher(lambda call: None, clock),  # type: ignore[arg-type, return-value]
-        program_of=program_of, context_of=lambda *given: None, clock=clock, say=told.append,  # type: ignore[arg-type, return-value]
+        program_of=program_of, context_of=lambda *args: None, clock=clock, say=told.append,  # type: ignore[arg-type, return-value]
     )  # fmt: skip
     for number in range(3):
         bus.send("p", f"k{number}", RUN)

@@ -38,7 +38,9 @@ def may_stand_before(step: Step, sets: Rule) -> bool:
 
 def lower_entering(playbook: Playbook, record: RecordChange) -> Playbook:
     """The playbook in which such loops have a step before them."""
-    given = {arc.target for step in playbook.steps if step.router for arc in step.router.arcs if arc.args is not None}
+    with_args = {
+        arc.target for step in playbook.steps if step.router for arc in step.router.arcs if arc.args is not None
+    }
     steps: list[Step] = []
     names: dict[str, str] = {}
     for step in playbook.steps:
@@ -49,7 +51,7 @@ def lower_entering(playbook: Playbook, record: RecordChange) -> Playbook:
         names[step.name] = generated_name(step.name, "enter")
         for one in found:
             record(Change(BY, one.span, "`step.enter` of a loop", "safe", "a step before it that sets"))
-        steps.append(_before(step, names[step.name], found, has_args=step.name in given))
+        steps.append(_before(step, names[step.name], found, has_args=step.name in with_args))
         rest = tuple(extra for extra in step.extras if not isinstance(extra, Entering))
         # The join is that of the step before now. On both, the loop would wait for tokens that were joined already.
         steps.append(step._replace(extras=rest, spec=step.spec._replace(join="any", join_span=None)))

@@ -295,10 +295,10 @@ class _Lowered(NamedTuple):
     def _branch(self, rule: Ready, main: Task, merge: str) -> Tasks:
         """The tasks of a rule, and the end of its branch; none where it only goes to the merge point."""
         work = chained(self.old, rule, in_chain(self.old, rule.work, self.known))
-        given = carried(rule)
-        if not work and not given:
+        brought = carried(rule)
+        if not work and not brought:
             return ()
-        return (*work, *in_chain(self.old, (end_of(self.old, rule, merge, given),), self.known))
+        return (*work, *in_chain(self.old, (end_of(self.old, rule, merge, brought),), self.known))
 
     def _entered(self, step: Step, rules: list[Ready]) -> Step:
         """Rules for `step.enter`: what they set is set before the tool, or before the loop; where that reads the item,

@@ -248,8 +248,8 @@ class _Segments(NamedTuple):
         higher = compared(Const(route.priority), ">", path("iter", PRIORITY))
         # Only a higher priority replaces what is recorded, so that the first of equals stays.
         when = guard(either(negated(defined(here)), higher), span)
-        given = () if route.carried is None else ((ARGS, route.carried),)
-        patch = ((ROUTE, constant(label, span)), (PRIORITY, constant(route.priority, span)), *given)
+        args = () if route.carried is None else ((ARGS, route.carried),)
+        patch = ((ROUTE, constant(label, span)), (PRIORITY, constant(route.priority, span)), *args)
         rules = (Rule(when, "continue", span, set_iter=patch), Rule(None, "continue", span))
         return noop(task.name, span, rules)
 

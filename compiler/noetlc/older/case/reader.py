@@ -6,7 +6,7 @@ from noetlc.ast.bodies import Branch, Choose, Tasks
 from noetlc.ast.playbook import Guard, Rule, Task
 from noetlc.diag.change import Change
 from noetlc.expr.generated import noop
-from noetlc.older.case.given import Given, given_by_pipe, is_paged, read_given, result_of_rules
+from noetlc.older.case.branch_results import BranchResult, is_paged, read_branch_result, result_of_pipe, result_of_rules
 from noetlc.older.case.nodes import Case, CaseRule, CaseSetting, Route
 from noetlc.older.loose import read_loose_guard
 from noetlc.older.page_nodes import Page, Pages
@@ -34,18 +34,18 @@ def take_case(r: Reader, draft: StepDraft, key: Scalar, node: Node) -> None:
         return
     rules: list[CaseRule] = []
     pages: list[Page] = []
-    given: list[Given] = []
+    results: list[BranchResult] = []
     for item in listed.items:
-        for rule, page in _rules(r, item, given):
+        for rule, page in _rules(r, item, results):
             if page is not None:
                 pages.append(page._replace(chain=_of_page(r, rule.chain)))
             else:
                 rules.append(rule)
-    paged = [one for one in given if is_paged(r, one, pages)]
+    paged = [one for one in results if is_paged(r, one, pages)]
     if paged:
         names = {one.task.name for one in paged}
         rules = [rule._replace(chain=tuple(task for task in rule.chain if task.name not in names)) for rule in rules]
-    if any(one.is_result for one in given if one not in paged):
+    if any(one.is_result for one in results if one not in paged):
         draft.extras.append(result_of_rules(key.span))
     if pages:
         draft.extras.append(Pages(tuple(pages), key.span, of_case=True))
@@ -61,13 +61,13 @@ def _of_page(r: Reader, chain: Tasks) -> Tasks:
     return tuple(task for task in chain if not any(isinstance(extra, Route) for extra in task.extras))
 
 
-def _rules(r: Reader, node: Node, given: list[Given]) -> Iterator[tuple[CaseRule, Page | None]]:
-    """The rule, and the page that it asks for instead; a `collect` without one, and `result`, are `given` too."""
+def _rules(r: Reader, node: Node, results: list[BranchResult]) -> Iterator[tuple[CaseRule, Page | None]]:
+    """The rule, and the page that it asks for instead; a `collect` without one, and `result`, are `results` too."""
     mapping = mapping_of(r, node, "a rule of `case`")
     if mapping is None:
         return
     if [key.text for key, _ in mapping.entries] == ["step"]:  # where all else leads
-        yield _rule(r, mapping, None, mapping, given)
+        yield _rule(r, mapping, None, mapping, results)
         return
     for key, _ in mapping.entries:
         if key.text not in _RULE:
@@ -81,9 +81,9 @@ def _rules(r: Reader, node: Node, given: list[Given]) -> Iterator[tuple[CaseRule
         missing(r, "the rule's `when`", mapping.span, help='write `when: "{{ … }}"`, or `else:` for the last rule')
         return
     if then is not None and guard is not None:
-        yield _rule(r, mapping, guard, then, given)
+        yield _rule(r, mapping, guard, then, results)
     if other is not None:
-        yield _rule(r, mapping, None, _of_else(r, other), given)
+        yield _rule(r, mapping, None, _of_else(r, other), results)
 
 
 def _of_else(r: Reader, node: Node) -> Node:
@@ -99,7 +99,7 @@ def _of_else(r: Reader, node: Node) -> Node:
 
 
 def _rule(
-    r: Reader, mapping: Mapping, guard: Guard | None, body: Node, given: list[Given]
+    r: Reader, mapping: Mapping, guard: Guard | None, body: Node, results: list[BranchResult]
 ) -> tuple[CaseRule, Page | None]:
     priority = mapping.get("priority")
     key, node = mapping.key("retry"), mapping.get("retry")
@@ -108,15 +108,15 @@ def _rule(
     again, page = _repeats(r, guard, actions)
     chain: list[Task] = []
     for name, value in actions:
-        one = read_given(r, name, value, len(given)) if page is None else None
+        one = read_branch_result(r, name, value, len(results)) if page is None else None
         if one is not None:
-            given.append(one)
+            results.append(one)
             chain.append(one.task)
         else:
             chain += _action(r, name, value)
             if name.text == "pipe":
-                given.append(given_by_pipe(name, len(given)))
-                chain.append(given[-1].task)
+                results.append(result_of_pipe(name, len(results)))
+                chain.append(results[-1].task)
     rule = CaseRule(
         guard,
         tuple(chain),
@@ -236,14 +236,14 @@ def _action(r: Reader, key: Scalar, node: Node) -> Tasks:
 
 def _route(r: Reader, key: Scalar, node: Node) -> Tasks:
     policy, priority = "", 0
-    given: Node | None = None
+    chosen: Node | None = None
     rank: Node | None = None
     arcs = read_arcs(r, node)
     if isinstance(node, Mapping):
-        given, rank = node.get("policy"), node.get("priority")
-        policy = choice_of(r, given, "`policy`", POLICIES) or "" if given is not None else ""
+        chosen, rank = node.get("policy"), node.get("priority")
+        policy = choice_of(r, chosen, "`policy`", POLICIES) or "" if chosen is not None else ""
         priority = whole_of(r, rank, "`priority`", -1_000_000) or 0 if rank is not None else 0
-    at, place = (None if one is None else one.span for one in (given, rank))
+    at, place = (None if one is None else one.span for one in (chosen, rank))
     return (_carrier("__next", key, Route(arcs, policy, priority, key.span, at, place)),)
 
 

@@ -173,11 +173,11 @@ def _of_branch(step: Step, rule: CaseRule) -> CaseRule:
     tool = step.tasks[-1].name
     own = renamed({(step.name,): Name(tool)} if tool.isidentifier() else {}, frozenset())
 
-    def given(route: Route) -> Route:
+    def recording(route: Route) -> Route:
         made = _recording(route, inside)
         return made if made is route else made._replace(carried=maybe_with(made.carried, own))
 
-    return rule._replace(chain=tuple(_with_route(task, given) for task in rule.chain)) if inside else rule
+    return rule._replace(chain=tuple(_with_route(task, recording) for task in rule.chain)) if inside else rule
 
 
 _OF_TASK = ROOTS - {"vars"}

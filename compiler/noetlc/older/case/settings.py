@@ -53,11 +53,11 @@ def winner(routes: tuple[Route, ...]) -> Route | None:
 def idle(step: Step) -> Iterator[tuple[Span, str, str]]:
     """Where settings stand that change nothing: place, construct, and why."""
     settings = [extra for extra in step.extras if isinstance(extra, CaseSetting)]
-    given = next((extra for extra in step.extras if isinstance(extra, Case)), None)
-    if given is None:
+    written = next((extra for extra in step.extras if isinstance(extra, Case)), None)
+    if written is None:
         yield from ((setting.span, _key(setting), "the step has no `case`") for setting in settings)
         return
-    case, _ = settled(step, given)
+    case, _ = settled(step, written)
     inside = [rule for rule in case.rules if step.loop is None or not _is_about_loop(rule)]
     routes = [route for rule in inside for task in rule.chain if (route := route_of(task)) is not None]
     for setting in settings:

@@ -22,11 +22,11 @@ from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import is_empty, missing, wrong_shape
 from noetlc.source.nodes import Mapping, Node, Scalar
 
-GIVEN = "__given"
+KEPT_AS = "__given"
 """Where the result of a rule is kept in `iter` until the step gives it."""
 
 
-class Given(NamedTuple):
+class BranchResult(NamedTuple):
     """An action: the noop that sets what it says, the name that it is about, and what of a page it gathers."""
 
     task: Task
@@ -40,7 +40,7 @@ class Given(NamedTuple):
         return self.collect is None
 
 
-def read_given(r: Reader, key: Scalar, node: Node, number: int) -> Given | None:
+def read_branch_result(r: Reader, key: Scalar, node: Node, number: int) -> BranchResult | None:
     """The action, where it is `collect` or a `result` that is no task of that name; None for others."""
     if key.text == "collect":
         collect = read_collect(r, node)
@@ -51,7 +51,7 @@ def read_given(r: Reader, key: Scalar, node: Node, number: int) -> Given | None:
         rule = Rule(
             None, "continue", key.span, set_ctx=((collect.into, computed(_gathered(collect, value), key.span)),)
         )
-        return Given(noop(f"__collect{number}", key.span, (rule,)), collect.into, collect, key.span)
+        return BranchResult(noop(f"__collect{number}", key.span, (rule,)), collect.into, collect, key.span)
     if key.text != "result" or (isinstance(node, Mapping) and node.get("from") is None):
         return None
     source = node.get("from") if isinstance(node, Mapping) else node
@@ -62,33 +62,33 @@ def read_given(r: Reader, key: Scalar, node: Node, number: int) -> Given | None:
     if value is None:
         return None
     name = source.text.strip("{} ") if isinstance(source, Scalar) else ""
-    rule = Rule(None, "continue", key.span, set_iter=((GIVEN, computed(value, key.span)),))
-    return Given(noop(f"__given{number}", key.span, (rule,)), name, None, key.span)
+    rule = Rule(None, "continue", key.span, set_iter=((KEPT_AS, computed(value, key.span)),))
+    return BranchResult(noop(f"__given{number}", key.span, (rule,)), name, None, key.span)
 
 
-def given_by_pipe(key: Scalar, number: int) -> Given:
+def result_of_pipe(key: Scalar, number: int) -> BranchResult:
     """The result of a pipe: its last value."""
-    rule = Rule(None, "continue", key.span, set_iter=((GIVEN, computed(Name("_prev"), key.span)),))
-    return Given(noop(f"__given{number}", key.span, (rule,)), "", None, key.span)
+    rule = Rule(None, "continue", key.span, set_iter=((KEPT_AS, computed(Name("_prev"), key.span)),))
+    return BranchResult(noop(f"__given{number}", key.span, (rule,)), "", None, key.span)
 
 
-def is_paged(r: Reader, given: Given, pages: list[Page]) -> bool:
+def is_paged(r: Reader, action: BranchResult, pages: list[Page]) -> bool:
     """Whether a loop over pages does what the action says: it gathers the last page too, and gives what it gathers."""
-    if given.collect is not None:
+    if action.collect is not None:
         told = "`collect` of the last page", "nothing: a loop over pages gathers the last one too"
-        same = given.collect in [page.collect for page in pages]
+        same = action.collect in [page.collect for page in pages]
     else:
         told = "`result` of a rule", "nothing: the result of a loop over pages is what it gathers"
         into = [page.collect.into for page in pages if page.collect.strategy]
-        same = given.name.removeprefix("ctx.").removeprefix("vars.") in into
+        same = action.name.removeprefix("ctx.").removeprefix("vars.") in into
     if same:
-        r.respelt(given.span, *told, "safe")
+        r.respelt(action.span, *told, "safe")
     return same
 
 
 def result_of_rules(span: Span) -> Result:
     """The result of a step whose rules may give its result: that, else what its tool gave."""
-    return Result(computed(otherwise(path("iter", GIVEN), Name("result")), span), span)
+    return Result(computed(otherwise(path("iter", KEPT_AS), Name("result")), span), span)
 
 
 def _expression(r: Reader, node: Node) -> Expr | None:
