@@ -118,7 +118,7 @@ class Alone:
         self.commits = 0
         self._play = play
         self._batching = batching
-        self._store = MemoryStore()
+        self._store = MemoryStore(now=lambda: self.timeline.now)
         self._blobs = MemoryBlobs()
         self._holders = Holders(self.timeline)
         self._deeds: Counter[Deed] = Counter()

@@ -121,7 +121,7 @@ class World:
         network = Network(self.timeline, self._stream("network"), setting.odds, setting.largest)
         by_path = play.by_path
         self._shared = Shared(
-            self.timeline, network, MemoryStore(), Holders(self.timeline), MemoryBlobs(),
+            self.timeline, network, MemoryStore(now=lambda: self.timeline.now), Holders(self.timeline), MemoryBlobs(),
             {each.digest: each for each in by_path.values()},
             {path: each.digest for path, each in by_path.items()}, Counter(),
         )  # fmt: skip

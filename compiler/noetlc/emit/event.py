@@ -229,7 +229,15 @@ EVENTS: dict[str, EventType] = {
     ),
     "signal.received": EventType(
         "A signal came from outside; it is kept until a `wait` takes it.",
-        {"name": Key(_TEXT, "its name"), "data": Key(_ANY, "what came with it"), **_ROW},
+        {
+            "name": Key(_TEXT, "its name"),
+            "data": Key(_ANY, "what came with it"),
+            **_ROW,
+            "came": _maybe(
+                {"type": "integer"},
+                "when the store had it (microseconds), of one that came over a pause: timers due before go first",
+            ),
+        },
     ),
     "signal.missed": EventType(
         "Nothing hears the oldest kept signal of that name, and nothing will: every wait for it is `transient` and "

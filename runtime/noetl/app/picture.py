@@ -6,6 +6,7 @@ loop and none for each of its iterations; retries and delays have the time at wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from noetl.engine.execution import Execution, Region, Run
@@ -55,7 +56,8 @@ def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
 
 
 def rows_of(program: Program, execution: Execution, *, driven: bool = True, why: Why = not_known) -> Iterator[Row]:
-    """The activity in words, in the order of the playbook's life: steps, retries and delays, gates, joins.
+    """The activity in words, in the order of the playbook's life: steps, retries and delays, gates, joins; then
+    the signals that are kept.
 
     `driven` says that a process drives the execution: without one nothing is at work, whatever was.
     """
@@ -75,6 +77,10 @@ def rows_of(program: Program, execution: Execution, *, driven: bool = True, why:
         data: dict[str, Json] = {"step": _name(program, step), "token": key}
         yield Row("gate", place_of(program, step), "a token waits at the gate", None, data)
     yield from _joins(program, execution)
+    for name, count in Counter(signal.name for signal in execution.signals).items():
+        times = f", {count} times" if count > 1 else ""
+        kept: dict[str, Json] = {"signal": name, "count": count}
+        yield Row("signal", f"signal {name}", f"kept: nothing has taken it yet{times}", None, kept)
 
 
 def _name(program: Program, step: int) -> str:

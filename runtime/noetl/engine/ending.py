@@ -2,6 +2,7 @@
 
 from noetl.engine.execution import WHOLE, Execution, Region
 from noetl.engine.scope import result_scope
+from noetl.engine.signals import is_listening
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
@@ -68,6 +69,8 @@ def _can_move(turn: Turn) -> bool:
     execution = turn.execution
     # The limit of all moves nothing: it ends what is left.
     if len(execution.timers) > (WHOLE in execution.timers):
+        return True
+    if is_listening(turn.program, execution):
         return True
     # From the newest: the first to begin are the first to be over, and what a table lost at its head is walked over.
     for key, region in reversed(execution.regions.items()):  # noqa: SIM110  (asked after every event)

@@ -71,15 +71,17 @@ def _park(program: Program, execution: Execution, event: Event) -> None:
 def signal_received(program: Program, execution: Execution, event: Event) -> None:
     """Signals are kept in order until a wait takes them."""
     keep_row(execution, event)
-    execution.signals.append(Kept(str(event.data["name"]), event.data.get("data"), execution.position))
+    came = event.data.get("came")
+    name, since = str(event.data["name"]), came if isinstance(came, int) else None
+    execution.signals.append(Kept(name, event.data.get("data"), execution.position, since))
 
 
 def signal_missed(program: Program, execution: Execution, event: Event) -> None:
     """Nothing hears the oldest one of its name, and nothing will."""
-    _take_signal(execution, str(event.data["name"]), -1)
+    take_signal(execution, str(event.data["name"]), -1)
 
 
-def _take_signal(execution: Execution, name: str, since: int) -> None:
+def take_signal(execution: Execution, name: str, since: int) -> None:
     """The oldest kept signal of a name that came behind a log position is kept no longer."""
     # By position and not by value: two equal signals are two.
     kept = enumerate(execution.signals)
@@ -91,7 +93,7 @@ def _take_signal(execution: Execution, name: str, since: int) -> None:
 
 def token_claimed(program: Program, execution: Execution, event: Event) -> None:
     """The oldest wait that listens for it takes a signal."""
-    _take_signal(execution, str(event.data["signal"]), execution.transient.get(event.run, -1))
+    take_signal(execution, str(event.data["signal"]), execution.transient.get(event.run, -1))
     _give_outcome(execution, event)
 
 

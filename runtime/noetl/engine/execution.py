@@ -227,11 +227,14 @@ class Timer:
 
 
 class Kept(NamedTuple):
-    """A signal that no wait has taken yet, and the log position before it."""
+    """A signal that nothing has taken yet, and the log position before it; one that came while the execution was paused
+    `came` at that time (microseconds since the epoch).
+    """
 
     name: str
     data: Json
     at: int
+    came: int | None = None
 
 
 class Parked(NamedTuple):

@@ -117,9 +117,15 @@ class _Checker:
                     return f"timer `{name}` fired before it was due"
                 reports.fire_timer(turn, name)
             case "signal.received":
-                row = event.data.get("row")
+                row, came = event.data.get("row"), event.data.get("came")
                 name = str(event.data.get("name"))
-                reports.signal(turn, name, event.data.get("data"), row if isinstance(row, int) else None)
+                reports.signal(
+                    turn,
+                    name,
+                    event.data.get("data"),
+                    row if isinstance(row, int) else None,
+                    came if isinstance(came, int) else None,
+                )
             case "playbook.faulted":
                 problem = event.data.get("error")
                 reports.fault(turn, problem if isinstance(problem, dict) else {})

@@ -262,12 +262,19 @@ def _expiries(turn: Turn, run: str) -> list[Firing]:
     return firings
 
 
-def signal(turn: Turn, name: str, data: Json, row: int | None) -> bool:
-    """Record a signal from outside; `row` is the inbox row that brought it. False when the execution is over."""
+def signal(turn: Turn, name: str, data: Json, row: int | None, came: int | None = None) -> bool:
+    """Record a signal from outside; `row` is the inbox row that brought it, which `came` at that time (microseconds;
+    now where that is not known). False when the execution is over.
+    """
     if turn.execution.is_over:
         return False
     received: dict[str, Json] = {"name": name, "data": data}
-    turn.emit("signal.received", data=received if row is None else {**received, "row": row})
+    if row is not None:
+        received["row"] = row
+    # Only over a pause a signal waits while timers that were due before it do too.
+    if turn.execution.paused:
+        received["came"] = turn.now if came is None else came
+    turn.emit("signal.received", data=received)
     return True
 
 

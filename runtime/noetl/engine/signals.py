@@ -1,33 +1,31 @@
-"""Signals and the waits that listen for them (LANGUAGE §7, `wait`; EXTENSIONS §6).
+"""The dispatcher of signals: who gets one, and what becomes of those that nobody hears (EXTENSIONS §6).
 
-Law: signals are kept in the order they came; each is taken by the oldest wait that listens for its name, and one
-that comes before its wait is not lost, but to a wait that is transient: that hears only what comes once its token
-stands before it.
+Law: signals are taken in the order in which they came. Each goes to the first that hears it, by the order of `KINDS`,
+among equals to the oldest. What nobody hears is kept for those who take older ones, else recorded as missed. One that
+came while the execution was paused does not pass a timer that was due before it, or when it came.
 """
 
-from functools import lru_cache
-
-from noetl.engine.evolve_tasks import WAIT
 from noetl.engine.execution import Execution, Kept
+from noetl.engine.hearing import Kind, Listener
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
-from noetl_ir.expr import Json, Literal, MapTemplate, Template
+from noetl.engine.waits import WAITS
+from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
-from noetl_ir.outcome import ok
-from noetl_ir.records import NamedTuple
+
+KINDS: tuple[Kind, ...] = (WAITS,)
+"""The kinds that hear signals, in the order in which they are asked: interrupt, complete, close, more, wait."""
 
 
 def unheard(program: Program, name: str) -> str:
-    """The message about a signal that nothing in the plan waits for; empty where something does, or may."""
-    plan = program.plan
+    """The message about a signal that nothing in the plan listens for; empty where something does, or may."""
     known: dict[str, None] = {}
-    for row in plan.tasks:
-        template = plan.templates[row.fields] if row.kind == WAIT and row.fields >= 0 else None
-        events = _literal_events(template)
+    for kind in KINDS:
+        names = kind.names(program)
         # A name that is computed could be any: nothing is said rather than something wrong.
-        if events is None:
+        if names.any_kept or names.passing is None:
             return ""
-        known.update(dict.fromkeys(events))
+        known.update(dict.fromkeys(sorted(names.kept | names.passing)))
     if name in known:
         return ""
     near = nearest(name, known)
@@ -36,92 +34,65 @@ def unheard(program: Program, name: str) -> str:
     return f"nothing in the playbook waits for a signal `{name}`{asked}{waited}"
 
 
-def _literal_events(template: Template | None) -> tuple[str, ...] | None:
-    """The names that a wait's fields give; None where they are computed."""
-    part = _part(template, "events")
-    if not isinstance(part, Literal):
-        return None
-    value = part.value
-    return tuple(map(str, value if isinstance(value, list) else [] if value is None else [value]))
-
-
-class _Listening(NamedTuple):
-    """The waits of a plan: the names that waits take which are not transient, whether one of those computes them; the
-    rows of the tasks that are transient, or may be, with their names (None: computed).
-    """
-
-    kept: frozenset[str]
-    any_kept: bool
-    transient: dict[int, tuple[str, ...] | None]
-
-
-@lru_cache(maxsize=16)
-def _listening(program: Program) -> _Listening:
-    plan = program.plan
-    kept, any_kept = set[str](), False
-    transient: dict[int, tuple[str, ...] | None] = {}
-    for number, row in enumerate(plan.tasks):
-        if row.kind != WAIT:
-            continue
-        template = plan.templates[row.fields] if row.fields >= 0 else None
-        names, said = _literal_events(template), _part(template, "transient")
-        is_transient = said.value is True if isinstance(said, Literal) else None
-        if is_transient is not False:
-            transient[number] = names
-        if is_transient is not True:
-            any_kept = any_kept or names is None
-            kept.update(names or ())
-    return _Listening(frozenset(kept), any_kept, transient)
-
-
-def _part(template: Template | None, name: str) -> Template | None:
-    """A field of a wait; null where it is not given, None where all of them are computed."""
-    if isinstance(template, MapTemplate):
-        return dict(template.items).get(name, Literal(None))
-    if isinstance(template, Literal) and isinstance(template.value, dict):
-        return Literal(template.value.get(name))
-    return Literal(None) if template is None else None
-
-
 def deliver_signals(turn: Turn) -> None:
-    """Hand every kept signal to the oldest wait that hears it, as far as there is one; others may be missed."""
+    """Hand every kept signal to the first that hears it, as far as there is one; others may be missed."""
     execution = turn.execution
     position = 0
     while position < len(execution.signals):
         signal = execution.signals[position]
-        key = next((key for key, names in execution.waits.items() if _hears(execution, key, names, signal)), None)
-        # Kept for a wait that may come later.
-        if key is None:
+        # Those behind it came later, and do not pass it either.
+        if _overdue(execution, signal) is not None:
+            return
+        heard = _first(turn, signal)
+        # Kept for one that may come later.
+        if heard is None:
             position += 1
-            continue
-        outcome = ok({"name": signal.name, "data": signal.data}).as_json()
-        data: dict[str, Json] = {"signal": signal.name, "outcome": outcome}
-        turn.emit("token.claimed", step=execution.regions[key].step, run=key, data=data)
-    listening = _listening(turn.program)
-    # Plans without a transient wait keep every signal, as they always did.
-    if listening.transient and execution.signals:
-        _miss(turn, listening)
+        else:
+            kind, listener = heard
+            kind.hear(turn, listener, signal)
+    if execution.signals:
+        _miss(turn)
 
 
-def _hears(execution: Execution, key: str, names: frozenset[str], signal: Kept) -> bool:
-    # One that came before a transient wait was next is nothing to it, though it may be kept for another one.
-    return signal.name in names and signal.at > execution.transient.get(key, -1)
+def overdue(execution: Execution) -> str | None:
+    """The timer that has to fire before a kept signal is heard: it was due before that came; None without one."""
+    if execution.is_over or execution.paused:
+        return None
+    found = (_overdue(execution, signal) for signal in execution.signals)
+    return next((name for name in found if name is not None), None)
 
 
-def _miss(turn: Turn, listening: _Listening) -> None:
-    """Record each signal that is kept for nothing: no wait takes kept ones, and none that is next began before it."""
-    execution = turn.execution
-    if listening.any_kept:
+def is_listening(program: Program, execution: Execution) -> bool:
+    """Whether a signal would move something besides a task that waits for it."""
+    return any(True for kind in KINDS if kind is not WAITS for _ in kind.listening(program, execution))
+
+
+def _overdue(execution: Execution, signal: Kept) -> str | None:
+    if signal.came is None:
+        return None
+    due = [(timer.due, name) for name, timer in execution.timers.items() if timer.due <= signal.came]
+    return min(due)[1] if due else None
+
+
+def _first(turn: Turn, signal: Kept) -> tuple[Kind, Listener] | None:
+    for kind in KINDS:
+        for listener in kind.listening(turn.program, turn.execution):
+            if listener.hears(signal):
+                return kind, listener
+    return None
+
+
+def _miss(turn: Turn) -> None:
+    """Record each signal that is kept for nothing: nobody takes it later, and none that hears it is next."""
+    program, execution = turn.program, turn.execution
+    names = [kind.names(program) for kind in KINDS]
+    if not any(each.misses for each in names) or any(each.any_kept for each in names):
         return
-    kept = [signal for signal in execution.signals if signal.name not in listening.kept]
-    if not kept:
+    left = [signal for signal in execution.signals if not any(signal.name in each.kept for each in names)]
+    if not left:
         return
-    # A transient wait hears from the moment that its token stands before it, also while no worker has begun it yet.
-    before = [
-        (region.came_at, listening.transient[region.task])
-        for region in execution.regions.values()
-        if region.task in listening.transient and region.phase in ("at", "run", "parked") and region.pending is None
-    ]
-    for signal in kept:
-        if not any(at < signal.at and (names is None or signal.name in names) for at, names in before):
-            turn.emit("signal.missed", data={"name": signal.name})
+    expected = [listener for kind in KINDS for listener in kind.expected(program, execution)]
+    for signal in left:
+        if not any(listener.hears(signal) for listener in expected):
+            data: dict[str, Json] = {"name": signal.name}
+            turn.emit("signal.missed", data=data)

@@ -138,13 +138,15 @@ ALL = Wanted()
 class InboxRow(NamedTuple):
     """A request from outside to the owner of an execution: `verb` is `cancel`, `pause`, `resume` or `signal`.
 
-    Rows are never marked or removed: the event that a row led to names it, so the log is the cursor.
+    Rows are never marked or removed: the event that a row led to names it, so the log is the cursor. It came `at` that
+    time (microseconds since the epoch) by the clock of the store; 0 where an older one kept no time.
     """
 
     row: int
     execution_id: str
     verb: str
     body: Json
+    at: int = 0
 
 
 class Store(Protocol):

@@ -5,6 +5,7 @@ blob before the event that names it, the event before its effect. A failed commi
 is given up with the turn.
 """
 
+from collections import deque
 from collections.abc import Sequence
 
 from noetl.bounded_table import BoundedTable
@@ -14,6 +15,7 @@ from noetl.engine.effects import effects, recover
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.engine.signals import overdue
 from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
 from noetl.ports import Append, Blobs, Clock, Conflict, ExecutionRow, Owned, Record, StartKey, Store, StoreFailure
@@ -36,11 +38,14 @@ ANSWERS_KEPT = 4096
 
 
 class Ask(NamedTuple):
-    """A request from outside: `cancel`, `pause`, `resume` or `signal`, with the inbox row that brought it, if any."""
+    """A request from outside: `cancel`, `pause`, `resume` or `signal`, with the inbox row that brought it, if any, and
+    the time at which the store has it, None for now (microseconds since the epoch).
+    """
 
     verb: str
     row: int | None = None
     body: Json = None
+    at: int | None = None
 
 
 class OwnedExecution:
@@ -184,19 +189,9 @@ class OwnedExecution:
         # The limit is one of counted work and not of time, so that a run on a virtual clock is cut at the same report
         # each time.
         by = spent() + SLICE
-        for name in due:  # before what is asked: it was due when that came, or in the same moment
-            timer = self.execution.timers.get(name)
-            if timer is not None and not (self.execution.is_over or self.execution.paused):
-                turn.now = max(
-                    turn.now, timer.due
-                )  # no log says that one fired before its time, wherever clocks are set
-                reports.fire_timer(turn, name)
-                decide(turn)
-        # A cancel goes before what workers said in the same round: what they say then is refused, and their tools are
-        # stopped.
-        for ask in asked:
-            if _apply(turn, ask):
-                decide(turn)
+        # What is asked goes before what workers said in the same round: after a cancel, what they say then is refused,
+        # and their tools are stopped.
+        self._take_in_order(turn, due, asked)
         answers: list[Answer] = []
         for report in said:
             # At least one report has its answer in each turn, however much work that takes, else one long guard would
@@ -206,6 +201,28 @@ class OwnedExecution:
             answers.append(self._answer(turn, report))
         events, orders = self._commit(turn)
         return answers, events, orders
+
+    def _take_in_order(self, turn: Turn, due: Sequence[str], asked: Sequence[Ask]) -> None:
+        """Due timers and requests in one order, by due time and by when the store has the request; equal: the timer."""
+        timers = self.execution.timers
+        left = deque(due)
+        for ask in asked:
+            while left and (ask.at is None or (timer := timers.get(left[0])) is None or timer.due <= ask.at):
+                self._fire(turn, left.popleft())
+            if _apply(turn, ask):
+                decide(turn)
+            # A pause held these up, and signals that came after they were due.
+            while (name := overdue(self.execution)) is not None:
+                self._fire(turn, name)
+        for name in left:
+            self._fire(turn, name)
+
+    def _fire(self, turn: Turn, name: str) -> None:
+        timer = self.execution.timers.get(name)
+        if timer is not None and not (self.execution.is_over or self.execution.paused):
+            turn.now = max(turn.now, timer.due)  # no log says that one fired before its time, wherever clocks are set
+            reports.fire_timer(turn, name)
+            decide(turn)
 
     def order_again(self, waiting: WaitingOrders) -> list[Order]:
         """The orders for what has waited for a worker for too long; they follow from the state as the first did."""
@@ -299,7 +316,7 @@ def _apply(turn: Turn, ask: Ask) -> bool:
     if ask.verb != "signal":
         return reports.control(turn, ask.verb, ask.row)
     body = ask.body if isinstance(ask.body, dict) else {}
-    return reports.signal(turn, str(body.get("name", "")), body.get("data"), ask.row)
+    return reports.signal(turn, str(body.get("name", "")), body.get("data"), ask.row, ask.at)
 
 
 WHOLE_OUTSIDE = "payload"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from noetl.ports import Clock, Store
+from noetl.ports import Clock, InboxRow, Store
 from noetl.server.execution import Ask, OwnedExecution
 
 LOOK_EVERY = 50_000
@@ -28,7 +28,7 @@ class Inbox:
         """A request that was posted while nobody drove an execution is answered in the next round."""
         execution_id = owned.execution.execution_id
         if rows := self._store.inbox(execution_id, owned.execution.inbox_row):
-            self._asked[execution_id] = [Ask(row.verb, row.row, row.body) for row in rows]
+            self._asked[execution_id] = [_ask_of(row) for row in rows]
 
     def take_asks(self, executions: Mapping[str, OwnedExecution]) -> dict[str, list[Ask]]:
         """The requests that came since the last look, and those that waited for whom was taken up."""
@@ -49,7 +49,7 @@ class Inbox:
                     known = asked.setdefault(row.execution_id, [])
                     # `read_for` may have read it already, when its execution was taken up between two looks.
                     if row.row not in {ask.row for ask in known}:
-                        known.append(Ask(row.verb, row.row, row.body))
+                        known.append(_ask_of(row))
             self._posted = posted
         return asked
 
@@ -60,3 +60,7 @@ class Inbox:
     def clear(self) -> None:
         """Forget what was read; who is taken up again reads it again."""
         self._asked.clear()
+
+
+def _ask_of(row: InboxRow) -> Ask:
+    return Ask(row.verb, row.row, row.body, row.at or None)

@@ -5,8 +5,9 @@ One lock guards everything, so any thread may call. Nothing outlives the process
 
 import os
 import threading
+import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 
@@ -50,12 +51,17 @@ def open_blobs(url: str, *, hook: Hook | None = None) -> Blobs:
     return MemoryBlobs()
 
 
+def wall_time() -> int:
+    """Microseconds since the epoch."""
+    return time.time_ns() // 1000
+
+
 class MemoryStore:
-    """A `Store` of lists and dictionaries."""
+    """A `Store` of lists and dictionaries; `now` gives the times of requests."""
 
     dropped: str | None = None
 
-    def __init__(self, *, hook: Hook | None = None) -> None:
+    def __init__(self, *, hook: Hook | None = None, now: Callable[[], int] = wall_time) -> None:
         self._lock = threading.RLock()
         self._rows: dict[str, ExecutionRow] = {}
         self._logs: dict[str, list[Record]] = {}
@@ -68,6 +74,7 @@ class MemoryStore:
         self._starts: dict[str, tuple[str, str]] = {}
         self._owned: set[str] = set()
         self._hook = hook
+        self._now = now
         self._closed = False
 
     def create(
@@ -230,7 +237,7 @@ class MemoryStore:
             if execution_id not in self._rows:
                 raise StoreFailure(f"there is no execution {execution_id!r} in this store")
             self._reach("post.before_commit")
-            self._inbox.append(InboxRow(len(self._inbox) + 1, execution_id, verb, body))
+            self._inbox.append(InboxRow(len(self._inbox) + 1, execution_id, verb, body, self._now()))
             self._reach("post.after_commit")
             return len(self._inbox)
 

@@ -10,6 +10,7 @@ import pytest
 from harness.killing import finish, left_in, process
 from harness.running import HEAD, Ran, compiled, resume_prefix, run
 from noetl.app.composition import driver_of
+from noetl.app.picture import rows_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 from noetl_ir.kinds.wait import moment_of
@@ -359,3 +360,13 @@ def test_the_timer_of_a_time_of_day_follows_the_wall_clock_and_a_length_of_time_
     parked = run(tasks(f"{{name: w, kind: wait, events: [go], timers: {timers}}}"), "", at={1: "cancel"})
     started = parked.of("task.started")[0]
     assert started.data["timers"] == {"day": 32472144000_000_000, "length": 1_000_000_000_000_000}
+
+
+def test_status_lists_the_signals_that_are_kept() -> None:
+    ran = run(
+        tasks("{name: w, kind: wait, events: [go], timers: {t: 9}}"),
+        sent((1, "other", 1), (2, "more", 2), (2, "other", 3)),
+        at={4: "pause"},
+    )
+    rows = [row.as_json() for row in rows_of(ran.program, ran.execution) if row.what == "signal"]
+    assert rows == [{"what": "signal", "signal": "other", "count": 2}, {"what": "signal", "signal": "more", "count": 1}]

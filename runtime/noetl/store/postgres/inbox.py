@@ -13,12 +13,13 @@ from noetl.store.postgres.texts import read, written
 from noetl_ir.expr import Json
 
 _POST = """
-INSERT INTO inbox (execution, verb, body, token) SELECT number, %(verb)s, %(body)s, %(token)s
+INSERT INTO inbox (execution, verb, body, token, at) SELECT number, %(verb)s, %(body)s, %(token)s,
+  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 FROM executions WHERE execution_id = %(name)s ON CONFLICT (token) DO NOTHING
 """
 _POSTED = "SELECT row FROM inbox WHERE token = %(token)s"
 _REQUESTS = """
-SELECT row, execution_id, verb, body FROM inbox JOIN executions ON number = execution WHERE row > %(after)s
+SELECT row, execution_id, verb, body, at FROM inbox JOIN executions ON number = execution WHERE row > %(after)s
 """
 
 
@@ -68,6 +69,8 @@ class Inbox:
     def _requests(self, where: str, values: Mapping[str, Any]) -> tuple[InboxRow, ...]:
         rows = self._access.rows(f"{_REQUESTS} {where} ORDER BY row", values)
         try:
-            return tuple(InboxRow(row, read(name), read(verb), json.loads(body)) for row, name, verb, body in rows)
+            return tuple(
+                InboxRow(row, read(name), read(verb), json.loads(body), at) for row, name, verb, body, at in rows
+            )
         except (ValueError, TypeError, RecursionError) as error:
             raise StoreFailure(f"{self._access.shown}: a request is damaged [{error}]") from error

@@ -14,6 +14,7 @@ locks that SQLite has on it.
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -287,7 +288,8 @@ class SqliteStore:
 
         def work(cursor: sqlite3.Cursor) -> int:
             number = self._head(cursor, execution_id).number
-            cursor.execute("INSERT INTO inbox (execution, verb, body) VALUES (?, ?, ?)", (number, verb, text))
+            values = number, verb, text, time.time_ns() // 1000
+            cursor.execute("INSERT INTO inbox (execution, verb, body, at) VALUES (?, ?, ?, ?)", values)
             self.reach("post.after_write")
             return cursor.lastrowid or 0
 
@@ -384,12 +386,12 @@ class SqliteStore:
         import json
 
         query = (
-            "SELECT row, execution_id, verb, body FROM inbox JOIN executions ON number = execution"
+            "SELECT row, execution_id, verb, body, at FROM inbox JOIN executions ON number = execution"
             f" WHERE row > ? {where} ORDER BY row"
         )
         try:
             rows = self.rows(query, (after, *values))
-            return tuple(InboxRow(row, name, verb, json.loads(body)) for row, name, verb, body in rows)
+            return tuple(InboxRow(row, name, verb, json.loads(body), at) for row, name, verb, body, at in rows)
         except (ValueError, TypeError, RecursionError) as error:
             raise StoreFailure(f"{self.path}: a request is damaged [{error}]") from error
 
