@@ -26,6 +26,7 @@ class FakeEnv:
         self.lines: list[str] = []
         self.kept: dict[str, Json] = {}
         self.fenced: Callable[[str], str | None] | None = None
+        self.installs = True
 
     async def credential(self, name: str) -> dict[str, Json]:
         if name not in self.credentials:
@@ -40,6 +41,9 @@ class FakeEnv:
 
     def fence(self) -> Callable[[str], str | None] | None:
         return self.fenced
+
+    def may_install(self) -> bool:
+        return self.installs
 
     def holds_secret(self, text: str) -> bool:
         values = (value for fields in self.credentials.values() for value in fields.values())

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Json, Literal
 from noetl_ir.registry import distribution_of, is_module, modules_of
+from noetl_ir.requirements import normalized, package_of
+from noetlc.ast.requirements import requirements_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
@@ -26,17 +28,20 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             value = dict(task.fields).get("libs") if task.kind == "python" else None
             if value is None or not isinstance(value.template, Literal):
                 continue
+            installed = {normalized(package_of(text)) for text, _ in requirements_of(task)}
             for name in _named(value.template.value):
                 # A name that may be a module is left to the run, on the worker.
                 if not is_module(name) and not modules_of(name):
                     known = distribution_of(name)
+                    if known and normalized(known) in installed:
+                        continue
                     what = (
                         f"the distribution `{known}`, which is not installed here" if known else f"no module: {name!r}"
                     )
                     yield RULE.finding(
                         f"`libs` of `{task.name}` names {what}",
                         value.span,
-                        help=f"install `{known}` where workers run, or name a module" if known else "name a module",
+                        help=_ADVICE.format(known) if known else "name a module",
                     )
 
 
@@ -48,5 +53,7 @@ def _named(libs: Json) -> Iterator[str]:
         if isinstance(wanted, str):
             yield wanted
 
+
+_ADVICE = "name it in `requirements`, or install `{}` where workers run, or name a module"
 
 RULE = Rule("NL812", Severity.WARNING, "ast", check, about=("python",), words=("libs",))

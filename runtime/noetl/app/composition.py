@@ -121,7 +121,8 @@ def bus_worker_of(
     times = _Times(WallClock(), SteadyClock())
     environments = TaskEnvironments(
         cache.program, cache.blobs, root=str(settings.root), secrets_path=options.secrets_path,
-        chance=unforeseen(), log=settings.log, fence=settings.fence, fetches=fetches,
+        chance=unforeseen(), log=settings.log, fence=settings.fence, requirements=settings.requirements,
+        fetches=fetches,
     )  # fmt: skip
     launcher = _launcher(environments, times)
     worker = Worker(
@@ -273,7 +274,8 @@ def _local_environments(
     return TaskEnvironments(
         lambda digest, needs: runtime.programs.load(digest), lambda needs: runtime.blobs,
         root=str(settings.root), secrets_path=runtime.secrets_path,
-        chance=chance, log=settings.log, fence=settings.fence, fetches=fetches or BackgroundFetches(),
+        chance=chance, log=settings.log, fence=settings.fence, requirements=settings.requirements,
+        fetches=fetches or BackgroundFetches(),
     )  # fmt: skip
 
 

@@ -40,6 +40,8 @@ class Settings(NamedTuple):
     log: Log = lambda call, text: None
     fence: Fence | None = None
     """Where the http tool may connect to; everywhere when there is none."""
+    requirements: bool = True
+    """Whether packages may be installed for python tasks."""
     environment: Environment = NO_ENVIRONMENT
     """What workloads may read of the environment."""
     tick: Callable[[], None] | None = None

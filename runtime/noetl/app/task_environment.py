@@ -29,7 +29,7 @@ KEPT = 1_000
 class TaskEnvironments:
     """Finds what belongs to an execution. `secrets_path` is the credential store's file. `load` gives the program of a
     digest and `blobs` the values outside of logs, each for the needs of one asker; what takes long is a fetch of
-    `fetches`.
+    `fetches`. `requirements` tells whether packages may be installed for python tasks.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class TaskEnvironments:
         chance: Callable[[], float],
         log: Log,
         fence: Fence | None = None,
+        requirements: bool = True,
         fetches: BackgroundFetches | None = None,
     ) -> None:
         self.fetches = fetches or BackgroundFetches(0)
@@ -52,6 +53,7 @@ class TaskEnvironments:
         self._chance = chance
         self._log = log
         self._fence = fence
+        self._requirements = requirements
         self._kept: BoundedTable[str, SecretResolver] = BoundedTable(KEPT)
         self._resolvers: WeakValueDictionary[str, SecretResolver] = WeakValueDictionary()  # a session has its resolver
 
@@ -90,13 +92,13 @@ class TaskEnvironments:
         """The environment of one call."""
         # A call only runs within a session, which holds the resolver: it is there.
         secrets = self._resolvers[call.execution_id]
-        return TaskEnvironment(secrets, self._blobs, self._root, self._log, self._fence, call)
+        return TaskEnvironment(secrets, self._blobs, self._root, self._log, self._fence, self._requirements, call)
 
 
 class TaskEnvironment:
     """`noetl.ports.Env` for one call."""
 
-    __slots__ = ("_blobs", "_call", "_fence", "_log", "_root", "_secrets")
+    __slots__ = ("_blobs", "_call", "_fence", "_log", "_requirements", "_root", "_secrets")
 
     def __init__(
         self,
@@ -105,6 +107,7 @@ class TaskEnvironment:
         root: str,
         log: Log,
         fence: Fence | None,
+        requirements: bool,
         call: Call,
     ) -> None:
         self._secrets = secrets
@@ -112,6 +115,7 @@ class TaskEnvironment:
         self._root = root
         self._log = log
         self._fence = fence
+        self._requirements = requirements
         self._call = call
 
     async def credential(self, name: str) -> dict[str, Json]:
@@ -125,6 +129,9 @@ class TaskEnvironment:
 
     def fence(self) -> Fence | None:
         return self._fence
+
+    def may_install(self) -> bool:
+        return self._requirements
 
     def holds_secret(self, text: str) -> bool:
         return self._secrets.redact(text, self._call.needs) != text

@@ -23,6 +23,11 @@ fence_option = click.option(
 )
 
 
+requirements_option = click.option(
+    "--allow-requirements", "requirements", is_flag=True, help="Install packages that python tasks ask for."
+)
+
+
 def say(text: str) -> None:
     """A line about the process itself."""
     # Masked first: an escape in the middle of a secret would hide it from the mask, and not from a reader.

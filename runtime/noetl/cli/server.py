@@ -11,7 +11,7 @@ import click
 from noetl.api.bearer_tokens import TokenFile, TokenProblem
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.cli.buses import bus_at, pool_limit_option
-from noetl.cli.daemons import fence_option, log, say
+from noetl.cli.daemons import fence_option, log, requirements_option, say
 from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
 from noetl.cli.remote import ask_server, connected
@@ -39,6 +39,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @pool_limit_option
 @click.option("--announce", default="", metavar="URL", help="Where workers reach it; where it listens by default.")
 @fence_option
+@requirements_option
 @env_option
 @path_option
 @store_option
@@ -57,6 +58,7 @@ def server(
     limits: dict[str, int],
     announce: str,
     fence: Fence,
+    requirements: bool,
     environment: Environment,
     folders: tuple[Path, ...],
     url: str,
@@ -73,7 +75,6 @@ def server(
     if context.invoked_subcommand is not None:
         return 0
     try:
-        from noetl.api.authorization import check_binding
         from noetl.api.service import compiled
         from noetl.api.serving import BadCertificate, Lines, Listening, serve
     except ImportError as missing:
@@ -81,28 +82,43 @@ def server(
     from noetl.cli.token import tokens_path_of
 
     tokens = _tokens(tokens_path or tokens_path_of(url))
-    refused = check_binding(host, has_tokens=bool(tokens()), is_encrypted=behind_proxy or tls_cert is not None)
+    _check_listening(host, bool(tokens()), behind_proxy, tls_cert, tls_key)
+    settings = Settings(
+        folders,
+        slots=slots,
+        limits=limits,
+        log=log,
+        fence=fence,
+        requirements=requirements,
+        environment=environment,
+        every_event=every_event,
+    )
+    with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
+        listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
+        try:
+            compiler = partial(compiled, folders=folders)
+            with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
+                good = serve(runtime, listening, compiler, Lines(say, _ready), sessions=sessions, bus=bus)
+        except BadCertificate as problem:
+            raise Problem(str(problem)) from None
+        except OSError as problem:
+            raise Problem(f"{host}:{port} cannot be listened on: {problem.strerror or problem}") from None
+    return 0 if good else 3
+
+
+def _check_listening(
+    host: str, has_tokens: bool, behind_proxy: bool, tls_cert: Path | None, tls_key: Path | None
+) -> None:
+    """Raise UsageError where it may not listen as it is told to; else learn the key of its certificate."""
+    from noetl.api.authorization import check_binding
+
+    refused = check_binding(host, has_tokens=has_tokens, is_encrypted=behind_proxy or tls_cert is not None)
     if refused is not None:
         raise click.UsageError(refused)
     if tls_key is not None and tls_cert is None:
         raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
     if tls_key is not None:
         learn_file(str(tls_key))
-    settings = Settings(
-        folders, slots=slots, limits=limits, log=log, fence=fence, environment=environment, every_event=every_event
-    )
-    with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
-        listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
-        try:
-            compiler = partial(compiled, folders=folders)
-            lines = Lines(say, _ready)
-            with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
-                good = serve(runtime, listening, compiler, lines, sessions=sessions, bus=bus)
-        except BadCertificate as problem:
-            raise Problem(str(problem)) from None
-        except OSError as problem:
-            raise Problem(f"{host}:{port} cannot be listened on: {problem.strerror or problem}") from None
-    return 0 if good else 3
 
 
 @server.command("stop", short_help="Stop a server.")

@@ -9,7 +9,7 @@ import click
 from noetl.app.adapters import DEFAULT_STORE, protect_files, secrets_path_of
 from noetl.app.runtime import DEFAULT_SLOTS, Settings
 from noetl.bus import BusFailure
-from noetl.cli.daemons import fence_option, log, say
+from noetl.cli.daemons import fence_option, log, requirements_option, say
 from noetl.cli.stores import SERVER_VARIABLE, narrow_rights, server_url
 from noetl.cli.text import Problem, escaped
 from noetl.ports import Fence, StoreFailure
@@ -25,13 +25,23 @@ from noetl.ports import Fence, StoreFailure
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @click.option("--name", default="", metavar="NAME", help="What it is called; made up by default, and unique.")
 @fence_option
-def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: str, fence: Fence) -> int:
+@requirements_option
+def worker(
+    bus_url: str,
+    servers: tuple[str, ...],
+    pool: str,
+    slots: int,
+    name: str,
+    fence: Fence,
+    requirements: bool,
+) -> int:
     """Run the tasks of a pool for the servers of a bus.
 
     Plans and large values go over the API of a server, with the token in NOETL_TOKEN (role `worker`): the first that
     answers of those named by --server. Without a token those of this machine are found on the bus. Credentials are
     those of the folder where it is started. It has no port and no database. The first SIGINT or SIGTERM lets what is at
     work finish, the second one ends it at once. The http tool reaches public addresses only, as with `noetl server`.
+    Packages that python tasks ask for are installed with --allow-requirements only.
     """
     from noetl.app.composition import WorkerOptions
     from noetl.app.working import new_name, run_worker
@@ -49,7 +59,7 @@ def worker(bus_url: str, servers: tuple[str, ...], pool: str, slots: int, name: 
         )
     place = WorkerOptions(bus_url, tuple(map(server_url, servers)), pool, name or new_name(), secrets_path)
     try:
-        run_worker(place, Settings(slots=slots, log=log, fence=fence), _ready, say)
+        run_worker(place, Settings(slots=slots, log=log, fence=fence, requirements=requirements), _ready, say)
     except (BusFailure, StoreFailure) as problem:
         raise Problem(str(problem)) from None
     except ImportError as missing:

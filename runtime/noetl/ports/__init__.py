@@ -536,6 +536,8 @@ class Env(Protocol):
         """The fence that addresses are held against before they are connected to; None where every one may be."""
         ...
 
+    def may_install(self) -> bool: ...  # whether the operator allows packages to be installed for python tasks
+
     def holds_secret(self, text: str) -> bool: ...  # whether a known secret of the execution is in it, in any form
 
     def stored(self, reference: Mapping[str, Json]) -> Json:

@@ -17,6 +17,13 @@ KIND = Kind(
             ("map", "list"),
             doc="Imports to make first: alias to module, or {from, import}; a list of modules, or of distributions.",
         ),
+        # A literal: what is installed is known when the playbook is compiled.
+        "requirements": Field(
+            ("list of names",),
+            text="literal",
+            doc="Packages that the code imports, as `pandas==2.2.3`; installed once for each such list, from wheels, "
+            "where the operator allows it.",
+        ),
         "auth": Field(("text", "map"), doc="A keychain entry, or names to entries, readable in the code as `auth`."),
     },
     knobs={

@@ -27,6 +27,6 @@ def warm(count: int) -> None:
 
 def close() -> None:
     """End the subprocesses that wait for work; those that run end with their task."""
-    from noetl.tools.python.pool import POOL
+    from noetl.tools.python.pool import close
 
-    POOL.close()
+    close()

@@ -34,15 +34,16 @@ class Died(Exception):
 class Interpreter:
     """One warm subprocess: requests go over a socket, prints come over its standard output and error.
 
-    `ready` tells whether it has said that it can run code; what it is asked before that waits for it.
+    `ready` tells whether it has said that it can run code; what it is asked before that waits for it. `packages` is a
+    folder whose packages it finds before those of this process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, packages: str = "") -> None:
         self.ready = False
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         # Without the empty entry, which is the folder of the process: a file there could stand in for any module.
-        path = os.pathsep.join(entry for entry in sys.path if entry)
+        path = os.pathsep.join(entry for entry in (packages, *sys.path) if entry)
         words = (sys.executable, *_FLAGS, "-c", _START, str(theirs.fileno()), path, os.pathsep)
         try:
             self._process = start(words, environ=child_environ({}), cwd="/", pass_fds=(theirs.fileno(),))

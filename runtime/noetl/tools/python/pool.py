@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from noetl.tools.python.frames import frame_of
@@ -55,6 +56,7 @@ class Pool:
         self._start_took = 0.03  # seconds, until one has been started
         self._unneeded = 0
         self._window_ends = 0.0
+        self._retired = False
         self._owner = os.getpid()
         atexit.register(self.close)
 
@@ -102,6 +104,12 @@ class Pool:
         while self._owner == os.getpid() and self._idle:
             self._idle.pop().kill()
 
+    def retire(self) -> None:
+        """Keep no subprocess any more; those that run end with what waits for them."""
+        self._retired = True
+        self.close()
+        atexit.unregister(self.close)
+
     def _queue(self) -> "_Queue":
         """Who waits on the running loop; each has its own, for a future is of one loop."""
         if self._owner != os.getpid():  # after a fork the subprocesses are our parent's
@@ -145,6 +153,9 @@ class Pool:
             waiter.set_result(worker)
             return
         queue.left(worker)
+        if self._retired:
+            worker.kill()
+            return
         self._idle.append(worker)
         self._watch_idle(queue)
 
@@ -265,3 +276,25 @@ def _call_later(seconds: float, work: Callable[[], None]) -> None:
 
 
 POOL = Pool()
+
+_FOLDERS = 8
+"""How many folders of packages keep subprocesses of their own."""
+_POOLS: dict[str, Pool] = {}
+
+
+def close() -> None:
+    """End the idle subprocesses of all pools."""
+    for pool in (POOL, *_POOLS.values()):
+        pool.close()
+
+
+def pool_of(packages: str) -> Pool:
+    """The pool whose subprocesses find the packages in a folder; that of all others without one."""
+    if not packages:
+        return POOL
+    # Taken out and put back: the order is that of use.
+    pool = _POOLS.pop(packages, None) or Pool(partial(Interpreter, packages))
+    _POOLS[packages] = pool
+    if len(_POOLS) > _FOLDERS:
+        _POOLS.pop(next(iter(_POOLS))).retire()
+    return pool

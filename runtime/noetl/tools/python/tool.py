@@ -2,7 +2,9 @@
 
 Error codes: `python.exception` (the code raised `error.type`; `error.line` is the line in it), `python.syntax`,
 `python.import` (a lib is missing), `python.died` (retryable where a signal ended the subprocess), `result.type`,
-`result.size`, `timeout`, `fields.invalid`, `file.refused`, `credential.missing`. Code runs in the worker's root.
+`result.size`, `timeout`, `fields.invalid`, `file.refused`, `credential.missing`,
+`python.requirements` (packages cannot be installed), `requirements.refused` (the operator does not allow it).
+Code runs in the worker's root.
 """
 
 import builtins
@@ -16,12 +18,13 @@ from noetl.host.confined_files import FileRefused, script_text
 from noetl.host.processes import ACTION_ID, bytes_of
 from noetl.ports import Call, Env
 from noetl.tools.python.interpreter import Died
-from noetl.tools.python.pool import POOL
+from noetl.tools.python.pool import pool_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.python import KIND
 from noetl_ir.outcome import Outcome, error, ok
 from noetl_ir.python_names import CONTEXT, INPUTS, MODULES, STATE, python_reads
+from noetl_ir.requirements import MOST, is_requirement
 from noetl_ir.scopes.values import Fault
 
 MEMORY = 4 * 1024**3
@@ -43,8 +46,11 @@ async def run_code(call: Call, env: Env) -> Outcome:
     except ValueError as problem:
         return error("fields.invalid", str(problem))
     limit = limit_of(call.timeout)
+    packages = await _packages(call.fields.get("requirements"), env)
+    if isinstance(packages, Outcome):
+        return packages
     try:
-        response = await POOL.ask(request, env.log, limit)
+        response = await pool_of(packages).ask(request, env.log, limit)
     except TimeoutError:
         return error("timeout", f"the code took longer than {limit:g} s", retryable=True)
     except Died as problem:
@@ -52,6 +58,32 @@ async def run_code(call: Call, env: Env) -> Outcome:
         # so each time.
         return error("python.died", str(problem), retryable=problem.by_signal)
     return _outcome(response)
+
+
+async def _packages(requirements: Json, env: Env) -> str | Outcome:
+    """The folder with the packages of a task, empty where it asks for none; else why there is none.
+
+    The time that the task allows is for its code: how long an installation takes is not the author's to know.
+    """
+    wanted = requirements if isinstance(requirements, list) else []
+    if not wanted:
+        return ""
+    texts = [str(text) for text in wanted]
+    if len(texts) > MOST:
+        return error("fields.invalid", f"there are {len(texts)} requirements, and at most {MOST} may be")
+    for text in texts:
+        if not is_requirement(text):
+            return error("fields.invalid", f"`{text[:100]}` is no requirement: write a package's name and version")
+    if not env.may_install():
+        return error("requirements.refused", "the operator does not allow `requirements` here (--allow-requirements)")
+    # Few tasks ask for packages, and every process that runs python starts here.
+    from noetl.host.python_environments import NotInstalled, packages_of
+
+    try:
+        return await packages_of(texts, env.log)
+    except NotInstalled as problem:
+        message = f"the requirements {', '.join(texts)[:300]} cannot be installed: {problem}"
+        return error("python.requirements", message, retryable=problem.retryable)
 
 
 async def _request(call: Call, env: Env) -> dict[str, Json]:
