@@ -103,7 +103,7 @@ def _tables(plan: Plan) -> Iterator[str]:
 
 
 def _step(plan: Plan, step: Step) -> Iterator[str]:
-    count = f" {step.join.n}" if step.join.mode == "count" else ""
+    count = f" {step.join.n}" if step.join.mode in ("count", "tokens") else ""
     yield f"step {step.name} @{step.span}"
     yield f"  join {step.join.mode}{count} of {' '.join(step.join.sources) or 'nothing'}"
     marks = {

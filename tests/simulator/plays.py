@@ -298,6 +298,7 @@ PLAYS = (
     Play("ended by a step", ENDED, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
     Play("over time", OVER_TIME, (("t/c", CALLED),), same="nothing"),
     Play("bounded iterations", BOUNDED, same="nothing"),
+    Play("join tokens", _fork("{tokens: 2}"), same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

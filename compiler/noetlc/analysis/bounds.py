@@ -159,6 +159,9 @@ class _Bounding:
         load = self._loads[step]
         if join.mode == "any":
             return load
+        if join.mode == "tokens":
+            # Each token is charged with a run, though n of them start one: above what happens, where n is above 1.
+            return _Load(together((load.work, _event(2))), widest((load.tokens, ONE)))
         if join.mode == "count":
             return _Load(_event(1), ONE)
         # Of all tokens that a join takes, one alone is charged with what follows. With each of them charged, the
@@ -214,7 +217,7 @@ class _Bounding:
                 arriving = [self._sent(source, step) for source in join.sources]
                 if step in self._forked:
                     self._runs[step] = self._runs[self._forked[step]]
-                elif join.mode == "any":
+                elif join.mode in ("any", "tokens"):
                     self._runs[step] = plus(arriving)
                 elif join.mode != "count":
                     least = arriving[0] if arriving else ZERO

@@ -116,4 +116,6 @@ def _joined(plan: Plan, number: int, found: list[int | None], targets: list[list
         return min(known) if known else None
     if len(known) < len(arriving):
         return None
+    if step.join.mode == "tokens":
+        return sum(known) // step.join.n
     return sum(known) if step.join.mode == "any" else max(known, default=0)

@@ -224,4 +224,6 @@ class _Facts:
 def join_text(join: Join) -> str:
     """A join in words, its sources sorted."""
     sources = ", ".join(sorted(join.sources)) or "nothing"
+    if join.mode == "tokens":
+        return f"{join.n} tokens of {sources}"
     return f"{join.n} of {sources}" if join.mode == "count" else f"{join.mode} of {sources}"

@@ -65,7 +65,8 @@ class Skeleton(NamedTuple):
         # engine. All other places are empty again before anybody can look.
         lasting: set[int] = set()
         for transition in self.plan.net.transitions:
-            if transition.trigger is not Trigger.NOW or len(transition.inputs) > 1:
+            several = len(transition.inputs) > 1 or any(arc.weight != 1 for arc in transition.inputs)
+            if transition.trigger is not Trigger.NOW or several:
                 lasting.update(arc.place for arc in transition.inputs)
         return frozenset(range(len(self.plan.net.places))) - lasting
 

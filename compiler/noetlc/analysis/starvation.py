@@ -4,6 +4,7 @@ choice   an exclusive router led to one of its sources and so not to another
 gate     a step on the way was not admitted
 itself   the missing source runs only after the join
 cycle    it counts on a cycle, and a source outside of it delivers once
+rest     it counts tokens, and fewer are left than it needs
 ""       the token of the missing source ended elsewhere
 """
 
@@ -19,10 +20,14 @@ from noetlc.analysis.soundness import marking_after
 from noetlc.analysis.story import story_of
 from noetlc.analysis.verdict import Claim, Story
 
-Cause: TypeAlias = Literal["choice", "gate", "itself", "cycle", ""]
+Cause: TypeAlias = Literal["choice", "gate", "itself", "cycle", "rest", ""]
 
-_LYING = frozenset({"in", "held", "dead"})
+_LYING = frozenset({"in", "held", "dead", "merge"})
 """Roles of places in which a token waits for those of other sources."""
+
+
+REST = ""
+"""Stands for the tokens that lie in a merge, which does not ask where they come from."""
 
 
 class Starved(NamedTuple):
@@ -66,7 +71,7 @@ class _Finder:
         transitions = [self._skeleton.transition(number) for number in run]
         for step, has in self._lying(marking).items():
             missing = tuple(source for source in self._plan.steps[step].join.sources if source not in has)
-            if missing or self._counts_on_a_cycle(step):
+            if missing or has == (REST,) or self._counts_on_a_cycle(step):
                 cause, culprit = self._cause(step, missing, transitions)
                 yield Starved(step, has, missing, cause, culprit, self._story(step, run, claim), claim.sure)
 
@@ -89,10 +94,15 @@ class _Finder:
             step = self._plan.steps[place.step]
             waits = place.kind is PlaceClass.CONTROL or place.step in idle
             if place.role in _LYING and step.join.mode != "any" and waits:
+                if place.role == "merge":
+                    found[place.step] = (REST,)
+                    continue
                 found[place.step] = (*found.get(place.step, ()), place.id[len(f"{place.role} {step.name} ") :])
         return found
 
     def _cause(self, join: int, missing: Sequence[str], run: Sequence[Transition]) -> tuple[Cause, int]:
+        if self._plan.steps[join].join.mode == "tokens":
+            return "rest", -1
         if self._counts_on_a_cycle(join):
             return "cycle", -1
         wanted = {self._names[source] for source in missing if source in self._names}
@@ -131,6 +141,4 @@ class _Finder:
 
     def _counts_on_a_cycle(self, join: int) -> bool:
         mode = self._plan.steps[join].join.mode
-        return mode not in ("any", "all", "taken") and any(
-            join in self._targets[step] for step in self._from(self._targets[join], join)
-        )
+        return mode == "count" and any(join in self._targets[step] for step in self._from(self._targets[join], join))

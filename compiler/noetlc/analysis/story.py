@@ -30,6 +30,9 @@ def left_over(skeleton: Skeleton, marking: Marking) -> Iterator[Line]:
             waiting.setdefault(place.step, []).append(
                 place.id[len(place.role) + len(plan.steps[place.step].name) + 2 :]
             )
+        elif place.role == "merge":
+            row = plan.steps[place.step]
+            yield Line(f"`{row.name}` has {tokens} of the {row.join.n} tokens that start it", row.span)
         elif place.role in ("gate", "parked"):
             yield Line(f"a token is left at `{plan.steps[place.step].name}` ({place.role})", place.span)
     for step, sources in waiting.items():
@@ -60,7 +63,7 @@ def forks_behind(skeleton: Skeleton, run: Sequence[int]) -> Iterator[Line]:
         for place, weight in net.outputs[number]:
             splits = t.role == "take" and place in entrances and plan.steps[t.step].inclusive
             behind.setdefault(place, []).extend([(*forks, t.step) if splits else forks] * weight)
-    waiting = [forks for place in sorted(_places(plan, "in", "held")) for forks in behind.get(place, ())]
+    waiting = [forks for place in sorted(_places(plan, "in", "held", "merge")) for forks in behind.get(place, ())]
     for step in dict.fromkeys(forks[-1] for forks in waiting if forks):
         yield Line(f"`{plan.steps[step].name}` forks", plan.steps[step].span)
 

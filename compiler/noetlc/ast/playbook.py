@@ -154,9 +154,15 @@ class Router(NamedTuple):
     span: Span
 
 
+class Merge(NamedTuple):
+    """A join of each `tokens` tokens, whichever sources they come from (`join: {tokens: N}`)."""
+
+    tokens: int
+
+
 class StepSpec(NamedTuple):
-    """The rest of `step.spec` beside the admission: `join` is `any all taken first` or a number, `terminate` the status
-    that the step's success ends the execution with.
+    """The rest of `step.spec` beside the admission: `join` is `any all taken first`, a number or a merge, `terminate`
+    the status that the step's success ends the execution with.
 
     `knobs` are those that tasks may inherit, `policy` aside.
     """
@@ -164,7 +170,7 @@ class StepSpec(NamedTuple):
     pool: str | None
     timeout: Value | None
     admit: Admit | None
-    join: str | int
+    join: str | int | Merge
     join_span: Span | None
     lifecycle_timeout: Value | None
     failure_mode: str

@@ -17,6 +17,7 @@ from noetlc.ast.playbook import (
     Guard,
     KeychainEntry,
     Loop,
+    Merge,
     Playbook,
     Router,
     Rule,
@@ -200,7 +201,7 @@ def _step_spec(spec: StepSpec) -> Keys:
         policy["admit"] = _admit(spec.admit)
     # `join: any` that its author wrote stays written, though it is the default.
     if spec.join != "any" or spec.join_span is not None:
-        policy["join"] = spec.join
+        policy["join"] = {"tokens": spec.join.tokens} if isinstance(spec.join, Merge) else spec.join
     _put_lifecycle(policy, spec.lifecycle_timeout)
     _put_failure(policy, spec.failure_mode)
     _put(policy, "terminate", spec.terminate)

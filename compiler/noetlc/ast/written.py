@@ -8,7 +8,7 @@ part by where it stands, tasks inside of `choose`, `while` and `until` as well.
 from typing import TypeAlias
 
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, TaskDefaults, Value
+from noetlc.ast.playbook import Arc, Guard, Merge, Playbook, Router, Rule, Step, Task, TaskDefaults, Value
 
 Part: TypeAlias = Step | Task | Rule | Router | Arc
 
@@ -22,7 +22,7 @@ class Written:
         # Nothing was lowered, which is so for every canonical file: then no walk is needed.
         self._all = read is lowered
         self._spans: dict[type[Part], set[Span]] = {Step: set(), Task: set(), Rule: set(), Router: set(), Arc: set()}
-        self._joins: dict[Span, str | int] = {}
+        self._joins: dict[Span, str | int | Merge] = {}
         if not self._all:
             self._take(read)
 

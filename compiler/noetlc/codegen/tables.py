@@ -95,6 +95,8 @@ def join_of(step: ast.Step, sources: tuple[str, ...]) -> Join:
             return Join("count", 1, sources)
         case int(n):
             return Join("count", n, sources)
+        case ast.Merge(tokens):
+            return Join("tokens", tokens, sources)
         case mode:
             return Join(mode, len(sources), sources)
 

@@ -75,6 +75,12 @@ _INPUT: Schema = {
 _INPUTS: Schema = {"type": ["object", "null"], "additionalProperties": _INPUT}
 _DEFAULTS: Schema = {"type": "object", "properties": {"spec": _ref("task_spec")}, "additionalProperties": False}
 _TASKS: Schema = {"type": ["object", "null"], "additionalProperties": _DEFAULTS}
+_MERGE: Schema = {
+    "type": "object",
+    "properties": {"tokens": {"type": "integer", "minimum": 1, "maximum": 10_000}},
+    "required": ["tokens"],
+    "additionalProperties": False,
+}
 _WHEN: Schema = {"type": ["string", "boolean", "number"]}
 _MAP: Schema = {"type": "object"}
 
@@ -104,7 +110,9 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("step_policy", "admit"): _ref("admit"),
     ("step_policy", "failure"): _FAILURE,
     ("step_policy", "terminate"): _one_of("completed", "failed"),
-    ("step_policy", "join"): _either(_one_of("any", "all", "taken", "first"), {"type": "integer", "minimum": 1}),
+    ("step_policy", "join"): _either(
+        _one_of("any", "all", "taken", "first"), {"type": "integer", "minimum": 1}, _MERGE
+    ),
     ("admit", "mode"): _MODE,
     ("admit", "rules"): _list_of(_ref("rule")),
     ("admit", "on_deny"): _one_of("wait", "reject"),

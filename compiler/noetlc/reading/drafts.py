@@ -15,6 +15,7 @@ from noetlc.ast.playbook import (
     Input,
     KeychainEntry,
     Loop,
+    Merge,
     Router,
     Rule,
     Step,
@@ -137,7 +138,7 @@ class StepSpecDraft:
         self.pool: str | None = None
         self.timeout: Value | None = None
         self.admit: Admit | None = None
-        self.join: str | int = "any"
+        self.join: str | int | Merge = "any"
         self.join_span: Span | None = None
         self.lifecycle_timeout: Value | None = None
         self.terminate = ""

@@ -120,6 +120,7 @@ SCOPE_NAMES = {
     "arc_spec": "`arc.spec`",
     "rule": "a rule",
     "lifecycle": "`lifecycle`",
+    "join": "`join`",
     "failure": "`failure`",
     "results": "`results`",
     "limits": "`limits`",

@@ -1,6 +1,6 @@
 """A step of the workflow with its spec (v10 §5.2)."""
 
-from noetlc.ast.playbook import Step, StepSpec, Task
+from noetlc.ast.playbook import Merge, Step, StepSpec, Task
 from noetlc.reading.admit import read_admit
 from noetlc.reading.declared import take_assert
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
@@ -17,6 +17,7 @@ from noetlc.reading.shapes import (
     name_of,
     quotes_told,
     text_of,
+    whole_of,
     wrong_shape,
 )
 from noetlc.reading.specs import failure_mode, inside, lifetime, take_policy, take_spec
@@ -200,10 +201,25 @@ def _join(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
             return
         r.report("NL104", "`join`: a number of tokens is at least 1", node.span)
         return
+    if isinstance(node, Mapping):
+        take_policy(r, "join", MERGE_KEYS, draft, node)
+        if not node.entries:
+            r.report("NL102", "`join`: a mapping has to say `tokens`, a number", node.span)
+        return
     # `join: "2"` would else be told as none of the words.
     if quotes_told(r, "NL104", "`join`:", node, (int,)):
         return
     draft.join = choice_of(r, node, "`join`", ("any", "all", "taken", "first")) or "any"
+
+
+def _tokens(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    from noetl_ir.verify.tables import MOST_MERGED
+
+    tokens = whole_of(r, node, "`tokens`", 1)
+    if tokens is not None and tokens > MOST_MERGED:
+        r.report("NL104", f"`tokens`: {tokens} is above {MOST_MERGED:,}", node.span)
+    elif tokens is not None:
+        draft.join = Merge(tokens)
 
 
 def _terminate(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
@@ -223,6 +239,7 @@ KEYS: Table[StepDraft] = {
     "next": _next,
 }
 SPEC_KEYS: Table[StepSpecDraft] = {"pool": _pool, "timeout": _timeout, "policy": _policy}
+MERGE_KEYS: Table[StepSpecDraft] = {"tokens": _tokens}
 POLICY_KEYS: Table[StepSpecDraft] = {
     "admit": _admit,
     "join": _join,

@@ -18,6 +18,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.ast.graph import reached
+from noetlc.ast.playbook import Merge
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit, listed
 
@@ -27,7 +28,11 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     graph = unit.graph
     stuck = {each.step: each for each in unit.starved if each.cause == "cycle"}
     for at, step in enumerate(unit.playbook.steps):
-        if step.spec.join in ("any", "all", "taken") or not unit.written.has_join(step):
+        if (
+            step.spec.join in ("any", "all", "taken")
+            or isinstance(step.spec.join, Merge)
+            or not unit.written.has_join(step)
+        ):
             continue
         # From what follows, not from the step itself, so that a step counts as behind itself only on a cycle.
         behind = reached(graph.successors, graph.successors[at])

@@ -15,7 +15,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.ast.playbook import Arc, Value
+from noetlc.ast.playbook import Arc, Merge, Value
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
 from noetlc.rules import Rule, Unit
@@ -23,7 +23,7 @@ from noetlc.rules import Rule, Unit
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Keys of args that arcs of two different steps give to one join of more than one token."""
-    joins = {step.name for step in unit.playbook.steps if step.spec.join not in ("any", "first", 1)}
+    joins = {step.name for step in unit.playbook.steps if _merges_args(step.spec.join)}
     # A join that lowering made stands for nothing that its author could change.
     joins = {step.name for step in unit.playbook.steps if step.name in joins and unit.written.has_join(step)}
     seen: dict[tuple[str, str], tuple[str, Arc, Value]] = {}
@@ -41,6 +41,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                         help="give the argument two names",
                         related=(Related(before.span, "the other one"),),
                     )
+
+
+def _merges_args(join: str | int | Merge) -> bool:
+    return not isinstance(join, Merge) and join not in ("any", "first", 1)
 
 
 RULE = Rule("NL612", Severity.WARNING, "ast", check, about=("join",))

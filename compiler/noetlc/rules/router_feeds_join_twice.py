@@ -17,17 +17,22 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.ast.playbook import Step
+from noetlc.ast.playbook import Merge, Step
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
 from noetlc.rules import Rule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Arcs of an inclusive router to a join behind another arc to it that can be taken together with it."""
-    joins = {step.name for step in unit.playbook.steps if step.spec.join != "any" and unit.written.has_join(step)}
+    joins = {step.name for step in unit.playbook.steps if _waits(step) and unit.written.has_join(step)}
     for step in unit.playbook.steps if joins else ():
         if step.router is not None and step.router.mode == "inclusive":
             yield from _twice(unit, step, joins)
+
+
+def _waits(step: Step) -> bool:
+    """Whether a join waits for sources; one that counts tokens takes them from anywhere."""
+    return step.spec.join != "any" and not isinstance(step.spec.join, Merge)
 
 
 def _twice(unit: Unit, step: Step, joins: set[str]) -> Iterator[Diagnostic]:

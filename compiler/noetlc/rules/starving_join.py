@@ -23,7 +23,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Joins that starve, but those of which another rule can say more."""
     for starved in unit.starved:
         # Choices and cycles are told by rules that name the router or the fork.
-        if starved.cause not in ("", "itself", "gate"):
+        if starved.cause not in ("", "itself", "gate", "rest"):
             continue
         plan = unit.proofs.plan
         step = plan.steps[starved.step]
@@ -31,7 +31,11 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             continue
         has, missing = listed(starved.has), listed(starved.missing)
         message = f"`{step.name}` may have a token from {has} and wait for one from {missing} that does not come"
-        if starved.cause == "itself":
+        if starved.cause == "rest":
+            needed = step.join.n
+            message = f"`{step.name}` starts on each {needed} tokens, and there may be fewer left that wait for more"
+            help = "let a multiple of that number come, or start on each token with `join: any`"
+        elif starved.cause == "itself":
             message = f"`{step.name}` waits for a token from {missing}, which runs only after `{step.name}`"
             help = "let it start on each token with `join: any`"
         elif starved.cause == "gate":

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Expr
 from noetlc.ast.once import Once
-from noetlc.ast.playbook import Step, Task, Value
+from noetlc.ast.playbook import Merge, Step, Task, Value
 from noetlc.ast.walk import expressions_in, loops_of, rule_values, task_values
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -63,8 +63,11 @@ def _brought(unit: Unit) -> list[list[set[str]] | None]:
                 found[at] = None if pairs is None or ways is None else [*ways, set(pairs)]
                 merged[at] |= set(pairs or {})
     for at, step in enumerate(unit.playbook.steps):
+        # A merge gives the args of each token, under one name.
+        if isinstance(step.spec.join, Merge) and found[at] is not None:
+            found[at] = [{"tokens"}]
         # A join puts the args of all its tokens together.
-        if step.spec.join != "any" and found[at] is not None:
+        elif step.spec.join != "any" and found[at] is not None:
             found[at] = [merged[at]]
         # The run's own token brings none.
         elif at == unit.graph.entry and found[at] is not None:

@@ -3,6 +3,8 @@
 Joins match by order: the k-th token of every source belongs to wave k, whatever it carries.
 """
 
+from itertools import islice
+
 from noetl.engine.scope import admit_scope
 from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
@@ -30,11 +32,24 @@ def arrive(turn: Turn, place: int, key: str) -> None:
         # no fault.
         if _enabled(turn, number) is None:
             continue
-        if role == "meet":
+        if turn.program.plan.steps[rows.steps[number]].join.mode == "tokens":
+            turn.emit("token.enqueued", step=rows.steps[number], run=key, fired=(Firing(number, key, key),))
+        elif role == "meet":
             _meet(turn, number, key)
         else:
             _take_into_wave(turn, number, key)
         return
+
+
+def merge(turn: Turn, place: int, key: str) -> None:
+    """A token lies where a join counts tokens: the oldest that are enough go on as one (EXTENSIONS.md §3)."""
+    step = turn.program.columns.places.steps[place]
+    needed = turn.program.plan.steps[step].join.n
+    keys = tuple(islice(turn.execution.marking.keys(place), needed))
+    if turn.is_winding_down or len(keys) < needed:
+        return
+    firing = Firing(turn.program.transition("meet", step), keys if needed > 1 else keys[0], keys[-1])
+    turn.emit("token.joined", step=step, run=keys[-1], fired=(firing,), data={"tokens": list(keys)})
 
 
 def decide_gate(turn: Turn, place: int, key: str) -> None:

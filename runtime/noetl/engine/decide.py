@@ -8,7 +8,7 @@ templates of one fixpoint share a budget of work, which grows with the events de
 
 from collections.abc import Callable
 
-from noetl.engine.arrivals import arrive, decide_gate
+from noetl.engine.arrivals import arrive, decide_gate, merge
 from noetl.engine.ending import end_if_over
 from noetl.engine.looping import (
     begin_iteration,
@@ -61,6 +61,7 @@ def _end(turn: Turn, number: int, key: str) -> None:
 _DECISIONS: dict[str, Callable[[Turn, int, str], None]] = {
     "in": arrive,
     "dead": arrive,
+    "merge": merge,
     "gate": decide_gate,
     "ready": begin_loop,
     "todo": begin_iteration,

@@ -111,6 +111,9 @@ def _reason(turn: Turn) -> str:
             parts.append(
                 f"the join of step `{name}` still waits for {', '.join(f'`{s}`' for s in missing) or 'tokens'}"
             )
+        elif place.role == "merge":
+            needed = program.plan.steps[place.step].join.n
+            parts.append(f"the join of step `{name}` needs {needed} tokens and has {len(tokens)}")
         elif place.role == "gate":
             parts.append(f"a token waits at the gate of step `{name}` for an admission rule to allow it")
     for key, names in turn.execution.waits.items():

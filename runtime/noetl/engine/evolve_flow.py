@@ -8,6 +8,7 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl.engine.views import counts_of, errors_of, terminal_event
 from noetl_ir.events import Event
+from noetl_ir.expr import Json
 
 
 def requested(program: Program, execution: Execution, event: Event) -> None:
@@ -53,15 +54,21 @@ def workflow_started(program: Program, execution: Execution, event: Event) -> No
 
 
 def joined(program: Program, execution: Execution, event: Event) -> None:
-    """The joined token takes the place of those it was made of; args merge in file order of the sources."""
+    """The joined token takes the place of those it was made of; args merge in file order of the sources, or are listed
+    in that of the log where tokens are counted.
+    """
     args: Mapping = {}
     completing = execution.arrivals[event.run]
     lines: list[Line] = []
+    brought: list[Json] = []
     for key in texts_of(event.data["tokens"]):
         arrival = execution.arrivals.pop(key)
         # The later source in file order wins, whichever came last: the result of a join must not depend on timing.
         args = {**args, **arrival.args}
+        brought.append(arrival.args)
         lines.append(arrival.line)
+    if program.plan.steps[event.step].join.mode == "tokens":
+        args = {"tokens": brought}
     # The line of the entry goes on through the join, whoever else came; see `lines`.
     line = execution.line if execution.line in lines else lines[0]
     if event.step in program.counting:

@@ -7,6 +7,10 @@ one; when all have come, the gate opens if it is warm and the wave ends silently
     [arrive s]:      (in s)+(free s)+(cold) → (held s)+(got)+(warm)     [arrive+ s]: the same from and to
     (warm) [arrive dead s]: (dead s)+(free s) → (held s)+(got) [meet]:      m·(got)+(warm)+Σ(held s) →
     (gate)+(cold)+Σ(free s) [meet none]: m·(got)+(cold)+Σ(held s) → (cold)+Σ(free s)
+
+`tokens` is a thread merge, which keeps no wave: tokens of all sources lie in one place until there are N.
+
+    [arrive s]: (in S s) → (merge S)     [meet]: N·(merge S) → (gate)
 """
 
 from collections.abc import Mapping
@@ -63,6 +67,8 @@ def build_join(maker: Maker, step: Step, index: int, *, arrivals: Arrivals, gate
             _count(make)
         case "taken":
             _taken(make)
+        case "tokens":
+            _tokens(make)
         case _:
             for source, place in arrivals.live.items():
                 maker.transition(f"enter {name} {source}", "enter", place, gate, step=index, span=span)
@@ -101,6 +107,13 @@ def _count(make: _Making) -> None:
     # `meet` took n of the counter's tokens; those of the late sources are still there and go with the wave.
     rest = times(got, len(sources) - n) if len(sources) > n else NOTHING
     make.now("rearm", sum(held.values(), NOTHING) + rest + met, sum(free.values(), NOTHING) + idle)
+
+
+def _tokens(make: _Making) -> None:
+    merge = make.maker.place(f"merge {make.name}", "merge", make.own, span=make.span)
+    for source, place in make.arrivals.live.items():
+        make.now("arrive", place, merge, source)
+    make.now("meet", times(merge, make.join.n), make.gate)
 
 
 def _taken(make: _Making) -> None:

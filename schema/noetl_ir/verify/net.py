@@ -27,9 +27,14 @@ _CHOOSING = ("done", "failed", *_ASKED)
 
 SHAPES: dict[str, tuple[tuple[str, str], ...]] = {
     "enter": (("in", "gate"),),
-    "arrive": (("free in", "got held"), ("cold free in", "got held warm"), ("free in warm", "got held warm")),
+    "arrive": (
+        ("in", "merge"),
+        ("free in", "got held"),
+        ("cold free in", "got held warm"),
+        ("free in warm", "got held warm"),
+    ),
     "arrive_dead": (("dead free", "got held"),),
-    "meet": (("in", "gate"), ("got idle", "gate met"), ("got held warm", "cold free gate")),
+    "meet": (("in", "gate"), ("merge", "gate"), ("got idle", "gate met"), ("got held warm", "cold free gate")),
     "meet_none": (("cold got held", "cold free"),),
     "rearm": (("got held met", "free idle"), ("held met", "free idle")),
     "admit": (("gate", "ready"),),
@@ -193,11 +198,12 @@ def _judgement(shape: _Shape) -> str:
         if not at_home and role not in BRANCHING and role != "land":
             return "joins places of different steps"
         expected = _LOOPING.get(place, 1) if role in ("expand", "close", "close_failed") else 1
-        if weight != expected and not (place == "got" and role in COUNTING):
+        if weight != expected and not (place in _COUNTED and role in COUNTING):
             return f"has an arc of weight {weight} where it must be {expected}"
     return ""
 
 
+_COUNTED = frozenset({"got", "merge"})
 _LOOPING: dict[str, Weight] = {"todo": Weight.ITEMS, "fin": Weight.ITEMS, "slot": Weight.SLOTS}
 
 
@@ -205,7 +211,7 @@ def _counts(plan: Plan, t: Transition) -> Found:
     if t.role in COUNTING:
         expected = _counted(plan, t)
         for arc in t.inputs:
-            if plan.net.places[arc.place].role == "got" and arc.weight != expected:
+            if plan.net.places[arc.place].role in _COUNTED and arc.weight != expected:
                 yield t.id, f"has an arc of weight {arc.weight} where it must be {expected}"
 
 
@@ -223,6 +229,8 @@ def _balance(plan: Plan, t: Transition) -> Found:
 
 def _counted(plan: Plan, t: Transition) -> int:
     join = plan.steps[t.step].join
+    if join.mode == "tokens":
+        return join.n
     if join.mode != "count":
         return len(join.sources)
     return len(join.sources) - join.n if t.role == "rearm" else join.n

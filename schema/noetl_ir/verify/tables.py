@@ -7,7 +7,10 @@ from noetl_ir.plan import Plan, Rule, Step, Task, edition_of
 
 Found = Iterator[tuple[str, str]]
 
-JOINS = frozenset({"any", "all", "taken", "count"})
+JOINS = frozenset({"any", "all", "taken", "count", "tokens"})
+MOST_MERGED = 10_000
+"""The most tokens that one run may merge: an event names them all."""
+
 ENDS = ("completed", "failed")
 """The statuses that a step may end the execution with."""
 
@@ -90,6 +93,8 @@ def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:
         yield at, f"has the unknown join {step.join.mode!r}"
     if step.join.mode == "count" and step.join.sources and not 1 <= step.join.n <= len(step.join.sources):
         yield at, "has a join that waits for more tokens than there are sources"
+    if step.join.mode == "tokens" and not 1 <= step.join.n <= MOST_MERGED:
+        yield at, f"has a join of another number of tokens than 1 to {MOST_MERGED:,}"
     if not known.issuperset(source for source in step.join.sources if source != "@entry"):
         yield at, "has a source that is no step"
     if not known.issuperset(step.needs):

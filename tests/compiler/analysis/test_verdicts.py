@@ -44,7 +44,7 @@ def playbooks(draw: st.DrawFn, *, back: bool) -> str:
     lines = []
     for at, arcs in enumerate(rows):
         entries = len(sources[at]) + (at == 0)
-        join = draw(st.sampled_from(("any", "all", "all", "first", "2"))) if entries > 1 else "any"
+        join = draw(st.sampled_from(("any", "all", "all", "first", "2", "{tokens: 2}"))) if entries > 1 else "any"
         mode = draw(st.sampled_from(("exclusive", "inclusive", "inclusive")))
         texts = [arc(f"s{target}" if target < count else "end", guard) for target, guard in arcs]
         texts = [text.replace("s0", "start") for text in texts]

@@ -55,7 +55,8 @@ def _node(plan: Plan, number: int) -> Node:
     lines += [f"{'sequential' if loop.sequential else 'parallel'} loop: {loop.iterator}" for loop in step.loops]
     joins = step.join.mode != "any"
     if joins:
-        lines.append(f"join: {step.join.n if step.join.mode == 'count' else step.join.mode}")
+        counted = {"count": f"{step.join.n}", "tokens": f"{step.join.n} tokens"}
+        lines.append(f"join: {counted.get(step.join.mode, step.join.mode)}")
     if step.gated or step.waits:
         lines.append("admit: waits" if step.waits else "admit")
     forks = step.inclusive and len(step.arcs) > 1

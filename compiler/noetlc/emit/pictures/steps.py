@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from noetl_ir.assembly.pipeline import FAILING
 from noetlc.ast.graph import END, ENTRY
-from noetlc.ast.playbook import Arc, Playbook, Rule, Step, Task
+from noetlc.ast.playbook import Arc, Merge, Playbook, Rule, Step, Task
 from noetlc.ast.truth import NO_FACTS, done_facts, takes_part_on_failure, truth_of
 from noetlc.ast.walk import loops_of
 from noetlc.emit.pictures.metrics import clipped
@@ -66,7 +66,8 @@ def _node(step: Step, entry: str) -> Node:
     lines = [_kinds(step)] if _kinds(step) else []
     lines += [f"{loop.mode} loop: {loop.iterator}" for loop in loops_of(step)]
     if step.spec.join != "any":
-        lines.append(f"join: {step.spec.join}")
+        join = step.spec.join
+        lines.append(f"join: {f'{join.tokens} tokens' if isinstance(join, Merge) else join}")
     if step.spec.admit is not None:
         lines.append("admit: waits" if step.spec.admit.waits else "admit")
     forks = step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1
