@@ -6,6 +6,7 @@ when no answer comes. `heal` ends the faults, for the part of a test that must c
 
 import random
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from typing import Generic, NamedTuple, TypeVar
 
 from noetl.ports import Bus, DeadLetter, Delivery, ReportDelivery, Ticket
@@ -84,6 +85,10 @@ class FaultyBus(Generic[C, R, A]):
             else:
                 kept.append(report)
         return kept
+
+    def together(self) -> AbstractContextManager[None]:
+        """`Bus.together`."""
+        return self._inner.together()
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
         """`Bus.withdraw`."""

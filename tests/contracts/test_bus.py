@@ -124,6 +124,52 @@ def test_reports_come_all_at_once_and_are_answered(bus: Plain) -> None:
     assert list(bus.reports()) == []
 
 
+def test_what_is_said_together_has_its_own_tickets_and_answers(bus: Plain) -> None:
+    with bus.together():
+        tickets = [bus.report(f"r{number}", number) for number in range(4)]
+    reports = reported(bus, 4)
+    assert [report.body for report in reports] == [0, 1, 2, 3]
+    with bus.together():
+        reports[2].answer("two")
+        reports[0].answer("none")
+        reports[1].nak("not now")
+    waited_for(lambda: tickets[0].answer and tickets[2].answer, "no answer comes")
+    assert [ticket.answer for ticket in tickets] == ["none", None, "two", None]
+    (again,) = reported(bus)
+    assert (again.body, again.redeliveries) == (1, 1)
+    again.answer("one")
+    reports[3].answer("three")
+    waited_for(lambda: tickets[1].answer and tickets[3].answer, "no answer comes")
+    assert [ticket.answer for ticket in tickets] == ["none", "one", "two", "three"]
+    assert list(bus.reports()) == []
+
+
+def test_what_is_said_together_is_sent_however_that_ends(bus: Plain) -> None:
+    with pytest.raises(KeyError), bus.together():
+        ticket = bus.report("r", 1)
+        bus.report("s", 2)
+        raise KeyError
+    reports = reported(bus, 2)
+    with pytest.raises(KeyError), bus.together(), bus.together():
+        for report in reports:
+            report.answer("noted")
+        raise KeyError
+    waited_for(lambda: ticket.answer == "noted", "no answer comes")
+
+
+def test_a_report_that_can_never_be_handled_leaves_those_beside_it(bus: Plain) -> None:
+    with bus.together():
+        tickets = [bus.report(f"r{number}", number) for number in range(3)]
+    first, bad, last = reported(bus, 3)
+    bad.dead_letter("it cannot be read")
+    with bus.together():
+        first.answer("noted")
+        last.answer("noted")
+    waited_for(lambda: tickets[2].answer == "noted", "no answer comes")
+    assert [ticket.answer for ticket in tickets] == ["noted", None, "noted"]
+    assert [letter[:3] for letter in bus.dead_letters()] == [("@reports", "r1", 1)]
+
+
 def test_a_nak_brings_it_again_behind_the_others(bus: Plain) -> None:
     bus.send("p", "a", "a")
     first = taken(bus, "p")

@@ -1,9 +1,11 @@
 """The bus as one simulated process sees it: a `Bus` and a `Broadcasts` on the network."""
 
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 
+from noetl.messages.batches import Part, grouped, joined, parts_of
 from noetl.messages.encoding import (
     read_answer,
     read_broadcast,
@@ -17,6 +19,15 @@ from noetl.messages.encoding import (
 from noetl.ports import DeadLetter, Full, MessageTooLarge
 from noetl_ir.orders import Answer, Broadcast, Order, Said
 from simulator.network import Item, Network, WorkQueue
+
+Answered = Callable[[bytes, str], None]
+"""Gives a reporter an answer, and who gave it."""
+
+Waited = tuple[Part, Answered]
+"""A report or an answer that is collected, and who hears the answer."""
+
+READS_BATCHES = "+"
+"""At the end of an address: who is there reads batches."""
 
 ROOM = 10_000
 PATIENCE = 5_000_000
@@ -35,8 +46,10 @@ class AskedTicket:
 class Endpoint:
     """One process on the network. `wake` has it look; `is_linked` is false while it is cut off."""
 
-    def __init__(self, network: Network, address: str, wake: Callable[[], None]) -> None:
-        self.address = address
+    def __init__(self, network: Network, name: str, wake: Callable[[], None]) -> None:
+        self._is_older = network.is_older(name)
+        # As over NATS, whoever knows an address knows by it whether batches may go there.
+        self.address = name if self._is_older else f"{name}{READS_BATCHES}"
         self.wake = wake
         self.is_alive = True
         self.is_linked = True
@@ -52,6 +65,8 @@ class Endpoint:
         self._silent: dict[str, int] = {}
         self._asked: dict[str, list[AskedTicket]] = {}
         self._numbers = count()
+        self._reported: dict[str, list[Waited]] | None = None
+        self._answers: dict[str, list[Waited]] | None = None
         network.join(self)
 
     def die(self) -> None:
@@ -89,6 +104,58 @@ class Endpoint:
             self._routes[about] = sender
         return command
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """`Bus.together`. A batch is one message: it is lost, late or doubled as a whole."""
+        if self._is_older:
+            yield
+            return
+        self._reported, self._answers = {}, {}
+        try:
+            yield
+        finally:
+            reported, self._reported = self._reported, None
+            answers, self._answers = self._answers, None
+            for server, each in reported.items():
+                for group in self._grouped(each):
+                    self._tell_reports(server, group)
+            for reporter, each in answers.items():
+                for group in self._grouped(each):
+                    self._tell_answers(reporter, group)
+
+    def _grouped(self, said: "list[Waited]") -> "Iterator[list[tuple[bytes, Answered]]]":
+        """What was said, in groups that are one message each."""
+        tellers = {part.number: answered for part, answered in said}
+        for group in grouped([part for part, _ in said], self._network.largest):
+            parts = parts_of(joined(group)) if len(group) > 1 else group
+            yield [(part.frame, tellers[part.number]) for part in parts]
+
+    def _tell_reports(self, server: str, group: "list[tuple[bytes, Answered]]") -> None:
+        def hear(other: Endpoint) -> None:
+            assert len(group) == 1 or not other._is_older, "a batch to who reads none"
+            for data, answered in group:
+                other.hear(data, self.address, answered, passed=False)
+
+        def to_any() -> None:
+            # Another server may read no batches.
+            for data, answered in group:
+                self._routes.pop(read_report(data).execution_id, None)
+                self._tell_any(data, answered)
+
+        self._network.tell(server, hear, to_any)
+
+    def _tell_answers(self, reporter: str, group: "list[tuple[bytes, Answered]]") -> None:
+        def hear(other: Endpoint) -> None:
+            assert len(group) == 1 or not other._is_older, "a batch to who reads none"
+            for data, answered in group:
+                answered(data, self.address)
+
+        if self.is_alive and self.is_linked:
+            self._network.tell(reporter, hear)
+
+    def _tell_any(self, data: bytes, answered: Answered) -> None:
+        self._network.tell_any_server(lambda server: server.hear(data, self.address, answered, passed=False))
+
     def report(self, key: str, report: Said) -> AskedTicket:
         """`Bus.report`."""
         data = self._sized(write_report(report))
@@ -106,17 +173,19 @@ class Endpoint:
 
         def to_any() -> None:
             self._routes.pop(about, None)
-            self._network.tell_any_server(lambda server: server.hear(data, self.address, answered, passed=False))
+            self._tell_any(data, answered)
 
         if is_silent:
             self._network.tell_all(lambda server: server.hear(data, self.address, answered, passed=True))
+        elif self._reported is not None and route.endswith(READS_BATCHES):
+            self._reported.setdefault(route, []).append((Part(next(self._numbers), key, data), answered))
         elif route:
             self._network.tell(route, lambda server: server.hear(data, self.address, answered, passed=False), to_any)
         else:
             to_any()
         return ticket
 
-    def hear(self, data: bytes, reporter: str, answered: Callable[[bytes, str], None], *, passed: bool) -> None:
+    def hear(self, data: bytes, reporter: str, answered: Answered, *, passed: bool) -> None:
         """A report comes."""
         if self.is_listening:
             self._reports.append(HeardDelivery(self, data, reporter, answered, passed=passed))
@@ -127,13 +196,15 @@ class Endpoint:
         found, self._reports = [*self._reports], deque()
         return found
 
-    def answer(self, reporter: str, answered: Callable[[bytes, str], None], answer: Answer) -> None:
+    def answer(self, reporter: str, answered: Answered, answer: Answer) -> None:
         """Tell a reporter."""
-        if self.is_alive and self.is_linked:
-            data = write_answer(answer)
+        data = write_answer(answer)
+        if self._answers is not None and reporter.endswith(READS_BATCHES):
+            self._answers.setdefault(reporter, []).append((Part(next(self._numbers), "", data), answered))
+        elif self.is_alive and self.is_linked:
             self._network.tell(reporter, lambda _: answered(data, self.address))
 
-    def pass_on(self, data: bytes, reporter: str, answered: Callable[[bytes, str], None]) -> None:
+    def pass_on(self, data: bytes, reporter: str, answered: Answered) -> None:
         """Have every server hear a report."""
         if self.is_alive and self.is_linked:
             self._network.tell_all(lambda server: server.hear(data, reporter, answered, passed=True))
@@ -272,7 +343,7 @@ class HeardDelivery:
         endpoint: Endpoint,
         data: bytes,
         reporter: str,
-        answered: Callable[[bytes, str], None],
+        answered: Answered,
         *,
         passed: bool,
     ) -> None:

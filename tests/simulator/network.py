@@ -39,10 +39,20 @@ class Odds(NamedTuple):
 
 
 class Network:
-    """Carries bytes between endpoints, by chance of the seed. `largest` bounds a message in bytes."""
+    """Carries bytes between endpoints, by chance of the seed. `largest` bounds a message in bytes; `is_older` says by
+    name which processes read no batches.
+    """
 
-    def __init__(self, timeline: Timeline, chance: random.Random, odds: Odds, largest: int) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        chance: random.Random,
+        odds: Odds,
+        largest: int,
+        is_older: Callable[[str], bool] = lambda name: False,
+    ) -> None:
         self.timeline = timeline
+        self.is_older = is_older
         self.largest = largest
         self.dead_letters: list[DeadLetter] = []
         self._chance = chance

@@ -56,6 +56,8 @@ class Setting(NamedTuple):
     largest: int = 1 << 20
     asks: tuple[tuple[int, str], ...] = ()
     batching: Batching = EVERY_ROUND
+    is_mixed: bool = False
+    """Whether about half of the processes are of an older version, which reads no batches."""
 
 
 class Simulated(NamedTuple):
@@ -100,6 +102,7 @@ def setting_of(seed: int) -> Setting:
         largest=pick((1 << 20, 1 << 20, 1 << 20, 1_500)),
         asks=asks,
         batching=EVERY_EVENT if random.Random(f"{seed} batching").random() < 0.25 else EVERY_ROUND,
+        is_mixed=random.Random(f"{seed} mixed").random() < 0.25,
     )
 
 
@@ -118,7 +121,7 @@ class World:
         self._setting = setting
         self._chance = random.Random(f"{setting.seed} faults")
         self.timeline = Timeline()
-        network = Network(self.timeline, self._stream("network"), setting.odds, setting.largest)
+        network = Network(self.timeline, self._stream("network"), setting.odds, setting.largest, self._is_older)
         by_path = play.by_path
         self._shared = Shared(
             self.timeline, network, MemoryStore(now=lambda: self.timeline.now), Holders(self.timeline), MemoryBlobs(),
@@ -300,6 +303,9 @@ class World:
 
     def _skew(self) -> int:
         return self._chance.randint(-self._setting.skew, self._setting.skew)
+
+    def _is_older(self, name: str) -> bool:
+        return self._setting.is_mixed and self._stream(f"{name} older").random() < 0.5
 
     def _stream(self, name: str) -> random.Random:
         return random.Random(f"{self._setting.seed} {name}")

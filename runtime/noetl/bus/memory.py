@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from typing import Generic, TypeVar
@@ -54,6 +55,7 @@ class MemoryBus(Generic[_C, _R, _A]):
         self._shared = _Shared(capacity, max_deliveries, ack_wait, clock or _SteadyClock())
         self._pools: dict[str, _Queue[_C, None]] = {}
         self._reports: _Queue[_R, _A] = _Queue(REPORTS, self._shared)
+        self._together = nullcontext()
 
     def send(self, pool: str, key: str, order: _C) -> None:
         with self._shared.lock:
@@ -84,6 +86,10 @@ class MemoryBus(Generic[_C, _R, _A]):
             while (delivery := self._reports.next()) is not None:
                 found.append(delivery)
         return found
+
+    def together(self) -> nullcontext[None]:
+        """Nothing crosses anything here: what is said is there."""
+        return self._together
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
         with self._shared.lock:

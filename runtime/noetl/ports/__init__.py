@@ -446,6 +446,12 @@ class Bus(Protocol[_C, _R, _A]):
         """All reports that wait now."""
         ...
 
+    def together(self) -> AbstractContextManager[None]:
+        """While inside, reports and answers are collected; when it ends, however it does, they go, together where that
+        can be. Each has its own ticket and delivery as before.
+        """
+        ...
+
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
         """Take orders back that nobody wants any more, as far as that can be: who has taken one has it."""
         ...

@@ -80,6 +80,7 @@ class ControlPlane:
         keep: Keep = at_once,
         batching: Batching = EVERY_EVENT,
     ) -> None:
+        self._bus = bus
         self._say = say
         self._keep = keep
         self._environment = environment
@@ -216,7 +217,13 @@ class ControlPlane:
         return owned
 
     def step(self) -> bool:
-        """One round; False when nothing waited. Raises Conflict when all others had their turn."""
+        """One round; False when nothing waited. What is to be answered goes together at its end. Raises Conflict when
+        all others had their turn.
+        """
+        with self._bus.together():
+            return self._step()
+
+    def _step(self) -> bool:
         did = self._send()
         self._look_for_taken()
         by = spent() + SLICE

@@ -51,6 +51,7 @@ class AsyncLauncher:
         self._stopped: list[asyncio.Task[None]] = []
         self._outcomes: list[tuple[object, Outcome]] = []
         self._woken: asyncio.Event | None = None
+        self._is_told = False
         self._poll_due = 0.0
 
     def immediate(self, call: Call) -> Outcome | None:
@@ -120,7 +121,10 @@ class AsyncLauncher:
 
     def wake(self) -> None:
         """End `pass_time` early; from any thread or signal handler."""
-        if self._loop is not None and self._woken is not None:
+        # Who is told already looks once for all that came until then: a call for each of a hundred messages costs more
+        # than to read them.
+        if self._loop is not None and self._woken is not None and not self._is_told:
+            self._is_told = True
             with suppress(RuntimeError):  # it is closed at this very moment
                 self._loop.call_soon_threadsafe(self._woken.set)
 
@@ -144,6 +148,7 @@ class AsyncLauncher:
 
             self._loop = asyncio.new_event_loop()
             self._woken = asyncio.Event()
+            self._is_told = False
         return self._loop
 
     async def _pause(self, seconds: float) -> None:
@@ -156,7 +161,9 @@ class AsyncLauncher:
                 await woken.wait()
         except TimeoutError:
             pass
-        # Cleared after the wait and not before it: a wake that came while nobody waited ends the next wait at once.
+        # Cleared after the wait and not before it: a wake that came while nobody waited ends the next wait at once. The
+        # mark goes first, so that a wake in between is told again.
+        self._is_told = False
         woken.clear()
 
     async def _run(self, ticket: object, call: Call) -> None:

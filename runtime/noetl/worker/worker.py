@@ -154,7 +154,11 @@ class Worker:
         return len(self._busy) + len(self._intake)
 
     def step(self) -> bool:
-        """Do all that can be done now; False when that was nothing."""
+        """Do all that can be done now; False when that was nothing. What is to be reported goes together at its end."""
+        with self._bus.together():
+            return self._step()
+
+    def _step(self) -> bool:
         # The slice is for new orders: sessions that begin render templates, and answers that came must not wait for a
         # hundred of them.
         did, self._by = False, spent() + SLICE

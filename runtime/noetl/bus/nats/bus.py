@@ -1,6 +1,7 @@
 """The bus, put together from its parts."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from noetl.bus.nats.addresses import AddressedDelivery, Addresses
@@ -66,6 +67,17 @@ class NatsBus:
 
     def reports(self) -> Sequence[ReportDelivery]:
         return self._replies.reports()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        parts = (self._requests, self._replies)
+        for part in parts:
+            part.collect()
+        try:
+            yield
+        finally:
+            for part in parts:
+                part.send()
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
         """An order to an address lies nowhere."""

@@ -56,6 +56,7 @@ class _Queue:
         self.is_made = False
         self.is_busy = False
         self.is_watched = False
+        self.is_told = False
 
     @property
     def load(self) -> int:
@@ -92,7 +93,9 @@ class OrderPublisher:
             if not self._connection.is_up or queue.load >= self._limits.capacity:
                 raise Full(f"the queue {pool!r} takes no more for now")
             queue.waiting.append(message)
-        self._connection.soon(self._flush, queue)
+            was_told, queue.is_told = queue.is_told, True
+        if not was_told:  # whoever is told takes all that waits
+            self._connection.soon(self._flush, queue)
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
         """Take orders out of their queue. What cannot be taken out stays for a worker, whose report is refused."""
@@ -124,6 +127,7 @@ class OrderPublisher:
 
     def _flush(self, queue: _Queue) -> None:
         """Publish what waits, once the stream is there."""
+        queue.is_told = False
         if not queue.is_made:
             if not queue.is_busy:
                 queue.is_busy = True

@@ -4,6 +4,9 @@ A worker knows where a report goes from the order that it is about, and from eac
 NATS says so at once, and the report goes to any other one, which hands it on to all where it is not its own. One that
 is there and silent, cut off or stopped, is passed by after `Limits.silence_seconds`: then all servers are asked, as
 one of them may have taken over. A report that gets lost is repeated by its worker, so nothing is stored on the way.
+
+What is said while messages are collected (`together`) goes in batches, to whoever is known to read them: a server whose
+address says so, and a worker that sent a batch. In a batch each report is judged, answered and repeated alone.
 """
 
 import secrets
@@ -23,6 +26,7 @@ from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import Limits
+from noetl.messages.batches import Part, grouped, is_batch, joined, parts_of
 from noetl.messages.encoding import UnreadableMessage
 from noetl.ports import DeadLetter, Full
 from noetl_ir.records import NamedTuple
@@ -34,6 +38,7 @@ FORGET_AFTER = 120.0
 """Seconds after which a report that is neither answered nor repeated takes no room any more."""
 
 _ROUTES = 100_000
+_BATCHES = 10_000
 
 
 class NatsTicket:
@@ -49,7 +54,8 @@ class _OpenRequest(NamedTuple):
     """A report that has no answer yet, when it was sent, whether it went to any server, and what it is about."""
 
     ticket: NatsTicket
-    message: Message
+    key: str
+    frame: bytes
     at: float
     is_any: bool
     about: str
@@ -72,14 +78,42 @@ class ReportRequests:
         self._keys: dict[str, list[int]] = {}
         self._routes: BoundedTable[str, str] = BoundedTable(_ROUTES)
         self._silent: BoundedTable[str, float] = BoundedTable(_ROUTES)
+        self._batches: BoundedTable[int, list[int]] = BoundedTable(_BATCHES)
+        self._collected: dict[str, list[Part]] | None = None
         connection.wait(connection.hear(f"{self._inbox}.*", self._answered))
 
     def route(self, execution_id: str, sender: str) -> None:
         """Reports about an execution go to this server from now on."""
         self._routes[execution_id] = sender
 
+    def collect(self) -> None:
+        """Keep the reports from now on until they are sent."""
+        with self._lock:
+            self._collected = self._collected or {}
+
+    def send(self) -> None:
+        """Send what was collected, to each server in as few messages as it reads."""
+        with self._lock:
+            collected, self._collected = self._collected or {}, None
+        for subject, parts in collected.items():
+            most = self._connection.largest if self._connection.subjects.takes_batches(subject) else 0
+            for group in grouped(parts, most):
+                self._send(subject, group)
+
+    def _send(self, subject: str, parts: Sequence[Part]) -> None:
+        first = parts[0]
+        if len(parts) == 1:
+            self._connection.send(self._message(subject, first.number, first.key, first.frame))
+            return
+        # Where nobody hears the address, NATS says so about the batch, by the number of its first report.
+        self._batches[first.number] = [part.number for part in parts]
+        self._connection.send(Message(subject, joined(parts), f"{self._inbox}.{first.number}"))
+
+    def _message(self, subject: str, number: int, key: str, frame: bytes) -> Message:
+        return Message(subject, frame, f"{self._inbox}.{number}", {KEY: header_of(key)})
+
     def report(self, key: str, report: Any) -> NatsTicket:
-        """Send a report. Raises Full, TooLarge."""
+        """Send a report, or collect it. Raises Full, TooLarge."""
         frame, ticket = packed(self._codec.write_report(report), self._connection.largest), NatsTicket()
         about = self._codec.about(report)
         # A server that hangs is still subscribed, so NATS says nothing of it. Only the missing answer shows that
@@ -89,10 +123,12 @@ class ReportRequests:
             if not self._connection.is_up or not self._has_room(key):
                 raise Full(f"the queue {REPORTS!r} takes no more for now")
             number = next(self._numbers)
-            message = Message(sender or self._any, frame, f"{self._inbox}.{number}", {KEY: header_of(key)})
-            self._asked[number] = _OpenRequest(ticket, message, time.monotonic(), not sender, about)
+            self._asked[number] = _OpenRequest(ticket, key, frame, time.monotonic(), not sender, about)
             self._keys.setdefault(key, []).append(number)
-        self._connection.send(message)
+            if self._collected is not None:
+                self._collected.setdefault(sender or self._any, []).append(Part(number, key, frame))
+                return ticket
+        self._connection.send(self._message(sender or self._any, number, key, frame))
         return ticket
 
     def _is_silent(self, about: str) -> bool:
@@ -114,63 +150,77 @@ class ReportRequests:
     def _forget(self, number: int) -> _OpenRequest | None:
         asked = self._asked.pop(number, None)
         if asked is not None:
-            key = text_of((asked.message.headers or {}).get(KEY))
-            numbers = self._keys.get(key, [])
+            numbers = self._keys.get(asked.key, [])
             if number in numbers:
                 numbers.remove(number)
             if not numbers:
-                self._keys.pop(key, None)
+                self._keys.pop(asked.key, None)
         return asked
 
     def _answered(self, answer: Msg) -> None:
         number = int(answer.subject.rpartition(".")[2])
-        asked = self._asked.get(number)
-        if asked is None:
-            return
         if status_of(answer):
-            # NATS says that nobody hears that server's address. The report goes to any other one, once.
-            # Once only: where no server at all is there, the report would else go round for ever.
-            if not asked.is_any:
-                self._asked[number] = asked._replace(is_any=True)
-                self._connection.send(asked.message._replace(subject=self._any))
+            for each in self._batches.pop(number, [number]):
+                self._ask_any(each)
             return
+        sender = (answer.headers or {}).get(FROM, "")
+        # A batch has the numbers of its own parts: it is sent on that of the first one.
         try:
-            asked.ticket.answer = self._codec.read_answer(unpacked(answer.data))
+            parts = parts_of(answer.data) if is_batch(answer.data) else [Part(number, "", answer.data)]
         except UnreadableMessage:
             return
+        if sum([self._is_read(part, sender) for part in parts]):
+            self._connection.wake()
+
+    def _ask_any(self, number: int) -> None:
+        """NATS says that nobody hears the server's address. The report goes to any other one, once."""
+        asked = self._asked.get(number)
+        # Once only: where no server at all is there, the report would else go round for ever.
+        if asked is not None and not asked.is_any:
+            self._asked[number] = asked._replace(is_any=True)
+            self._connection.send(self._message(self._any, number, asked.key, asked.frame))
+
+    def _is_read(self, part: Part, sender: str) -> bool:
+        """Whether an answer is one to a report that waits for it; whoever asked has it then."""
+        asked = self._asked.get(part.number)
+        if asked is None:
+            return False
+        try:
+            asked.ticket.answer = self._codec.read_answer(unpacked(part.frame))
+        except UnreadableMessage:
+            return False
         self._silent.pop(asked.about, None)
-        if sender := (answer.headers or {}).get(FROM):  # another server than the one that it was sent to
+        if sender:  # another server than the one that it was sent to
             self.route(asked.about, sender)
         with self._lock:
             # The same report has the same answer, however often it was sent.
-            key = text_of((asked.message.headers or {}).get(KEY))
-            for each in list(self._keys.get(key, [number])):
+            for each in list(self._keys.get(asked.key, [part.number])):
                 if (other := self._forget(each)) is not None:
                     other.ticket.answer = asked.ticket.answer
-        self._connection.wake()
+        return True
 
 
 class ReportDelivery:
     """A `ReportDelivery`: one handing out of a report."""
 
-    __slots__ = ("_message", "_replies", "body", "is_out", "key", "redeliveries")
+    __slots__ = ("_replies", "_said", "body", "is_out", "key", "redeliveries")
 
-    def __init__(self, replies: "ReportReplies", key: str, body: Any, message: Msg, redeliveries: int = 0) -> None:
+    def __init__(self, replies: "ReportReplies", said: "_Heard", body: Any, redeliveries: int = 0) -> None:
         self._replies = replies
-        self._message = message
-        self.key = key
+        self._said = said
+        self.key = said.part.key
         self.body = body
         self.redeliveries = redeliveries
         self.is_out = True
 
     def answer(self, answer: Any) -> None:
-        self._replies.tell(self._message, answer)
+        self._replies.tell(self._said, answer)
         self.ack()
 
     def pass_on(self, answer: Any) -> None:
         """Nobody may be there who has it yet; then it is repeated by the reporter."""
         if self.is_out:
-            self._replies.pass_on(self._message)
+            self._replies.pass_on(self._said)
         self.ack()
 
     def ack(self) -> None:
@@ -185,7 +235,7 @@ class ReportDelivery:
             self.dead_letter(reason)
             return
         self.is_out = False
-        again = ReportDelivery(self._replies, self.key, self.body, self._message, self.redeliveries + 1)
+        again = ReportDelivery(self._replies, self._said, self.body, self.redeliveries + 1)
         self._replies.again(again, delay / 1_000_000)
 
     def in_progress(self) -> None:
@@ -197,13 +247,29 @@ class ReportDelivery:
             self.ack()
 
 
+class _Heard(NamedTuple):
+    """A report as it came: on which subject, where its answer goes but for its number, and whether it was in a batch,
+    so that who sent it reads batches.
+    """
+
+    subject: str
+    inbox: str
+    part: Part
+    is_batched: bool
+
+    @property
+    def reply(self) -> str:
+        """Where its answer goes."""
+        return f"{self.inbox}.{self.part.number}"
+
+
 class ReportReplies:
     """The side of the server, which hears once it asks for the first time. `address` is where its reports go."""
 
     def __init__(self, connection: NatsConnection, limits: Limits, codec: Codec, dead_letters: DeadLetters) -> None:
         self.limits = limits
         self.dead_letters = dead_letters
-        self.address = connection.subjects.reports_to(secrets.token_hex(12))
+        self.address = connection.subjects.batches_to(secrets.token_hex(12))
         self._connection = connection
         self._codec = codec
         self._any = connection.subjects.any_server
@@ -212,6 +278,19 @@ class ReportReplies:
         self._lock = threading.Lock()
         self._size = 0
         self._waiting: deque[ReportDelivery] = deque()
+        self._collected: dict[tuple[str, bool], list[Part]] | None = None
+
+    def collect(self) -> None:
+        """Keep the answers from now on until they are sent."""
+        self._collected = self._collected or {}
+
+    def send(self) -> None:
+        """Send what was collected, to each worker in as few messages as may be."""
+        collected, self._collected = self._collected or {}, None
+        for (inbox, is_known), parts in collected.items():
+            for group in grouped(parts, self._connection.largest):
+                data = group[0].frame if len(group) == 1 else joined(group)
+                self._send(f"{inbox}.{group[0].number}", data, is_known=is_known)
 
     def reports(self) -> Sequence[ReportDelivery]:
         """All reports that wait now."""
@@ -223,18 +302,26 @@ class ReportReplies:
             found.append(self._waiting.popleft())
         return found
 
-    def tell(self, message: Msg, answer: Any) -> None:
-        """Answer a report; who did not know where it goes knows it then."""
+    def tell(self, said: _Heard, answer: Any) -> None:
+        """Answer a report, or collect the answer where it can go in a batch."""
         frame = packed(self._codec.write_answer(answer), self._connection.largest)
-        # Who sent it straight here knows the address; the header is saved on nearly every answer.
-        sender = None if message.subject == self.address else {FROM: self.address}
-        self._connection.send(Message(message.reply, frame, "", sender))
+        is_known = said.subject == self.address
+        if said.is_batched and self._collected is not None:
+            self._collected.setdefault((said.inbox, is_known), []).append(Part(said.part.number, "", frame))
+        else:
+            self._send(said.reply, frame, is_known=is_known)
 
-    def pass_on(self, message: Msg) -> None:
+    def _send(self, reply: str, data: bytes, *, is_known: bool) -> None:
+        """Who did not know where the report goes knows it then."""
+        # Who sent it straight here knows the address; the header is saved on nearly every answer.
+        self._connection.send(Message(reply, data, "", None if is_known else {FROM: self.address}))
+
+    def pass_on(self, said: _Heard) -> None:
         """Have all servers hear what is not for this one; what they were passed already goes no further."""
         # What all have heard already is passed on by none, else two servers would send it to each other without end.
-        if message.subject != self._all:
-            self._connection.send(Message(self._all, message.data, message.reply, dict(message.headers or {})))
+        # It goes alone: among all servers may be one that reads no batches.
+        if said.subject != self._all:
+            self._connection.send(Message(self._all, said.part.frame, said.reply, {KEY: header_of(said.part.key)}))
 
     def again(self, delivery: ReportDelivery, seconds: float) -> None:
         """Have a report come again."""
@@ -255,22 +342,39 @@ class ReportReplies:
         await self._connection.hear(self._all, self._heard)
 
     def _heard(self, message: Msg) -> None:
-        """A report; when there is no room it is dropped, and comes again. What asks for an answer elsewhere is, too."""
+        """A report or several. What asks for an answer elsewhere is dropped."""
         # The answer is sent with the server's rights. A report that asks for it on the subject of an order would have
         # the server speak for whoever sent it.
         if not self._connection.subjects.may_be_answered(message.reply):
             return
+        inbox, _, number = message.reply.rpartition(".")
+        is_batched = is_batch(message.data)
         key = text_of((message.headers or {}).get(KEY))
         try:
-            body = self._codec.read_report(unpacked(message.data))
-        except UnreadableMessage as problem:
-            self.dead_letters.keep(DeadLetter(REPORTS, key, 1, f"it cannot be read: {problem}"), lambda: None)
+            parts = parts_of(message.data) if is_batched else [Part(int(number), key, message.data)]
+        except (UnreadableMessage, ValueError) as problem:
+            self._cannot_read(key, problem)
             return
+        found = [self._read(_Heard(message.subject, inbox, part, is_batched)) for part in parts]
+        if any(found):
+            self._connection.wake()
+
+    def _read(self, said: _Heard) -> bool:
+        """Whether a report can be read and has room; without room it is dropped, and comes again."""
+        try:
+            body = self._codec.read_report(unpacked(said.part.frame))
+        except UnreadableMessage as problem:
+            self._cannot_read(said.part.key, problem)
+            return False
         with self._lock:
             if self._size >= self.limits.capacity:
-                return
+                return False
             self._size += 1
-        self._arrive(ReportDelivery(self, key, body, message))
+        self._waiting.append(ReportDelivery(self, said, body))
+        return True
+
+    def _cannot_read(self, key: str, problem: Exception) -> None:
+        self.dead_letters.keep(DeadLetter(REPORTS, key, 1, f"it cannot be read: {problem}"), lambda: None)
 
     def _arrive(self, delivery: ReportDelivery) -> None:
         self._waiting.append(delivery)

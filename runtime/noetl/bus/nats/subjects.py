@@ -8,6 +8,9 @@ from noetl.bus.nats.names import token_of
 
 SERVERS = "servers"
 
+_BATCHES = "batches-"
+"""In front of the token of a server that reads batches: orders tell a worker the address, and so tell it that too."""
+
 
 class Subjects:
     """The subjects of one who speaks on the bus of a prefix: a worker of a pool, or a server (None)."""
@@ -33,6 +36,14 @@ class Subjects:
     def reports_to(self, server: str) -> str:
         """Where reports to one server go; `server` is a token that only it has."""
         return f"{self.prefix}.report.to.{server}"
+
+    def batches_to(self, server: str) -> str:
+        """`reports_to` of a server that reads batches."""
+        return self.reports_to(f"{_BATCHES}{server}")
+
+    def takes_batches(self, subject: str) -> bool:
+        """Whether the server whose reports go there reads batches; of any or all of them nobody knows."""
+        return subject.startswith(self.reports_to(_BATCHES))
 
     def address(self, address: str) -> str:
         """Where what is sent to an address goes: `@stops`, or that of one worker (`noetl.ports.address_of`)."""
