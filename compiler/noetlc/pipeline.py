@@ -59,8 +59,8 @@ STAGES = (READ, *(row.name for row in LOWERING), BUILD)
 class Observer(Protocol):
     """Told of every stage of the outermost file. Timing and dumps live in the command line."""
 
-    def begun(self, stage: str) -> None: ...
-    def ended(self, stage: str, result: "Playbook | Plan | None") -> None: ...
+    def stage_begun(self, stage: str) -> None: ...
+    def stage_ended(self, stage: str, result: "Playbook | Plan | None") -> None: ...
 
 
 class Document(NamedTuple):
@@ -103,10 +103,10 @@ class Compiled(NamedTuple):
 class Quiet:
     """The observer that looks away."""
 
-    def begun(self, stage: str) -> None:
+    def stage_begun(self, stage: str) -> None:
         """Nothing."""
 
-    def ended(self, stage: str, result: "Playbook | Plan | None") -> None:
+    def stage_ended(self, stage: str, result: "Playbook | Plan | None") -> None:
         """Nothing."""
 
 
@@ -280,12 +280,12 @@ class _Run:
         from noetl_ir.verify import verify
         from noetlc.codegen.net import build_plan
 
-        observer.begun(BUILD)
+        observer.stage_begun(BUILD)
         plan = build_plan(member.playbook, base_name(member.file), children)
         # Asked in every compile, not in tests alone: a plan that is not sound would run to a wrong value.
         if problems := verify(plan, assembled=True):
             raise BrokenPass(f"the plan of {plan.name!r} is not sound: {problems[0]}")
-        observer.ended(BUILD, plan)
+        observer.stage_ended(BUILD, plan)
         return plan
 
 

@@ -144,7 +144,7 @@ def _main(folder: Path, point: str, turn: int) -> None:
     with open_runtime(_url(folder), Settings(root=folder), _no_compiler) as runtime:
         runtime.store._hook = hook  # type: ignore[attr-defined]
         runtime.blobs._hook = hook  # type: ignore[attr-defined]
-        program = runtime.programs.add(plan)
+        program = runtime.programs.add_plan(plan)
         with driver_of(runtime, ID, lambda *_: None) as driver:
             print(_drive(driver.embedded, program, new=runtime.store.execution(ID) is None), flush=True)
 

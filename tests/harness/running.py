@@ -114,7 +114,7 @@ def run(
     commits: list[int] = []
     with open_runtime(url, settings, _no_compiler) as runtime:
         _recording(runtime.store, commits)
-        program = runtime.programs.add(data)
+        program = runtime.programs.add_plan(data)
         actions = sorted((round(seconds * 1_000_000), verb) for seconds, verb in (at or {}).items())
         with _bus(odds, seed), _driver(runtime, seen, actions, endless) as driver:
             status = driver.embedded.start(program, "e1", Request(dict(payload or {})))
@@ -149,7 +149,7 @@ def resume_prefix(ran: Ran, length: int, script: str | dict[str, Any] = "") -> R
     seen: list[tuple[str, Program, Event]] = []
     program = ran.program
     with open_runtime(MEMORY, settings, _no_compiler) as runtime:
-        runtime.programs.add(program.bytes)
+        runtime.programs.add_plan(program.bytes)
         records = [(event.event_id, write_event(event)) for event in ran.log[:length]]
         runtime.store.create(ExecutionRow("e1", "t/t", program.digest, "running", None, 0, None), records)
         return _resumed(runtime, program, seen, [], ran.log[length - 1].ts)

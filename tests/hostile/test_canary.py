@@ -122,16 +122,16 @@ def test_a_secret_is_used_by_a_server_and_shows_up_nowhere(tmp_path: Path, canar
         Google.secrets["projects/p/secrets/m/versions/latest"] = MANAGED.encode()
         with served(tmp_path) as server:
             canaries = Credentials(server.runtime.secrets_path)
-            canaries.add("client", "oauth2", {"client_id": "id", "client_secret": CLIENT})
-            canaries.add("kept", "login", {"username": "u", "password": STORED})
-            canaries.add("robot", "google", account(url))
+            canaries.add_credential("client", "oauth2", {"client_id": "id", "client_secret": CLIENT})
+            canaries.add_credential("kept", "login", {"username": "u", "password": STORED})
+            canaries.add_credential("robot", "google", account(url))
             text = PLAYBOOK.replace("URL", url)
             assert server.client.post("/playbooks?name=canary.yaml", content=text).status_code == 201
             canaries.delete("kept")
             refused = server.client.post("/executions", json={"path": "hostile/canary"})
             assert refused.status_code == 409, "what cannot be resolved starts nothing"
             assert "keychain entry 'c'" in refused.json()["detail"] and TOKEN not in refused.text
-            canaries.add("kept", "login", {"username": "u", "password": STORED})
+            canaries.add_credential("kept", "login", {"username": "u", "password": STORED})
             assert server.client.get("/executions").json()["executions"] == []
             done = server.client.post("/executions", json={"path": "hostile/canary"})
             assert done.status_code == 201, done.text

@@ -37,7 +37,7 @@ workflow:
   - {step: b, tool: [{name: t, kind: shell, command: "touch ran_b"}]}
 """
     with open_runtime(url, Settings(root=tmp_path), lambda path: b"") as runtime:
-        program = runtime.programs.add(compiled(text))
+        program = runtime.programs.add_plan(compiled(text))
         asked: list[int] = []
 
         def observe(execution: object, plan: object, event: object) -> None:
@@ -62,7 +62,7 @@ workflow:
   - {step: start, tool: [{name: t, kind: shell, command: "echo x >> runs; sleep 0.3; exit 3"}]}
 """
     with open_runtime(url, Settings(root=tmp_path), lambda path: b"") as runtime:
-        program = runtime.programs.add(compiled(text))
+        program = runtime.programs.add_plan(compiled(text))
         with driver_of(runtime, "e1", lambda *_: None) as driver:
             waiter = driver.embedded._parts.launcher
             passing = waiter.pass_time

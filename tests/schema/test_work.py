@@ -72,7 +72,7 @@ ARGUMENTS: dict[str, tuple[tuple[Any, ...], ...]] = {
 
 def seconds_of(call: Callable[[], object]) -> tuple[str, float]:
     """What came of a call (`value`, `budget`, a fault's code, or an error's name), and its processor time."""
-    work.begin()
+    work.begin_evaluation()
     began = time.process_time()
     try:
         found = call()

@@ -40,7 +40,7 @@ def run_of(text: str, outcomes: Outcomes) -> Seen:
         raise Refused(errors[0])
     tools = ToolDouble(outcomes)
     with outcome_of(tools), open_runtime(MEMORY, Settings(script=Script((), (), set())), no_compiler) as runtime:
-        program = runtime.programs.add(write_plan(done.plans[0]))
+        program = runtime.programs.add_plan(write_plan(done.plans[0]))
         started: list[int] = []
 
         def collected(_: Any, __: Any, event: Any) -> None:

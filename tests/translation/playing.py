@@ -65,7 +65,7 @@ def played(playbook: Mapping[str, Any], outcomes: Outcomes, signals: Sequence[Si
         outcome_of(tools),
         open_runtime(MEMORY, Settings(script=Script((), tuple(signals), set())), no_compiler) as runtime,
     ):
-        program = runtime.programs.add(plan)
+        program = runtime.programs.add_plan(plan)
         with driver_of(runtime, "e1", lambda *_: None) as driver:
             status = driver.embedded.start(program, "e1", Request({}))
             return Observed(compared(tools.calls), status, dict(driver.execution.ctx))

@@ -29,7 +29,7 @@ def findings(case: Case) -> str:
     if case.beside("baseline").exists():
         name = str(case.beside("baseline"))
         baseline = read_baseline(name)
-        found, left = unknown(found, baseline.of(str(case.path)))
+        found, left = unknown(found, baseline.entries_of(str(case.path)))
         told = text_of(baseline.stale(left), Source(case.beside("baseline").name, baseline.text), "full", PLAIN)
     shown = text_of(found, decode(case.path.name, data)[0], "full", PLAIN)
     return "\n".join(filter(None, [shown, told])) or "no findings\n"

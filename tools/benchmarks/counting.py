@@ -26,7 +26,7 @@ def main(plan: Path, address: str) -> int:
     # Every way into the store goes through this one method. The product needs no counter of its own for the bench.
     SqliteStore._transact = counted  # type: ignore[method-assign, assignment]
     with open_runtime(address, Settings(), _no_catalogue) as runtime:
-        program = runtime.programs.add(plan.read_bytes())
+        program = runtime.programs.add_plan(plan.read_bytes())
         execution_id, count = runtime.new_execution_id(), 0
         with driver_of(runtime, execution_id, lambda *_: None) as driver:
             status = driver.embedded.start(program, execution_id, Request({}))

@@ -55,14 +55,14 @@ class Choices:
     def on_success(self, step: Step) -> Choice:
         """All arcs of a router when the step has succeeded."""
         arcs = step.router.arcs if step.router is not None else ()
-        return self.of([arc.when for arc in arcs], "step.done" if step.loop is None else "loop.done")
+        return self.choice_of([arc.when for arc in arcs], "step.done" if step.loop is None else "loop.done")
 
     def on_failure(self, step: Step) -> tuple[list[Arc], Choice]:
         """The arcs of a router that take part when the step has failed."""
         arcs = [arc for arc in (step.router.arcs if step.router is not None else ()) if takes_part_on_failure(arc)]
-        return arcs, self.of([arc.when for arc in arcs], "step.failed")
+        return arcs, self.choice_of([arc.when for arc in arcs], "step.failed")
 
-    def of(self, guards: list[Guard | None], moment: str) -> Choice:
+    def choice_of(self, guards: list[Guard | None], moment: str) -> Choice:
         """Guards that are asked at a moment: of an event or outcome (`ok`, `error`) so named, or at `any` time."""
         exprs = tuple([guard.expr if guard is not None else Const(True) for guard in guards])
         key = (exprs, moment)

@@ -57,7 +57,7 @@ class _Tree:
         self.compared += len(self.largest)
         return any(((old | guard) - marking) & guard == guard for old in self.largest)
 
-    def add(self, here: int, transition: int, marking: int) -> None:
+    def add_node(self, here: int, transition: int, marking: int) -> None:
         """Add a node."""
         guard = self.code.guard
         raised = marking | guard
@@ -126,7 +126,7 @@ def coverability_of(net: Petri, limit: int) -> Coverability:
                 break
             if not tree.covers(after):
                 waiting.append(len(tree.markings))
-                tree.add(here, transition, tree.accelerated(here, transition, after))
+                tree.add_node(here, transition, tree.accelerated(here, transition, after))
         complete = complete and len(tree.markings) <= limit and tree.compared <= COMPARED * limit
     nodes = tuple(_named(code, marking) for marking in tree.largest)
     return Coverability(nodes, frozenset(fired), tree.pump, complete)

@@ -64,7 +64,7 @@ class Feeds:
         self._playbook = playbook
         self._names: dict[str, Names] = {}
 
-    def of(self, expr: Expr, step: Step, task: Task) -> Feed:
+    def feed_of(self, expr: Expr, step: Step, task: Task) -> Feed:
         """The sources that feed an expression in a task of a step."""
         own = pairs_of(task.args.template) if task.args is not None else {}
         found = Feed.ENGINE

@@ -41,7 +41,7 @@ class Variables:
         self._numbers: dict[Expr, int] = {}
         self._constants: list[dict[Value, None]] = []
 
-    def add(self, expr: Expr) -> None:
+    def add_guard(self, expr: Expr) -> None:
         """Take in a guard."""
         for part in _parts(expr):
             match part:
@@ -81,7 +81,7 @@ class Variables:
         except Fault:
             return None
 
-    def of(self, expr: Expr) -> list[int]:
+    def variables_of(self, expr: Expr) -> list[int]:
         """The variables that a guard depends on."""
         found = {
             self._numbers[part.first if isinstance(part, Compare) and _is_test(part) else part] for part in _parts(expr)
@@ -90,7 +90,7 @@ class Variables:
 
     def cases(self, expr: Expr, wanted: bool) -> list[Case] | None:
         """The combinations of values with which a guard is as wanted; None when there are too many to list."""
-        used = self.of(expr)
+        used = self.variables_of(expr)
         size = 1
         for number in used:
             # The number of cases is a product, and guards are untrusted input. Beyond the limit the guard may be

@@ -56,7 +56,7 @@ class _Informing:
         self._variables = Variables()
         self._guards = _guards(self._plan)
         for expr in self._guards.values():
-            self._variables.add(expr)
+            self._variables.add_guard(expr)
         # Only guards make variables, and only those that are remembered get places: each value is a place more in
         # every marking.
         self._kept = self._remembered()
@@ -210,7 +210,7 @@ class _Informing:
         found: dict[_Kept, None] = {}
         twice = _twice(self._old)
         for (step, arc), expr in self._guards.items():
-            for variable in self._variables.of(expr):
+            for variable in self._variables.variables_of(expr):
                 root = self._variables.known[variable].root
                 if root in ("workload", "ctx"):
                     found[_Kept(variable, -1)] = None

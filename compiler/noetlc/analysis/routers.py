@@ -54,8 +54,8 @@ def truths_of(
     plain = [_plain(guard) for guard in guards]
     variables = Variables()
     for guard in plain:
-        variables.add(guard)
-    used = sorted({number for guard in plain for number in variables.of(guard)})
+        variables.add_guard(guard)
+    used = sorted({number for guard in plain for number in variables.variables_of(guard)})
     booleans = _booleans(variables, plain)
     values = [_values(variables, number, facts, booleans) for number in used]
     size = 1

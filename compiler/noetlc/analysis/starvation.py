@@ -52,7 +52,7 @@ def starved_of(plan: Plan, claims: Iterable[Claim]) -> tuple[Starved, ...]:
     finder = _Finder(plan)
     # A run that replays is the better story of a join that starves in several.
     for claim in sorted(claims, key=lambda claim: not claim.sure):
-        for starved in finder.of(claim):
+        for starved in finder.starved_by(claim):
             found.setdefault(starved.step, starved)
     return tuple(found[step] for step in sorted(found))
 
@@ -65,7 +65,7 @@ class _Finder:
         self._names = {step.name: number for number, step in enumerate(plan.steps)}
         self._targets = [[plan.arcs[arc].target for arc in step.arcs] for step in plan.steps]
 
-    def of(self, claim: Claim) -> Iterator[Starved]:
+    def starved_by(self, claim: Claim) -> Iterator[Starved]:
         run = tuple(self._ids[id] for id in claim.verdict.story.run) if claim.verdict.story is not None else ()
         marking = marking_after(self._skeleton.net, run)
         transitions = [self._skeleton.transition(number) for number in run]

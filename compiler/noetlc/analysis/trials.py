@@ -39,7 +39,7 @@ class Candidates:
                     if names:
                         self._by_name.setdefault(names[-1], []).extend(constants_in(part))
 
-    def of(self, path: Path, first: Iterable[Json]) -> list[Json]:
+    def values_for(self, path: Path, first: Iterable[Json]) -> list[Json]:
         """The values that are tried for a path: what its guard names, what others compare it with, some of each
         type.
         """

@@ -329,7 +329,7 @@ class _Walk:
         without = state._replace(absent=state.absent.union(free))
         if self._holds(fits, without) and self._may_stay(without, free):
             yield without
-        tried = [self._candidates.of(path, values) for path in free]
+        tried = [self._candidates.values_for(path, values) for path in free]
         # Several paths have as many combinations as the product of their values. Without a free path the one
         # combination was tried already.
         for combination in islice(product(*tried), MAX_VALUES if free else 0):

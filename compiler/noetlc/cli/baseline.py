@@ -34,7 +34,7 @@ class Baseline(NamedTuple):
     text: str
     entries: dict[str, tuple[Entry, ...]]
 
-    def of(self, file: str) -> tuple[Entry, ...]:
+    def entries_of(self, file: str) -> tuple[Entry, ...]:
         """The entries of a file."""
         return self.entries.get(_from(self.name, file), ())
 

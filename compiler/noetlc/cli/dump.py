@@ -19,10 +19,10 @@ class Keeper:
         self._stage = stage
         self.kept: list[Playbook | Plan] = []
 
-    def begun(self, stage: str) -> None:
+    def stage_begun(self, stage: str) -> None:
         """Nothing."""
 
-    def ended(self, stage: str, result: Playbook | Plan | None) -> None:
+    def stage_ended(self, stage: str, result: Playbook | Plan | None) -> None:
         """Keep the result of the one stage."""
         if stage == self._stage and result is not None:
             self.kept.append(result)

@@ -81,11 +81,11 @@ class Gate:
 
     def _work(self, name: str) -> Work:
         asked = self._asked
-        settings = self._configurations.of(name)
+        settings = self._configurations.settings_of(name)
         baseline = self._baseline(settings)
         return Work(
             name, asked.form, self._palette(), self._selection(name, settings),
-            baseline.of(shown(name)) if baseline is not None else (), self._cache(name, settings), asked.mend,
+            baseline.entries_of(shown(name)) if baseline is not None else (), self._cache(name, settings), asked.mend,
             self._catalogue,
         )  # fmt: skip
 
@@ -187,8 +187,10 @@ class Gate:
         for name, baseline in self._baselines.items():
             # Only entries of files that were looked at, or are gone: a run over one folder says nothing of the
             # others.
-            entries = {entry for one in seen if one.stale for entry in {*one.stale} & {*baseline.of(shown(one.name))}}
-            takes = self._selection(name, self._configurations.of(name)).takes
+            entries = {
+                entry for one in seen if one.stale for entry in {*one.stale} & {*baseline.entries_of(shown(one.name))}
+            }
+            takes = self._selection(name, self._configurations.settings_of(name)).takes
             out += [one for one in baseline.stale({*entries, *baseline.missing()}) if takes(one.diagnostic.code)]
         return out
 
@@ -212,7 +214,7 @@ class Gate:
         asked = self._asked
         if asked.strict or asked.fail_on:
             return threshold_of(asked.fail_on or "error", strict=asked.strict)
-        return threshold_of(self._configurations.of(name).fail_on, strict=False)
+        return threshold_of(self._configurations.settings_of(name).fail_on, strict=False)
 
     def _written(self, checked: list[Checked], name: str) -> int:
         from noetlc.cli.baseline import write_baseline

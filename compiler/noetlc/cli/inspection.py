@@ -38,7 +38,7 @@ def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Kept
 
         found = with_migration(compiled, data, found, MIGRATED)
     addresses = Addresses([document.node for document in compiled.documents if document.node is not None])
-    rows = [Reported(name, slug_of(one.code), addresses.of(one.span), one) for one in found]
+    rows = [Reported(name, slug_of(one.code), addresses.address_of(one.span), one) for one in found]
     called = sorted({path for document in compiled.documents for path in document.called})
     return Kept(tuple(rows), ignored, tuple((path, catalogue.state_of(path)) for path in called if catalogue))
 

@@ -54,7 +54,7 @@ class Configurations:
         self._only = _read_file(only) if only else None
         self._known: dict[str, Settings] = {}
 
-    def of(self, name: str) -> Settings:
+    def settings_of(self, name: str) -> Settings:
         """The settings for a file, `-` being in the current folder."""
         return self._only or self._above(os.path.dirname(os.path.abspath(name)))
 

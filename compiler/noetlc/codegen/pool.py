@@ -22,7 +22,7 @@ class Pool:
         self._kept: list[Template] = []  # an id in `_known` must not be given to another object
         self._expressions = Expressions()
 
-    def add(self, template: Template, place: Place) -> int:
+    def add_template(self, template: Template, place: Place) -> int:
         """The index of the template."""
         # By object first: the parser gives equal texts the same template, and a key of a large one costs a walk over
         # it.
@@ -40,7 +40,7 @@ class Pool:
 
     def value(self, value: Value | None) -> int:
         """The index of a value's template, -1 for none."""
-        return -1 if value is None else self.add(value.template, value.place)
+        return -1 if value is None else self.add_template(value.template, value.place)
 
     def guard(self, guard: Guard | None) -> int:
         """The index of a guard's expression, -1 for none."""
@@ -49,7 +49,7 @@ class Pool:
     def expression(self, expr: Expr, text: str, place: Place) -> int:
         """The index of a lone expression; a guard's text stands without braces."""
         # The text counts, too: a plan shows guards as their author wrote them, and two spellings are two templates.
-        key = ("guard", self._expressions.add(expr), text)
+        key = ("guard", self._expressions.add_expression(expr), text)
         found = self._index.get(key)
         if found is None:
             found = self._index[key] = len(self.templates)
@@ -59,22 +59,24 @@ class Pool:
 
     def mapping(self, items: tuple[tuple[str, Value], ...], span: Span) -> int:
         """The index of the mapping of some named values, -1 when there are none."""
-        return self.add(mapping_of(items), span) if items else -1
+        return self.add_template(mapping_of(items), span) if items else -1
 
     def pairs(self, items: tuple[tuple[str, Value], ...]) -> tuple[tuple[str, int], ...]:
         """Named values, each under its own index."""
-        return tuple([(name, self.add(value.template, value.place)) for name, value in items]) if items else ()
+        return tuple([(name, self.add_template(value.template, value.place)) for name, value in items]) if items else ()
 
     def _key(self, template: Template) -> object:
         match template:
             case Literal(value=value):
                 return repr(value)  # tells 1, 1.0 and True apart, and keeps the order of keys
             case Native(expr=expr, text=text):
-                return (self._expressions.add(expr), text)
+                return (self._expressions.add_expression(expr), text)
             case Text(parts=parts, text=text):
                 return (
                     "text",
-                    tuple([part if isinstance(part, str) else self._expressions.add(part) for part in parts]),
+                    tuple(
+                        [part if isinstance(part, str) else self._expressions.add_expression(part) for part in parts]
+                    ),
                     text,
                 )
             case MapTemplate(items=items):

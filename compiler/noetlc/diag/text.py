@@ -36,7 +36,7 @@ class Palette(NamedTuple):
     faint: str = ""
     reset: str = ""
 
-    def of(self, severity: Severity) -> str:
+    def colour_of(self, severity: Severity) -> str:
         """The sequence that begins a severity."""
         return (self.note, self.warning, self.error)[severity - 1]
 
@@ -48,7 +48,7 @@ ANSI = Palette("\x1b[1;31m", "\x1b[1;33m", "\x1b[1;36m", "\x1b[1m", "\x1b[34m", 
 def one_line(diagnostic: Diagnostic, file: Lines, palette: Palette = PLAIN) -> str:
     """`file:line:column: error[NL003] message`, without a line break at the end."""
     place = _place(file.name, diagnostic.span)
-    kind = f"{palette.of(diagnostic.severity)}{diagnostic.severity}[{diagnostic.code}]{palette.reset}"
+    kind = f"{palette.colour_of(diagnostic.severity)}{diagnostic.severity}[{diagnostic.code}]{palette.reset}"
     return f"{palette.strong}{place}:{palette.reset} {kind} {printable(diagnostic.message)}"
 
 
@@ -57,7 +57,7 @@ def rendered(diagnostic: Diagnostic, file: Lines, palette: Palette = PLAIN) -> s
     spans = [diagnostic.span, *(item.span for item in diagnostic.related)]
     gutter = len(str(max(span.end_line for span in spans)))
     out = [one_line(diagnostic, file, palette)]
-    out += _excerpt(diagnostic.span, file, gutter, palette.of(diagnostic.severity), palette)
+    out += _excerpt(diagnostic.span, file, gutter, palette.colour_of(diagnostic.severity), palette)
     for item in diagnostic.related:
         place = _place(file.name, item.span)
         out.append(f"{_edge(gutter, '=', palette)} {place}: {printable(item.message)}")

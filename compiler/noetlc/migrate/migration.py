@@ -83,10 +83,10 @@ class _Reads:
     def __init__(self) -> None:
         self.playbooks: list[Playbook | None] = []
 
-    def begun(self, stage: str) -> None:
+    def stage_begun(self, stage: str) -> None:
         """Nothing."""
 
-    def ended(self, stage: str, result: Playbook | Plan | None) -> None:
+    def stage_ended(self, stage: str, result: Playbook | Plan | None) -> None:
         """Keep what was read."""
         if stage == READ:
             assert not isinstance(result, Plan)

@@ -52,10 +52,10 @@ def read(source: Source, node: Node | None, observer: Observer) -> Canonical:
 
     With an error among the findings of the reader the playbook holds what could be understood.
     """
-    observer.begun(READ)
+    observer.stage_begun(READ)
     r = reader_of(source)
     was = playbook = written(r, node)
-    observer.ended(READ, playbook)
+    observer.stage_ended(READ, playbook)
     changes = list(r.changes)
     if playbook is not None:
         playbook = lowered(playbook, changes.append, observer)

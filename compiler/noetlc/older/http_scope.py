@@ -305,7 +305,7 @@ class _Scope(NamedTuple):
         def change(keys: tuple[str, ...], leaf: Expr) -> Expr:
             meant: dict[int, Expr] = {}
             for part in possible_values(leaf):
-                said = self.stored().of(value, keys) if status_of(part, is_envelope) else None
+                said = self.stored().readings_of(value, keys) if status_of(part, is_envelope) else None
                 if said is not None and (said.is_body or said.is_outcome or said.is_code):
                     told["stored" if said.is_body else "ended" if said.is_outcome else "code"] = None
                     meant[id(part)] = status_as(part, said)

@@ -26,8 +26,8 @@ TODAY = "noetlc.lower"
 class Observer(Protocol):
     """Told of every pass."""
 
-    def begun(self, stage: str) -> None: ...
-    def ended(self, stage: str, result: Playbook | None) -> None: ...
+    def stage_begun(self, stage: str) -> None: ...
+    def stage_ended(self, stage: str, result: Playbook | None) -> None: ...
 
 
 class BrokenPass(AssertionError):
@@ -170,7 +170,7 @@ def lowered(playbook: Playbook, record: RecordChange, observer: Observer) -> Pla
     there, gone = _kinds_in(playbook), frozenset[str]()
     for row in LOWERING:
         concerned = {*row.removes, *row.among}
-        observer.begun(row.name)
+        observer.stage_begun(row.name)
         if there & concerned or (row.where is not None and row.where(playbook)):
             before, playbook = playbook, row.fn(playbook, record)
             there = there if playbook is before else _kinds_in(playbook)
@@ -178,7 +178,7 @@ def lowered(playbook: Playbook, record: RecordChange, observer: Observer) -> Pla
             back = sorted(there & gone)
             if back:
                 raise BrokenPass(f"after {row.name} there is a {back[0]} again")
-        observer.ended(row.name, playbook)
+        observer.stage_ended(row.name, playbook)
     for node in sugar_in(playbook) if there else ():
         span: Span = getattr(node, "span")  # noqa: B009 - every sugar node has one
         record(

@@ -121,14 +121,14 @@ def _inherited(step: Step, default: Retry | None, record: RecordChange) -> Step:
     policies = _Policies(retry, on_error, None if pages is not None else default)  # a list is a policy too
     # Sinks and chains inherit only what is about failures: `stop_when: response.done` of the step is about its tool,
     # and a sink's answer would never be done.
-    made = _with_chains(_with_sinks(step, policies.of_failures.of), policies.of_failures)
-    made = made._replace(tasks=tuple(policies.of(task) for task in made.tasks))
+    made = _with_chains(_with_sinks(step, policies.of_failures.inherited_by), policies.of_failures)
+    made = made._replace(tasks=tuple(policies.inherited_by(task) for task in made.tasks))
     for policy, word in ((retry, "`retry`"), (on_error, "`on_error`")):
         if policy is not None and not any(extra is policy for extra in _policies_in(made)):
             record(Change(BY, policy.span, f"{word} of a step", "safe", "nothing: no tool of the step inherits it"))
     last = made.tasks[-1]
     if pages is not None:
-        pages = pages.with_bodies(lambda tasks: tuple(policies.of_failures.of(task) for task in tasks))
+        pages = pages.with_bodies(lambda tasks: tuple(policies.of_failures.inherited_by(task) for task in tasks))
     added = tuple(extra for extra in (pages, poll) if extra is not None)
     if added:
         # A poll or a list of policies is about the step's result, which is that of its last task.
@@ -170,12 +170,12 @@ class _Policies(NamedTuple):
         """The policy of what is not the step's tool: its conditions on successes are about the tool."""
         return self._replace(retry=_of_failures(self.retry), default=_of_failures(self.default))
 
-    def of(self, task: Task) -> Task:
+    def inherited_by(self, task: Task) -> Task:
         """The task with what it inherits."""
         is_called = not task.generated or task.kind != "noop"
         # A wait calls no tool, so that it has nothing to repeat.
         if task.kind == "wait" or not is_called:
-            return _with_branches(task, self.of)
+            return _with_branches(task, self.inherited_by)
         # The nearest policy holds, as in the order tool, then, step, runtime of case §4.2.
         own = any(isinstance(extra, Retry | Pages | NotRetried) for extra in task.extras)
         added: list[Sugar] = []
@@ -240,7 +240,7 @@ def _with_chains(step: Step, policies: _Policies) -> Step:
             # attempts would multiply.
             is_whole = own.scope == "chain"
             inherited = policies._replace(retry=None if is_whole else Retry(own, own.span), default=None)
-        return rule._replace(chain=tuple(inherited.of(task) for task in rule.chain))
+        return rule._replace(chain=tuple(inherited.inherited_by(task) for task in rule.chain))
 
     extras = tuple(
         extra._replace(rules=tuple(of_rule(rule) for rule in extra.rules)) if isinstance(extra, Case) else extra

@@ -52,7 +52,7 @@ class StoredStatus:
                 for path, said in evidence_in_code(code) if code is not None else ():
                     self._add(scope.in_code(path), said)
 
-    def of(self, value: Value, keys: tuple[str, ...]) -> Evidence | None:
+    def readings_of(self, value: Value, keys: tuple[str, ...]) -> Evidence | None:
         """The readings of what is under some keys of a value; None where it is stored nowhere."""
         names = self._at.get(id(value))
         if names is None:

@@ -70,9 +70,9 @@ def _before(arcs: Sequence[Arc], choice: Choice, number: int) -> list[Arc]:
 def _is_told(unit: Unit, before: list[Arc]) -> bool:
     """Whether the guard of the arc before is said to be always true."""
     guard = before[0].when
-    if guard is None or guard.expr == Const(True) or not unit.choices.of([guard], "step.done").always(0):
+    if guard is None or guard.expr == Const(True) or not unit.choices.choice_of([guard], "step.done").always(0):
         return False
-    return not takes_part_on_failure(before[0]) or unit.choices.of([guard], "step.failed").always(0)
+    return not takes_part_on_failure(before[0]) or unit.choices.choice_of([guard], "step.failed").always(0)
 
 
 def _verb(before: list[Arc], names: str) -> str:

@@ -54,7 +54,7 @@ def _reason(unit: Unit, task: Task, kind: Kind, guard: Guard) -> str:
     # Of other kinds nothing certain is known about their outcomes.
     if task.kind != "noop" and not (task.kind == "http" and "http" in guard.text):
         return ""
-    good, bad = (unit.choices.of([guard], moment) for moment in ("ok", "error"))
+    good, bad = (unit.choices.choice_of([guard], moment) for moment in ("ok", "error"))
     if not good.may(0) and not bad.may(0):
         return ""  # told as a guard that is never true
     if task.kind == "noop" and not good.may(0):

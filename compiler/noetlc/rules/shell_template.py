@@ -30,7 +30,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         fed: list[Span] = []
         for expr, scalar in expressions_in(value):
             # Who decides the value is what counts: the engine's ids and numbers cannot end a command.
-            feed = Feed.ENGINE if scalar is None or is_harmless(expr) else unit.feeds.of(expr, step, task)
+            feed = Feed.ENGINE if scalar is None or is_harmless(expr) else unit.feeds.feed_of(expr, step, task)
             if scalar is not None and feed > Feed.PLAIN:
                 (fed if feed is Feed.OUTSIDE else ours).append(unit.source.inner_span(scalar, expr.start, expr.end))
         if fed:

@@ -40,7 +40,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         for expr, scalar, quote in _placed(value):
             if is_harmless(expr, quote):
                 continue
-            feed, span = unit.feeds.of(expr, step, task), unit.source.inner_span(scalar, expr.start, expr.end)
+            feed, span = unit.feeds.feed_of(expr, step, task), unit.source.inner_span(scalar, expr.start, expr.end)
             if isinstance(value.template, Native) and feed <= Feed.AUTHOR:
                 continue  # the statement is an input of the playbook
             if feed > Feed.PLAIN:

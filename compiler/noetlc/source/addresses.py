@@ -24,7 +24,7 @@ class Addresses:
         self._documents = documents
         self._parts: dict[int, tuple[list[_Place], list[_Part]]] = {}
 
-    def of(self, span: Span) -> str:
+    def address_of(self, span: Span) -> str:
         """The address of what is written where a span begins, or before it in its line; "" outside of all documents."""
         place = (span.line, span.column)
         # A finding may stand between two documents, as one about a `---` does: it belongs to the document before.

@@ -55,7 +55,7 @@ class Composer:
         self._wrong_key: set[int] = set()
         self._counts = dict.fromkeys(Severity, 0)
 
-    def add(self, diagnostic: Diagnostic) -> None:
+    def add_finding(self, diagnostic: Diagnostic) -> None:
         """Keep a finding, unless there are very many of its severity already."""
         if not self._is_full(diagnostic.code):
             self._counts[diagnostic.severity] += 1
@@ -65,7 +65,7 @@ class Composer:
         """Add a finding about the whole of `node`."""
         # Asked before the finding is built, too: its span alone costs more than the check.
         if not self._is_full(code):
-            self.add(finding(code, message, node.span, help=help))
+            self.add_finding(finding(code, message, node.span, help=help))
 
     def too_long(self, event: Event) -> LimitReached:
         """The file has more events than are read."""
@@ -151,7 +151,7 @@ class Composer:
         place = _null(event)
         node = self._anchors.follow(event.anchor or "", depth, place.span)
         if isinstance(node, Diagnostic):
-            self.add(node)
+            self.add_finding(node)
             return place
         self.uses.append(Use(event.anchor or "", place.span, node))
         return copied(node, place.start, place.end) if self._at_uses else node
@@ -214,7 +214,7 @@ class Composer:
         while self.findings and self.findings[-1].span[:2] >= scalar.span[:2]:
             self.findings.pop()
         message = "`{{` without quotes starts a YAML mapping, not a template"
-        self.add(finding("NL020", message, scalar.span, help=_QUOTE_TEMPLATE, fix=fix))
+        self.add_finding(finding("NL020", message, scalar.span, help=_QUOTE_TEMPLATE, fix=fix))
         return scalar
 
     def _merge(self, mapping: Mapping, key: Scalar, value: Node) -> None:
@@ -246,7 +246,7 @@ class Composer:
                 message = f"the key `{shortened(key.text)}` is written twice, in {where}"
                 help = "merge both with one key: `<<: [*a, *b]`" if key.text == "<<" else "keep one of the two"
                 related = (Related(before.span, "first written here"),)
-                self.add(finding("NL004", message, key.span, help=help, related=related))
+                self.add_finding(finding("NL004", message, key.span, help=help, related=related))
         if len(first) < len(mapping.entries):  # no construct is read twice: the last one counts, as for `get`
             mapping.entries[:] = mapping.index.values()
 
@@ -272,7 +272,7 @@ class Composer:
             # author decides.
             is_safe = scalar.value == scalar.text
             fix = Fix(scalar.span, _quoted(scalar.text), "put it in quotes", safe=is_safe)
-        self.add(finding(code, message, scalar.span, help=help, fix=fix))
+        self.add_finding(finding(code, message, scalar.span, help=help, fix=fix))
 
     def _check_dash(self, key: Scalar) -> None:
         # `"-name"` in quotes is meant.
@@ -281,7 +281,7 @@ class Composer:
         fix = Fix(key.span, f"- {key.text[1:]}", "put a space after the dash")
         message = f"`{shortened(key.text)}` is a key that begins with a dash; a list item has a space after its dash"
         help = f"write `- {shortened(key.text[1:])}:`"
-        self.add(finding("NL018", message, key.span, help=help, fix=fix))
+        self.add_finding(finding("NL018", message, key.span, help=help, fix=fix))
 
     def _known_tag(self, tag: str, node: Node, known: Iterable[str]) -> str:
         """The kind that a tag names, or "" when it is not one of the `known`, which is reported."""

@@ -43,7 +43,7 @@ class BoundedProtocol(H11Protocol):
             transport.write(REFUSED)
             transport.close()
             return
-        self.sweeper.begin(self.loop)
+        self.sweeper.begin_sweeping(self.loop)
         super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -131,7 +131,7 @@ class _Sweeper:
         self._book = book
         self._is_due = False
 
-    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    def begin_sweeping(self, loop: asyncio.AbstractEventLoop) -> None:
         if not self._is_due:
             self._is_due = True
             loop.call_later(SWEEP_EVERY, self._sweep, loop)
@@ -141,7 +141,7 @@ class _Sweeper:
         self._book.sweep()
         # The sweep ends with the last connection and begins with the next: an idle server wakes for nothing.
         if len(self._book):
-            self.begin(loop)
+            self.begin_sweeping(loop)
 
 
 def protocol_in(book: Book) -> type[asyncio.Protocol]:

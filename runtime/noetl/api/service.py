@@ -241,7 +241,7 @@ class ApiService:
         plan = self._compile(data, name) if compiled else data
         with _told():
             # The plan is read and verified before it gets a version: whatever the catalogue names can be run.
-            program = self._runtime.programs.add(plan, compiled=compiled)
+            program = self._runtime.programs.add_plan(plan, compiled=compiled)
             path = program.plan.path or program.plan.name
             with self._storing():
                 version = self._runtime.store.put_plan(program.digest, path, plan)

@@ -67,7 +67,7 @@ class Programs:
         self._compile = compiler
         self._known: dict[str, Program] = {}
 
-    def add(self, data: bytes, *, compiled: bool = False) -> Program:
+    def add_plan(self, data: bytes, *, compiled: bool = False) -> Program:
         """A program from plan bytes, kept in the store by its digest.
 
         Bytes that somebody gave are verified whatever is sealed of them; what was `compiled` here is as what is stored.

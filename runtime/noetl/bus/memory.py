@@ -60,7 +60,7 @@ class MemoryBus(Generic[_C, _R, _A]):
     def send(self, pool: str, key: str, order: _C) -> None:
         with self._shared.lock:
             queue = self._queue(pool)
-            queue.add(MemoryDelivery(queue, key, order, MemoryTicket()))
+            queue.add_delivery(MemoryDelivery(queue, key, order, MemoryTicket()))
         # Outside of the lock: a listener may take from the bus at once.
         self._shared.wake()
 
@@ -74,7 +74,7 @@ class MemoryBus(Generic[_C, _R, _A]):
     def report(self, key: str, report: _R) -> "MemoryTicket[_A]":
         ticket: MemoryTicket[_A] = MemoryTicket()
         with self._shared.lock:
-            self._reports.add(MemoryDelivery(self._reports, key, report, ticket))
+            self._reports.add_delivery(MemoryDelivery(self._reports, key, report, ticket))
         self._shared.wake()
         return ticket
 
@@ -219,7 +219,7 @@ class _Queue(Generic[_T, _A]):
         self.later: list[tuple[int, int, MemoryDelivery[_T, _A]]] = []
         self.out: dict[MemoryDelivery[_T, _A], None] = {}
 
-    def add(self, delivery: MemoryDelivery[_T, _A]) -> None:
+    def add_delivery(self, delivery: MemoryDelivery[_T, _A]) -> None:
         if self.size >= self.shared.capacity:
             raise Full(f"the queue {self.name!r} takes no more for now")
         self.size += 1
@@ -227,7 +227,7 @@ class _Queue(Generic[_T, _A]):
 
     def _wait(self, delivery: MemoryDelivery[_T, _A]) -> None:
         """Orders of executions take turns; reports, which are all taken at once, keep their order."""
-        self.waiting.add("" if self.name == REPORTS else getattr(delivery.body, "execution_id", ""), delivery)
+        self.waiting.enqueue("" if self.name == REPORTS else getattr(delivery.body, "execution_id", ""), delivery)
 
     def next(self) -> MemoryDelivery[_T, _A] | None:
         if self.later or self.out:

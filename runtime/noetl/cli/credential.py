@@ -68,7 +68,7 @@ def add(
     with _credentials(url) as store:
         make_folder(os.path.dirname(secrets_path_of(url)))
         before = store.type_of(name)
-        (store.replace if replace else store.add)(name, kind or before or "generic", values)
+        (store.replace if replace else store.add_credential)(name, kind or before or "generic", values)
     _report(name, "replaced" if before is not None else "stored", as_json=as_json)
     _warn_of_short(values)
     return 0

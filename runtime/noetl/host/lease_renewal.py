@@ -42,7 +42,7 @@ class Renewal:
         self._asked = 0.0
         self.last = clock()
 
-    def begin(self) -> None:
+    def begin_renewal(self) -> None:
         """Renew from now on."""
         if self._thread is None:
             self.last = self._clock()
@@ -51,7 +51,7 @@ class Renewal:
             self._thread = threading.Thread(target=self._run, name="noetl lease", daemon=True)
             self._thread.start()
 
-    def end(self) -> None:
+    def end_renewal(self) -> None:
         """Renew no more."""
         self._over.set()
         # A renewal that finds its ownership lost may end itself, and a thread cannot wait for itself.

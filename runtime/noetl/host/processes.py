@@ -87,7 +87,7 @@ def started(
     try:
         yield child
     finally:
-        end(child)
+        end_child(child)
 
 
 def start(
@@ -107,7 +107,7 @@ def start(
     return child
 
 
-def end(child: "subprocess.Popen[bytes]") -> None:
+def end_child(child: "subprocess.Popen[bytes]") -> None:
     """Kill a child with its whole group, reap it and close its pipes."""
     if child.returncode is None:
         kill_group(child)

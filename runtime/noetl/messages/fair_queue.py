@@ -25,7 +25,7 @@ class FairQueue(Generic[_T]):
     def __len__(self) -> int:
         return self._size
 
-    def add(self, name: str, item: _T, priority: int = 0) -> None:
+    def enqueue(self, name: str, item: _T, priority: int = 0) -> None:
         """Queue it; a name that nothing waits of comes last."""
         # The number keeps equal priorities in order, and the heap from comparing the items themselves.
         heappush(self._of.setdefault(name, []), (-priority, next(self._numbers), item))

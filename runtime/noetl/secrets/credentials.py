@@ -53,7 +53,7 @@ class Credentials:
         """Where the key lies unless the environment holds one."""
         return f"{self._path}.key"
 
-    def add(self, name: str, type: str, fields: dict[str, Json]) -> None:
+    def add_credential(self, name: str, type: str, fields: dict[str, Json]) -> None:
         """Store a credential. Raises CredentialTaken, CredentialProblem."""
         row = self._row(name, type, fields)
         with self._opened(make=True) as connection:

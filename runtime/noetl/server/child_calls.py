@@ -96,7 +96,7 @@ class ChildCalls:
             return
         waits = order.call.get("wait") is not False
         if waits:
-            self._children.add(child_id, child)
+            self._children.add_child(child_id, child)
         is_driven = child_id in self._owned.executions
         if not is_driven:
             self._keep(lambda: self._owned.own(child_id))

@@ -32,7 +32,7 @@ class Family:
         self._calls: dict[str, Child] = {}
         self._of: dict[str, dict[str, Child]] = {}
 
-    def add(self, child_id: str, call: Child) -> None:
+    def add_child(self, child_id: str, call: Child) -> None:
         """A child, and whom it answers."""
         self._calls[child_id] = call
         self._of.setdefault(call.parent, {})[child_id] = call
@@ -47,7 +47,7 @@ class Family:
                 del self._of[call.parent]
         return call
 
-    def of(self, parent: str) -> list[tuple[str, Child]]:
+    def children_of(self, parent: str) -> list[tuple[str, Child]]:
         """The children of a caller."""
         return [*self._of.get(parent, {}).items()]
 

@@ -193,7 +193,7 @@ class ControlPlane:
         owned.load()
         for row in self._store.executions(Wanted(parent=execution_id, open=True)):
             self._owned.own(row.execution_id)
-            self._children.add(row.execution_id, Child(execution_id, ""))
+            self._children.add_child(row.execution_id, Child(execution_id, ""))
             self.open(row.execution_id, self._load(row.plan_digest))
         return owned
 
@@ -212,7 +212,7 @@ class ControlPlane:
             program, execution_id, store=self._store, journal=self._journal, blobs=self._blobs, clock=self._clock,
             steady=self._steady, wall=self._wall, keep=self._keep,
         )  # fmt: skip
-        self._owned.add(execution_id, owned)
+        self._owned.add_execution(execution_id, owned)
         self._inbox.open()
         return owned
 
@@ -416,7 +416,7 @@ class ControlPlane:
         def follow() -> None:
             for request in requests:
                 if request.verb != "signal":
-                    for child_id, _ in self._children.of(execution_id):
+                    for child_id, _ in self._children.children_of(execution_id):
                         self._ask(child_id, Ask(request.verb))
             self._after(owned, events, orders)
             for heard, answer in answered:
@@ -487,7 +487,7 @@ class ControlPlane:
         left = unbegun(owned.program, owned.execution)
         self._orders.withdraw((self._tracker.queue_of(steps[order.step]), order) for order in left)
         self._tracker.forget(execution_id)
-        for child_id, _ in self._children.of(execution_id):
+        for child_id, _ in self._children.children_of(execution_id):
             self._ask(child_id, Ask("cancel"))
         outcome = outcome_of(owned) if owned.execution.parent else {}  # before anything is forgotten: it may raise
         calling = self._children.pop(execution_id)
@@ -534,7 +534,7 @@ class ControlPlane:
             part.clear()
 
     def _stop_child(self, parent: str, run: str) -> None:
-        for child_id, child in self._children.of(parent):
+        for child_id, child in self._children.children_of(parent):
             if child.run == run:
                 self._children.pop(child_id)
                 self._ask(child_id, Ask("cancel"))
@@ -553,4 +553,4 @@ class ControlPlane:
             return
         if (pool := self._tracker.pool_for(owned.program, order)) is not None:
             run = owned.execution.runs.get(step_run_of(order.run))
-            self._orders.add(self._tracker.stamped(order), pool, run.priority if run is not None else 0)
+            self._orders.add_order(self._tracker.stamped(order), pool, run.priority if run is not None else 0)

@@ -286,7 +286,7 @@ class OwnedExecution:
             # appended since, the store raises Conflict and nothing of this turn is kept.
             expected, records = execution.position - len(turn.events), self._records(turn.events)
             name, status, ended = execution.execution_id, status_of(execution), self._shown_end(execution.ended)
-            self._journal.add(Append(name, expected, records, status, ended))
+            self._journal.add_turn(Append(name, expected, records, status, ended))
             self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
 

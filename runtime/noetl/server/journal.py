@@ -82,7 +82,7 @@ class Journal:
         self._then: deque[tuple[str, Callable[[], None]]] = deque()
         self._ready: deque[tuple[str, Callable[[], None]]] = deque()
 
-    def add(self, append: Append) -> None:
+    def add_turn(self, append: Append) -> None:
         """Keep the events of a turn for the next transaction."""
         # The time counts from the oldest turn, so a stream of small turns does not put off the disk again and again.
         if not self._pending:

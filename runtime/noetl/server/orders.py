@@ -30,9 +30,9 @@ class Orders:
         """How many orders to run something wait."""
         return sum(map(len, self._waiting.values()))
 
-    def add(self, order: RunPipeline, pool: str, priority: int) -> None:
+    def add_order(self, order: RunPipeline, pool: str, priority: int) -> None:
         """Keep an order for a pool."""
-        self._waiting.setdefault(pool, FairQueue()).add(order.execution_id, order, priority)
+        self._waiting.setdefault(pool, FairQueue()).enqueue(order.execution_id, order, priority)
 
     def add_stop(self, order: StopPipeline) -> None:
         """Keep an order to stop."""

@@ -17,7 +17,7 @@ class OwnedExecutions:
         self._owned: dict[str, ExitStack] = {}
         self.executions: dict[str, OwnedExecution] = {}
 
-    def add(self, execution_id: str, owned: OwnedExecution) -> None:
+    def add_execution(self, execution_id: str, owned: OwnedExecution) -> None:
         """An execution is driven here from now on."""
         self.executions[execution_id] = owned
         self._ranks[execution_id] = next(self._numbers)

@@ -17,7 +17,7 @@ from noetl_ir.evaluate.access import path_of
 from noetl_ir.evaluate.closures import Run, Scope, closure
 from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.settle import bounded, json_of, printed, settled
-from noetl_ir.evaluate.work import begin, spend_text
+from noetl_ir.evaluate.work import begin_evaluation, spend_text
 from noetl_ir.expr import (
     Block,
     Conditional,
@@ -58,7 +58,7 @@ def compile_expr(expr: Expr) -> Callable[[Scope], object]:
     run = _compiled(expr)
 
     def value(scope: Scope) -> object:
-        begin()
+        begin_evaluation()
         return settled(run(scope))
 
     return _safe(value)
@@ -72,7 +72,7 @@ def compile_template(template: Template, blocks: Blocks | None = None) -> Callab
     is_mixed = isinstance(template, MapTemplate | ListTemplate)
 
     def value(scope: Scope) -> Json:
-        begin()
+        begin_evaluation()
         # Each expression in a mapping is bounded by itself. Only together can they grow: a value put twice into a new
         # one, a hundred times over.
         return bounded(run(scope)) if is_mixed else run(scope)
@@ -103,7 +103,7 @@ def compile_guard(expr: Expr) -> Callable[[Scope], bool]:
     run = _compiled(expr, truth)
 
     def guard(scope: Scope) -> bool:
-        begin()
+        begin_evaluation()
         try:
             return bool(run(scope))
         except Exception as error:

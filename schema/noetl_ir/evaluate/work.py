@@ -49,7 +49,7 @@ class Stopped(BaseException):
     """The process is to end: nobody has any use for the value that is being evaluated."""
 
 
-def begin() -> None:
+def begin_evaluation() -> None:
     """A guard or a template is evaluated from here on."""
     meter = _METER
     bound, cap = meter.spent + MAX_WORK, meter.cap

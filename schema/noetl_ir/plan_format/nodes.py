@@ -50,7 +50,7 @@ class Expressions:
         self._known: dict[int, int] = {}
         self._kept: list[Expr] = []  # an id in `_known` must not be given to another object
 
-    def add(self, root: Expr) -> int:
+    def add_expression(self, root: Expr) -> int:
         """The row of an expression, adding rows for what is new in it."""
         found = self._known.get(id(root))
         return self._walk(root) if found is None else found

@@ -29,9 +29,9 @@ def row_of(template: Template, expressions: Expressions) -> list[object]:
         case Literal(value=value):
             return [LITERAL, value]
         case Native(expr=expr, text=text):
-            return [NATIVE, expressions.add(expr), text]
+            return [NATIVE, expressions.add_expression(expr), text]
         case Text(parts=parts, text=text):
-            rows = [part if isinstance(part, str) else expressions.add(part) for part in parts]
+            rows = [part if isinstance(part, str) else expressions.add_expression(part) for part in parts]
             return [TEXT, rows, text]
         case MapTemplate(items=items):
             return [MAP, [[name, row_of(inner, expressions)] for name, inner in items]]

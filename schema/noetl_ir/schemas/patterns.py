@@ -62,7 +62,7 @@ class _Parser:
         self.parts = 0
         self.states: list[_State] = []
 
-    def add(self, state: _State) -> int:
+    def add_state(self, state: _State) -> int:
         """The number of a new state. Raises BadPattern."""
         if len(self.states) >= MAX_STATES:
             raise BadPattern(f"it has more than {MAX_STATES:,} states")
@@ -304,11 +304,11 @@ def _built(parser: _Parser, node: _Node, after: int) -> int:
         raise BadPattern(f"it has more than {_MAX_PARTS:,} parts")
     match node.kind:
         case "c":
-            return parser.add(_State(_CHAR, node.test, (after,)))
+            return parser.add_state(_State(_CHAR, node.test, (after,)))
         case "assert":
-            return parser.add(_State(_BEGIN if node.begin else _END, None, (after,)))
+            return parser.add_state(_State(_BEGIN if node.begin else _END, None, (after,)))
         case "|":
-            return parser.add(_State(_SPLIT, None, tuple([_built(parser, one, after) for one in node.inner])))
+            return parser.add_state(_State(_SPLIT, None, tuple([_built(parser, one, after) for one in node.inner])))
         case "*":
             return _repetition(parser, node, after)
     for one in reversed(node.inner):
@@ -319,13 +319,13 @@ def _built(parser: _Parser, node: _Node, after: int) -> int:
 def _repetition(parser: _Parser, node: _Node, after: int) -> int:
     (inner,) = node.inner
     if node.most is None:
-        again = parser.add(_State(_SPLIT))
+        again = parser.add_state(_State(_SPLIT))
         parser.states[again] = _State(_SPLIT, None, (_built(parser, inner, again), after))
         after = again
     else:
         last = after
         for _ in range(node.most - node.least):
-            after = parser.add(_State(_SPLIT, None, (_built(parser, inner, after), last)))
+            after = parser.add_state(_State(_SPLIT, None, (_built(parser, inner, after), last)))
     for _ in range(node.least):
         after = _built(parser, inner, after)
     return after
@@ -343,7 +343,7 @@ class Pattern:
             raise BadPattern(f"it is longer than {MAX_PATTERN:,} characters")
         parser = _Parser(text)
         node = parser.read()
-        done = parser.add(_State(_DONE))
+        done = parser.add_state(_State(_DONE))
         self._begin = _built(parser, node, done)
         self._states = parser.states
         self._moves: dict[tuple[frozenset[int], str], frozenset[int]] = {}

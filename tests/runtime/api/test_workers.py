@@ -13,7 +13,7 @@ WAITS = "workflow:\n  - {step: start, tool: {name: w, kind: wait, events: [go]}}
 
 def test_a_worker_leaves_a_value_and_finds_it(tmp_path: Path) -> None:
     with served(tmp_path) as server:
-        program = server.runtime.programs.add(compiled(WAITS))
+        program = server.runtime.programs.add_plan(compiled(WAITS))
         server.service.do(lambda control: control.own_and_start(program, "e1", Request({}))).result(10)
         value = bytes(range(256)) * 10_000
         put = server.client.put("/blobs/e1", content=value)
@@ -27,7 +27,7 @@ def test_a_worker_leaves_a_value_and_finds_it(tmp_path: Path) -> None:
 
 def test_an_execution_that_is_over_takes_no_values(tmp_path: Path) -> None:
     with served(tmp_path) as server:
-        program = server.runtime.programs.add(compiled(WAITS))
+        program = server.runtime.programs.add_plan(compiled(WAITS))
         server.service.do(lambda control: control.own_and_start(program, "e1", Request({}))).result(10)
         kept = server.client.put("/blobs/e1", content=b"before").json()["reference"]
         server.client.post("/executions/e1/cancel")
@@ -43,7 +43,7 @@ def test_an_execution_that_is_over_takes_no_values(tmp_path: Path) -> None:
 
 def test_a_body_that_says_that_it_is_too_large_is_not_read(tmp_path: Path) -> None:
     with served(tmp_path) as server:
-        program = server.runtime.programs.add(compiled(WAITS))
+        program = server.runtime.programs.add_plan(compiled(WAITS))
         server.service.do(lambda control: control.own_and_start(program, "e1", Request({}))).result(10)
         stated = {"content-length": str(BLOB_BYTES + 1)}
         assert server.client.put("/blobs/e1", content=b"x", headers=stated).status_code == 413

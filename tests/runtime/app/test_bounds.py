@@ -109,7 +109,7 @@ def test_ten_thousand_iterations_of_a_kilobyte_need_less_than_200_mb(folder: Pat
 def _main(plan: Path) -> None:
     url = f"sqlite:///{plan.parent / os.urandom(4).hex()}.db"
     with open_runtime(url, Settings(), lambda path: b"") as runtime:
-        program = runtime.programs.add(plan.read_bytes())
+        program = runtime.programs.add_plan(plan.read_bytes())
         with driver_of(runtime, "e1", lambda *_: None) as driver:
             assert driver.embedded.start(program, "e1", Request({})) == "completed"
             # Not `getrusage`: its peak may be that of the process that started this one.

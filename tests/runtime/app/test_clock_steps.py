@@ -47,7 +47,9 @@ def set_by(monkeypatch: pytest.MonkeyPatch) -> Step:
 
 
 def begun(server: Served, body: str) -> None:
-    program = server.runtime.programs.add(compiled(f"\nworkflow:\n{body}\n- {{step: last, tool: {{kind: noop}}}}\n"))
+    program = server.runtime.programs.add_plan(
+        compiled(f"\nworkflow:\n{body}\n- {{step: last, tool: {{kind: noop}}}}\n")
+    )
     server.service.do(lambda control: control.own_and_start(program, "e1", Request({}))).result(10)
 
 

@@ -51,7 +51,7 @@ class Watched:
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Watched]:
     with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
-        program = runtime.programs.add(compiled(TEXT))
+        program = runtime.programs.add_plan(compiled(TEXT))
         for name in ("e1", "e2"):
             with driver_of(runtime, name, lambda *_: None) as driver:
                 assert driver.embedded.start(program, name, Request({})) == "completed"

@@ -40,7 +40,7 @@ class Server:
 
     def begin(self, plan: bytes, names: list[str]) -> None:
         """Start executions."""
-        program = self.runtime.programs.add(plan)
+        program = self.runtime.programs.add_plan(plan)
         for name in names:
             self.service.do(lambda control, name=name: control.own_and_start(program, name, Request({}))).result(60)
 

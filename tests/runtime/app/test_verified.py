@@ -65,7 +65,7 @@ def opened(store: Store) -> Programs:
 
 def test_a_stored_plan_is_verified_once(store: Store, verified: list[str]) -> None:
     assert len(LARGE) >= WORTH
-    digest = opened(store).add(LARGE).digest
+    digest = opened(store).add_plan(LARGE).digest
     assert len(verified) == 1
     again = opened(store).load(digest)
     assert len(verified) == 1 and again.plan == read_plan(LARGE)
@@ -79,7 +79,7 @@ def test_a_plan_of_an_older_store_is_verified_by_the_first_who_opens_it(store: S
 
 
 def test_another_version_verifies_it_again(store: Store, verified: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    digest = opened(store).add(LARGE).digest
+    digest = opened(store).add_plan(LARGE).digest
     monkeypatch.setattr(programs, "verifier", lambda: "another")
     for times in (2, 2):
         opened(store).load(digest)
@@ -91,15 +91,15 @@ def test_another_version_verifies_it_again(store: Store, verified: list[str], mo
 
 
 def test_a_file_is_verified_whatever_was_noted_of_its_digest(store: Store, verified: list[str]) -> None:
-    opened(store).add(LARGE)
-    opened(store).add(LARGE)
+    opened(store).add_plan(LARGE)
+    opened(store).add_plan(LARGE)
     assert len(verified) == 2
-    opened(store).add(LARGE, compiled=True)
+    opened(store).add_plan(LARGE, compiled=True)
     assert len(verified) == 2
     data = unsound()
     store.vouch(digest_of(data), programs.verifier())
     with pytest.raises(NotFound, match="not sound"):
-        opened(store).add(data)
+        opened(store).add_plan(data)
 
 
 @pytest.mark.parametrize("how", ["copied", "digest", "name", "text", "empty"])
@@ -107,7 +107,7 @@ def test_a_forged_note_is_none(store: Store, path: Path, how: str) -> None:
     data = unsound()
     digest = digest_of(data)
     store.put_plan(digest, "p", data)
-    opened(store).add(LARGE)
+    opened(store).add_plan(LARGE)
     store.close()
     with sqlite3.connect(path) as raw:
         ((seal,),) = raw.execute("SELECT value FROM keys WHERE name = ?", (f"verified {digest_of(LARGE)}",))
@@ -120,7 +120,7 @@ def test_a_forged_note_is_none(store: Store, path: Path, how: str) -> None:
 
 
 def test_a_note_of_another_store_is_none(store: Store, path: Path, verified: list[str]) -> None:
-    digest = opened(store).add(LARGE).digest
+    digest = opened(store).add_plan(LARGE).digest
     store.close()
     with sqlite3.connect(path) as raw:
         raw.execute("UPDATE keys SET value = randomblob(32) WHERE name = 'claims'")
@@ -131,7 +131,7 @@ def test_a_note_of_another_store_is_none(store: Store, path: Path, verified: lis
 
 
 def test_a_note_is_good_for_the_bytes_that_were_verified(store: Store, path: Path) -> None:
-    digest = opened(store).add(LARGE).digest
+    digest = opened(store).add_plan(LARGE).digest
     other = compiled(
         f"workflow:\n{STEPS.replace('s0,', 'start,', 1)}- {{step: s80, tool: {{kind: noop, result: 1}}}}\n"
     )
@@ -151,7 +151,7 @@ def test_of_kinds_that_others_bring_nothing_is_noted(
     store: Store, verified: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What such a kind says may change between two runs: whether its tasks park is in the net."""
-    digest = opened(store).add(LARGE).digest
+    digest = opened(store).add_plan(LARGE).digest
     monkeypatch.setattr(programs, "only_own", lambda kinds: False)
     for times in (2, 3):
         opened(store).load(digest)

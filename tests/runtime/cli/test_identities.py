@@ -121,7 +121,7 @@ def paused(folder: Path, name: str, called: Callable[[Runtime, Program, Event], 
     plan = compiled(CALLER)
     (folder / ".noetl").mkdir()
     with open_runtime(f"sqlite:///{folder}/.noetl/noetl.db", Settings(), _no_compiler) as runtime:
-        program = runtime.programs.add(plan)
+        program = runtime.programs.add_plan(plan)
 
         def observe(execution: Execution, _: Program, event: Event) -> None:
             mine = execution.execution_id == name

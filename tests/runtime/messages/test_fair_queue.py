@@ -10,9 +10,9 @@ from noetl_ir.orders import StopPipeline
 def test_names_take_turns_and_each_keeps_its_order() -> None:
     queue: FairQueue[str] = FairQueue()
     for text in ("a1", "a2", "a3", "b1", "c1", "c2"):
-        queue.add(text[0], text)
+        queue.enqueue(text[0], text)
     assert [queue.next() for _ in range(2)] == ["a1", "b1"]
-    queue.add("b", "b2")  # it had its turn, and comes behind those that wait
+    queue.enqueue("b", "b2")  # it had its turn, and comes behind those that wait
     assert [queue.next() for _ in range(5)] == ["c1", "a2", "b2", "c2", "a3"]
     assert len(queue) == 0
     with pytest.raises(IndexError):
@@ -22,7 +22,7 @@ def test_names_take_turns_and_each_keeps_its_order() -> None:
 def test_of_one_name_the_highest_priority_goes_first() -> None:
     queue: FairQueue[str] = FairQueue()
     for text, priority in (("a1", 0), ("a2", 5), ("b1", 9), ("a3", 5)):
-        queue.add(text[0], text, priority)
+        queue.enqueue(text[0], text, priority)
     assert queue.first() == "a2"
     assert [queue.next() for _ in range(4)] == ["a2", "b1", "a3", "a1"]
 
@@ -30,7 +30,7 @@ def test_of_one_name_the_highest_priority_goes_first() -> None:
 def test_what_is_dropped_leaves_the_turns_as_they_are() -> None:
     queue: FairQueue[str] = FairQueue()
     for text in ("a1", "a2", "b1", "c1"):
-        queue.add(text[0], text)
+        queue.enqueue(text[0], text)
     queue.keep(lambda text: text not in ("a1", "b1"))
     assert len(queue) == 2 and [queue.next(), queue.next()] == ["a2", "c1"]
 

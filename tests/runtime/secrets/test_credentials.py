@@ -31,10 +31,10 @@ def store(path: Path) -> Credentials:
 
 
 def test_what_is_stored_is_found(store: Credentials) -> None:
-    store.add("pg", "postgres", FIELDS)
-    store.add("api", "bearer", {"token": "t"})
+    store.add_credential("pg", "postgres", FIELDS)
+    store.add_credential("api", "bearer", {"token": "t"})
     with pytest.raises(CredentialTaken, match="`api` already, of type bearer"):
-        store.add("api", "other", {"token": "t1"})
+        store.add_credential("api", "other", {"token": "t1"})
     store.replace("api", "bearer", {"token": "t2"})
     assert store.fields("pg") == FIELDS
     assert store.fields("api") == {"token": "t2"}
@@ -51,7 +51,7 @@ def test_reading_makes_no_files(store: Credentials, tmp_path: Path) -> None:
 
 
 def test_nothing_readable_is_on_disk(store: Credentials, tmp_path: Path) -> None:
-    store.add("pg", "postgres", FIELDS)
+    store.add_credential("pg", "postgres", FIELDS)
     for file in tmp_path.iterdir():
         assert b"correct horse" not in file.read_bytes()
         assert b"alice" not in file.read_bytes()
@@ -59,15 +59,15 @@ def test_nothing_readable_is_on_disk(store: Credentials, tmp_path: Path) -> None
 
 
 def test_another_key_opens_nothing(store: Credentials, path: Path) -> None:
-    store.add("pg", "postgres", FIELDS)
+    store.add_credential("pg", "postgres", FIELDS)
     Path(store.key_path).unlink()
     with pytest.raises(CredentialProblem, match="another key"):
         store.fields("pg")
 
 
 def test_a_row_cannot_pass_for_another(store: Credentials, path: Path) -> None:
-    store.add("a", "x", {"token": "ta"})
-    store.add("b", "x", {"token": "tb"})
+    store.add_credential("a", "x", {"token": "ta"})
+    store.add_credential("b", "x", {"token": "tb"})
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE credential SET body = (SELECT body FROM credential WHERE name = 'a')")
     connection.close()
@@ -78,7 +78,7 @@ def test_a_row_cannot_pass_for_another(store: Credentials, path: Path) -> None:
 def test_what_cannot_be_stored(store: Credentials) -> None:
     for name, fields in (("", {"a": "b"}), ("a", {})):
         with pytest.raises(CredentialProblem, match="needs a name"):
-            store.add(name, "x", fields)  # type: ignore[arg-type]
+            store.add_credential(name, "x", fields)  # type: ignore[arg-type]
 
 
 def test_a_broken_store_is_told_in_words(path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_broken_store_is_told_in_words(path: Path) -> None:
 def test_without_the_library_the_problem_names_the_extra(store: Credentials, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
     with pytest.raises(CredentialProblem, match=r"noetlc\[credentials\]"):
-        store.add("a", "x", {"token": "t"})
+        store.add_credential("a", "x", {"token": "t"})
 
 
 def test_the_key_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:

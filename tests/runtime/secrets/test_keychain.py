@@ -20,9 +20,9 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def store(tmp_path: Path) -> Credentials:
     store = Credentials(str(tmp_path / "credentials.db"))
-    store.add("pg", "postgres", PG)
-    store.add("single", "secret", {"value": "stored-value"})
-    store.add("odd", "secret", {"private": "stored-private"})
+    store.add_credential("pg", "postgres", PG)
+    store.add_credential("single", "secret", {"value": "stored-value"})
+    store.add_credential("odd", "secret", {"private": "stored-private"})
     (tmp_path / "token.txt").write_text("tok-from-file\n")
     (tmp_path / "token.json").write_text('{"client": {"secret": "deep-secret"}, "user": "u"}')
     (tmp_path / "list.json").write_text("[]")

@@ -44,8 +44,8 @@ def url() -> Iterator[str]:
 def store(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Credentials:
     monkeypatch.delenv("NOETL_CREDENTIAL_KEY", raising=False)
     store = Credentials(str(tmp_path / "credentials.db"))
-    store.add("robot", "google", account(url))
-    store.add("client", "oauth2", {"client_id": "id", "client_secret": SECRET})
+    store.add_credential("robot", "google", account(url))
+    store.add_credential("client", "oauth2", {"client_id": "id", "client_secret": SECRET})
     (tmp_path / "robot.json").write_text(json.dumps(account(url)))
     return store
 
@@ -159,7 +159,7 @@ def test_secrets_in_nats(store: Credentials, tmp_path: Path, clock: Clock) -> No
 
 
 def test_what_is_refused_says_no_secret(store: Credentials, tmp_path: Path, clock: Clock, url: str) -> None:
-    store.add("wrong", "oauth2", {"client_id": "id", "client_secret": "wrong-canary-value"})
+    store.add_credential("wrong", "oauth2", {"client_id": "id", "client_secret": "wrong-canary-value"})
     fields: dict[str, Json] = {"token_url": f"{url}/token", "credential": "wrong"}
     (problem,) = chain(store, tmp_path, clock, "oauth2", fields).check()
     assert problem == f"keychain entry 'e': {url}/token does not give the token: status 401 (invalid_client)"

@@ -115,7 +115,7 @@ def ends(tmp_path: Path, at: int = -1) -> Ends:
     """Run everything, with a mistake at one call of the engine."""
     calls, found = Calls(at), dict[str, list[tuple[str, str | None]]]()
     with open_runtime("memory:///x", Settings(root=tmp_path, script=read_script({})), no_compiler) as runtime:
-        program = runtime.programs.add(compiled(TEXT))
+        program = runtime.programs.add_plan(compiled(TEXT))
         with driver_of(runtime, "e1", lambda *_: None) as driver, calls.watching():
             driver.embedded.start(program, "e1", Request({}))
         texts = ""
@@ -135,7 +135,7 @@ def test_what_a_mistake_ended_goes_on_when_it_is_tried_again(tmp_path: Path) -> 
     for name in ("routing.route", "reports.accept", "looping.begin_iteration", "reports.fire_timer"):
         calls = Calls(fine.calls.index(name))
         with open_runtime("memory:///x", Settings(root=tmp_path, script=read_script({})), no_compiler) as runtime:
-            program = runtime.programs.add(compiled(TEXT))
+            program = runtime.programs.add_plan(compiled(TEXT))
             with driver_of(runtime, "e1", lambda *_: None) as driver, calls.watching():
                 assert driver.embedded.start(program, "e1", Request({})) == "failed", name
             with driver_of(runtime, "e1", lambda *_: None) as driver:

@@ -35,7 +35,7 @@ def resumed(runtime: Runtime, program: Program) -> str:
 def test_a_request_that_changes_nothing_is_answered_too(tmp_path: Path) -> None:
     """Else the second `pause` would be read again by the next owner, and would pause what was just resumed."""
     with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
-        program = runtime.programs.add(compiled(TEXT))
+        program = runtime.programs.add_plan(compiled(TEXT))
         assert started(runtime, program, "pause", "pause") == "paused"
         assert resumed(runtime, program) == "completed"
         rows = [event.data.get("row") for _, event in runtime.events("e1") if event.event_type == "playbook.paused"]
@@ -44,7 +44,7 @@ def test_a_request_that_changes_nothing_is_answered_too(tmp_path: Path) -> None:
 
 def test_requests_are_answered_in_their_order(tmp_path: Path) -> None:
     with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
-        program = runtime.programs.add(compiled(TEXT))
+        program = runtime.programs.add_plan(compiled(TEXT))
         assert started(runtime, program, "pause", "resume", "resume", "cancel", "resume") == "cancelled"
         names = [event.event_type for _, event in runtime.events("e1")]
         assert [name for name in names if name.startswith("playbook.")][2:] == [

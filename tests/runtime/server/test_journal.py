@@ -43,7 +43,7 @@ class Pending:
         """Add a turn, and record when what waits for it is done."""
         first = self.ends[name]
         records = [(f"{name}{first + number}", b"x" * size) for number in range(1, events + 1)]
-        self.journal.add(Append(name, first, records, "running", None))
+        self.journal.add_turn(Append(name, first, records, "running", None))
         self.ends[name] += events
         end = self.ends[name]
 

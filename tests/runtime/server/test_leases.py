@@ -40,7 +40,7 @@ def test_what_is_over_or_given_up_has_no_lease() -> None:
     for name in ("e", "f"):
         for run in ("1", "2"):
             leases.grant(name, run, 1)
-    leases.end("e", "1")
+    leases.end_lease("e", "1")
     leases.forget("f")
     leases.grant("e", "2", 2)  # ordered again and claimed anew
     moved(clock, leases, LEASE)

@@ -27,7 +27,7 @@ workflow:
 
 
 def begun(server: Served, plan: bytes, name: str) -> None:
-    program = server.runtime.programs.add(plan)
+    program = server.runtime.programs.add_plan(plan)
     server.service.do(lambda control: control.own_and_start(program, name, Request({}))).result(10)
 
 
@@ -98,7 +98,7 @@ def test_a_store_that_fails_for_a_while_costs_nothing(tmp_path: Path, monkeypatc
 
 def test_a_scripted_execution_is_left_alone(tmp_path: Path) -> None:
     with served(tmp_path) as server:
-        program = server.runtime.programs.add(compiled(WAITS))
+        program = server.runtime.programs.add_plan(compiled(WAITS))
         with driver_of(server.runtime, "e1", lambda *_: None) as driver:
             driver.control.start(program, "e1", Request({}, scripted=True))
     with served(tmp_path) as server:

@@ -244,7 +244,7 @@ def test_a_reference_of_another_execution_reads_nothing(
 
 def ended(runtime: Runtime, text: str, execution_id: str, payload: dict[str, Json]) -> tuple[Execution, set[str]]:
     """An execution that is over, and the steps that ran in it."""
-    program = runtime.programs.add(compiled(text))
+    program = runtime.programs.add_plan(compiled(text))
     ran: set[str] = set()
     last: list[Execution] = []
 

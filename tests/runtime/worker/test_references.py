@@ -198,7 +198,7 @@ def test_a_lost_object_is_a_fault_where_it_is_read(tmp_path: Path, harm: str, re
     blobs = tmp_path / "x.db.blobs"
     settings = Settings(script=read_script(outcomes(BIG)), every_event=True)  # the harm is done between two turns
     with open_runtime(url, settings, lambda path: b"") as runtime:
-        program = runtime.programs.add(compiled(LIMIT % 2000 + TWO % reads))
+        program = runtime.programs.add_plan(compiled(LIMIT % 2000 + TWO % reads))
 
         def observe(execution: object, plan: object, event: Any) -> None:
             if event.event_type == "timer.fired":

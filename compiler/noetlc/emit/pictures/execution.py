@@ -38,13 +38,13 @@ class Tally:
     open: dict[str, int] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
-    def begin(self, run: str, at: int) -> None:
+    def begin_run(self, run: str, at: int) -> None:
         """A run begins, unless it is open already."""
         if run not in self.open:
             self.started += 1
             self.open[run] = at
 
-    def end(self, run: str, at: int) -> None:
+    def end_run(self, run: str, at: int) -> None:
         """A run ends."""
         self.took += at - self.open.pop(run, at)
 
@@ -158,21 +158,21 @@ def _count_step(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple
     level = payload.get("level", 0)
     match kind:
         case "step.scheduled" | "step.started":
-            tally.begin(*run)
+            tally.begin_run(*run)
         case "step.done":
             tally.done += 1
-            tally.end(*run)
+            tally.end_run(*run)
         case "step.failed":
             tally.failed += 1
-            tally.end(*run)
+            tally.end_run(*run)
         case "loop.started" if level == 0:  # levels inside are counted by their tasks
-            tally.begin(*run)
+            tally.begin_run(*run)
             count = payload.get("n")
             tally.items += count if isinstance(count, int) else 0
         # A loop at level 0 ends the run of its step, for which no `step.done` follows.
         case "loop.done" if level == 0 and run[0] in tally.open:
             tally.done += 1
-            tally.end(*run)
+            tally.end_run(*run)
         case "loop.iteration.done" | "loop.iteration.skipped" if depth == 1:
             tally.items_done += 1
         case "loop.iteration.failed" if depth == 1:
@@ -188,16 +188,16 @@ def _count_task(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple
         tally.errors.append(f"{error.get('code')}: {error.get('message')}")
     match kind:
         case "task.started":
-            tally.begin(*run)
+            tally.begin_run(*run)
         case "task.done":
             tally.failed += is_error
             tally.done += not is_error
-            tally.end(*run)
+            tally.end_run(*run)
         case "retry.started":
             # An attempt that will be repeated ends here, so that the waiting before the next one is no time of the
             # task.
             tally.retries += 1
-            tally.end(*run)
+            tally.end_run(*run)
         case _:
             pass
 

@@ -325,14 +325,16 @@ class _Whole(NamedTuple):
     shown: str
     retry: Repetition
 
-    def of(self, tasks: Tasks) -> Tasks:
+    def chain_with(self, tasks: Tasks) -> Tasks:
         """Tasks of the chain, each of which begins it anew when it fails."""
         return tuple(self._repeating(task) for task in tasks)
 
     def _repeating(self, task: Task) -> Task:
         # Generated tasks that only lead on or set cannot fail for a cause that a repetition could mend.
         if task.generated and not task.fields:
-            inner = tuple(extra.with_bodies(self.of) if isinstance(extra, Choose) else extra for extra in task.extras)
+            inner = tuple(
+                extra.with_bodies(self.chain_with) if isinstance(extra, Choose) else extra for extra in task.extras
+            )
             return task._replace(extras=inner)
         span = self.retry.span
         # The counter is the chain's own and counts from 0: a policy's attempts count one task, and several tasks may
@@ -359,7 +361,7 @@ def chained(step: Step, rule: Ready, tasks: Tasks) -> Tasks:
     # The counter begins at each entry. Without that, a step that runs again would go on from the attempts of the run
     # before.
     begin = Rule(None, "continue", span, set_iter=((label, constant(0, span)),))
-    return (noop(label, span, (begin,)), *_Whole(tasks[0].name, label, shown, retry).of(tasks))
+    return (noop(label, span, (begin,)), *_Whole(tasks[0].name, label, shown, retry).chain_with(tasks))
 
 
 def merged_result(main: Task, name: str, tasks: Tasks, *, after: Tasks, tool: str) -> Task:

@@ -69,7 +69,7 @@ class Affinity:
             for binding in mine.values():
                 binding.first = binding.first if binding.worker else ""
 
-    def end(self, execution_id: str, loop: str) -> None:
+    def end_loop(self, execution_id: str, loop: str) -> None:
         """A loop is over."""
         self._of.get(execution_id, {}).pop(loop, None)
 

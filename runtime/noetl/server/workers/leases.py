@@ -55,7 +55,7 @@ class Leases:
             lease.due = self._now() + self._length
             lease.holder = holder
 
-    def end(self, execution_id: str, run: str) -> None:
+    def end_lease(self, execution_id: str, run: str) -> None:
         """The attempt is over."""
         mine = self._of.get(execution_id)
         if mine is not None:
@@ -78,7 +78,7 @@ class Leases:
         while (due := self._next()) is not None and due <= self._time:
             _, execution_id, run = heappop(self._heap)
             lease = self._of[execution_id][run]
-            self.end(execution_id, run)
+            self.end_lease(execution_id, run)
             found.append(Claim(execution_id, run, lease.claim, lease.holder))
         return found
 

@@ -55,9 +55,9 @@ class RemoteWorkers:
                 case "task.started" if "call" not in event.data:
                     self._leases.grant(execution_id, event.run, event.claim)
                 case "task.done" | "task.lost" | "retry.started":
-                    self._leases.end(execution_id, event.run)
+                    self._leases.end_lease(execution_id, event.run)
                 case "loop.done":
-                    self._affinity.end(execution_id, event.run)
+                    self._affinity.end_loop(execution_id, event.run)
 
     def listen(self) -> None:
         self._leases.listen()

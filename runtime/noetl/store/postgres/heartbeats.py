@@ -34,7 +34,7 @@ class Heartbeats:
         self._began: float | None = None
         self._last = 0.0
 
-    def begin(self, connection: Connection, number: int, namespace: str) -> None:
+    def register_holder(self, connection: Connection, number: int, namespace: str) -> None:
         """A holder is there. What such as died left is removed."""
         connection.execute(_CLEAR, (namespace,))
         connection.execute(_COUNT, (number,))
@@ -44,7 +44,7 @@ class Heartbeats:
         connection.execute(_COUNT, (number,))
         self.saw(connection.execute(_LOOK, (number,)).fetchall())
 
-    def end(self, connection: Connection, number: int) -> None:
+    def remove_holder(self, connection: Connection, number: int) -> None:
         """A holder goes."""
         connection.execute(_END, (number,))
 

@@ -142,7 +142,7 @@ class Log:
             # An execution of that id is there: ours, if the answer to the first try was lost, and else another one's.
             # Its first events tell.
             self._access.run(lambda connection: self._check_same(connection, row, records))
-        holder.begun(row.execution_id)
+        holder.execution_begun(row.execution_id)
         self._access.reach("create.after_commit")
 
     def claims_key(self) -> bytes:

@@ -82,7 +82,7 @@ class Holder:
             # other.
             if execution_id in self.names:
                 raise Owned(f"execution {execution_id!r} is owned by this process already")
-            self._renewal.begin()  # first: what it knows of its lease is never later than what others know
+            self._renewal.begin_renewal()  # first: what it knows of its lease is never later than what others know
             self._live()
             self._release_left()
             if is_new:
@@ -100,7 +100,7 @@ class Holder:
         """The process, for those who would like to own what it owns."""
         return f"process {os.getpid()} on {socket.gethostname()}"
 
-    def begun(self, execution_id: str) -> None:
+    def execution_begun(self, execution_id: str) -> None:
         """A new execution is there, and the row of its owner with it."""
         self.new.discard(execution_id)
 
@@ -153,7 +153,7 @@ class Holder:
         # The sockets are the parent's: a word on them would end its session, and with it what it owns.
         if self._pool.is_inherited:
             return
-        self._renewal.end()
+        self._renewal.end_renewal()
         with self._lock:
             self._left |= self.names
             self.names.clear()
@@ -161,7 +161,7 @@ class Holder:
                 with suppress(StoreFailure):
                     self._release_left()
                 with suppress(*TRANSLATED):
-                    self._heartbeats.end(self._connection, self.number)
+                    self._heartbeats.remove_holder(self._connection, self.number)
                 self._connection.close()
                 self._connection = None
 
@@ -184,7 +184,7 @@ class Holder:
                 # The number is kept when a connection is made anew: the rows of what is owned name it.
                 (self.number,) = connection.execute("SELECT nextval('holders')").fetchone() or (0,)
             connection.execute(_LOCK, self._values(""))
-            self._heartbeats.begin(connection, self.number, self._pool.address.namespace)
+            self._heartbeats.register_holder(connection, self.number, self._pool.address.namespace)
             (began,) = connection.execute(_SELF).fetchone() or (None,)
             self._session = (connection.info.backend_pid, began)
         except TRANSLATED:

@@ -99,7 +99,7 @@ class Owners:
 
     def close(self) -> None:
         """Renew nothing any more."""
-        self.renewal.end()
+        self.renewal.end_renewal()
 
     def _path(self, execution_id: str) -> str:
         return os.path.join(self.folder, file_name_of(execution_id) + ".lock")
@@ -171,7 +171,7 @@ class Ownership:
     def _begin(self) -> None:
         _owned.add(self)
         self._owners.owned[self._execution_id] = self
-        self._owners.renewal.begin()
+        self._owners.renewal.begin_renewal()
         self.stamp(self._owners.renewal.last)
 
     def _claim(self) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from noetl.host.processes import child_environ, end, has_ended, start
+from noetl.host.processes import child_environ, end_child, has_ended, start
 from noetl.tools.python.frames import HEADER, READY, message_of
 from noetl_ir.expr import Json
 
@@ -92,7 +92,7 @@ class Interpreter:
     def kill(self) -> None:
         """End it with everything it started."""
         self._socket.close()
-        end(self._process)
+        end_child(self._process)
 
     def death(self) -> Died:
         """How it ended, once it is killed or dead."""
