@@ -37,6 +37,7 @@ _STATUS_BY_END = {"completed": "success", "cancelled": "skipped", "failed": "err
 _ENTITY_BY_PREFIX = {
     "playbook": "playbook",
     "workflow": "playbook",
+    "phase": "playbook",
     "signal": "playbook",
     "step": "step",
     "next": "step",
@@ -111,7 +112,7 @@ def status_of(event: Event) -> str:
     match event.event_type:
         case "task.done":
             return "success" if data.get("status") == "ok" else "error"
-        case "workflow.finished":
+        case "workflow.finished" | "phase.ended":
             return _STATUS_BY_END.get(str(data.get("status")), "error")
         case "token.ended":
             return "error" if data.get("unhandled") else "success"

@@ -181,6 +181,13 @@ class IterationLimit(NamedTuple):
     timeout: int
 
 
+class Phase(NamedTuple):
+    """A phase behind main, `on_failure` or `finally` (`executor.spec`), and the step that it begins at."""
+
+    name: str
+    step: int
+
+
 class Child(NamedTuple):
     """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
     bytes.
@@ -203,7 +210,9 @@ class Plan(NamedTuple):
     plan that runs are made when they are asked for. `inputs` are what a start may bring; None where nothing says so.
     `terminates` are the steps that end the execution, in the order of the table. `timeout` is the pool index of
     `executor.spec.policy.lifecycle.timeout_s`, -1 for none. `iteration_limits` are in the order of steps and levels.
-    `result` is the pool index of the result that the playbook declares, -1 where it is that of the line.
+    `result` is the pool index of the result that the playbook declares, -1 where it is that of the line. `phases` are
+    those behind main, in the order in which they come; `after` is the pool index of how long each of them may take
+    (`policy.lifecycle.after_s`), -1 for none.
     """
 
     name: str
@@ -233,12 +242,23 @@ class Plan(NamedTuple):
     timeout: int = -1
     iteration_limits: tuple[IterationLimit, ...] = ()
     result: int = -1
+    phases: tuple[Phase, ...] = ()
+    after: int = -1
 
 
-EXTENSIONS = ("inputs", "terminates", "timeout", "iteration_limits", "result")
+EXTENSIONS = ("inputs", "terminates", "timeout", "iteration_limits", "result", "phases", "after")
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.
 """
+
+ON_FAILURE, FINALLY = "on_failure", "finally"
+PHASES = (ON_FAILURE, FINALLY)
+"""The phases behind main that begin at a step which the executor names, in the order in which they come."""
+
+
+def entries_of(plan: Plan) -> frozenset[int]:
+    """The steps that an entry token comes to: that of main, and those of the phases behind it."""
+    return frozenset([plan.entry, *(phase.step for phase in plan.phases)])
 
 
 def edition_of(plan: Plan) -> int:

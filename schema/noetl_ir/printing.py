@@ -86,6 +86,10 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield f"iterations of {plan.steps[limit.step].name} on level {limit.level}: timeout {_ref(limit.timeout)}"
     for end in plan.terminates:
         yield f"{plan.steps[end.step].name} ends all as {end.status}"
+    for phase in plan.phases:
+        yield f"{phase.name} {plan.steps[phase.step].name}"
+    if plan.after >= 0:
+        yield f"each phase behind main: timeout {_ref(plan.after)}"
     if plan.result >= 0:
         yield f"result {_ref(plan.result)}"
     for entry in plan.keychain:

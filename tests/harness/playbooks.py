@@ -31,7 +31,25 @@ def playbooks(draw: st.DrawFn) -> Json:
     if draw(st.integers(0, 7)) == 7:
         spec = document.setdefault("executor", {}).setdefault("spec", {}).setdefault("policy", {})
         spec["lifecycle"] = {"timeout_s": draw(st.sampled_from([1, 2.5, 40]))}
+    if draw(st.integers(0, 3)) == 3:
+        _add_phases(draw, document)
     return document
+
+
+def _add_phases(draw: st.DrawFn, document: Json) -> None:
+    """Give a playbook phases behind main, with one or two steps each, and perhaps a limit of time for them."""
+    spec = document.setdefault("executor", {}).setdefault("spec", {})
+    for phase in draw(st.sampled_from([("finally",), ("on_failure",), ("on_failure", "finally")])):
+        names = [f"{phase}{number}" for number in range(draw(st.integers(1, 2)))]
+        spec[phase] = names[0]
+        steps = [draw(_steps(names, index)) for index in range(len(names))]
+        _join(draw, steps)
+        for step in steps:
+            for arc in step.get("next", {}).get("arcs", ()):
+                arc["step"] = arc["step"] if arc["step"] in names else "end"
+        document["workflow"] += steps
+    if draw(st.booleans()):
+        spec.setdefault("policy", {}).setdefault("lifecycle", {})["after_s"] = draw(st.sampled_from([1, 2.5, 40]))
 
 
 @st.composite

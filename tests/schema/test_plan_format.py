@@ -409,3 +409,32 @@ def test_an_extension_and_the_format_of_a_plan_go_together(edition: int) -> None
             read_plan(write_plan(plan._replace(edition=edition)))
     with pytest.raises(PlanError, match="extensions"):
         plan_from_json({**plan_to_json(plan), "version_of_format": edition})
+
+
+PHASES = "executor: {spec: {on_failure: tell, finally: free, policy: {lifecycle: {after_s: 5}}}}\n" + steps(
+    "step: start", "step: free", "step: tell, next: {arcs: [{step: told}]}", "step: told"
+)
+
+
+@pytest.mark.parametrize(
+    ("section", "why"),
+    [
+        ([], "no list"),
+        ([["finally"]], "a phase is damaged"),
+        ([["finally", True]], "a phase is damaged"),
+        ([["finally", 1], ["on_failure", 2]], "are not of"),
+        ([["main", 1]], "are not of"),
+        ([["finally", 9]], "begin at no step"),
+        ([["finally", 0]], "in two of them"),
+        ([["on_failure", 2], ["finally", 3]], "in two of them"),
+        ([["finally", 1]], "over other sources"),
+    ],
+)
+def test_phases_that_are_damaged_are_refused(section: object, why: str) -> None:
+    plan = plan_of(PHASES)
+    assert plan.phases == (("on_failure", 2), ("finally", 1))
+    assert read_plan(write_plan(plan)) == plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+    body = msgpack.unpackb(write_plan(plan)[HEADER:])
+    body[10]["phases"] = section
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))

@@ -206,6 +206,26 @@ workflow:
   - {step: two, tool: {kind: noop, args: {v: "{{ start }}"}}}
 """
 
+PHASES = """
+executor: {spec: {on_failure: tell, finally: release, policy: {lifecycle: {timeout_s: 8, after_s: 20}}}}
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: each}, {step: w}, {step: child}]}}
+  - step: each
+    loop: {in: "{{ range(5) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+    tool: [{name: a, kind: http, url: "http://x/odd"}, {name: b, kind: http, url: "http://x/b"}]
+  - {step: w, tool: {name: w, kind: wait, events: [go], timers: {t: 20}}}
+  - {step: child, tool: {name: c, kind: playbook, path: t/c}}
+  - step: tell
+    tool: {name: t, kind: http, url: "http://x/flaky1"}
+    next: {arcs: [{step: told, spec: {delay: 1}}]}
+  - {step: told, tool: {name: c, kind: playbook, path: t/c, args: {n: 3}}}
+  - step: release
+    next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}
+  - {step: a, tool: {kind: http, url: "http://x/a"}, next: {arcs: [{step: z}]}}
+  - {step: b, tool: {kind: http, url: "http://x/b"}, next: {arcs: [{step: z}]}}
+  - {step: z, spec: {policy: {join: first}}, tool: {kind: http, url: "http://x/z"}}
+"""
+
 CALLS = """
 workflow:
   - step: start
@@ -299,6 +319,7 @@ PLAYS = (
     Play("over time", OVER_TIME, (("t/c", CALLED),), same="nothing"),
     Play("bounded iterations", BOUNDED, same="nothing"),
     Play("join tokens", _fork("{tokens: 2}"), same="nothing"),
+    Play("phases", PHASES, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

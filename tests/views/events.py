@@ -111,7 +111,7 @@ def _payload(event: Event) -> dict[str, Any]:
             value = {k: v for k, v in value.items() if k not in ("meta", "status") and v is not None}
             if not value:
                 continue
-        data[key] = value / 1_000_000 if key in ("due", "timeout") and isinstance(value, int) else value
+        data[key] = value / 1_000_000 if key in ("due", "timeout", "after") and isinstance(value, int) else value
     return data
 
 

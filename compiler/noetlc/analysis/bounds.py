@@ -85,9 +85,13 @@ class _Bounding:
             for step, load in zip(members, inner, strict=True):
                 self._loads[step] = load
         roots = [self._root(step) for step in self._counting()]
-        entry = self._arriving(self._plan.entry, ENTRY)
-        work = together((entry.work, *(root.work for root in roots), _event(EXECUTION)))
-        tokens = plus((entry.tokens, *(root.tokens for root in roots)))
+        starts = [self._plan.entry, *(phase.step for phase in self._plan.phases)]
+        entries = [self._arriving(step, ENTRY) for step in starts]
+        # A later phase has two events of its own, and its limit of time fires once at most.
+        own = _event(EXECUTION + (2 + (self._plan.after >= 0)) * len(self._plan.phases))
+        work = together((*(entry.work for entry in entries), *(root.work for root in roots), own))
+        # Phases follow each other.
+        tokens = plus((widest([entry.tokens for entry in entries]), *(root.tokens for root in roots)))
         at_once = [self._at_once(extent) for extent in extents]
         if at_once:
             # The extents were counted on the net. They say something where the arcs alone give no bound.

@@ -16,6 +16,7 @@ from noetl_ir.span import NOWHERE, Span
 from noetlc.analysis.effort import Budget
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.facts import Address, Class, Fact, facts_of
+from noetlc.analysis.regions import Region, regions_of
 from noetlc.analysis.report import AnalysisReport, report_of
 from noetlc.analysis.skeleton import whole_skeleton
 from noetlc.analysis.traces import Compared, Trace, compared
@@ -45,15 +46,24 @@ def differences_of(old: Plan, new: Plan) -> tuple[Difference, ...]:
     told = list(_changed_facts(before, after))
     if any(each.klass is Class.RUN for each in told):  # else the nets and their guards are the same
         told += _analysed(report_of(old, (), BUDGET), report_of(new, (), BUDGET))
-        if whole_skeleton(old).net != whole_skeleton(new).net:
-            told += _resume(old, new)
-            near = _changed_steps(before, after)
-            # A change of a step shows in the order of what runs before and after it.
-            near |= _neighbours(old, near) | _neighbours(new, near)
-            told += _runs(compared(old, new, near), near)
+        near = _changed_steps(before, after)
+        # A change of a step shows in the order of what runs before and after it.
+        near |= _neighbours(old, near) | _neighbours(new, near)
+        others = {region.phase: region.plan for region in regions_of(new)}
+        for region in regions_of(old):
+            if region.phase not in others:
+                told.append(_gone(region))
+            elif whole_skeleton(region.plan).net != whole_skeleton(others[region.phase]).net:
+                told += _resume(region.plan, others[region.phase])
+                told += _runs(compared(region.plan, others[region.phase], near), near)
     # Sorting is stable, so that within a class the order of the plans stays.
     order = list(Class)
     return tuple(sorted(dict.fromkeys(told), key=lambda each: order.index(each.klass)))
+
+
+def _gone(region: Region) -> Difference:
+    message = f"a run that is in phase `{region.phase}` cannot go on"
+    return Difference(Class.RESUME, "-", message, region.plan.steps[region.plan.entry].span)
 
 
 def _changed_facts(old: dict[Address, Fact], new: dict[Address, Fact]) -> Iterator[Difference]:

@@ -6,6 +6,7 @@ from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.query_checks import counting
+from noetlc.analysis.regions import regions_of
 from noetlc.analysis.skeleton import unended, whole_skeleton
 from noetlc.analysis.together import together_of
 from noetlc.analysis.waves import folded
@@ -32,6 +33,16 @@ class Extent(NamedTuple):
 
 def extents_of(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
     """The extents of all steps, with loops of two items and two slots."""
+    regions = regions_of(plan)
+    if len(regions) == 1:
+        return _extents(plan, effort)
+    found: dict[int, Extent] = {}
+    for region in regions:
+        found.update({at: each for at, each in enumerate(_extents(region.plan, effort)) if at in region.steps})
+    return tuple([found[at] for at in range(len(plan.steps))])
+
+
+def _extents(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
     ready = _ready(plan)
     numbers = {place: number for number, place in enumerate(ready)}
     together = together_of(folded(unended(whole_skeleton(plan, 2))).net, frozenset(ready), effort)

@@ -88,6 +88,10 @@ class _Facts:
             yield (f"limit {name}",), Fact(Class.RUN, str(bound), NOWHERE)
         if plan.timeout >= 0:
             yield ("timeout",), Fact(Class.RUN, self._time(plan.timeout), NOWHERE)
+        for phase in plan.phases:
+            yield (phase.name,), Fact(Class.RUN, plan.steps[phase.step].name, plan.steps[phase.step].span)
+        if plan.after >= 0:
+            yield ("timeout of phases behind main",), Fact(Class.RUN, self._time(plan.after), NOWHERE)
         yield ("best effort",), Fact(Class.RUN, str(plan.best_effort), NOWHERE)
         yield ("executor",), Fact(Class.DATA, json.dumps(plan.executor, sort_keys=True), NOWHERE)
         yield from self._parts((), "workload ", plan.workload, NOWHERE)

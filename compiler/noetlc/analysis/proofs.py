@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # most playbooks are checked without
     from noetl_ir.plan import Plan
     from noetlc.analysis.crowding import Crowded
     from noetlc.analysis.effort import Effort
+    from noetlc.analysis.regions import Region
     from noetlc.analysis.starvation import Starved
 
 STUCK, CYCLES, PARTS, BOUNDED = (
@@ -56,12 +57,12 @@ class Proofs:
     @cached_property
     def starved(self) -> "tuple[Starved, ...]":
         """The joins that can starve, each with its cause."""
-        claims = self.claims(STUCK)
-        if not claims:
+        if not self.claims(STUCK):
             return ()
         from noetlc.analysis.starvation import starved_of
 
-        return starved_of(self.plan, claims)
+        found = [starved_of(plan, _claims(verdicts, STUCK)) for plan, verdicts in self._judged]
+        return tuple([each for starved in found for each in starved])
 
     @cached_property
     def crowded(self) -> "tuple[Crowded, ...]":
@@ -71,7 +72,8 @@ class Proofs:
             return ()
         from noetlc.analysis.crowding import crowded_of
 
-        return crowded_of(self.plan, self._effort.part(0.2))
+        found = [crowded_of(region.plan, self._effort.part(0.2)) for region in self._regions]
+        return tuple([each if at == 0 else each._replace(sure=False) for at, rows in enumerate(found) for each in rows])
 
     @cached_property
     def dead(self) -> tuple[Verdict, ...]:
@@ -85,7 +87,11 @@ class Proofs:
         # analyze`.
         if len(self.plan.net.transitions) > LARGE:
             return ()
-        found = dead_parts(informed(folded(whole_skeleton(self.plan))), set(), self._effort.part(0.3))
+        found = [
+            each
+            for region in self._regions
+            for each in dead_parts(informed(folded(whole_skeleton(region.plan))), set(), self._effort.part(0.3))
+        ]
         return tuple(each for each in found if each.status is Status.REFUTED)
 
     @cached_property
@@ -93,15 +99,15 @@ class Proofs:
         """Step → the steps that may run beside it, with what guards have shown."""
         from noetlc.analysis.crowding import beside_of
 
-        return beside_of(self.plan, self._effort.part(0.3))
+        found: dict[str, frozenset[str]] = {}
+        for region in self._regions:
+            beside = beside_of(region.plan, self._effort.part(0.3))
+            found.update({self.plan.steps[at].name: beside[self.plan.steps[at].name] for at in sorted(region.steps)})
+        return found
 
     def claims(self, question: str) -> tuple[Claim, ...]:
         """The fault by one of the questions of `soundness`."""
-        return tuple(
-            Claim(verdict, verdict.status is Status.REFUTED)
-            for verdict in self._verdicts
-            if verdict.question == question and (verdict.status is Status.REFUTED or verdict.story)
-        )
+        return tuple([claim for _, verdicts in self._judged for claim in _claims(verdicts, question)])
 
     def verdict_of(self, text: str) -> Verdict | None:
         """The verdict on a query, None where it is none or names what is not there. Whoever asks may wait for it."""
@@ -119,17 +125,31 @@ class Proofs:
         return self._query_verdicts[text]
 
     @cached_property
-    def _verdicts(self) -> tuple[Verdict, ...]:
+    def _regions(self) -> "tuple[Region, ...]":
+        from noetlc.analysis.regions import regions_of
+
+        return regions_of(self.plan)
+
+    @cached_property
+    def _judged(self) -> "tuple[tuple[Plan, tuple[Verdict, ...]], ...]":
+        """The plan of each region, with the verdicts on it."""
         if self.single:
             return ()
+        from noetlc.analysis.regions import told_of
+
+        return tuple(
+            [(one.plan, told_of(one.phase, self._with_bugs(self._verdicts(one.plan)))) for one in self._regions]
+        )
+
+    def _verdicts(self, plan: "Plan") -> list[Verdict]:
         from noetlc.analysis.report import on_free_choices, with_guards
 
-        found = on_free_choices(self.plan, self._effort.part(0.5))
+        found = on_free_choices(plan, self._effort.part(0.5))
         if any(
             each.status is Status.UNKNOWN and each.story for each in found
         ):  # else a limit was hit, and no claim is made
-            found = with_guards(self.plan, found, self._effort.part(0.5))
-        return self._with_bugs(found)
+            found = with_guards(plan, found, self._effort.part(0.5))
+        return found
 
     def _with_bugs(self, found: Sequence[Verdict]) -> tuple[Verdict, ...]:
         self.failed.update({each.question: each.bug for each in found if each.bug is not None})
@@ -140,3 +160,11 @@ class Proofs:
         from noetlc.analysis.effort import Budget, Effort
 
         return Effort(Budget(STATES, NODES, SINGLY, WORK))
+
+
+def _claims(verdicts: Sequence[Verdict], question: str) -> tuple[Claim, ...]:
+    return tuple(
+        Claim(verdict, verdict.status is Status.REFUTED)
+        for verdict in verdicts
+        if verdict.question == question and (verdict.status is Status.REFUTED or verdict.story)
+    )

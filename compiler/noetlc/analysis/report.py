@@ -20,6 +20,7 @@ from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.queries import Query, QueryError, query_of
 from noetlc.analysis.query_checks import check_query
+from noetlc.analysis.regions import asked_of, judged, regions_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
@@ -106,7 +107,13 @@ def with_budget(report: AnalysisReport, allowed: Json) -> AnalysisReport:
 
 
 def sound(plan: Plan, effort: Effort) -> list[Verdict]:
-    """Soundness on free choices, and again with what guards show where no data were found for what that allows."""
+    """Soundness on free choices, and again with what guards show where no data were found for what that allows; of each
+    region.
+    """
+    return judged(plan, lambda region: _sound(region, effort))
+
+
+def _sound(plan: Plan, effort: Effort) -> list[Verdict]:
     free = on_free_choices(plan, effort)
     # What free choices prove holds for all guards, and what a run with data refutes is refuted. Only what is open is
     # worth the larger net.
@@ -157,6 +164,10 @@ def _informed(plan: Plan, effort: Effort) -> list[Verdict]:
 
 def query_verdict(plan: Plan, query: Query, text: str, effort: Effort) -> Verdict:
     """The verdict on a query, on free choices and then with what guards show; raises QueryError."""
+    return asked_of(plan, query, text, lambda region: _answered(region, query, text, effort))
+
+
+def _answered(plan: Plan, query: Query, text: str, effort: Effort) -> Verdict:
     try:
         free = confirmed(plan, check_query(plan, query, text, effort.part(0.5)))
         if free.status is not Status.UNKNOWN:
@@ -190,7 +201,7 @@ def with_census(report: AnalysisReport, plan: Plan, budget: Budget = STANDARD) -
     """The report with the numbers of the plan's whole skeleton."""
 
     def counted() -> AnalysisReport:
-        skeleton = whole_skeleton(plan)
+        skeleton = whole_skeleton(regions_of(plan)[0].plan)
         census = census_of(skeleton.net, budget.states)
         # The verdict leaves places aside that are empty between turns, and the census does not. Without a word about
         # that the two would contradict each other.

@@ -25,6 +25,7 @@ from noetlc.analysis.petri import Marking, Petri, fired
 from noetlc.analysis.ranks import an_end_is_always_near, every_run_ends
 from noetlc.analysis.reachability import Pump, graph_of
 from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
+from noetlc.analysis.regions import judged
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import is_proved_sound
 from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, unended, whole_skeleton
@@ -60,7 +61,12 @@ class _Ends(NamedTuple):
 
 def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
     """The verdicts of a plan on free choices: guards are not looked at."""
-    return verdicts_on(folded(success_skeleton(plan)), folded(whole_skeleton(plan)), Effort(budget))
+    effort = Effort(budget)
+
+    def judge(plan: Plan) -> tuple[Verdict, ...]:
+        return verdicts_on(folded(success_skeleton(plan)), folded(whole_skeleton(plan)), effort)
+
+    return tuple(judged(plan, judge))
 
 
 def verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:

@@ -9,7 +9,7 @@ that no arc takes leads to no completed end, and says nothing.
 
 from collections.abc import Sequence
 
-from noetlc.ast.graph import StepGraph
+from noetlc.ast.graph import StepGraph, reached
 from noetlc.ast.pipeline import always_fails
 from noetlc.ast.playbook import Arc, Playbook, Step
 from noetlc.ast.surely import MOST, NOTHING, Facts, surely_before
@@ -35,6 +35,10 @@ def surely_at_the_end(playbook: Playbook, graph: StepGraph, added: Sequence[Fact
             waiting.update(dict.fromkeys(graph.sources[at]))
     sure = found[graph.entry]
     early = [at for at, step in enumerate(playbook.steps) if step.spec.terminate == _WELL]
+    # One in a later phase ends that phase, and nothing of main.
+    if early and graph.later:
+        main = reached(graph.successors, (graph.entry,))
+        early = [at for at in early if at in main]
     # What ends the execution takes all else away: only what had to be before it is sure then.
     before = surely_before(playbook, graph, added) if early else []
     for at in early:

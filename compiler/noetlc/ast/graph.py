@@ -19,13 +19,19 @@ class StepGraph(NamedTuple):
     """Steps by their position in the file.
 
     `successors` and `sources` hold distinct positions in file order; `entry` is -1 where there is none. Of
-    steps of one name the first stands for all.
+    steps of one name the first stands for all. `later` are the steps that phases behind main begin at.
     """
 
     positions: dict[str, int]
     successors: tuple[tuple[int, ...], ...]
     sources: tuple[tuple[int, ...], ...]
     entry: int
+    later: tuple[int, ...] = ()
+
+    @property
+    def entries(self) -> tuple[int, ...]:
+        """The steps that an entry token comes to: that of main, where there is one, and those of later phases."""
+        return (self.entry, *self.later) if self.entry >= 0 else self.later
 
 
 def graph_of(playbook: Playbook) -> StepGraph:
@@ -46,7 +52,20 @@ def graph_of(playbook: Playbook) -> StepGraph:
                 sources[target][position] = None
         successors.append(tuple(found))
     entry = positions.get(playbook.executor.entry_step or ENTRY, -1)
-    return StepGraph(positions, tuple(successors), tuple(tuple(found) for found in sources), entry)
+    named = [positions[phase.step] for phase in playbook.executor.phases if phase.step in positions]
+    later = tuple([at for at in dict.fromkeys(named) if at != entry])
+    if later and END in positions:
+        _shut_end(successors, sources, later, positions[END])
+    return StepGraph(positions, tuple(successors), tuple(tuple(found) for found in sources), entry, later)
+
+
+def _shut_end(
+    successors: list[tuple[int, ...]], sources: list[dict[int, None]], later: tuple[int, ...], end: int
+) -> None:
+    """Take out the ways from later phases to a declared `end`: it belongs to main, and they end their tokens."""
+    for at in reached(tuple([() if at == end else each for at, each in enumerate(successors)]), later):
+        successors[at] = tuple([each for each in successors[at] if each != end])
+        sources[end].pop(at, None)
 
 
 def has_unknown_target(playbook: Playbook) -> bool:
@@ -69,19 +88,19 @@ def reached(edges: tuple[tuple[int, ...], ...], start: Iterable[int]) -> set[int
 
 
 def trapped_steps(playbook: Playbook, graph: StepGraph) -> set[int]:
-    """The steps that the entry leads to and from which no step leads to an end, joins aside."""
-    ends = [at for at, step in enumerate(playbook.steps) if _may_end(step, graph.positions)]
+    """The steps that an entry leads to, also of a later phase, and from which no step leads to an end, joins aside."""
+    ends = [at for at, step in enumerate(playbook.steps) if _may_end(step, at, graph)]
     # Two walks, forwards and backwards, instead of one for each step.
-    return reached(graph.successors, (graph.entry,)) - reached(graph.sources, ends) if graph.entry >= 0 else set()
+    return reached(graph.successors, graph.entries) - reached(graph.sources, ends)
 
 
-def _may_end(step: Step, positions: dict[str, int]) -> bool:
+def _may_end(step: Step, at: int, graph: StepGraph) -> bool:
     """Whether a token may end here after a success: no arcs, an arc out, or no arc that surely fires."""
     if step.spec.terminate:
         return True
     arcs = step.router.arcs if step.router is not None else ()
     # An arc to `end` is a way out, and one to an unknown step has its own finding.
-    if any(arc.target not in positions for arc in arcs):
+    if any(graph.positions.get(arc.target) not in graph.successors[at] for arc in arcs):
         return True
     return not any(truth_of(arc.when, done_facts(step)) is True for arc in arcs)
 

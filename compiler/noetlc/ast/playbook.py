@@ -224,11 +224,20 @@ class TaskDefaults(NamedTuple):
     on_unmatched_written: bool
 
 
+class Phase(NamedTuple):
+    """A phase behind main, `on_failure` or `finally`: the step that it begins at, and where that is named."""
+
+    name: str
+    step: str
+    span: Span
+
+
 class Executor(NamedTuple):
     """The executor section: `spec` knobs, `policy` limits by name, entry step, and the plain keys.
 
     `limits` maps the names of `noetl_ir.plan.Limits` to whole numbers. `inputs` is None where nothing declares them,
-    and `result` where it is that of the line.
+    and `result` where it is that of the line. `phases` are in the order in which they come; `after` is how long each of
+    them may take.
     """
 
     plain: dict[str, Json]
@@ -245,6 +254,8 @@ class Executor(NamedTuple):
     result: Value | None = None
     timeout: Value | None = None
     tasks: tuple[TaskDefaults, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    after: Value | None = None
 
 
 class Playbook(NamedTuple):

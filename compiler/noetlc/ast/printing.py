@@ -148,7 +148,10 @@ def _executor(executor: Executor) -> Keys:
         policy["results"] = {"reference_first": True}
     _put(policy, "limits", dict(executor.limits))
     _put_failure(policy, executor.failure_mode)
-    _put_lifecycle(policy, executor.lifecycle_timeout)
+    lifecycle: Keys = {}
+    _put_value(lifecycle, "timeout_s", executor.lifecycle_timeout)
+    _put_value(lifecycle, "after_s", executor.after)
+    _put(policy, "lifecycle", lifecycle)
     spec: Keys = {}
     _put(spec, "entry_step", executor.entry_step)
     _put(spec, "pool", executor.pool)
@@ -158,6 +161,7 @@ def _executor(executor: Executor) -> Keys:
     _put_value(spec, "timeout", executor.timeout)
     if executor.tasks:
         spec["tasks"] = {one.kind: {"spec": _defaults(one)} for one in executor.tasks}
+    spec.update({phase.name: phase.step for phase in executor.phases})
     spec.update(_pairs(executor.knobs))
     _put(spec, "policy", policy)
     found: Keys = {key: as_tree(value) for key, value in executor.plain.items()}

@@ -32,11 +32,12 @@ def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) 
         return found
     brought: list[dict[int, Facts]] = [{} for _ in playbook.steps]
     waiting = []
-    if graph.entry >= 0:
-        found[graph.entry] = NOTHING
-        # The run's own token is one more way into the entry, and it brings nothing.
-        brought[graph.entry][-1] = NOTHING
-        waiting.append(graph.entry)
+    for entry in graph.entries:
+        found[entry] = NOTHING
+        # The run's own token is one more way into the entry, and it brings nothing. Nor does that of a later phase:
+        # main may have ended before anything ran.
+        brought[entry][-1] = NOTHING
+        waiting.append(entry)
     while waiting:
         here = waiting.pop()
         before = found[here]

@@ -13,6 +13,8 @@ from noetl_ir.plan import Arc, Child, Plan, Step, Task, edition_of
 from noetl_ir.span import Span
 from noetlc.ast import playbook as ast
 from noetlc.ast.defaults import knobs_of, timeout_of, with_policies
+from noetlc.ast.graph import END
+from noetlc.ast.phases import later_steps
 from noetlc.ast.playbook import Admit
 from noetlc.ast.truth import takes_part_on_failure
 from noetlc.ast.walk import replace_tasks
@@ -32,6 +34,7 @@ from noetlc.codegen.tables import (
     keychain_rows,
     limits_of,
     loop_rows,
+    phases_of,
     task_rows,
     terminates_of,
 )
@@ -71,6 +74,9 @@ class _Build:
         self._playbook = playbook
         self._pool = Pool()
         self._numbers = {step.name: index for index, step in enumerate(playbook.steps)}
+        self._later = later_steps(playbook)
+        # An arc of a later phase to the `end` of main ends its token (EXTENSIONS.md §1).
+        self._numbers_later = {name: index for name, index in self._numbers.items() if name != END}
         self._sources = sources_of(playbook)
         self._reads = reads_of(playbook, self._sources)
         self._admits: list[int] = []
@@ -87,13 +93,15 @@ class _Build:
             # The tables come first, since transitions refer to their rows by number.
             self._steps.append(self._tabulate(step, index))
         # Behind all others: the numbers of templates are those that there are without it.
-        result = pool.value(playbook.executor.result)
+        result, after = pool.value(playbook.executor.result), pool.value(playbook.executor.after)
         ways = self._ways(dead_places(playbook))
         spans = arrival_spans(playbook)
         ending, limits = terminates_of(playbook), iteration_limits_of(playbook, pool)
         limited = frozenset(limit.step for limit in limits)
         ends = frozenset(end.step for end in ending)
-        tables = Tables(pool.templates, self._steps, self._tasks, self._arcs, _parks, ends, limited)
+        phases = phases_of(playbook, self._numbers)
+        later = frozenset(phase.step for phase in phases)
+        tables = Tables(pool.templates, self._steps, self._tasks, self._arcs, _parks, ends, limited, later)
         maker = NetMaker()
         assemble(tables, ways, maker, [_marks(step, spans[step.name]) for step in playbook.steps])
         plan = Plan(
@@ -122,6 +130,8 @@ class _Build:
             timeout=timeout,
             iteration_limits=limits,
             result=result,
+            phases=phases,
+            after=after,
         )
         return plan._replace(edition=edition_of(plan))
 
@@ -131,7 +141,7 @@ class _Build:
         self._admits.append(guard)
         loops = loop_rows(step.loop, pool)
         tasks = task_rows(step, index, first=len(self._tasks), pool=pool)
-        arcs = arc_rows(step, index, self._numbers, pool)
+        arcs = arc_rows(step, index, self._numbers if name not in self._later else self._numbers_later, pool)
         row = Step(
             name=name,
             join=join_of(step, self._sources[name]),

@@ -2,7 +2,9 @@
 
 from noetl_ir.plan import ENTRY
 from noetl_ir.span import NOWHERE, Span
+from noetlc.ast.graph import END
 from noetlc.ast.graph import ENTRY as START
+from noetlc.ast.phases import later_steps
 from noetlc.ast.playbook import Playbook, Step, Task
 
 
@@ -14,13 +16,14 @@ def entry_of(playbook: Playbook) -> str:
 def sources_of(playbook: Playbook) -> dict[str, tuple[str, ...]]:
     """Step → its distinct sources: the entry token first, then the steps with an arc to it, in file order."""
     found: dict[str, dict[str, None]] = {step.name: {} for step in playbook.steps}
-    entry = entry_of(playbook)
-    if entry in found:
-        found[entry][ENTRY] = None
+    later = later_steps(playbook)
+    for entry in (entry_of(playbook), *(phase.step for phase in playbook.executor.phases)):
+        if entry in found:
+            found[entry][ENTRY] = None
     for step in playbook.steps:
         if step.router is not None:
             for arc in step.router.arcs:
-                if arc.target in found:
+                if arc.target in found and (arc.target != END or step.name not in later):
                     found[arc.target][step.name] = None
     return {name: tuple(sources) for name, sources in found.items()}
 

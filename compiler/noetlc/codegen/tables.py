@@ -1,7 +1,7 @@
 """The tables of the plan: what is computed when the net's transitions fire."""
 
 from noetl_ir.expr import Json, Literal
-from noetl_ir.plan import Arc, Input, IterationLimit, Join, KeychainEntry, Limits, Loop, Rule, Task, Terminate
+from noetl_ir.plan import Arc, Input, IterationLimit, Join, KeychainEntry, Limits, Loop, Phase, Rule, Task, Terminate
 from noetlc.ast import playbook as ast
 from noetlc.ast.walk import loops_of
 from noetlc.codegen.pool import Pool
@@ -54,7 +54,7 @@ def _rule(rule: ast.Rule, numbers: dict[str, int], pool: Pool) -> Rule:
 
 
 def arc_rows(step: ast.Step, index: int, numbers: dict[str, int], pool: Pool) -> list[Arc]:
-    """The rows of a step's arcs; an arc to an undeclared `end` has the target -1, and its token ends."""
+    """The rows of a step's arcs; an arc to what `numbers` does not name has the target -1, and its token ends."""
     if step.router is None:
         return []
     return [
@@ -134,6 +134,11 @@ def iteration_limits_of(playbook: ast.Playbook, pool: Pool) -> tuple[IterationLi
             if loop.lifecycle_timeout is not None
         ]
     )
+
+
+def phases_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Phase, ...]:
+    """The phases behind main."""
+    return tuple([Phase(phase.name, numbers[phase.step]) for phase in playbook.executor.phases])
 
 
 def limits_of(executor: ast.Executor) -> Limits:

@@ -86,6 +86,27 @@ MEANING_CODES: dict[str, Code] = {
         "keychain: [{name: api_token, kind: env}]",
         "Where the entry is known to the credential store of every place that runs the playbook.",
     ),
+    "NL218": Code(
+        "unknown-phase-step", E, "A phase behind main begins at a step that does not exist",
+        "What `on_failure` and `finally` name would never run.",
+        "executor: {spec: {finally: clean_up}}   # the step is called `cleanup`",
+        "executor: {spec: {finally: cleanup}}",
+    ),
+    "NL219": Code(
+        "step-in-two-phases", E, "A step that two phases lead to",
+        "Main, `on_failure` and `finally` follow each other, and each begins with no token of the one before. A step\n"
+        "in two of them would have to belong to either. A declared `end` belongs to main.",
+        "executor: {spec: {finally: release}}\n"
+        "workflow: [{step: start, next: {arcs: [{step: release}]}}, {step: release}]",
+        "Give each phase steps of its own: what `finally` begins with runs after main however that ends, so that no\n"
+        "arc needs to lead there.",
+    ),
+    "NL220": Code(
+        "idle-after", W, "A limit of time for phases that there are not",
+        "`after_s` bounds each phase behind main; `timeout_s` bounds main.",
+        "executor: {spec: {policy: {lifecycle: {after_s: 60}}}}",
+        "executor: {spec: {finally: release, policy: {lifecycle: {after_s: 60}}}}",
+    ),
     # NL3yy: templates, guards and the names in them.
     "NL301": Code(
         "bad-template", E, "A template that is no expression",

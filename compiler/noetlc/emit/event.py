@@ -31,6 +31,7 @@ class EventType(NamedTuple):
 
 
 _ANY: Schema = {}
+_PHASE: Schema = {"enum": ["on_failure", "finally"]}
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _MAP: Schema = {"type": "object"}
@@ -110,7 +111,10 @@ EVENTS: dict[str, EventType] = {
     ),
     "workflow.started": EventType(
         "The initial marking is put; the entry token has the key `1`.",
-        {"timeout": _maybe(_COUNT, "`lifecycle.timeout_s` of the executor")},
+        {
+            "timeout": _maybe(_COUNT, "`lifecycle.timeout_s` of the executor"),
+            "after": _maybe(_COUNT, "`lifecycle.after_s` of the executor"),
+        },
     ),
     "token.enqueued": EventType(
         "A token entered a join that has to wait, or a wave of a join is complete.",
@@ -246,7 +250,7 @@ EVENTS: dict[str, EventType] = {
     ),
     "timer.fired": EventType(
         "A time has come: a retry or delayed jump wakes, a delayed token lands, a timer of a `wait` is due, "
-        "a parked task, a step run or the execution is over time.",
+        "a parked task, a step run, the execution or a phase behind its main is over time.",
         {
             "timer": Key(_TEXT, "`wake KEY`, `land KEY`, `wait KEY NAME`, `parked KEY`, `timeout KEY` or `execution`"),
             "outcome": _maybe(_OUTCOME, "of the parked task"),
@@ -261,6 +265,25 @@ EVENTS: dict[str, EventType] = {
         {"error": _FAILURE},
     ),
     "playbook.retried": EventType("Somebody tries again what the engine made a mistake in.", {}),
+    "phase.started": EventType(
+        "A phase behind main begins, with one token at its first step, and with nothing of the phase before.",
+        {
+            "phase": Key(_PHASE, "which"),
+            "status": Key({"enum": ["completed", "failed", "cancelled", "blocked"]}, "how main ended"),
+            "error": Key({"type": ["object", "null"]}, "what main failed of"),
+            "reason": _maybe(_TEXT, "of `blocked` and `cancelled`, in words; of the first phase behind main"),
+            "result": _maybe(_ANY, "the result that the playbook declares; of the first phase behind main"),
+        },
+    ),
+    "phase.ended": EventType(
+        "A phase behind main is over; the status of the execution stays what it was.",
+        {
+            "phase": Key(_PHASE, "which"),
+            "status": Key({"enum": ["completed", "failed", "cancelled", "blocked"]}, "how it ended"),
+            "error": _FAILURE._replace(optional=True),
+            "reason": _maybe(_TEXT, "of `blocked` and `cancelled`, in words"),
+        },
+    ),
     "workflow.finished": EventType(
         "The execution has ended.",
         {
@@ -268,6 +291,10 @@ EVENTS: dict[str, EventType] = {
             "error": _FAILURE._replace(optional=True),
             "reason": _maybe(_TEXT, "of `blocked` and `cancelled`, in words"),
             "result": _maybe(_ANY, "the result that the playbook declares, of `completed`"),
+            "after": _maybe(
+                {"type": "array", "items": {"type": "object", "required": ["phase", "status"]}},
+                "what became of the phases behind main, where there are some: `phase`, `status`, `error`, `reason`",
+            ),
         },
     ),
     "playbook.processed": EventType("The last event of every log.", {}),

@@ -12,6 +12,7 @@ lower_end: a leaf leads to a declared step `end`: in a file without arcs, or whe
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.graph import END
+from noetlc.ast.phases import later_steps
 from noetlc.ast.playbook import Arc, Playbook, Router, Step
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import replace_steps
@@ -54,7 +55,8 @@ def lower_end(playbook: Playbook, record: RecordChange) -> Playbook:
     # In a file with arcs a step `end` without work changes nothing by being led to, and the arcs would be noise.
     if all(end.for_work for end in found) and not works:
         return playbook
-    return replace_steps(playbook, lambda step: _ended(step, record))
+    later = later_steps(playbook)  # a declared `end` belongs to main
+    return replace_steps(playbook, lambda step: step if step.name in later else _ended(step, record))
 
 
 def _ended(step: Step, record: RecordChange) -> Step:

@@ -90,6 +90,9 @@ def _ways_in(playbook: Playbook, region: Region) -> Iterator[str]:
     entry = playbook.executor.entry_step or ENTRY
     if entry in inside:
         yield f"the workflow begins at `{entry}`, inside of the loop"
+    for phase in playbook.executor.phases:
+        if phase.step in inside:
+            yield f"`{phase.name}` begins at `{phase.step}`, inside of the loop"
 
 
 def _of_steps(region: Region) -> Iterator[str]:

@@ -32,9 +32,13 @@ def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknow
     for position, step in enumerate(playbook.steps):
         _check_targets(r, step, graph, names)
         # The entry has one token more: the run's own.
-        _check_join(r, step, len(graph.sources[position]) + (position == graph.entry))
+        _check_join(r, step, len(graph.sources[position]) + (position in graph.entries))
         _check_tasks(r, step, owners)
     _check_workbook(r, playbook)
+    if playbook.executor.phases or playbook.executor.after is not None:
+        from noetlc.reading.phases import check_phases  # most files have none
+
+        check_phases(r, playbook, graph)
     if playbook.executor.inputs is not None:
         from noetlc.reading.inputs import check_defaults  # most files declare none
 

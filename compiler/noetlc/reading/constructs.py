@@ -6,8 +6,8 @@ from noetlc.reading.kinds import languages_of
 
 def constructs_of(playbook: Playbook) -> frozenset[str]:
     """The kinds of its tasks and the languages of their programs, the directives of their rules, `x-*` keys of the
-    root, and `join` (of more than any one token), `fork`, `loop`, `terminate`, `inputs`, `result` and `tasks` (defaults
-    by kind).
+    root, and `join` (of more than any one token), `fork`, `loop`, `terminate`, `inputs`, `result`, `phases` and
+    `tasks` (defaults by kind).
     """
     found = {key for key, _ in playbook.extensions}
     if playbook.executor.inputs:
@@ -16,6 +16,8 @@ def constructs_of(playbook: Playbook) -> frozenset[str]:
         found.add("tasks")
     if playbook.executor.result is not None:
         found.add("result")
+    if playbook.executor.phases:
+        found.add("phases")
     for step in playbook.steps:
         if step.spec.join != "any":
             found.add("join")

@@ -16,6 +16,7 @@ from noetlc.ast.playbook import (
     KeychainEntry,
     Loop,
     Merge,
+    Phase,
     Router,
     Rule,
     Step,
@@ -68,6 +69,7 @@ class ExecutorDraft:
     """The executor section with its spec and policy."""
 
     __slots__ = (
+        "after",
         "entry_span",
         "entry_step",
         "extras",
@@ -76,6 +78,7 @@ class ExecutorDraft:
         "knobs",
         "lifecycle_timeout",
         "limits",
+        "phases",
         "plain",
         "pool",
         "reference_first",
@@ -98,6 +101,8 @@ class ExecutorDraft:
         self.result: Value | None = None
         self.timeout: Value | None = None
         self.tasks: tuple[TaskDefaults, ...] = ()
+        self.phases: dict[str, Phase] = {}
+        self.after: Value | None = None
         self.extras: list[Sugar] = []
 
 

@@ -1,11 +1,12 @@
 """The executor section: the entry, limits, and defaults for all steps (LANGUAGE §1)."""
 
-from noetlc.ast.playbook import Executor
+from noetl_ir.plan import PHASES
+from noetlc.ast.playbook import Executor, Phase
 from noetlc.reading.drafts import ExecutorDraft
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import boolean_of, is_empty, mapping_of, reference_of, text_of, whole_of
 from noetlc.reading.specs import failure_mode, inside, lifetime, take_policy, take_spec
-from noetlc.reading.values import plain, read_timeout, read_value
+from noetlc.reading.values import plain, read_lifetime, read_timeout, read_value
 from noetlc.source.nodes import Node, Scalar
 
 LIMITS = (
@@ -40,6 +41,8 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         draft.result,
         draft.timeout,
         draft.tasks,
+        tuple([draft.phases[name] for name in PHASES if name in draft.phases]),
+        draft.after,
     )
 
 
@@ -83,6 +86,16 @@ def _tasks(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     draft.tasks = read_defaults(r, node)
 
 
+def _phase(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    step = reference_of(r, node, f"`{key.text}`")
+    if step is not None:
+        draft.phases[key.text] = Phase(key.text, step, node.span)
+
+
+def _after(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    draft.after = read_lifetime(r, node, "a phase", key="after_s")
+
+
 def _policy(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     mapping = mapping_of(r, node, "`executor.spec.policy`")
     if mapping is not None:
@@ -112,6 +125,7 @@ SPEC_KEYS: Table[ExecutorDraft] = {
     "entry_step": _entry_step,
     "inputs": _inputs,
     "result": _result,
+    **dict.fromkeys(PHASES, _phase),
     "pool": _pool,
     "timeout": _timeout,
     "tasks": _tasks,
@@ -123,7 +137,7 @@ POLICY_KEYS: Table[ExecutorDraft] = {
     "results": inside("results", {"reference_first": _reference_first}),
     "limits": inside("limits", dict.fromkeys(LIMITS, _limit)),
     "failure": inside("failure", {"mode": failure_mode}),
-    "lifecycle": inside("lifecycle", {"timeout_s": lifetime("an execution")}),
+    "lifecycle": inside("lifecycle", {"timeout_s": lifetime("an execution"), "after_s": _after}),
     "defaults": no_effect,
     "placement": no_effect,
     "cost": no_effect,

@@ -72,9 +72,9 @@ def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
     for entry in playbook.keychain:
         checks.values((value for _, value in entry.fields), Site.KEYCHAIN, outside)
     _check_defaults(checks, playbook.executor, outside)
-    if playbook.executor.lifecycle_timeout is not None:
-        # As the workload is: nothing has run when it is asked.
-        checks.values((playbook.executor.lifecycle_timeout,), Site.WORKLOAD, outside)
+    # As the workload is: nothing has run when they are asked.
+    limits = [value for value in (playbook.executor.lifecycle_timeout, playbook.executor.after) if value is not None]
+    checks.values(limits, Site.WORKLOAD, outside)
     if playbook.executor.result is not None:
         checks.values((playbook.executor.result,), Site.RESULT, outside)
     for step in playbook.steps:

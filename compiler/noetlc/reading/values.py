@@ -109,11 +109,11 @@ def read_timeout(r: Reader, node: Node) -> Value | None:
     return read_value(r, node)
 
 
-def read_lifetime(r: Reader, node: Node, of: str) -> Value | None:
-    """The `timeout_s` of a lifecycle: a duration that is not zero, in which `of` has to be done."""
-    value = read_duration(r, node, "`timeout_s`")
+def read_lifetime(r: Reader, node: Node, of: str, *, key: str = "timeout_s") -> Value | None:
+    """The `timeout_s`, or what `key` names, of a lifecycle: a time above zero in which `of` has to be done."""
+    value = read_duration(r, node, f"`{key}`")
     if value is not None and isinstance(value.template, Literal) and seconds_of(value.template.value) == 0:
-        r.report("NL104", f"`timeout_s`: {of} of no time cannot do anything", node.span)
+        r.report("NL104", f"`{key}`: {of} of no time cannot do anything", node.span)
         return None
     return value
 

@@ -38,7 +38,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         behind = reached(graph.successors, graph.successors[at])
         inner = [source for source in graph.sources[at] if source in behind]
         outer = [source for source in graph.sources[at] if source not in behind]
-        if at in stuck or (inner and (outer or at == graph.entry)):
+        if at in stuck or (inner and (outer or at in graph.entries)):
             starved = stuck.get(at)
             source = listed([unit.playbook.steps[each].name for each in outer]) or "the entry"
             yield RULE.story(

@@ -110,7 +110,7 @@ def _behind(unit: Unit, shut: set[Span]) -> set[str]:
         )
         for step in unit.playbook.steps
     ]
-    alive = reached(tuple(open_), (unit.graph.entry,)) if unit.graph.entry >= 0 else set()
+    alive = reached(tuple(open_), unit.graph.entries)
     return {step.name for at, step in enumerate(unit.playbook.steps) if at not in alive}
 
 

@@ -39,7 +39,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     if graph.entry < 0 or has_unknown_target(unit.playbook):
         return
     around, after, made = Around(unit.playbook), _After(unit), _made(unit)
-    alive = reached(graph.successors, (graph.entry,))
+    alive = reached(graph.successors, graph.entries)
     for here, step in enumerate(unit.playbook.steps):
         # A step that no token reaches has a finding of its own, and so has the second of two of one name.
         if here not in alive or graph.positions[step.name] != here:

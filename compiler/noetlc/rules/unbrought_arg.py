@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Expr
 from noetlc.ast.once import Once
+from noetlc.ast.phases import PHASE_ARGS
 from noetlc.ast.playbook import Merge, Step, Task, Value
 from noetlc.ast.walk import expressions_in, loops_of, rule_values, task_values
 from noetlc.ast.workbook import pairs_of
@@ -62,7 +63,9 @@ def _brought(unit: Unit) -> list[list[set[str]] | None]:
                 ways = found[at]
                 found[at] = None if pairs is None or ways is None else [*ways, set(pairs)]
                 merged[at] |= set(pairs or {})
+    later = {phase.step: PHASE_ARGS[phase.name] for phase in unit.playbook.executor.phases}
     for at, step in enumerate(unit.playbook.steps):
+        merged[at] |= later.get(step.name, frozenset())
         # A merge gives the args of each token, under one name.
         if isinstance(step.spec.join, Merge) and found[at] is not None:
             found[at] = [{"tokens"}]
@@ -72,6 +75,8 @@ def _brought(unit: Unit) -> list[list[set[str]] | None]:
         # The run's own token brings none.
         elif at == unit.graph.entry and found[at] is not None:
             found[at] = [*(found[at] or []), set()]
+        elif step.name in later and found[at] is not None:
+            found[at] = [*(found[at] or []), set(later[step.name])]
     return [ways or None for ways in found]
 
 

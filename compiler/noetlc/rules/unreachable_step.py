@@ -25,7 +25,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     # An arc with a misspelt target may be the very one that leads here.
     if graph.entry < 0 or has_unknown_target(unit.playbook):
         return
-    found = reached(graph.successors, (graph.entry,))
+    found = reached(graph.successors, graph.entries)
     for name, position in graph.positions.items():
         if position not in found:
             step = unit.playbook.steps[position]

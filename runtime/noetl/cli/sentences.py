@@ -137,6 +137,18 @@ def _ended(execution: Execution, program: Program, event: Event) -> str:
     return f"{_here(program, event)}: an arc could not be evaluated{told}"
 
 
+def _end(event: Event) -> str:
+    status = escaped(str(event.data["status"]))
+    return {"cancelled": "was cancelled", "blocked": "is blocked"}.get(status, status)
+
+
+def _phase_ended(_: Execution, program: Program, event: Event) -> str:
+    """A phase behind main is over: what it failed of is told here alone, since the status stays that of main."""
+    error, reason = event.data.get("error"), event.data.get("reason")
+    why = f": {_why(program, error)}" if isinstance(error, dict) else f": {escaped(str(reason))}" if reason else ""
+    return f"{escaped(str(event.data['phase']))} {_end(event)}{why}"
+
+
 _SENTENCES: dict[str, _Say] = {
     "step.started": _said("started"),
     "step.done": _said("done"),
@@ -152,9 +164,15 @@ _SENTENCES: dict[str, _Say] = {
     "token.waiting": _said("waits at its gate"),
     "token.ended": _ended,
     "signal.missed": _missed,
+    "phase.started": lambda execution, program, event: (
+        f"main {_end(event)}: {escaped(str(event.data['phase']))} begins"
+    ),
+    "phase.ended": _phase_ended,
     "playbook.paused": lambda execution, program, event: "paused",
     "playbook.resumed": lambda execution, program, event: "resumed",
     "playbook.retried": lambda execution, program, event: "tried again",
     "playbook.cancelled": lambda execution, program, event: "cancelled",
 }
-_MATTERS = frozenset({"step.failed", "signal.missed", "playbook.paused", "playbook.resumed", "playbook.cancelled"})
+_MATTERS = frozenset(
+    {"step.failed", "signal.missed", "phase.ended", "playbook.paused", "playbook.resumed", "playbook.cancelled"}
+)

@@ -35,6 +35,12 @@ def decide(turn: Turn) -> None:
 
 
 def _decide(turn: Turn) -> None:
+    while _settle(turn):
+        pass
+
+
+def _settle(turn: Turn) -> bool:
+    """Decide all that follows in the phase that runs; whether another one has begun by it."""
     execution = turn.execution
     agenda, tokens = execution.agenda, execution.marking.tokens
     roles = turn.program.columns.places.roles
@@ -50,7 +56,7 @@ def _decide(turn: Turn) -> None:
             share_more(len(turn.events) - before)
     if execution.signals and not execution.paused and not execution.is_over and not execution.terminated:
         deliver_signals(turn)
-    end_if_over(turn)
+    return end_if_over(turn)
 
 
 def _end(turn: Turn, number: int, key: str) -> None:

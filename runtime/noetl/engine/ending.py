@@ -1,67 +1,59 @@
 """How an execution ends: no run stays `running` when nothing can move (LANGUAGE §3, Endings)."""
 
-from noetl.engine.execution import WHOLE, Execution, Region
+from noetl.engine.execution import MAIN, WHOLE, Execution, Region
+from noetl.engine.phases import end_phase
 from noetl.engine.scope import result_scope
 from noetl.engine.signals import is_listening
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault
-from noetl_ir.expr import Json
 
 
-def end_if_over(turn: Turn) -> None:
-    """Emit the end when there is one; precedence cancelled, failed, blocked, completed."""
+def end_if_over(turn: Turn) -> bool:
+    """Emit the end of the phase when there is one; precedence cancelled, failed, blocked, completed. Whether another
+    phase has begun.
+    """
     execution = turn.execution
     if execution.status != "running":
-        return
+        return False
     if execution.cancelled:
-        finish(turn, "cancelled", {"reason": "cancelled on request"})
-    elif execution.terminated:
+        return end_phase(turn, "cancelled", {"reason": "cancelled on request"})
+    if execution.terminated:
         # What failed before, and no arc took, is what happened: an end that was asked for later does not hide it.
         if execution.failure is not None:
-            finish(turn, "failed", {"error": execution.failure})
-        elif execution.terminated == "completed":
-            _complete(turn)
-        else:
-            finish(turn, execution.terminated, {})
-    elif turn.is_winding_down:
+            return _fail(turn)
+        if execution.terminated == "completed":
+            return _complete(turn)
+        return end_phase(turn, execution.terminated, {})
+    if turn.is_winding_down:
         # Tasks that run are waited for: their effect is out, and their report is the only record of it.
-        if not any(region.phase == "run" for region in execution.regions.values()):
-            finish(turn, "failed", {"error": execution.failure})
+        return not any(region.phase == "run" for region in execution.regions.values()) and _fail(turn)
     # No token left in a control place means that nothing is on its way. A counting join keeps its wave in other
     # places, so it is asked apart.
-    elif not execution.marking.control and not _starved(turn):
-        if execution.failure is not None:
-            finish(turn, "failed", {"error": execution.failure})
-        else:
-            _complete(turn)
+    if not execution.marking.control and not _starved(turn):
+        return _fail(turn) if execution.failure is not None else _complete(turn)
     # Tokens are left and nothing will move them. A paused execution is never over for that reason: what it holds back
     # may move.
-    elif not execution.paused and not _can_move(turn):
-        if execution.failure is not None:
-            finish(turn, "failed", {"error": execution.failure})
-        else:
-            finish(turn, "blocked", {"reason": _reason(turn)})
+    if not execution.paused and not _can_move(turn):
+        return _fail(turn) if execution.failure is not None else end_phase(turn, "blocked", {"reason": _reason(turn)})
+    return False
 
 
-def _complete(turn: Turn) -> None:
+def _fail(turn: Turn) -> bool:
+    return end_phase(turn, "failed", {"error": turn.execution.failure})
+
+
+def _complete(turn: Turn) -> bool:
     """Ask for the result that the playbook declares; a fault in it fails the execution (EXTENSIONS.md §2)."""
     plan = turn.program.plan
-    if plan.result < 0:
-        finish(turn, "completed", {})
-        return
+    # A later phase has none.
+    if plan.result < 0 or turn.execution.phase != MAIN:
+        return end_phase(turn, "completed", {})
     try:
         value = turn.program.value(plan.result)(result_scope(turn))
     except Fault as fault:
         message = f"`executor.spec.result`: {fault.message}"
-        finish(turn, "failed", {"error": {"code": fault.code, "message": message}})
-    else:
-        finish(turn, "completed", {"result": value})
-
-
-def finish(turn: Turn, status: str, data: dict[str, Json]) -> None:
-    """End the execution with a status."""
-    turn.emit("workflow.finished", data={"status": status, **data})
-    turn.emit("playbook.processed")
+        return end_phase(turn, "failed", {"error": {"code": fault.code, "message": message}}, faulty_result=True)
+    return end_phase(turn, "completed", {"result": value})
 
 
 def _can_move(turn: Turn) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from noetl.engine import evolve_flow as flow
 from noetl.engine import evolve_loops as loops
+from noetl.engine import evolve_phases as phases
 from noetl.engine import evolve_tasks as tasks
 from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
@@ -97,6 +98,8 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "playbook.cancelled": flow.cancelled,
     "playbook.faulted": flow.faulted,
     "playbook.retried": flow.retried,
+    "phase.started": phases.phase_started,
+    "phase.ended": phases.phase_ended,
     "workflow.finished": flow.finished,
     "playbook.processed": _nothing,
 }

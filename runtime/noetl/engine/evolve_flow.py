@@ -2,7 +2,7 @@
 
 from noetl.engine.event_data import mapping_of, texts_of
 from noetl.engine.evolve_loops import call_off, call_off_all, end_all, keep_result, keep_row, unpark
-from noetl.engine.execution import WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
+from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -48,6 +48,8 @@ def workflow_started(program: Program, execution: Execution, event: Event) -> No
     timeout = event.data.get("timeout")
     if isinstance(timeout, int):
         execution.timers[WHOLE] = Timer(event.ts + timeout, WHOLE, -1, event.ts)
+    after = event.data.get("after")
+    execution.after_limit = after if isinstance(after, int) else None
     # The entry token is `1`. Keys are never given twice in an execution, or a report for an old run would fit a new
     # one.
     execution.next_key = 2
@@ -196,7 +198,8 @@ def _terminated(execution: Execution, event: Event, run: Run) -> None:
     status = str(event.data["ends"])
     if status not in ("completed", "failed"):
         raise IllegalFiring("a step ended the execution without a status")
-    execution.line.result = run.result
+    if execution.phase == MAIN:
+        execution.line.result = run.result
     end_all(execution, event, status)
 
 
@@ -250,6 +253,9 @@ def finished(program: Program, execution: Execution, event: Event) -> None:
     execution.agenda.clear()
     if execution.fault is not None:  # what waits is there again when it is tried again
         return
+    # What a phase behind main failed of is not what the execution failed of.
+    if execution.phase != MAIN:
+        execution.failure = None
     if execution.failure is None and "error" in event.data:
         execution.failure = mapping_of(event.data["error"])
     if "result" in event.data:

@@ -19,6 +19,10 @@ Phase: TypeAlias = Literal["at", "run", "due", "parked", "over"]
 Status: TypeAlias = Literal["new", "running", "completed", "failed", "cancelled", "blocked"]
 
 
+MAIN = "main"
+"""The phase that every execution begins with."""
+
+
 class Arrival:
     """A flow token on its way to a step: its args, and the event that brought it as guards see it."""
 
@@ -250,9 +254,13 @@ class Execution:
     is here, `stopped` the claims to be called off; `terminated` is the status that a step or the
     timeout has ended all with, empty before; `waits` has by key what is listened for, and `transient` since
     which log position those listen that take nothing older; `now` is the time of the last event; `line` is that of the
-    entry token, `waves` by step that of the run which a wave of a counting join began."""
+    entry token, `waves` by step that of the run which a wave of a counting join began. `phase` runs; `main` is how main
+    ended, empty before, and `after` what became of each phase behind it, `after_limit` how long one may take
+    (microseconds)."""
 
     __slots__ = (
+        "after",
+        "after_limit",
         "agenda",
         "arrivals",
         "calling",
@@ -272,6 +280,7 @@ class Execution:
         "iter_parent",
         "line",
         "loops",
+        "main",
         "marking",
         "next_key",
         "now",
@@ -279,6 +288,7 @@ class Execution:
         "parked",
         "paused",
         "paused_by_caller",
+        "phase",
         "plan_digest",
         "position",
         "ready",
@@ -312,6 +322,10 @@ class Execution:
         self.paused_by_caller = False
         self.cancelled = False
         self.terminated = ""
+        self.phase = MAIN
+        self.main: Mapping = {}
+        self.after: list[Json] = []
+        self.after_limit: int | None = None
         self.position = 0
         self.now = 0
         self.started = 0

@@ -75,6 +75,11 @@ class Marking:
         if self._controls[place]:
             self.control += count
 
+    def clear(self) -> None:
+        """Take out all tokens: the phase that they were of is over."""
+        self.tokens.clear()
+        self.control = 0
+
     def fire(self, firing: Firing) -> None:
         """Fire. Raises IllegalFiring when the transition does not exist, is not enabled, or its keys do not fit.
 

@@ -205,6 +205,14 @@ class Program:
         self._index(step)
         return self._entrances.get(step, [])
 
+    def entry_place(self, step: int) -> int:
+        """The place that the entry token of main or of a later phase comes to; raises Missing."""
+        ids = ((place, self.plan.net.places[place].id) for place in self.entrances(step))
+        found = next((place for place, name in ids if name.endswith(" @entry")), -1)
+        if found < 0:
+            raise Missing(f"nothing begins at step {step}")
+        return found
+
     def iterators(self, step: int, levels: int) -> tuple[str, ...]:
         """The iterators of a step's outer `levels` loops, innermost first."""
         return tuple(loop.iterator for loop in reversed(self.plan.steps[step].loops[:levels]))

@@ -8,8 +8,8 @@ claim, and again: it is the fault of its task.
 
 from contextlib import suppress
 
-from noetl.engine.ending import finish
-from noetl.engine.execution import WHOLE, Execution, Region
+from noetl.engine.execution import MAIN, WHOLE, Execution, Region
+from noetl.engine.phases import finish
 from noetl.engine.program import Missing
 from noetl.engine.proposals import is_well_formed
 from noetl.engine.turn import Turn
@@ -24,7 +24,7 @@ REFUSED = "report.refused"
 def accept(turn: Turn, report: Event) -> bool:
     """Record a worker's report; False means refused: stop."""
     execution = turn.execution
-    if execution.is_over or execution.cancelled:
+    if execution.is_over or execution.cancelled or execution.terminated:
         return False
     region = execution.regions.get(report.run)
     if region is None or not _fits(region, report):
@@ -240,9 +240,12 @@ def fire_timer(turn: Turn, name: str) -> None:
         event_id = f"{name}:{region.task}:{region.visits[region.task]}:{region.attempt}"
         event = Event(event_id, "timer.fired", turn.now, region.step, key, fired=(Firing(number, key, key),), data=data)
     elif timer.kind == WHOLE:
-        message = f"the execution was not done within {(timer.due - timer.since) / 1_000_000:g} s"
+        is_main = execution.phase == MAIN
+        what = "the execution" if is_main else f"phase `{execution.phase}`"
+        message = f"{what} was not done within {(timer.due - timer.since) / 1_000_000:g} s"
         data["error"] = {"code": "timeout", "message": message}
-        event = Event(name, "timer.fired", turn.now, data=data)
+        event_id = name if is_main else f"{name}:{execution.phase}"
+        event = Event(event_id, "timer.fired", turn.now, data=data)
     else:
         step = execution.runs[step_run_of(key)].step
         row, within = program.plan.steps[step], f"within {(timer.due - timer.since) / 1_000_000:g} s"
@@ -281,7 +284,7 @@ def signal(turn: Turn, name: str, data: Json, row: int | None, came: int | None 
 def fault(turn: Turn, problem: dict[str, Json]) -> None:
     """A mistake of the engine ends the execution: it is over until it is tried again."""
     turn.emit("playbook.faulted", data={"error": problem})
-    finish(turn, "failed", {"error": problem})
+    finish(turn, {"status": "failed", "error": problem})
 
 
 def retry_fault(turn: Turn) -> bool:
@@ -294,9 +297,14 @@ def retry_fault(turn: Turn) -> bool:
     return True
 
 
-def control(turn: Turn, verb: str, row: int | None) -> bool:
-    """Cancel, pause or resume. False when it changes nothing and no inbox row asked; `row` is answered by its event."""
+def control(turn: Turn, verb: str, row: int | None, *, handed_down: bool = False) -> bool:
+    """Cancel, pause or resume. False when it changes nothing and no inbox row asked; `row` is answered by its event.
+
+    A cancel that is `handed_down` by a caller does nothing to an execution that is past main.
+    """
     execution = turn.execution
+    if handed_down and verb == "cancel" and execution.phase != MAIN:
+        return False
     # A row of the inbox is always answered by an event, also one that changes nothing, or it would be read again for
     # ever.
     changes = verb == "cancel" or (verb == "pause") != execution.paused

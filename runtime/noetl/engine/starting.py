@@ -1,7 +1,7 @@
 """How an execution begins: the request, the workload made of defaults and payload, the entry token."""
 
-from noetl.engine.ending import finish
 from noetl.engine.execution import Execution
+from noetl.engine.phases import finish
 from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
 from noetl.engine.time_limits import time_limit
@@ -46,11 +46,13 @@ def start(turn: Turn, request: Request) -> None:
         return
     turn.emit("playbook.request.evaluated", data={"workload": rendered.workload})
     data: dict[str, Json] = {}
-    if plan.timeout >= 0:
+    for key, name, index in (("timeout", "timeout_s", plan.timeout), ("after", "after_s", plan.after)):
+        if index < 0:
+            continue
         try:
             scope = workload_scope(turn, rendered.workload, None)
-            what = "`executor.spec.policy.lifecycle.timeout_s`"
-            data["timeout"] = time_limit(turn.program, plan.timeout, scope, code="executor.timeout", what=what)
+            what = f"`executor.spec.policy.lifecycle.{name}`"
+            data[key] = time_limit(turn.program, index, scope, code="executor.timeout", what=what)
         except Fault as fault:
             _fail(turn, fault)
             return
@@ -58,7 +60,7 @@ def start(turn: Turn, request: Request) -> None:
 
 
 def _fail(turn: Turn, fault: Fault) -> None:
-    finish(turn, "failed", {"error": {"code": fault.code, "message": fault.message}})
+    finish(turn, {"status": "failed", "error": {"code": fault.code, "message": fault.message}})
 
 
 def record_request(turn: Turn, request: Request) -> None:

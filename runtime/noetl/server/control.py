@@ -152,7 +152,7 @@ class ControlPlane:
         self._take_up_children(execution_id)
         parent = owned.execution.parent
         if parent and (verb := missed(owned.execution, self._store.execution(parent[0]))) is not None:
-            self._ask(execution_id, Ask(verb))
+            self._ask(execution_id, Ask(verb, handed_down=True))
 
     def own_and_start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> None:
         """Own a new execution and start it. Raises Taken."""
@@ -205,7 +205,7 @@ class ControlPlane:
                 continue
             self._owned.own(child_id)
             if not self.resume(child_id, self._load(row.plan_digest)).execution.detached:
-                self._ask(child_id, Ask("cancel"))
+                self._ask(child_id, _CANCEL)
 
     def _execution_of(self, program: Program, execution_id: str) -> OwnedExecution:
         owned = OwnedExecution(
@@ -414,10 +414,12 @@ class ControlPlane:
             self._tell(owned, events)
 
         def follow() -> None:
+            # A cancel that this execution did not take is none for its children.
+            refused = {"signal"} if _is_cancelled(events) else {"signal", "cancel"}
             for request in requests:
-                if request.verb != "signal":
+                if request.verb not in refused:
                     for child_id, _ in self._children.children_of(execution_id):
-                        self._ask(child_id, Ask(request.verb))
+                        self._ask(child_id, Ask(request.verb, handed_down=True))
             self._after(owned, events, orders)
             for heard, answer in answered:
                 if answer.recorded:
@@ -488,7 +490,7 @@ class ControlPlane:
         self._orders.withdraw((self._tracker.queue_of(steps[order.step]), order) for order in left)
         self._tracker.forget(execution_id)
         for child_id, _ in self._children.children_of(execution_id):
-            self._ask(child_id, Ask("cancel"))
+            self._ask(child_id, _CANCEL)
         outcome = outcome_of(owned) if owned.execution.parent else {}  # before anything is forgotten: it may raise
         calling = self._children.pop(execution_id)
         if self._owned.is_owned(execution_id):
@@ -537,7 +539,7 @@ class ControlPlane:
         for child_id, child in self._children.children_of(parent):
             if child.run == run:
                 self._children.pop(child_id)
-                self._ask(child_id, Ask("cancel"))
+                self._ask(child_id, _CANCEL)
 
     def _send(self) -> bool:
         """Hand waiting orders to the bus as far as it has room."""
@@ -554,3 +556,10 @@ class ControlPlane:
         if (pool := self._tracker.pool_for(owned.program, order)) is not None:
             run = owned.execution.runs.get(step_run_of(order.run))
             self._orders.add_order(self._tracker.stamped(order), pool, run.priority if run is not None else 0)
+
+
+_CANCEL = Ask("cancel", handed_down=True)
+
+
+def _is_cancelled(events: list[Event]) -> bool:
+    return any(event.event_type == "playbook.cancelled" for event in events)

@@ -39,13 +39,15 @@ ANSWERS_KEPT = 4096
 
 class Ask(NamedTuple):
     """A request from outside: `cancel`, `pause`, `resume` or `signal`, with the inbox row that brought it, if any, and
-    the time at which the store has it, None for now (microseconds since the epoch).
+    the time at which the store has it, None for now (microseconds since the epoch). What a caller hands down
+    to its children says so: a cancel does nothing to one that is past main.
     """
 
     verb: str
     row: int | None = None
     body: Json = None
     at: int | None = None
+    handed_down: bool = False
 
 
 class OwnedExecution:
@@ -143,7 +145,7 @@ class OwnedExecution:
 
     def is_at_claim(self, run: str, claim: int) -> bool:
         """Whether a worker may still have a pipeline under this claim."""
-        if self.execution.is_over or self.execution.cancelled:
+        if self.execution.is_over or self.execution.cancelled or self.execution.terminated:
             return False
         region = self.execution.regions.get(run)
         # A worker that has only taken the order has its claim too: the start is not in the log yet (`at`).
@@ -314,7 +316,7 @@ class OwnedExecution:
 
 def _apply(turn: Turn, ask: Ask) -> bool:
     if ask.verb != "signal":
-        return reports.control(turn, ask.verb, ask.row)
+        return reports.control(turn, ask.verb, ask.row, handed_down=ask.handed_down)
     body = ask.body if isinstance(ask.body, dict) else {}
     return reports.signal(turn, str(body.get("name", "")), body.get("data"), ask.row, ask.at)
 

@@ -58,7 +58,8 @@ class Marks(NamedTuple):
 
 class Tables(NamedTuple):
     """The tables of a plan that give its net. `parks` says of a task whether it ends by another's report or signal,
-    `terminates` are the steps whose success ends the execution, `limited` those whose iterations have a time limit.
+    `terminates` are the steps whose success ends the execution, `limited` those whose iterations have a time limit,
+    `later` those that phases behind main begin at.
     """
 
     templates: Sequence[Template]
@@ -68,6 +69,7 @@ class Tables(NamedTuple):
     parks: Callable[[Task], bool]
     terminates: frozenset[int] = frozenset()
     limited: frozenset[int] = frozenset()
+    later: frozenset[int] = frozenset()
 
 
 def assemble(tables: Tables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks] | None = None) -> None:
@@ -96,7 +98,7 @@ class _Assembly:
         steps = self._tables.steps
         # Arrivals of all steps first: a router's arcs lead to places of steps that come later in the file.
         arrivals = [
-            arrivals_of(self._maker, step, index, mark.arrivals)
+            arrivals_of(self._maker, step, index, mark.arrivals, is_main=index not in self._tables.later)
             for index, (step, mark) in enumerate(zip(steps, self._marks, strict=True))
         ]
         for index, step in enumerate(steps):

@@ -30,8 +30,10 @@ class Arrivals(NamedTuple):
     dead: dict[str, Arcs]
 
 
-def arrivals_of(maker: Maker, step: Step, index: int, spans: Mapping[str, Span]) -> Arrivals:
-    """Make the places where tokens arrive at a step; `spans` has a place in the file for each source."""
+def arrivals_of(maker: Maker, step: Step, index: int, spans: Mapping[str, Span], *, is_main: bool) -> Arrivals:
+    """Make the places where tokens arrive at a step; `spans` has a place in the file for each source. The entry token
+    of a later phase, where the step is not `is_main`, is put when that begins.
+    """
     name, join = step.name, step.join
     live = {
         source: maker.place(
@@ -40,7 +42,7 @@ def arrivals_of(maker: Maker, step: Step, index: int, spans: Mapping[str, Span])
             index,
             span=spans[source],
             # The entry token is the whole initial marking of control places: an execution begins with exactly one.
-            tokens=1 if source == ENTRY else 0,
+            tokens=1 if source == ENTRY and is_main else 0,
         )
         for source in join.sources
     }

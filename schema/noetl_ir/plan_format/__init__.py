@@ -27,6 +27,7 @@ from noetl_ir.plan import (
     KeychainEntry,
     Limits,
     Loop,
+    Phase,
     Plan,
     Rule,
     Step,
@@ -267,6 +268,8 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         iteration_limits=cast("tuple[IterationLimit, ...]", extended.get("iteration_limits", ())),
         terminates=cast("tuple[Terminate, ...]", extended.get("terminates", ())),
         result=cast("int", extended.get("result", -1)),
+        phases=cast("tuple[Phase, ...]", extended.get("phases", ())),
+        after=cast("int", extended.get("after", -1)),
     )
 
 

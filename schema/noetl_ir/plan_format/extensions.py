@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 from noetl_ir.expr import Json
-from noetl_ir.plan import EXTENSIONS, Input, IterationLimit, Plan, Terminate, extensions_of
+from noetl_ir.plan import EXTENSIONS, Input, IterationLimit, Phase, Plan, Terminate, extensions_of
 from noetl_ir.plan_format.columns import Malformed, Plain
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -97,10 +97,29 @@ def _read_index(value: object) -> int:
     return value
 
 
+def _write_phases(value: object) -> Plain:
+    return [list(row) for row in cast("tuple[Phase, ...]", value)]
+
+
+def _read_phases(value: object) -> tuple[Phase, ...]:
+    if not isinstance(value, list) or not value:
+        raise Malformed("the phases are no list")
+    return tuple([_phase(row) for row in value])
+
+
+def _phase(row: object) -> Phase:
+    match row:
+        case [str(name), int(step)] if type(step) is int:
+            return Phase(name, step)
+    raise Malformed("a phase is damaged")
+
+
 _FORMS = {
     "inputs": _Form(_write_inputs, _read_inputs),
     "terminates": _Form(_write_terminates, _read_terminates),
     "timeout": _Form(lambda value: value, _read_timeout),
     "iteration_limits": _Form(_write_limits, _read_limits),
     "result": _Form(lambda value: value, _read_index),
+    "phases": _Form(_write_phases, _read_phases),
+    "after": _Form(lambda value: value, _read_index),
 }

@@ -14,7 +14,7 @@ from noetl_ir.assembly import Tables, Way, Ways, assemble
 from noetl_ir.assembly.making import Arcs
 from noetl_ir.kinds import Kind
 from noetl_ir.net import Arc, Net, Place, PlaceClass, Transition, Trigger
-from noetl_ir.plan import ENTRY, Plan, Step, Task
+from noetl_ir.plan import ENTRY, Plan, Step, Task, entries_of
 from noetl_ir.registry import MissingPart, load
 from noetl_ir.span import Span
 
@@ -48,13 +48,15 @@ def fit_problems(plan: Plan) -> Found:
 def _tables(plan: Plan, seen: "_Seen") -> Tables:
     ending = frozenset(step for step, _ in plan.terminates)
     limited = frozenset(limit.step for limit in plan.iteration_limits)
-    return Tables(plan.templates, plan.steps, plan.tasks, plan.arcs, seen.parks, ending, limited)
+    later = frozenset(phase.step for phase in plan.phases)
+    return Tables(plan.templates, plan.steps, plan.tasks, plan.arcs, seen.parks, ending, limited, later)
 
 
 def _sources(plan: Plan) -> list[tuple[str, ...]]:
     """The sources of each step's join, as its arcs say: the entry token first, then steps in the order of the table."""
     found: list[dict[str, None]] = [{} for _ in plan.steps]
-    found[plan.entry][ENTRY] = None
+    for entry in entries_of(plan):
+        found[entry][ENTRY] = None
     for step in plan.steps:
         for row in step.arcs:
             target = plan.arcs[row].target

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal, MapTemplate, Native, Template
-from noetl_ir.plan import Plan, Rule, Step, Task, edition_of
+from noetl_ir.plan import PHASES, Plan, Rule, Step, Task, edition_of
 
 Found = Iterator[tuple[str, str]]
 
@@ -72,6 +72,8 @@ def _extensions(plan: Plan) -> Found:
     if any(status not in ENDS for _, status in plan.terminates):
         yield "terminates", f"have another status than {' or '.join(ENDS)}"
     yield from _indices("result", len(plan.templates), plan.result)
+    if plan.phases or plan.after >= 0:
+        yield from _phases(plan)
     if plan.inputs is None:
         return
     from noetl_ir.schemas import misuses  # most plans have none, and start sooner without
@@ -82,6 +84,36 @@ def _extensions(plan: Plan) -> Found:
     for one in plan.inputs:
         for misuse in misuses(one.schema):
             yield f"input {one.name[:40]}", f"has a schema that cannot be used: {misuse.message}"
+
+
+def _phases(plan: Plan) -> Found:
+    yield from _indices("after", len(plan.templates), plan.after)
+    names = [phase.name for phase in plan.phases]
+    if names != [name for name in PHASES if name in names]:
+        yield "phases", f"are not of {' and '.join(PHASES)}, in this order"
+    starts = [plan.entry, *(phase.step for phase in plan.phases)]
+    if not all(0 <= step < len(plan.steps) for step in starts):
+        yield "phases", "begin at no step"
+        return
+    # A token of one phase in the part of another one would be there when that begins, and there is to be none.
+    seen: set[int] = set()
+    for start in starts:
+        region = _region(plan, start)
+        if seen & region:
+            yield "phases", f"have the step {plan.steps[min(seen & region)].name} in two of them"
+        seen |= region
+
+
+def _region(plan: Plan, start: int) -> set[int]:
+    """The steps that arcs lead to from one, itself included."""
+    found, waiting = {start}, [start]
+    while waiting:
+        for row in plan.steps[waiting.pop()].arcs:
+            target = plan.arcs[row].target if 0 <= row < len(plan.arcs) else -1
+            if 0 <= target < len(plan.steps) and target not in found:
+                found.add(target)
+                waiting.append(target)
+    return found
 
 
 def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:

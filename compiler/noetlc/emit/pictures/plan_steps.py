@@ -43,7 +43,8 @@ def tasks_of_plan(plan: Plan) -> Picture:
     for number, step in enumerate(plan.steps):
         inner = _pipeline(plan, step)
         if inner.nodes:
-            lines = nodes[number].lines[1:] if _shown(plan, step) else nodes[number].lines
+            kinds = kinds_of([task.kind for task in _shown(plan, step)])
+            lines = tuple([line for line in nodes[number].lines if line != kinds])
             nodes[number] = nodes[number]._replace(lines=lines, inner=inner)
     return picture._replace(level="tasks", nodes=tuple(nodes))
 
@@ -51,7 +52,9 @@ def tasks_of_plan(plan: Plan) -> Picture:
 def _node(plan: Plan, number: int) -> Node:
     step = plan.steps[number]
     tasks = [task.kind for task in _shown(plan, step)]
-    lines = [kinds_of(tasks)] if tasks else []
+    phase = next((each.name for each in plan.phases if each.step == number), "")
+    lines = [f"begins {phase}"] if phase else []
+    lines += [kinds_of(tasks)] if tasks else []
     lines += [f"{'sequential' if loop.sequential else 'parallel'} loop: {loop.iterator}" for loop in step.loops]
     joins = step.join.mode != "any"
     if joins:
@@ -61,7 +64,7 @@ def _node(plan: Plan, number: int) -> Node:
         lines.append("admit: waits" if step.waits else "admit")
     forks = step.inclusive and len(step.arcs) > 1
     lines += ["inclusive fork"] if forks else []
-    shape = Shape.ENTRY if number == plan.entry else Shape.LOOP if step.loops else Shape.STEP
+    shape = Shape.ENTRY if number == plan.entry or phase else Shape.LOOP if step.loops else Shape.STEP
     return Node(step_id(step.name), shape, step.name, tuple(lines), _place(step.span), joins=joins, forks=forks)
 
 

@@ -19,7 +19,8 @@ def steps_of(playbook: Playbook) -> Picture:
     """The steps; arcs to steps that do not exist, `end` aside, are left out."""
     numbers = {step.name: number for number, step in enumerate(playbook.steps)}
     entry = playbook.executor.entry_step or ENTRY
-    nodes = [_node(step, entry) for step in playbook.steps]
+    later = {phase.step: phase.name for phase in playbook.executor.phases}
+    nodes = [_node(step, entry, later.get(step.name, "")) for step in playbook.steps]
     edges: list[Edge] = []
     for number, step in enumerate(playbook.steps):
         for position, arc in enumerate(step.router.arcs if step.router is not None else ()):
@@ -62,8 +63,9 @@ def arc_id(step: str, position: int) -> str:
     return f"arc {step} {position}"
 
 
-def _node(step: Step, entry: str) -> Node:
-    lines = [_kinds(step)] if _kinds(step) else []
+def _node(step: Step, entry: str, phase: str) -> Node:
+    lines = [f"begins {phase}"] if phase else []
+    lines += [_kinds(step)] if _kinds(step) else []
     lines += [f"{loop.mode} loop: {loop.iterator}" for loop in loops_of(step)]
     if step.spec.join != "any":
         join = step.spec.join
@@ -75,7 +77,7 @@ def _node(step: Step, entry: str) -> Node:
         lines.append("inclusive fork")
     if step.spec.terminate:
         lines.append(f"ends all: {step.spec.terminate}")
-    shape = Shape.ENTRY if step.name == entry else Shape.LOOP if step.loop is not None else Shape.STEP
+    shape = Shape.ENTRY if step.name == entry or phase else Shape.LOOP if step.loop is not None else Shape.STEP
     joins = step.spec.join != "any"
     return Node(step_id(step.name), shape, step.name, tuple(lines), step.span, joins=joins, forks=forks)
 

@@ -60,6 +60,8 @@ def lower_entering(playbook: Playbook, record: RecordChange) -> Playbook:
     entry = names.get(executor.entry_step or ENTRY)
     if entry is not None:
         executor = executor._replace(entry_step=entry, entry_span=executor.entry_span or playbook.span)
+    phases = [phase._replace(step=names.get(phase.step, phase.step)) for phase in executor.phases]
+    executor = executor._replace(phases=tuple(phases))
     return playbook._replace(steps=tuple(_led(step, names) for step in steps), executor=executor)
 
 

@@ -1,0 +1,128 @@
+"""The regions of a plan with phases behind main: each is analysed as a net of its own (EXTENSIONS.md §1).
+
+Phases follow each other, and none begins with a token of the one before. So what is true of every run of each region is
+true of all runs, and steps of two of them never run at once. A run in a later phase is no script by itself: it takes
+one of main that ends as it has to, so that what it would refute stays unknown.
+"""
+
+from collections.abc import Callable, Sequence
+
+from noetl_ir.net import Net
+from noetl_ir.plan import ON_FAILURE, Plan
+from noetl_ir.records import NamedTuple
+from noetlc.analysis.queries import Before, NeverBoth, Query, Reaches, subject_of
+from noetlc.analysis.verdict import Status, Verdict
+
+MAIN = "main"
+LATER = "it was not looked for how main comes to phase `{}` with such data"
+
+
+class Region(NamedTuple):
+    """A phase, the plan in which it is all there is, and the rows of its steps. The tables of the plan are those of the
+    whole, as are the places of its net.
+    """
+
+    phase: str
+    plan: Plan
+    steps: frozenset[int]
+
+
+def regions_of(plan: Plan) -> tuple[Region, ...]:
+    """The regions of a plan, that of main first; of one without phases behind main the plan as it is."""
+    if not plan.phases:
+        return (Region(MAIN, plan, frozenset(range(len(plan.steps)))),)
+    starts = [(phase.name, phase.step) for phase in plan.phases]
+    later = [(name, step, _led_to(plan, step)) for name, step in starts]
+    # What nothing leads to belongs to main, where it is told.
+    others = frozenset[int]().union(*(steps for _, _, steps in later))
+    main = (MAIN, plan.entry, frozenset(range(len(plan.steps))) - others)
+    return tuple([Region(name, _alone(plan, entry, steps), steps) for name, entry, steps in (main, *later)])
+
+
+def _led_to(plan: Plan, start: int) -> frozenset[int]:
+    found, waiting = {start}, [start]
+    while waiting:
+        for row in plan.steps[waiting.pop()].arcs:
+            target = plan.arcs[row].target
+            if target >= 0 and target not in found:
+                found.add(target)
+                waiting.append(target)
+    return frozenset(found)
+
+
+def _alone(plan: Plan, entry: int, steps: frozenset[int]) -> Plan:
+    """The plan with the part of its net that belongs to some steps, and its entry token at one of them."""
+    net, entrance = plan.net, f"in {plan.steps[entry].name} @entry"
+    initial = [
+        (number, 1) if place.id == entrance else (number, tokens)
+        for number, place in enumerate(net.places)
+        if place.step in steps and (place.id == entrance or (tokens := _tokens(net, number)))
+    ]
+    transitions = tuple([each for each in net.transitions if each.step in steps])
+    ends = tuple([each for each in plan.terminates if each.step in steps])
+    whole = Net(net.places, transitions, tuple(initial))
+    return plan._replace(entry=entry, phases=(), net=whole, terminates=ends)
+
+
+def _tokens(net: Net, place: int) -> int:
+    return next((tokens for number, tokens in net.initial if number == place), 0)
+
+
+def judged(plan: Plan, judge: Callable[[Plan], Sequence[Verdict]]) -> list[Verdict]:
+    """The verdicts on a plan, from those on each of its regions."""
+    regions = regions_of(plan)
+    if len(regions) == 1:
+        return list(judge(plan))
+    found = [told_of(region.phase, judge(region.plan)) for region in regions]
+    questions = dict.fromkeys(verdict.question for verdicts in found for verdict in verdicts)
+    return [each for question in questions for each in _one(question, found)]
+
+
+def _one(question: str, found: Sequence[Sequence[Verdict]]) -> list[Verdict]:
+    """The verdicts on one question: proved where it is of each region, else what is not."""
+    asked = [verdict for verdicts in found for verdict in verdicts if verdict.question == question]
+    rest = [verdict for verdict in asked if verdict.status is not Status.PROVED]
+    if rest:
+        return rest
+    return [asked[0]._replace(detail=f"{asked[0].detail}; the phases behind main, each by itself, as well")]
+
+
+def told_of(phase: str, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """The verdicts on the region of a phase as they are told of the plan."""
+    return tuple([_named(phase, verdict) for verdict in verdicts])
+
+
+def _named(phase: str, verdict: Verdict) -> Verdict:
+    if phase == MAIN:
+        return verdict
+    detail = f"in phase `{phase}`: {verdict.detail}"
+    if verdict.story is None or verdict.status is not Status.REFUTED:
+        return verdict._replace(detail=detail, script=None)
+    # Its script is one of a playbook that is that phase alone.
+    return verdict._replace(status=Status.UNKNOWN, detail=f"{detail}; {LATER.format(phase)}", script=None)
+
+
+def asked_of(plan: Plan, query: Query, text: str, answer: Callable[[Plan], Verdict]) -> Verdict:
+    """The verdict on a query, from that on the region which it is about; raises QueryError."""
+    regions = regions_of(plan)
+    if len(regions) == 1:
+        return answer(plan)
+    named = [subject_of(plan, name).step for name in query if isinstance(name, str)]
+    about = [next(region for region in regions if step in region.steps) for step in named]
+    first, last = about[0], about[-1]
+    if first is not last:
+        apart = f"they are in the phases `{first.phase}` and `{last.phase}`, which follow each other"
+        if isinstance(query, NeverBoth):
+            return Verdict(text, Status.PROVED, apart)
+        assert isinstance(query, Before)
+        return Verdict(
+            text, Status.UNKNOWN, f"{apart}: how far one of them comes before the next begins is not looked for"
+        )
+    if isinstance(query, Reaches) and first.phase == ON_FAILURE:
+        return Verdict(
+            text, Status.UNKNOWN, f"only runs whose main has failed or is blocked have the phase `{ON_FAILURE}`"
+        )
+    verdict = answer(first.plan)
+    if first.phase == MAIN or verdict.story is None or verdict.status is Status.UNKNOWN:
+        return verdict
+    return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {LATER.format(first.phase)}", script=None)

@@ -1,0 +1,94 @@
+"""Folding the phases behind main: what is left of the one before, and the token that the next begins with."""
+
+from noetl.engine.event_data import mapping_of
+from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Timer
+from noetl.engine.lines import Line
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.program import Program
+from noetl.engine.views import plain_result
+from noetl_ir.events import Event
+from noetl_ir.expr import Json
+from noetl_ir.plan import FINALLY
+
+
+def phase_started(program: Program, execution: Execution, event: Event) -> None:
+    """A phase begins with one token, and with nothing of the phase before."""
+    data = event.data
+    name = str(data["phase"])
+    phase = next((each for each in program.plan.phases if each.name == name), None)
+    if phase is None or event.step != phase.step:
+        raise IllegalFiring(f"the plan has no phase `{name}` that begins here")
+    if execution.phase == MAIN:
+        _end_main(execution, data)
+    _leave(execution)
+    execution.phase = name
+    enter(program, execution, event, _args_of(execution, name))
+    if execution.after_limit is not None:
+        execution.timers[WHOLE] = Timer(event.ts + execution.after_limit, WHOLE, -1, event.ts)
+
+
+def _end_main(execution: Execution, data: Mapping) -> None:
+    told = ("status", "error", "reason", "result")
+    execution.main = {key: data[key] for key in told if key in data and (key != "error" or data[key] is not None)}
+    if "result" in data:
+        execution.declared = data["result"]
+
+
+def enter(program: Program, execution: Execution, event: Event, args: Mapping) -> None:
+    """Put the entry token of a region that a phase runs, and nothing else but what joins have from the start."""
+    net, key = program.plan.net, event.run
+    execution.marking.clear()
+    for place, count in net.initial:
+        if program.columns.places.roles[place] != "in":
+            execution.marking.put(place, "", count)
+    entrance = program.entry_place(event.step)
+    execution.marking.put(entrance, key)
+    bringing: Mapping = {"name": event.event_type, "status": "ok", "ts": event.ts}
+    # Its line is its own: the result of the execution is that of main.
+    execution.arrivals[key] = Arrival(args, bringing, Line())
+    execution.agenda.append((entrance, key))
+    execution.next_key = max(execution.next_key, int(key) + 1)
+
+
+def _leave(execution: Execution) -> None:
+    """Nothing that ran, waited or was to come goes over into the next phase; results, `ctx` and signals do."""
+    for table in (
+        execution.agenda, execution.arrivals, execution.runs, execution.regions, execution.loops, execution.timers,
+        execution.waiting, execution.parked, execution.ready, execution.calling, execution.to_judge, execution.waits,
+        execution.transient, execution.waves,
+    ):  # fmt: skip
+        table.clear()
+    execution.failure = None
+    execution.terminated = ""
+    # A pause ends with a cancel: who cancels wants it to end.
+    execution.cancelled = execution.paused = execution.paused_by_caller = False
+
+
+def _args_of(execution: Execution, phase: str) -> Mapping:
+    """The args that the first token of a phase brings."""
+    status, error = str(execution.main["status"]), _error_of(execution.main)
+    if phase == FINALLY:
+        result = plain_result(execution.last_result) if status == "completed" else None
+        return {"status": status, "error": error, "result": result}
+    step = error.get("step") if isinstance(error, dict) else None
+    return {"status": status, "error": error, "step": step}
+
+
+def _error_of(main: Mapping) -> Json:
+    """The failure of main, or why it was blocked or cancelled in the same form; null where it completed."""
+    if "error" in main:
+        return main["error"]
+    return {"code": main["status"], "message": main["reason"]} if "reason" in main else None
+
+
+def phase_ended(program: Program, execution: Execution, event: Event) -> None:
+    """The end of a phase stands beside the status."""
+    data = event.data
+    if execution.phase == MAIN or data["phase"] != execution.phase:
+        raise IllegalFiring(f"phase `{data['phase']}` does not run")
+    row: dict[str, Json] = {"phase": execution.phase, "status": data["status"]}
+    if "error" in data:
+        row["error"] = mapping_of(data["error"])
+    if "reason" in data:
+        row["reason"] = data["reason"]
+    execution.after = [*execution.after, row]

@@ -1,0 +1,58 @@
+"""The phases of an execution: main, and what the playbook has behind it (EXTENSIONS.md §1).
+
+Law: phases only go forward, and each begins once, with no token, lock or timer of the one before. What ends main fixes
+the status; what becomes of a later phase is recorded beside it.
+"""
+
+from noetl.engine.execution import MAIN, Mapping
+from noetl.engine.turn import Turn
+from noetl_ir.expr import Json
+from noetl_ir.plan import FINALLY, ON_FAILURE, Phase
+
+_CAUSES: dict[str, frozenset[str]] = {ON_FAILURE: frozenset({"failed", "blocked"})}
+"""The statuses of main that a phase follows; one that is not here follows all."""
+
+
+def end_phase(turn: Turn, status: str, data: dict[str, Json], *, faulty_result: bool = False) -> bool:
+    """End main, or the phase behind it that runs, and begin the next one, else end the execution. Whether one began.
+
+    A completed main whose result is faulty is followed by `finally` alone.
+    """
+    execution = turn.execution
+    is_main = execution.phase == MAIN
+    main: Mapping = {"status": status, **data} if is_main else execution.main
+    skipped = not is_main and execution.cancelled
+    following = None if skipped else _following(turn, str(main["status"]), faulty_result=faulty_result)
+    # Nothing new begins while it is paused, unless it was cancelled: who cancels wants it to end.
+    if following is not None and execution.paused and not execution.cancelled:
+        return False
+    if not is_main:
+        turn.emit("phase.ended", data={"phase": execution.phase, "status": status, **data})
+    if following is not None:
+        _begin(turn, following, main if is_main else {"status": main["status"]}, main)
+        return True
+    finish(turn, main, execution.after if turn.program.plan.phases else None)
+    return False
+
+
+def finish(turn: Turn, main: Mapping, after: list[Json] | None = None) -> None:
+    """End the execution as main ended; `after` is what became of the phases behind it, None where it has none."""
+    turn.emit("workflow.finished", data=main if after is None else {**main, "after": list(after)})
+    turn.emit("playbook.processed")
+
+
+def _following(turn: Turn, status: str, *, faulty_result: bool) -> Phase | None:
+    """The next phase of an execution whose main ended with a status."""
+    execution, phases = turn.execution, turn.program.plan.phases
+    names = [phase.name for phase in phases]
+    left = phases if execution.phase == MAIN else phases[names.index(execution.phase) + 1 :]
+    for phase in left:
+        causes = _CAUSES.get(phase.name)
+        if (causes is None or status in causes) and not (faulty_result and phase.name != FINALLY):
+            return phase
+    return None
+
+
+def _begin(turn: Turn, phase: Phase, told: Mapping, main: Mapping) -> None:
+    data: dict[str, Json] = {"phase": phase.name, **told, "error": main.get("error")}
+    turn.emit("phase.started", step=phase.step, run=str(turn.execution.next_key), data=data)

@@ -1,0 +1,149 @@
+"""Phases behind main, each a net of its own (EXTENSIONS §1): verdicts held against a naive explorer of each region."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from nets import Game, Marking, compiled, plan_of, steps
+from noetl_ir.net import PlaceClass, Transition
+from noetl_ir.plan import Plan
+from noetlc.analysis.differences import differences_of
+from noetlc.analysis.effort import STANDARD, Effort
+from noetlc.analysis.extents import extents_of
+from noetlc.analysis.report import report_of
+from noetlc.analysis.soundness import soundness_of
+from noetlc.analysis.verdict import Status
+from noetlc.diag.diagnostic import Severity
+
+STUCK, CYCLES, PARTS = "nothing can get stuck", "every cycle has an exit", "every part can run"
+Space = dict[Marking, list[tuple[Transition, Marking]]]
+
+
+@st.composite
+def playbooks(draw: st.DrawFn) -> str:
+    """Two or three steps in main and in each of one or two later phases, with arcs to any of the same phase."""
+    lines: list[str] = []
+    named = draw(st.sampled_from([("finally",), ("on_failure", "finally")]))
+    for phase in ("main", *named):
+        count = draw(st.integers(2, 3))
+        names = ["start" if phase == "main" and not at else f"{phase}{at}" for at in range(count)]
+        rows = [
+            draw(st.lists(st.integers(0, count), min_size=at < count - 1, max_size=2, unique=True))
+            for at in range(count)
+        ]
+        for at, row in enumerate(rows):
+            sources = len({other for other, arcs in enumerate(rows) if at in arcs}) + (at == 0)
+            join = draw(st.sampled_from(("any", "all", "first"))) if sources > 1 else "any"
+            mode = draw(st.sampled_from(("exclusive", "inclusive")))
+            when = "when: '{{ workload.x }}', " if mode == "exclusive" else ""
+            arcs = ", ".join(f"{{{when}step: {names[target] if target < count else 'end'}}}" for target in row)
+            routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{arcs}]}}" if row else ""
+            lines.append(f"step: {names[at]}, spec: {{policy: {{join: {join}}}}}{routes}")
+    spec = ", ".join(f"{phase}: {phase}0" for phase in named)
+    return f"executor: {{spec: {{{spec}}}}}\nworkload: {{x: 1}}\n" + steps(*lines)
+
+
+def spaces(plan: Plan) -> Iterator[Space | None]:
+    """The markings of each phase without failures; None where there are too many."""
+    game = Game(plan, allowed=lambda t: not t.fault and t.role not in ("lost", "fail"))
+    first = game.initial()
+    ids = [place.id for place in plan.net.places]
+    entry = ids.index(f"in {plan.steps[plan.entry].name} @entry")
+    for step in (plan.entry, *(phase.step for phase in plan.phases)):
+        marking = list(first)
+        marking[entry] = 0
+        marking[ids.index(f"in {plan.steps[step].name} @entry")] = 1
+        found: Space = {}
+        waiting = [tuple(marking)]
+        while waiting and len(found) < 2_000:
+            here = waiting.pop()
+            if here not in found:
+                found[here] = list(game.steps_from(here))
+                waiting += (after for _, after in found[here])
+        yield None if waiting else found
+
+
+def is_end(plan: Plan, marking: Marking) -> bool:
+    tokens = {place.id for place, count in zip(plan.net.places, marking, strict=True) if count}
+    left = any(place.kind is PlaceClass.CONTROL and place.id in tokens for place in plan.net.places)
+    half = any(f"idle {step.name}" in tokens and f"held {step.name} {source}" in tokens
+               for step in plan.steps for source in step.join.sources)  # fmt: skip
+    return not left and not half
+
+
+def is_endless(found: Space) -> bool:
+    before: dict[Marking, list[Marking]] = {}
+    for here, row in found.items():
+        for _, after in row:
+            before.setdefault(after, []).append(here)
+    waiting = [here for here, row in found.items() if not row]
+    ending = set(waiting)
+    while waiting:
+        for here in before.get(waiting.pop(), ()):
+            if here not in ending:
+                ending.add(here)
+                waiting.append(here)
+    return len(ending) < len(found)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@given(playbooks())
+def test_verdicts_are_those_of_the_explorer(body: str) -> None:
+    made = compiled(body)
+    assume(not made.count_of(Severity.ERROR))
+    plan = made.plans[0]
+    found = [space for space in spaces(plan) if space is not None]
+    if len(found) <= len(plan.phases):
+        return
+    stuck = [any(not row and not is_end(plan, here) for here, row in space.items()) for space in found]
+    endless = [is_endless(space) for space in found]
+    fired = {t.id for space in found for row in space.values() for t, _ in row}
+    dead = {step.name for step in plan.steps if f"begin {step.name}" not in fired}
+    statuses: dict[str, set[Status]] = {}
+    for verdict in soundness_of(plan):
+        assert verdict.bug is None, verdict.bug
+        statuses.setdefault(verdict.question, set()).add(verdict.status)
+    assert (statuses[STUCK] == {Status.PROVED}) is not any(stuck), body
+    assert (Status.REFUTED in statuses[STUCK]) is stuck[0], body
+    assert (statuses[CYCLES] == {Status.PROVED}) is not any(endless), body
+    assert not (statuses[PARTS] == {Status.PROVED} and dead), body
+    assert {extent.step for extent in extents_of(plan, Effort(STANDARD)) if extent.runs == 0} <= dead, body
+
+
+PHASES = "executor: {spec: {on_failure: tell, finally: free}}\n"
+ROWS = (
+    "step: start, next: {arcs: [{step: a}]}",
+    "step: a",
+    "step: tell",
+    "step: free, next: {arcs: [{step: b}]}",
+    "step: b",
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("never(a and b)", Status.PROVED),
+        ("always(a before b)", Status.UNKNOWN),
+        ("every run reaches b", Status.PROVED),
+        ("every run reaches tell", Status.UNKNOWN),
+        ("reachable(a)", Status.PROVED),
+        ("reachable(b)", Status.UNKNOWN),
+        ("at most 1 of b", Status.PROVED),
+        ("at most 0 of b", Status.UNKNOWN),
+    ],
+)
+def test_a_question_is_about_the_phase_of_its_steps(query: str, status: Status) -> None:
+    verdicts = report_of(plan_of(PHASES + steps(*ROWS)), [query]).verdicts
+    assert {verdict.question: verdict.status for verdict in verdicts}[query] is status
+
+
+def test_changes_are_told_by_phase() -> None:
+    old, without = plan_of(PHASES + steps(*ROWS)), plan_of("executor: {spec: {on_failure: tell}}\n" + steps(*ROWS[:3]))
+    told = [change.message for change in differences_of(old, without)]
+    assert "a run that is in phase `finally` cannot go on" in told
+    longer = plan_of(PHASES + steps(*ROWS[:4], "step: b, next: {arcs: [{step: c}]}", "step: c"))
+    told = [change.message for change in differences_of(old, longer)]
+    assert any("`free` → `b` → `c`" in message for message in told), told
