@@ -46,7 +46,7 @@ ROOMS = {hotel["id"]: hotel["rooms"] for city in CITIES for hotel in city["hotel
 ITEMS = ["anvil", "bellows", "chisel", "drill", "edger", "file", "gimlet", "hammer", "iron"]
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What goes back: the status, the value sent as JSON, and further headers."""
 
     status: int
@@ -87,70 +87,70 @@ def _whole(request: Request, name: str, default: int) -> int:
     return min(max(int(text), 1), 1000) if text.isdecimal() else default
 
 
-def _page(request: Request, entries: list[dict[str, object]]) -> Answer:
+def _page(request: Request, entries: list[dict[str, object]]) -> Response:
     page, size = _whole(request, "page", 1), _whole(request, "pageSize", 10)
     part = entries[(page - 1) * size : page * size]
     paging = {"page": page, "pageSize": size, "total": len(entries), "hasMore": page * size < len(entries)}
-    return Answer(200, {"data": part, "paging": paging})
+    return Response(200, {"data": part, "paging": paging})
 
 
 def _entries(label: str, count: int) -> list[dict[str, object]]:
     return [{"id": number, "title": f"{label} {number}"} for number in range(1, count + 1)]
 
 
-def assessments(request: Request) -> Answer:
+def assessments(request: Request) -> Response:
     return _page(request, _entries("assessment", 25))
 
 
-def reports(request: Request) -> Answer:
+def reports(request: Request) -> Response:
     if _whole(request, "page", 1) == 2 and FAILURES.fails("reports", 1):
-        return Answer(429, {"error": "too many requests"}, (("Retry-After", "1"),))
+        return Response(429, {"error": "too many requests"}, (("Retry-After", "1"),))
     return _page(request, _entries("report", 12))
 
 
-def retired(_: Request) -> Answer:
-    return Answer(404, {"error": "this endpoint is retired"})
+def retired(_: Request) -> Response:
+    return Response(404, {"error": "this endpoint is retired"})
 
 
-def item(request: Request) -> Answer:
+def item(request: Request) -> Response:
     number = int(request.match["id"])
     if not 1 <= number <= len(ITEMS):
-        return Answer(404, {"error": f"no item {number}"})
-    return Answer(200, {"id": number, "name": ITEMS[number - 1]})
+        return Response(404, {"error": f"no item {number}"})
+    return Response(200, {"id": number, "name": ITEMS[number - 1]})
 
 
-def cities(_: Request) -> Answer:
-    return Answer(200, {"data": CITIES, "paging": {"page": 1, "hasMore": False}})
+def cities(_: Request) -> Response:
+    return Response(200, {"data": CITIES, "paging": {"page": 1, "hasMore": False}})
 
 
-def rooms(request: Request) -> Answer:
+def rooms(request: Request) -> Response:
     hotel = request.match["id"]
     if hotel not in ROOMS:
-        return Answer(404, {"error": f"no hotel {hotel}"})
+        return Response(404, {"error": f"no hotel {hotel}"})
     return _page(
         request,
         [{"id": f"{hotel}-{number}", "beds": 1 + number % 3} for number in range(1, ROOMS[hotel] + 1)],
     )
 
 
-def flaky(_: Request) -> Answer:
+def flaky(_: Request) -> Response:
     if FAILURES.fails("flaky", 2):
-        return Answer(503, {"error": "try again later"})
-    return Answer(200, {"answer": 42})
+        return Response(503, {"error": "try again later"})
+    return Response(200, {"answer": 42})
 
 
-def slow(request: Request) -> Answer:
+def slow(request: Request) -> Response:
     text = request.query.get("seconds", "1")
     seconds = min(float(text), 60.0) if re.fullmatch(r"\d+(\.\d+)?", text) else 1.0
     time.sleep(seconds)
-    return Answer(200, {"slept": seconds})
+    return Response(200, {"slept": seconds})
 
 
-def echo(request: Request) -> Answer:
-    return Answer(200, {"received": request.body})
+def echo(request: Request) -> Response:
+    return Response(200, {"received": request.body})
 
 
-ROUTES: tuple[tuple[str, str, Callable[[Request], Answer]], ...] = (
+ROUTES: tuple[tuple[str, str, Callable[[Request], Response]], ...] = (
     ("GET", r"/api/assessments", assessments),
     ("GET", r"/api/reports", reports),
     ("GET", r"/api/retired", retired),
@@ -163,8 +163,8 @@ ROUTES: tuple[tuple[str, str, Callable[[Request], Answer]], ...] = (
 )
 
 
-def answer(method: str, target: str, body: bytes) -> Answer:
-    """The answer to one request; `target` is the path with its query."""
+def respond(method: str, target: str, body: bytes) -> Response:
+    """The response to one request; `target` is the path with its query."""
     parts = urlsplit(target)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     for wanted, pattern, handler in ROUTES:
@@ -172,9 +172,9 @@ def answer(method: str, target: str, body: bytes) -> Answer:
             try:
                 value = json.loads(body) if body else None
             except ValueError:
-                return Answer(400, {"error": "the body is not JSON"})
+                return Response(400, {"error": "the body is not JSON"})
             return handler(Request(query, value, match))
-    return Answer(404, {"error": f"nothing at {parts.path}"})
+    return Response(404, {"error": f"nothing at {parts.path}"})
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -191,7 +191,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _reply(self) -> None:
         length = self.headers.get("Content-Length", "0")
-        reply = answer(self.command, self.path, self.rfile.read(int(length) if length.isdecimal() else 0))
+        reply = respond(self.command, self.path, self.rfile.read(int(length) if length.isdecimal() else 0))
         data = json.dumps(reply.body).encode()
         self.send_response_only(reply.status)  # without the date: the same request, the same answer
         self.send_header("Content-Type", "application/json")

@@ -76,6 +76,30 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
         ],
     ),
     (
+        tidy.loose_words,
+        {
+            f"{COMPILER}/rules/a.py": "def note(answers): ...\n",
+            f"{COMPILER}/analysis/b.py": "class HeldTokens:\n  def f(self, given):\n    self.noted = notebook = 1\n",
+            f"{IR}/assembly/joining.py": "held = 1\n",
+            "tests/test_c.py": "def test_what_is_given(): ...\n",
+        },
+        [
+            f"{COMPILER}/analysis/b.py:1: HeldTokens, of `held`",
+            f"{COMPILER}/analysis/b.py:3: noted, of `note`",
+            f"{COMPILER}/analysis/b.py:2: given, of `given`",
+            f"{COMPILER}/rules/a.py:1: answers, of `answer`",
+        ],
+    ),
+    (
+        tidy.bare_verbs,
+        {
+            f"{COMPILER}/source/a.py": "def add(): ...\nclass A:\n    async def end(self): ...\n",
+            f"{COMPILER}/source/b.py": "def f():\n    def of(): ...\n",
+            f"{RUNTIME}/cli/token.py": "def add(): ...\n",
+        },
+        [f"{COMPILER}/source/a.py:1: `add` does not say what", f"{COMPILER}/source/a.py:3: `end` does not say what"],
+    ),
+    (
         tidy.missing_inits,
         {f"{IR}/__init__.py": "", f"{IR}/kinds/http.py": ""},
         [f"{IR}/kinds: has no __init__.py"],

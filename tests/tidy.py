@@ -147,6 +147,74 @@ def _defined(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
+MEANINGS: dict[str, tuple[str, ...]] = {
+    "given": (),
+    "answer": (
+        *(f"runtime/noetl/{room}/" for room in ("bus", "messages", "ports", "server", "worker")),
+        *(f"tests/{room}/" for room in ("cluster", "contracts", "runtime/bus", "runtime/server", "simulator")),
+        "schema/noetl_ir/orders.py",
+        "tests/faulty_bus.py",
+    ),
+    "held": (
+        "schema/noetl_ir/assembly/joining.py",
+        "compiler/noetlc/analysis/endings.py",
+        "compiler/noetlc/analysis/skeleton.py",
+        "runtime/noetl/engine/arrivals.py",
+    ),
+    "note": (
+        *(f"compiler/noetlc/{room}/" for room in ("cli", "diag", "rules")),
+        *("compiler/noetlc/migrate/migration.py", "runtime/noetl/cli/inputs.py"),
+        *("tests/compiler/emit/test_findings.py", "tests/compiler/older/test_fixpoint.py"),
+    ),
+}
+"""Words of everyday English that would each stand for several things: the only files whose names have them, with the
+one meaning that the glossary gives. `given` has none, for what is given is an arg, a field, a payload or a setting.
+"""
+
+_FORMS = {form: word for word in ("answer", "note") for form in (f"{word}s", word.rstrip("e") + "ed", f"{word}ing")} | {
+    "noting": "note"
+}
+
+
+def loose_words(root: Path) -> Iterator[str]:
+    """A name has one of `MEANINGS` only where it means what the glossary says; that of a test is a sentence."""
+    for name, tree, _ in python_files(root):
+        for line, found in dict.fromkeys([(0, Path(name).stem), *_defined(tree), *_bound(tree)]):
+            parts = () if found.startswith("test_") else re.sub("([a-z])([A-Z])", r"\1_\2", found).lower().split("_")
+            words = {_FORMS.get(part, part) for part in parts}
+            for word in sorted(words & MEANINGS.keys()):
+                if not name.startswith(MEANINGS[word]):
+                    yield f"{name}:{line}: {found}, of `{word}`"
+
+
+def _bound(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The parameters and variables."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield node.lineno, name
+
+
+BARE = frozenset({"add", "begin", "begun", "end", "of"})
+"""Names of functions that say nothing without what they are about: who searches for one finds all of them."""
+
+_TELLING = (
+    "schema/noetl_ir/evaluate/operators.py",
+    "runtime/noetl/cli/",
+    "compiler/noetlc/source/pnml_reader.py",
+)
+"""Where another says it: the module's name (operators), the command line (`token add`), the parser of XML."""
+
+
+def bare_verbs(root: Path) -> Iterator[str]:
+    """A function or method that others call says what it adds, begins or ends."""
+    for name, tree, _ in python_files(root, *PACKAGES.values()):
+        places = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+        for node in [inner for place in places for inner in place.body] if not name.startswith(_TELLING) else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in BARE:
+                yield f"{name}:{node.lineno}: `{node.name}` does not say what"
+
+
 def missing_inits(root: Path) -> Iterator[str]:
     """A directory of modules is a package; import-linter does not see it otherwise."""
     for place in PACKAGES.values():
@@ -321,6 +389,8 @@ CHECKS: tuple[Check, ...] = (
     vague_docstrings,
     drawers,
     retired_words,
+    loose_words,
+    bare_verbs,
     missing_inits,
     computed_imports,
     impure_builtins,

@@ -55,7 +55,7 @@ class Unit:
 
     def __init__(self, source: Source, playbook: Playbook, read: Playbook | None = None) -> None:
         self.source = source
-        self.given = playbook
+        self.lowered = playbook
         """The playbook as lowering left it; in `playbook` tasks have the policies of their kinds."""
         self.playbook = with_policies(playbook)
         self.read = self.playbook if read is None or read is playbook else with_policies(read)

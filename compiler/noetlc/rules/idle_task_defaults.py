@@ -21,7 +21,7 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Kinds with defaults of which there is no task, or whose tasks all have a policy of their own."""
     # As it was read: there tasks have only policies that their author gave them.
-    playbook = inline_workbook(unit.given)
+    playbook = inline_workbook(unit.lowered)
     tasks = [task for step in playbook.steps for task in step.tasks if not task.generated]
     for defaults in playbook.executor.tasks:
         kind = defaults.kind

@@ -103,7 +103,7 @@ def serve(
         try:
             server.run(sockets=[bound])
         finally:
-            collecting.end()
+            collecting.end_collecting()
             # The API ends before the service: nobody is told that a start is on its way which then never comes.
             service.stop(DRAIN)
             driving.join()

@@ -142,7 +142,7 @@ class Collecting(threading.Thread):
             if found.values:
                 self._say(f"removed {found.values:,} values that nothing names ({found.size:,} bytes)")
 
-    def end(self) -> None:
+    def end_collecting(self) -> None:
         """End soon."""
         self._ended.set()
 

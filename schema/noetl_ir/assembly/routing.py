@@ -120,7 +120,7 @@ class _Chain(NamedTuple):
         name = f"{id} {self.name} {self.word} {link.number}"
         self.maker.transition(name, "pass", inputs, outputs + link.dead, step=self.own, span=link.span, arc=link.row)
 
-    def end(self, role: str, inputs: Arcs) -> None:
+    def end_chain(self, role: str, inputs: Arcs) -> None:
         id = f"{role} {self.name} {self.word}"
         self.maker.transition(id, role, inputs, NOTHING, step=self.own, span=self.span)
 
@@ -133,7 +133,7 @@ def _exclusive(chain: _Chain, links: list[Link], here: Arcs) -> None:
         following = chain.place("c", link.number + 1, link.span)
         chain.pass_(link, "pass", here, following)
         here = following
-    chain.end("none", here)
+    chain.end_chain("none", here)
 
 
 def _inclusive(chain: _Chain, links: list[Link], here: Arcs) -> None:
@@ -156,6 +156,6 @@ def _inclusive(chain: _Chain, links: list[Link], here: Arcs) -> None:
                 chain.pass_(link, "pass+", some, after_some)
         nothing, some = after_none, after_some
     if nothing is not None:
-        chain.end("none", nothing)
+        chain.end_chain("none", nothing)
     if some is not None:
-        chain.end("some", some)
+        chain.end_chain("some", some)

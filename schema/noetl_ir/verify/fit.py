@@ -40,7 +40,7 @@ def fit_problems(plan: Plan) -> Found:
     comparing = _Comparing(plan.net)
     try:
         assemble(_tables(plan, seen), seen.ways(), comparing)
-        comparing.end()
+        comparing.check_rest()
     except _Other as difference:
         yield difference.at, difference.message
 
@@ -125,7 +125,7 @@ class _Comparing:
         if found is None or found[:12] != expected:
             raise _other(found, id)
 
-    def end(self) -> None:
+    def check_rest(self) -> None:
         """Nothing is left."""
         for rest in (self._places, self._transitions):
             for element in rest:

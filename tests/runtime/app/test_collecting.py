@@ -230,7 +230,7 @@ def test_a_server_does_so_by_itself_and_can_be_ended(kept: Kept) -> None:
     collecting = Collecting(collector(kept.runtime), say, first=0.01)
     collecting.start()
     assert told.wait(10)
-    collecting.end()
+    collecting.end_collecting()
     began = time.monotonic()
     collecting.join(5)
     assert not collecting.is_alive() and time.monotonic() - began < 4  # it waits for an hour

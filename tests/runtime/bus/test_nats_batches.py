@@ -45,11 +45,11 @@ def told_by(bus: NatsBus) -> Told:
     told: Told = []
     send = bus._connection.send
 
-    def noted(message: Message) -> None:
+    def sent(message: Message) -> None:
         told.append(message)
         send(message)
 
-    bus._connection.send = noted  # type: ignore[method-assign]
+    bus._connection.send = sent  # type: ignore[method-assign]
     return told
 
 

@@ -42,7 +42,7 @@ def went_on(text: str, signals: list[tuple[float, str]], *, recorded: bool) -> l
     paused = run(text, at={0.5: "pause"})
     assert paused.status == "paused"
     with open_runtime(MEMORY, Settings(script=read_script({})), lambda path: b"") as runtime:
-        program = runtime.programs.add(compiled(text))
+        program = runtime.programs.add_plan(compiled(text))
         store: Any = runtime.store
         records = [(event.event_id, write_event(event)) for event in paused.log]
         store.create(ExecutionRow("e1", "t/t", program.digest, "paused", None, 0, None), records)
