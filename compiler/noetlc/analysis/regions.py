@@ -102,11 +102,11 @@ def _named(phase: str, verdict: Verdict) -> Verdict:
     return verdict._replace(status=Status.UNKNOWN, detail=f"{detail}; {LATER.format(phase)}", script=None)
 
 
-def asked_of(plan: Plan, query: Query, text: str, answer: Callable[[Plan], Verdict]) -> Verdict:
+def asked_of(plan: Plan, query: Query, text: str, verdict_on: Callable[[Plan], Verdict]) -> Verdict:
     """The verdict on a query, from that on the region which it is about; raises QueryError."""
     regions = regions_of(plan)
     if len(regions) == 1:
-        return answer(plan)
+        return verdict_on(plan)
     named = [subject_of(plan, name).step for name in query if isinstance(name, str)]
     about = [next(region for region in regions if step in region.steps) for step in named]
     first, last = about[0], about[-1]
@@ -122,7 +122,7 @@ def asked_of(plan: Plan, query: Query, text: str, answer: Callable[[Plan], Verdi
         return Verdict(
             text, Status.UNKNOWN, f"only runs whose main has failed or is blocked have the phase `{ON_FAILURE}`"
         )
-    verdict = answer(first.plan)
+    verdict = verdict_on(first.plan)
     if first.phase == MAIN or verdict.story is None or verdict.status is Status.UNKNOWN:
         return verdict
     return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {LATER.format(first.phase)}", script=None)

@@ -164,10 +164,10 @@ def _informed(plan: Plan, effort: Effort) -> list[Verdict]:
 
 def query_verdict(plan: Plan, query: Query, text: str, effort: Effort) -> Verdict:
     """The verdict on a query, on free choices and then with what guards show; raises QueryError."""
-    return asked_of(plan, query, text, lambda region: _answered(region, query, text, effort))
+    return asked_of(plan, query, text, lambda region: _region_verdict(region, query, text, effort))
 
 
-def _answered(plan: Plan, query: Query, text: str, effort: Effort) -> Verdict:
+def _region_verdict(plan: Plan, query: Query, text: str, effort: Effort) -> Verdict:
     try:
         free = confirmed(plan, check_query(plan, query, text, effort.part(0.5)))
         if free.status is not Status.UNKNOWN:
