@@ -109,6 +109,8 @@ SCRIPTED = [
     ("nested_paging", "report", {"rooms_by_city": {"Lisbon": 4, "Oslo": 1}, "rooms": 5}, 0.1 + 3 * 0.3),
     # The mirror answers after two seconds; the archive, which would take a minute, is stopped.
     ("first_answer", "found", {"from": "mirror", "rows": 2}, 2.0),
+    # The shops in their order, the slowest first; the busy one is asked again, and one is closed.
+    ("price_survey", "report", {"shops": ["north", "south", "east"], "cheapest": 9, "average": 12.0}, 4.0),
     ("approval", "spend", {"spent": 1200, "by": "Ada"}, 15 * 60),
     ("retry_backoff", "done", {"received": 42, "attempts": 3}, 5 + 0.2 + 0.1 + 0.4 + 0.1 + 0.1),
 ]

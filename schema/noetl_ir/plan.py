@@ -188,6 +188,16 @@ class Phase(NamedTuple):
     step: int
 
 
+class Reducer(NamedTuple):
+    """A key of `ctx` that is made of contributions (`executor.spec.ctx`): `reduce` is one of `noetl_ir.reducing`, and
+    `initial` a pool index, -1 for the value that it starts with by itself.
+    """
+
+    key: str
+    reduce: str
+    initial: int
+
+
 class Child(NamedTuple):
     """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
     bytes.
@@ -212,7 +222,7 @@ class Plan(NamedTuple):
     `executor.spec.policy.lifecycle.timeout_s`, -1 for none. `iteration_limits` are in the order of steps and levels.
     `result` is the pool index of the result that the playbook declares, -1 where it is that of the line. `phases` are
     those behind main, in the order in which they come; `after` is the pool index of how long each of them may take
-    (`policy.lifecycle.after_s`), -1 for none.
+    (`policy.lifecycle.after_s`), -1 for none. `reducers` are the keys of `ctx` that are reduced, in file order.
     """
 
     name: str
@@ -244,9 +254,10 @@ class Plan(NamedTuple):
     result: int = -1
     phases: tuple[Phase, ...] = ()
     after: int = -1
+    reducers: tuple[Reducer, ...] = ()
 
 
-EXTENSIONS = ("inputs", "terminates", "timeout", "iteration_limits", "result", "phases", "after")
+EXTENSIONS = ("inputs", "terminates", "timeout", "iteration_limits", "result", "phases", "after", "reducers")
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.
 """

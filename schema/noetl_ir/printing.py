@@ -92,6 +92,8 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield f"each phase behind main: timeout {_ref(plan.after)}"
     if plan.result >= 0:
         yield f"result {_ref(plan.result)}"
+    for row in plan.reducers:
+        yield f"ctx.{row.key} is the {row.reduce} of what is set{_written(**{'from': row.initial})}"
     for entry in plan.keychain:
         yield f"keychain {entry.name}: {entry.kind} {_ref(entry.fields)}"
     yield f"executor {plan.executor!r}{' best_effort' if plan.best_effort else ''}"

@@ -10,6 +10,14 @@ from hypothesis import strategies as st
 
 Json = Any
 CALM = st.integers(0, 3)
+REDUCED = {
+    "r_sum": "sum",
+    "r_max": "max",
+    "r_append": "append",
+    "r_union": "union",
+    "r_merge": "merge",
+    "r_count": "count",
+}
 
 
 @st.composite
@@ -28,6 +36,10 @@ def playbooks(draw: st.DrawFn) -> Json:
     }
     if draw(st.booleans()):
         document["executor"] = {"spec": {"policy": {"failure": {"mode": "best_effort"}}}}
+    if draw(st.booleans()):
+        document.setdefault("executor", {}).setdefault("spec", {})["ctx"] = {
+            key: {"reduce": reduce} for key, reduce in REDUCED.items() if draw(st.booleans())
+        }
     if draw(st.integers(0, 7)) == 7:
         spec = document.setdefault("executor", {}).setdefault("spec", {}).setdefault("policy", {})
         spec["lifecycle"] = {"timeout_s": draw(st.sampled_from([1, 2.5, 40]))}
@@ -171,6 +183,11 @@ def _rules(draw: st.DrawFn, tasks: int) -> Json:
     if draw(CALM) == 0:
         value = draw(st.sampled_from(["{{ _attempt }}", "{{ ctx.k | default(0) + 1 }}", "{{ outcome.result.nope }}"]))
         then["set_ctx"] = {"k": value}
+    if draw(CALM) == 0:
+        # Each is of a declared reducer, or an ordinary key where none is declared.
+        then.setdefault("set_ctx", {})[draw(st.sampled_from([*REDUCED]))] = draw(
+            st.sampled_from([1, "x", [1], {"a": 1}, "{{ _attempt }}", "{{ iter.index | default(7) }}"])
+        )
     return {"when": when, "then": then}
 
 
@@ -190,7 +207,13 @@ def _admissions() -> st.SearchStrategy[Json]:
 def _arcs(draw: st.DrawFn, names: list[str], index: int, *, looped: bool) -> Json:
     target = draw(st.sampled_from([*names, "end"]))
     done = "loop.done" if looped else "step.done"
-    guards = [None, f"{{{{ event.name == '{done}' }}}}", "{{ event.name == 'step.failed' }}", "{{ ctx.k }}"]
+    guards = [
+        None,
+        f"{{{{ event.name == '{done}' }}}}",
+        "{{ event.name == 'step.failed' }}",
+        "{{ ctx.k }}",
+        "{{ ctx.r_append }}",
+    ]
     arc: Json = {"step": target}
     guard = draw(st.sampled_from(guards))
     if target in names and names.index(target) <= index:

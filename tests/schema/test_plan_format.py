@@ -395,6 +395,26 @@ def test_limits_of_iterations_that_are_damaged_are_refused(section: object, why:
         read_plan(sealed(msgpack.packb(body), version=4))
 
 
+@pytest.mark.parametrize(
+    ("section", "why"),
+    [
+        ([], "no list"),
+        ([["n", "sum"]], "is damaged"),
+        ([["n", "sum", True]], "is damaged"),
+        ([["n", "mean", -1]], "none that there is"),
+        ([["n", "sum", -1], ["n", "max", -1]], "same key twice"),
+        ([["n", "sum", 99]], "not there"),
+    ],
+)
+def test_reducers_that_are_damaged_are_refused(section: object, why: str) -> None:
+    plan = plan_of("executor: {spec: {ctx: {n: {reduce: sum, initial: 5}, m: {reduce: max}}}}\n" + steps("step: start"))
+    assert read_plan(write_plan(plan)) == plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+    body = msgpack.unpackb(write_plan(plan)[HEADER:])
+    body[10]["reducers"] = section
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))
+
+
 def test_a_termination_that_the_net_does_not_have_is_refused() -> None:
     plan = plan_of(steps("step: start"))._replace(terminates=((0, "failed"),), edition=4)  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"not what the tables give|is missing"):

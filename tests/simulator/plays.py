@@ -294,6 +294,40 @@ workflow:
   - {step: z, tool: [{name: c, kind: http, url: "http://x/big"}, {name: d, kind: noop, result: "{{ args.text }}"}]}
 """
 
+REDUCED = """
+executor:
+  spec:
+    policy: {failure: {mode: best_effort}}
+    ctx: {total: {reduce: sum, initial: 100}, seen: {reduce: append}, names: {reduce: union}, tries: {reduce: count}}
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: each}, {step: other}]}}
+  - step: each
+    loop: {in: "{{ range(5) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 3}}
+    tool:
+      name: t
+      kind: http
+      url: "http://x/{{ iter.n }}"
+      spec:
+        policy:
+          rules:
+            - {when: "{{ _attempt == 1 }}", then: {do: retry, delay: 0.5, set_ctx: {tries: 1}}}
+            - else:
+                then:
+                  do: continue
+                  set_ctx: {total: "{{ iter.n }}", seen: "{{ iter.n }}", names: ["{{ iter.n % 2 }}"]}
+    next: {arcs: [{step: z}]}
+  - step: other
+    tool:
+      name: t
+      kind: http
+      url: "http://x/o"
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {total: 7}}}}]}}
+    next: {arcs: [{step: z}]}
+  - step: z
+    spec: {policy: {join: all}}
+    tool: {kind: noop, result: "{{ [ctx.total, ctx.seen, ctx.names, ctx.tries] }}"}
+"""
+
 PLAYS = (
     Play("sequence", SEQUENCE),
     Play("join all", _fork("all")),
@@ -320,6 +354,7 @@ PLAYS = (
     Play("bounded iterations", BOUNDED, same="nothing"),
     Play("join tokens", _fork("{tokens: 2}"), same="nothing"),
     Play("phases", PHASES, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
+    Play("reducers", REDUCED),
 )
 FIRST = 19
 """The number of plays that there were at first."""

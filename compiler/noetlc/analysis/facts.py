@@ -98,6 +98,9 @@ class _Facts:
         if plan.result >= 0:
             span = plan.template_spans[plan.result]
             yield ("result",), Fact(Class.DATA, template_text(plan.templates[plan.result]), span)
+        for row in plan.reducers:
+            initial = f" from {template_text(plan.templates[row.initial])}" if row.initial >= 0 else ""
+            yield (f"reducer {row.key}",), Fact(Class.DATA, f"{row.reduce}{initial}", NOWHERE)
         for one in plan.inputs or ():
             said = json.dumps(one.schema, sort_keys=True, ensure_ascii=False)
             yield (f"input {one.name}",), Fact(Class.DATA, f"{'required ' if one.required else ''}{said}", one.span)

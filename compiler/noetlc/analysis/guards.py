@@ -65,7 +65,7 @@ class Variables:
                 return found
         return "true" if value and not (isinstance(value, str) and value.lower() == "false") else "false"
 
-    def value_without_ctx(self, number: int) -> Value | None:
+    def value_at_start(self, number: int, ctx: dict[str, Json]) -> Value | None:
         """The value of a variable over `ctx` while nothing has been set; None where that raises, or is not certain."""
         expr = self.known[number].expr
         # A call may give another value at another time.
@@ -73,7 +73,10 @@ class Variables:
             return None
         from noetl_ir.evaluate import Fault, compile_guard  # most playbooks are checked without it
 
-        scope = PlayScope({"ctx": {}})
+        here = static_path(expr)
+        if len(here) == 2 and here[1] in ctx:
+            return self.value_of(number, ctx[here[1]])
+        scope = PlayScope({"ctx": ctx})
         try:
             if static_path(expr) and compile_guard(Compare(expr, (("==", Const(None)),)))(scope):
                 return self.value_of(number, None)

@@ -24,6 +24,7 @@ from noetlc.analysis.guards import Case, Variables
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import Skeleton
+from noetlc.analysis.starts import starts_of
 from noetlc.expr.shorthand import static_path
 
 MAX_VARIANTS = 256
@@ -32,6 +33,7 @@ MAX_VARIANTS = 256
 MAX_VARIABLES = 24
 LOCAL = frozenset({"event", "outcome", "args", "iter"})
 ENDING = frozenset({"out", "bad", "close", "close_failed", "empty", "admit_fault", "expand_fault"})
+_CLOSING = frozenset({"close", "close_failed"})
 UNKNOWN = ""
 NO_STEP = -2
 """For gates: what a token shows there is forgotten at once, for another one may ask next."""
@@ -53,6 +55,7 @@ class _Informing:
     def __init__(self, skeleton: Skeleton) -> None:
         self._old = skeleton
         self._plan = skeleton.plan
+        self._reducers = {row.key for row in skeleton.plan.reducers}
         self._variables = Variables()
         self._guards = _guards(self._plan)
         for expr in self._guards.values():
@@ -149,24 +152,31 @@ class _Informing:
         """The keys no longer known after a transition: keys that it may write, and what its step's last router knew."""
         found = [kept for kept in self._kept if kept.step == t.step and t.role in ENDING and t.level <= 0]
         # One iteration stands for all of a loop, so that whatever any of them may write is open from its start on.
-        tasks = self._plan.steps[t.step].tasks if t.role == "expand" else (t.task,) if t.task >= 0 else ()
+        # What iterations contribute to an ordered reducer may be applied when a loop is over, and not before.
+        whole = t.role == "expand" or (t.role in _CLOSING and self._reducers)
+        tasks = self._plan.steps[t.step].tasks if whole else (t.task,) if t.task >= 0 else ()
         if tasks:
             written = {key for task in tasks for rule in self._plan.tasks[task].rules for key, _ in rule.set_ctx}
             for kept in self._kept:
                 variable = self._variables.known[kept.variable]
                 if (
                     variable.root == "ctx"
-                    and (t.outcome or t.role == "expand")
+                    and (t.outcome or whole)
                     and (variable.key in written or (written and not variable.key))
                 ):
                     found.append(kept)
         return found
 
     def _first(self, kept: _Kept) -> str:
-        """The value that a variable has before anything runs: `ctx` is empty then."""
-        if self._variables.known[kept.variable].root != "ctx":
+        """The value that a variable has before anything runs: `ctx` has what reducers start with, and nothing else."""
+        variable = self._variables.known[kept.variable]
+        if variable.root != "ctx":
             return UNKNOWN
-        found = self._variables.value_without_ctx(kept.variable)
+        starts = starts_of(self._plan)
+        # One that is computed is not known.
+        if self._reducers - starts.keys() if not variable.key else variable.key in self._reducers - starts.keys():
+            return UNKNOWN
+        found = self._variables.value_at_start(kept.variable, starts)
         return UNKNOWN if found is None else found
 
     def _written(self, kept: _Kept, t: Transition) -> str:
@@ -175,7 +185,7 @@ class _Informing:
         if variable.root != "ctx" or static_path(variable.expr) != ("ctx", variable.key):
             return UNKNOWN
         # In a loop one iteration stands for all of them, and another one may have written last.
-        if t.task < 0 or self._plan.steps[t.step].loops:
+        if t.task < 0 or self._plan.steps[t.step].loops or variable.key in self._reducers:
             return UNKNOWN
         rules = self._plan.tasks[t.task].rules
         if t.role == "continue" and rules[-1].when >= 0:

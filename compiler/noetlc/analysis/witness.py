@@ -9,15 +9,18 @@ rules write them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice, product
 from typing import TypeAlias
 
 from noetl_ir.evaluate import Fault, compile_guard, compile_template
 from noetl_ir.expr import Attribute, Expr, Item, Json, Name, expressions_of, walk
 from noetl_ir.net import Transition
-from noetl_ir.plan import Plan, Rule
+from noetl_ir.plan import Plan, Reducer, Rule
 from noetl_ir.records import NamedTuple
+from noetl_ir.reducing import Unfit, reduced
 from noetl_ir.scopes import PlayScope
+from noetlc.analysis.starts import starts_of
 from noetlc.analysis.trials import PLAIN, Candidates, Path, constants_in, guard_of, merged, tree_of, workload_of
 from noetlc.expr.shorthand import static_path
 
@@ -81,7 +84,7 @@ def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
     if any(each.role in UNSCRIPTED or each.role == "park" for each in run):
         return None
     walk_ = _Walk(plan, run)
-    states = [_NOTHING]
+    states = [_NOTHING._replace(ctx=starts_of(plan))]
     ways = [walk_.after(states[0], run[0], 0)] if run else []
     blame: list[frozenset[Path]] = [frozenset()]
     for _ in range(MAX_TRIES):
@@ -271,6 +274,8 @@ class _Walk:
             ctx, own = dict(each.ctx), dict(each.iters.get(t.step, {}))
             for pairs, target in ((rule.set_ctx, ctx), (rule.set_iter, own)):
                 target.update((key, compile_template(self._plan.templates[row])(scope)) for key, row in pairs)
+            for reducer in self._plan.reducers:
+                _reduce(ctx, each.ctx, reducer)
             yield each._replace(ctx=ctx, iters={**each.iters, t.step: own})
 
     def _taken(self, state: _State, t: Transition) -> Iterator[_State]:
@@ -442,6 +447,13 @@ def _outcomes(values: dict[Path, Json]) -> dict[int, dict[str, Json]]:
         if path[0] == "outcome" and isinstance(path[1], int):
             found.setdefault(path[1], {})[path[2:]] = value
     return {number: tree_of(rows, ()) for number, rows in found.items()}
+
+
+def _reduce(ctx: dict[str, Json], before: dict[str, Json], reducer: Reducer) -> None:
+    """Make a value of what a rule contributes, as if no other step contributed beside it: the run is tried anyway."""
+    if reducer.key in ctx and reducer.key in before and ctx[reducer.key] is not before[reducer.key]:
+        with suppress(Unfit):
+            ctx[reducer.key] = reduced(reducer.reduce, before[reducer.key], ctx[reducer.key])
 
 
 def _truth(guard: _Asked, scope: PlayScope) -> bool | None:

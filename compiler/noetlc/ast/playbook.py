@@ -213,6 +213,15 @@ class Input(NamedTuple):
     node: Node
 
 
+class Reducer(NamedTuple):
+    """A key of `ctx` that is made of contributions, as declared; `initial` is None where it starts by itself."""
+
+    key: str
+    key_span: Span
+    reduce: str
+    initial: Value | None
+
+
 class TaskDefaults(NamedTuple):
     """`executor.spec.tasks.<kind>.spec`, of which tasks of the kind take what they do not say: fields as in `Task`."""
 
@@ -256,6 +265,7 @@ class Executor(NamedTuple):
     tasks: tuple[TaskDefaults, ...] = ()
     phases: tuple[Phase, ...] = ()
     after: Value | None = None
+    reducers: tuple[Reducer, ...] = ()
 
 
 class Playbook(NamedTuple):

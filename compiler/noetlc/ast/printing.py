@@ -19,6 +19,7 @@ from noetlc.ast.playbook import (
     Loop,
     Merge,
     Playbook,
+    Reducer,
     Router,
     Rule,
     Step,
@@ -162,10 +163,18 @@ def _executor(executor: Executor) -> Keys:
     if executor.tasks:
         spec["tasks"] = {one.kind: {"spec": _defaults(one)} for one in executor.tasks}
     spec.update({phase.name: phase.step for phase in executor.phases})
+    if executor.reducers:
+        spec["ctx"] = {one.key: _reducer(one) for one in executor.reducers}
     spec.update(_pairs(executor.knobs))
     _put(spec, "policy", policy)
     found: Keys = {key: as_tree(value) for key, value in executor.plain.items()}
     _put(found, "spec", spec)
+    return found
+
+
+def _reducer(reducer: Reducer) -> Keys:
+    found: Keys = {"reduce": reducer.reduce}
+    _put_value(found, "initial", reducer.initial)
     return found
 
 

@@ -35,6 +35,7 @@ from noetlc.codegen.tables import (
     limits_of,
     loop_rows,
     phases_of,
+    reducers_of,
     task_rows,
     terminates_of,
 )
@@ -94,6 +95,7 @@ class _Build:
             self._steps.append(self._tabulate(step, index))
         # Behind all others: the numbers of templates are those that there are without it.
         result, after = pool.value(playbook.executor.result), pool.value(playbook.executor.after)
+        reducers = reducers_of(playbook.executor, pool)
         ways = self._ways(dead_places(playbook))
         spans = arrival_spans(playbook)
         ending, limits = terminates_of(playbook), iteration_limits_of(playbook, pool)
@@ -132,6 +134,7 @@ class _Build:
             result=result,
             phases=phases,
             after=after,
+            reducers=reducers,
         )
         return plan._replace(edition=edition_of(plan))
 

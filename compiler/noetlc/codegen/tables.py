@@ -1,7 +1,20 @@
 """The tables of the plan: what is computed when the net's transitions fire."""
 
 from noetl_ir.expr import Json, Literal
-from noetl_ir.plan import Arc, Input, IterationLimit, Join, KeychainEntry, Limits, Loop, Phase, Rule, Task, Terminate
+from noetl_ir.plan import (
+    Arc,
+    Input,
+    IterationLimit,
+    Join,
+    KeychainEntry,
+    Limits,
+    Loop,
+    Phase,
+    Reducer,
+    Rule,
+    Task,
+    Terminate,
+)
 from noetlc.ast import playbook as ast
 from noetlc.ast.walk import loops_of
 from noetlc.codegen.pool import Pool
@@ -139,6 +152,11 @@ def iteration_limits_of(playbook: ast.Playbook, pool: Pool) -> tuple[IterationLi
 def phases_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Phase, ...]:
     """The phases behind main."""
     return tuple([Phase(phase.name, numbers[phase.step]) for phase in playbook.executor.phases])
+
+
+def reducers_of(executor: ast.Executor, pool: Pool) -> tuple[Reducer, ...]:
+    """The keys of `ctx` that are made of contributions."""
+    return tuple([Reducer(one.key, one.reduce, pool.value(one.initial)) for one in executor.reducers])
 
 
 def limits_of(executor: ast.Executor) -> Limits:

@@ -107,7 +107,11 @@ EVENTS: dict[str, EventType] = {
         },
     ),
     "playbook.request.evaluated": EventType(
-        "The workload is fixed.", {"workload": Key(_MAP, "defaults rendered, payload merged over them")}
+        "The workload is fixed.",
+        {
+            "workload": Key(_MAP, "defaults rendered, payload merged over them"),
+            "ctx": _maybe(_MAP, "keys that are reduced, with the `initial` of each that has one"),
+        },
     ),
     "workflow.started": EventType(
         "The initial marking is put; the entry token has the key `1`.",
@@ -217,7 +221,7 @@ EVENTS: dict[str, EventType] = {
     "ctx.patched": EventType(
         "Patches of a task are global now.",
         {
-            "patch": Key(_MAP, "keys and their new values"),
+            "patch": Key(_MAP, "keys and their new values; of a reduced key what is contributed"),
             "replaced_newer": _maybe(_TEXTS, "keys whose newer value it replaced"),
         },
     ),

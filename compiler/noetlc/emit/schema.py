@@ -9,6 +9,7 @@ import json
 from noetl_ir.expr import Json
 from noetl_ir.kinds import TASK_KNOBS, Field, Kind
 from noetl_ir.records import NamedTuple
+from noetl_ir.reducing import REDUCERS
 from noetlc.dialects import canonical
 from noetlc.older import combined
 from noetlc.reading.document import VERSIONS
@@ -81,6 +82,13 @@ _MERGE: Schema = {
     "required": ["tokens"],
     "additionalProperties": False,
 }
+_REDUCER: Schema = {
+    "type": "object",
+    "properties": {"reduce": _one_of(*REDUCERS), "initial": _ANY},
+    "required": ["reduce"],
+    "additionalProperties": False,
+}
+_REDUCED: Schema = {"type": ["object", "null"], "additionalProperties": _REDUCER}
 _WHEN: Schema = {"type": ["string", "boolean", "number"]}
 _MAP: Schema = {"type": "object"}
 
@@ -100,6 +108,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("executor_spec", "tasks"): _TASKS,
     ("executor_spec", "on_failure"): _TEXT,
     ("executor_spec", "finally"): _TEXT,
+    ("executor_spec", "ctx"): _REDUCED,
     ("executor_policy", "failure"): _FAILURE,
     ("executor_policy", "lifecycle"): {
         "type": ["object", "null"],

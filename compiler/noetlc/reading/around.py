@@ -34,6 +34,7 @@ class Around:
     def __init__(self, playbook: Playbook) -> None:
         tasks = [task for step in playbook.steps for task in step.tasks]
         written = frozenset(key for task in tasks for rule in task.rules for key, _ in rule.set_ctx)
+        written |= {one.key for one in playbook.executor.reducers}
         self._outside = Names(
             steps=frozenset(step.name for step in playbook.steps),
             ctx=written,

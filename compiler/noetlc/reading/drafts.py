@@ -17,6 +17,7 @@ from noetlc.ast.playbook import (
     Loop,
     Merge,
     Phase,
+    Reducer,
     Router,
     Rule,
     Step,
@@ -81,6 +82,7 @@ class ExecutorDraft:
         "phases",
         "plain",
         "pool",
+        "reducers",
         "reference_first",
         "result",
         "tasks",
@@ -103,6 +105,7 @@ class ExecutorDraft:
         self.tasks: tuple[TaskDefaults, ...] = ()
         self.phases: dict[str, Phase] = {}
         self.after: Value | None = None
+        self.reducers: tuple[Reducer, ...] = ()
         self.extras: list[Sugar] = []
 
 

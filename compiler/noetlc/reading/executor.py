@@ -43,6 +43,7 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         draft.tasks,
         tuple([draft.phases[name] for name in PHASES if name in draft.phases]),
         draft.after,
+        draft.reducers,
     )
 
 
@@ -96,6 +97,12 @@ def _after(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     draft.after = read_lifetime(r, node, "a phase", key="after_s")
 
 
+def _ctx(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    from noetlc.reading.reducers import read_reducers  # most files have none
+
+    draft.reducers = read_reducers(r, node)
+
+
 def _policy(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     mapping = mapping_of(r, node, "`executor.spec.policy`")
     if mapping is not None:
@@ -129,6 +136,7 @@ SPEC_KEYS: Table[ExecutorDraft] = {
     "pool": _pool,
     "timeout": _timeout,
     "tasks": _tasks,
+    "ctx": _ctx,
     "policy": _policy,
     "final_step": no_effect,
     "no_next_is_error": no_effect,

@@ -125,6 +125,7 @@ SCOPE_NAMES = {
     "results": "`results`",
     "limits": "`limits`",
     "keychain": "a keychain entry",
+    "reducer": "a reducer of `executor.spec.ctx`",
     "case": "a rule of `case`",
     "retry": "`retry`",
     "poll": "`poll`",

@@ -7,19 +7,23 @@ Example
     - step: a                                    # set_ctx: {status: …}
     - step: b                                    # set_ctx: {status: …}
 Instead
-    Give the keys two names, `status_a` and `status_b`, and put them together behind a join.
+    Give the keys two names, `status_a` and `status_b`, and put them together behind a join; or declare a reducer, as
+    `executor: {spec: {ctx: {status: {reduce: append}}}}`, which puts together what all of them set.
 When to ignore
     Where whichever comes last is meant. Of two that write one value, the same text of an expression that reads neither
     the outcome, args, `iter` nor the key itself, nothing is said.
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from noetl_ir.expr import Template, expressions_of
 from noetlc.ast.playbook import Step, Value
+from noetlc.ast.reducers import reducers_of
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
 from noetlc.expr.check import Names
 from noetlc.expr.paths import accesses
+from noetlc.expr.updates import advice, reads_key, update_of
 from noetlc.reading.around import Around
 from noetlc.rules import Rule, Unit, gate_keys
 
@@ -33,10 +37,12 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Keys that two steps set, where the arcs let both be at work at once and the values may differ; each key once."""
     # With one token nothing runs at once, which is seen without a search.
     writers = _writers(unit) if not unit.proofs.single else {}
+    reduced = reducers_of(unit.playbook)
     beside: dict[str, frozenset[str]] = {}
     around: Around | None = None
     for key, rows in sorted(writers.items()):
-        if len(rows) < 2:
+        # What several contribute to a reducer is put together.
+        if len(rows) < 2 or key in reduced:
             continue
         # Asked late: the search through the net is paid only by files in which two steps set one key.
         beside, around = beside or unit.proofs.beside, around or Around(unit.playbook)
@@ -47,14 +53,29 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 continue
             if key in gate_keys(rows[one][0]) & gate_keys(rows[other][0]):
                 continue  # told as gates that are no lock
-            first, second = rows[one][1][0], rows[other][1][0]
-            yield RULE.finding(
-                f"`{one}` and `{other}` may run at once, and both set `ctx.{key}`",
-                second.span,
-                help="give the keys two names, or let one step run behind the other",
-                related=(Related(first.span, "the other one"),),
-            )
+            yield _finding(key, one, other, rows)
             break
+
+
+def _finding(key: str, one: str, other: str, rows: "_Rows") -> Diagnostic:
+    updates = [(value, update_of(value.template, key)) for name in (one, other) for value in rows[name][1]]
+    lost = next((pair for pair in reversed(updates) if pair[1] is not None), None)
+    first, second = rows[one][1][0], rows[other][1][0]
+    if lost is not None and lost[1] is not None and all(reads_key(value.template, key) for value, _ in updates):
+        # Each makes a new value of the one that it saw when it was scheduled.
+        message = f"`{one}` and `{other}` may run at once, and both update `ctx.{key}`: one of the updates is lost"
+        return RULE.finding(
+            message, second.span, help=advice(key, lost[1]), related=(Related(first.span, "the other one"),)
+        )
+    return RULE.finding(
+        f"`{one}` and `{other}` may run at once, and both set `ctx.{key}`",
+        second.span,
+        help="give the keys two names, let one step run behind the other, or declare a reducer (`executor.spec.ctx`)",
+        related=(Related(first.span, "the other one"),),
+    )
+
+
+_Rows: TypeAlias = dict[str, tuple[Step, list[Value]]]
 
 
 def _writers(unit: Unit) -> dict[str, dict[str, tuple[Step, list[Value]]]]:

@@ -6,7 +6,9 @@ Example
     loop: {in: "{{ workload.items }}", iterator: item, spec: {mode: parallel}}
     tool: {kind: noop, spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {last: "{{ iter.item }}"}}}}]}}}
 Instead
-    Write `set_iter`, and read the list of all results after the loop; or make the loop sequential.
+    Write `set_iter`, and read the list of all results after the loop; declare a reducer, as
+    `executor: {spec: {ctx: {last: {reduce: append}}}}`, which puts together what iterations set; or make the loop
+    sequential.
 When to ignore
     Where all iterations write the same value.
 """
@@ -14,8 +16,11 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Name, Template, expressions_of, walk
+from noetlc.ast.playbook import Step, Value
+from noetlc.ast.reducers import reducers_of
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.updates import advice, update_of
 from noetlc.rules import Rule, Unit
 
 _SAME_FOR_ALL = frozenset({"workload", "execution_id"})
@@ -23,18 +28,28 @@ _SAME_FOR_ALL = frozenset({"workload", "execution_id"})
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Keys of `set_ctx` inside a parallel loop whose value may differ between iterations."""
+    reduced = reducers_of(unit.playbook)
     for step in unit.playbook.steps:
         if not any(loop.mode == "parallel" for loop in loops_of(step)):
             continue
         for task in step.tasks:
             for rule in task.rules:
                 for key, value in rule.set_ctx:
-                    if _may_differ(value.template):
-                        yield RULE.finding(
-                            f"iterations of the parallel loop of `{step.name}` may write different `ctx.{key}`",
-                            value.span,
-                            help="use `set_iter` and read the results after the loop, or a sequential loop",
-                        )
+                    # What iterations contribute to a reducer is put together.
+                    if key not in reduced and _may_differ(value.template):
+                        yield _finding(step, key, value)
+
+
+def _finding(step: Step, key: str, value: Value) -> Diagnostic:
+    update = update_of(value.template, key)
+    if update is None:
+        message = f"iterations of the parallel loop of `{step.name}` may write different `ctx.{key}`"
+        return RULE.finding(message, value.span, help=_HELP)
+    message = f"all iterations of the parallel loop of `{step.name}` update one old `ctx.{key}`: all but one are lost"
+    return RULE.finding(message, value.span, help=advice(key, update))
+
+
+_HELP = "use `set_iter` and read the results after the loop, a reducer (`executor.spec.ctx`), or a sequential loop"
 
 
 def _may_differ(template: Template) -> bool:

@@ -18,6 +18,7 @@ from noetl_ir.expr import Expr
 from noetlc.ast.at_the_end import surely_at_the_end
 from noetlc.ast.graph import has_unknown_target
 from noetlc.ast.once import Once
+from noetlc.ast.reducers import reducers_of
 from noetlc.ast.surely import Facts, surely_set
 from noetlc.ast.walk import expressions_in
 from noetlc.ast.workload import workload_names
@@ -36,7 +37,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     if result is None or has_unknown_target(playbook):
         return
     written = {key for step in playbook.steps for task in step.tasks for rule in task.rules for key, _ in rule.set_ctx}
-    others = written | workload_names(playbook)
+    written -= {*reducers_of(playbook)}  # those have a value from the start on
+    others = written | {*reducers_of(playbook)} | workload_names(playbook)
     added: list[Facts] = [
         frozenset({_STEP + step.name, *(_KEY + key for key in surely_set(step, "ctx"))}) for step in playbook.steps
     ]

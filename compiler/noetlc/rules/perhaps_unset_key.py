@@ -20,6 +20,7 @@ from noetlc.ast.graph import has_unknown_target
 from noetlc.ast.once import Once
 from noetlc.ast.pipeline import has_unknown_jump
 from noetlc.ast.playbook import Step, Value
+from noetlc.ast.reducers import reducers_of
 from noetlc.ast.surely import NOTHING, Facts, set_before, surely_before, surely_set
 from noetlc.ast.walk import expressions_in, loops_of, task_values
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -32,6 +33,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Reads in values, guards aside, of keys that something sets but not on every way; each key once a step."""
     steps = unit.playbook.steps
     written = {key for step in steps for task in step.tasks for rule in task.rules for key, _ in rule.set_ctx}
+    written -= {*reducers_of(unit.playbook)}  # those have a value from the start on
     before: list[Facts | None] = [NOTHING] * len(steps)
     if written and not has_unknown_target(unit.playbook):
         before = surely_before(unit.playbook, unit.graph, [surely_set(step, "ctx") for step in steps])

@@ -1,5 +1,6 @@
 """Folding the events of the execution, its tokens and its step runs (LANGUAGE §3)."""
 
+from noetl.engine.contributions import settle, settle_all
 from noetl.engine.event_data import mapping_of, texts_of
 from noetl.engine.evolve_loops import call_off, call_off_all, end_all, keep_result, keep_row, unpark
 from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
@@ -9,6 +10,7 @@ from noetl.engine.program import Program
 from noetl.engine.views import counts_of, errors_of, terminal_event
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
+from noetl_ir.reducing import start_of
 
 
 def requested(program: Program, execution: Execution, event: Event) -> None:
@@ -32,6 +34,8 @@ def requested(program: Program, execution: Execution, event: Event) -> None:
 
 def evaluated(program: Program, execution: Execution, event: Event) -> None:
     execution.workload = mapping_of(event.data["workload"])
+    initial = mapping_of(event.data.get("ctx", {}))
+    execution.ctx = {key: initial.get(key, start_of(reduce)) for key, reduce in program.reducers.items()}
 
 
 def workflow_started(program: Program, execution: Execution, event: Event) -> None:
@@ -145,6 +149,7 @@ def step_failed(program: Program, execution: Execution, event: Event) -> None:
     execution.arrivals.pop(event.run, None)
     run.error, run.ended = mapping_of(event.data["error"]), event.ts
     loop = execution.loops.pop(event.run, None)
+    settle(program, execution, event.run)
     if loop is not None:
         run.iter, run.stats, run.errors = loop.shared, counts_of(loop), errors_of(loop)
     region = execution.regions.pop(event.run, None)
@@ -181,7 +186,7 @@ def selected(program: Program, execution: Execution, event: Event) -> None:
 def ended(program: Program, execution: Execution, event: Event) -> None:
     run = execution.runs.pop(event.run, None)
     if "ends" in event.data and run is not None:
-        _terminated(execution, event, run)
+        _terminated(program, execution, event, run)
         return
     if not event.data.get("unhandled"):
         return
@@ -193,14 +198,14 @@ def ended(program: Program, execution: Execution, event: Event) -> None:
         _drop_waiting(execution)
 
 
-def _terminated(execution: Execution, event: Event, run: Run) -> None:
+def _terminated(program: Program, execution: Execution, event: Event, run: Run) -> None:
     """A step has ended the execution, whose result is that of its run."""
     status = str(event.data["ends"])
     if status not in ("completed", "failed"):
         raise IllegalFiring("a step ended the execution without a status")
     if execution.phase == MAIN:
         execution.line.result = run.result
-    end_all(execution, event, status)
+    end_all(program, execution, event, status)
 
 
 def _drop_waiting(execution: Execution) -> None:
@@ -253,6 +258,7 @@ def finished(program: Program, execution: Execution, event: Event) -> None:
     execution.agenda.clear()
     if execution.fault is not None:  # what waits is there again when it is tried again
         return
+    settle_all(program, execution)
     # What a phase behind main failed of is not what the execution failed of.
     if execution.phase != MAIN:
         execution.failure = None

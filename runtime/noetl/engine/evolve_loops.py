@@ -1,5 +1,6 @@
 """Folding the events of loops: their runs, their iterations, and how both stop (LANGUAGE §5)."""
 
+from noetl.engine.contributions import settle, settle_all
 from noetl.engine.event_data import mapping_of
 from noetl.engine.execution import Execution, LoopRun, Mapping, Region, Run
 from noetl.engine.marking import IllegalFiring
@@ -72,6 +73,7 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
         region = execution.regions.pop(event.run)
         # Of an iteration that held an inner loop, which a stop or timeout may have left open.
         execution.loops.pop(event.run, None)
+        settle(program, execution, event.run)
         loop.running.discard(event.run)
         call_off(execution, event.run, region)
         for timer in (f"wake {event.run}", f"timeout {event.run}"):
@@ -96,6 +98,7 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
 
 def loop_done(program: Program, execution: Execution, event: Event) -> None:
     loop = execution.loops.pop(event.run)
+    settle(program, execution, event.run)
     if loop.level:
         region = execution.regions[event.run]
         # An inner loop's list is the result of the outer iteration, as if its pipeline had ended with it.
@@ -154,9 +157,10 @@ def call_off_all(execution: Execution) -> None:
         call_off(execution, key, region)
 
 
-def end_all(execution: Execution, event: Event, status: str) -> None:
+def end_all(program: Program, execution: Execution, event: Event, status: str) -> None:
     """The execution ends with a status, whatever is on its way: tools and children are stopped as by a cancel."""
     call_off_all(execution)
+    settle_all(program, execution)
     execution.terminated = status
     if execution.failure is None and "error" in event.data:
         execution.failure = mapping_of(event.data["error"])

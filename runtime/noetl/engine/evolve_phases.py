@@ -1,5 +1,6 @@
 """Folding the phases behind main: what is left of the one before, and the token that the next begins with."""
 
+from noetl.engine.contributions import settle_all
 from noetl.engine.event_data import mapping_of
 from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Timer
 from noetl.engine.lines import Line
@@ -20,6 +21,7 @@ def phase_started(program: Program, execution: Execution, event: Event) -> None:
         raise IllegalFiring(f"the plan has no phase `{name}` that begins here")
     if execution.phase == MAIN:
         _end_main(execution, data)
+    settle_all(program, execution)
     _leave(execution)
     execution.phase = name
     enter(program, execution, event, _args_of(execution, name))

@@ -1,5 +1,6 @@
 """Folding the events of tasks, the patches they make, and timers (LANGUAGE §4)."""
 
+from noetl.engine.contributions import contributed, patched
 from noetl.engine.event_data import mapping_of, texts_of
 from noetl.engine.evolve_loops import call_off, end_all, keep_row, silence, stop_loop, unpark
 from noetl.engine.execution import WHOLE, Execution, Kept, Mapping, Parked, Region, Timer
@@ -125,7 +126,7 @@ def task_done(program: Program, execution: Execution, event: Event) -> None:
         region.results = {**region.results, task.name: result}
     if data.get("passed_error"):
         execution.counts["passed_errors"] += 1
-    _patch(execution, region, event)
+    _patch(program, region, event)
     directive = data["directive"]
     if directive in ("fail", "fault"):
         region.phase, region.error = "over", mapping_of(data["error"])
@@ -157,24 +158,28 @@ def retry_started(program: Program, execution: Execution, event: Event) -> None:
     execution.regions[event.run].pending = None
     execution.counts["retries"] += 1
     region.lost = 0
-    _patch(execution, region, event)
+    _patch(program, region, event)
     region.attempt += 1
     region.phase = "due"
     due = event.data["due"]
     execution.timers[f"wake {event.run}"] = Timer(int(str(due)), "wake", event.task, event.ts)
 
 
-def _patch(execution: Execution, region: Region, event: Event) -> None:
+def _patch(program: Program, region: Region, event: Event) -> None:
     patch = event.data.get("iter")
     if isinstance(patch, dict) and patch:
         region.iter = {**region.iter, **patch}
     patch = event.data.get("ctx")
     if isinstance(patch, dict) and patch:
-        region.ctx = {**region.ctx, **patch}
+        region.ctx = patched(program, region.ctx, patch)
 
 
 def ctx_patched(program: Program, execution: Execution, event: Event) -> None:
     patch = mapping_of(event.data["patch"])
+    if program.reducers:
+        reduced = contributed(program, execution, event.run, patch)
+        patch = {key: value for key, value in patch.items() if key not in program.reducers}
+        execution.ctx = {**execution.ctx, **reduced}
     # A new mapping, never changed in place: runs hold the `ctx` of the moment that they were scheduled.
     execution.ctx = {**execution.ctx, **patch}
     for key in patch:
@@ -217,7 +222,7 @@ def timer_fired(program: Program, execution: Execution, event: Event) -> None:
     elif timer.kind == "timeout":
         _time_out(program, execution, event)
     elif timer.kind == WHOLE:
-        end_all(execution, event, "failed")
+        end_all(program, execution, event, "failed")
 
 
 def _time_out(program: Program, execution: Execution, event: Event) -> None:

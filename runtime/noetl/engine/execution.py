@@ -248,15 +248,22 @@ class Parked(NamedTuple):
     since: int
 
 
+class Waiting(NamedTuple):
+    """Contributions of an iteration that wait for the end of its loop; `path` are the indices below that loop run."""
+
+    path: tuple[int, ...]
+    patch: Mapping
+
+
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
     regions to run, `calling` the parked ones whose child is to be started, `to_judge` those whose outcome
     is here, `stopped` the claims to be called off; `terminated` is the status that a step or the
     timeout has ended all with, empty before; `waits` has by key what is listened for, and `transient` since
     which log position those listen that take nothing older; `now` is the time of the last event; `line` is that of the
-    entry token, `waves` by step that of the run which a wave of a counting join began. `phase` runs; `main` is how main
-    ended, empty before, and `after` what became of each phase behind it, `after_limit` how long one may take
-    (microseconds)."""
+    entry token, `waves` by step that of the run which a wave of a counting join began; `contributions` wait by loop run
+    for its end. `phase` runs; `main` is how main ended, empty before, and `after` what became of each phase behind it,
+    `after_limit` how long one may take (microseconds)."""
 
     __slots__ = (
         "after",
@@ -266,6 +273,7 @@ class Execution:
         "calling",
         "cancelled",
         "children_depth",
+        "contributions",
         "counts",
         "ctx",
         "ctx_set",
@@ -344,6 +352,7 @@ class Execution:
         self.workload: Mapping = {}
         self.ctx: Mapping = {}
         self.ctx_set: dict[str, tuple[int, str]] = {}
+        self.contributions: dict[str, list[Waiting]] = {}
         self.arrivals: dict[str, Arrival] = {}
         self.runs: dict[str, Run] = {}
         self.run_counts: dict[int, int] = {}

@@ -63,6 +63,7 @@ class Program:
         "bytes",
         "digest",
         "plan",
+        "reducers",
         "step_numbers",
     )
 
@@ -71,6 +72,7 @@ class Program:
         self.bytes = data
         self._blocks = blocks
         self.digest = digest
+        self.reducers = {row.key: row.reduce for row in plan.reducers}
         self._templates: dict[int, Callable[[evaluate.Scope], Json]] = {}
         self._guards: dict[int, Callable[[evaluate.Scope], bool]] = {}
         self.step_numbers = {name: number for number, name in enumerate(field(plan.steps, 0, lambda step: step.name))}

@@ -8,6 +8,7 @@ claim, and again: it is the fault of its task.
 
 from contextlib import suppress
 
+from noetl.engine.contributions import fault_in
 from noetl.engine.execution import MAIN, WHOLE, Execution, Region
 from noetl.engine.phases import finish
 from noetl.engine.program import Missing
@@ -70,7 +71,7 @@ def _accepted(turn: Turn, region: Region, report: Event) -> bool:
         return False
     if region.phase == "run" and turn.program.parks(report.task) and report.data["directive"] != "fault":
         raise Missing("it never parked, as its call was none: that is all that can be said of it")
-    if event_type == "retry.started" and _conflict(turn.execution, report) is None:
+    if event_type == "retry.started" and _conflict(turn, report) is None:
         # Status is part of the name, since a rule may retry a success too (polling).
         number = turn.program.transition("retry", report.step, report.task, outcome=str(report.data["status"]))
         turn.record(_fired(report, Firing(number, report.run, report.run)))
@@ -121,7 +122,7 @@ def _accept_end(turn: Turn, region: Region, report: Event) -> None:
     data = report.data
     # The server checks what no worker can see: what other iterations wrote meanwhile, and how often this run has gone
     # on.
-    fault = _conflict(turn.execution, report) or _overrun(turn, region, report)
+    fault = _conflict(turn, report) or _overrun(turn, region, report)
     if fault is not None:
         plan = turn.program.plan
         place: dict[str, Json] = {"step": plan.steps[report.step].name, "task": plan.tasks[report.task].name}
@@ -162,11 +163,17 @@ def _transition_of(turn: Turn, region: Region, report: Event, data: dict[str, Js
     return find(directive, report.step, report.task, outcome=status)
 
 
-def _conflict(execution: Execution, report: Event) -> dict[str, Json] | None:
-    """In a parallel loop a ctx key belongs to the iteration that first wrote it (LANGUAGE §4)."""
-    patch = report.data.get("ctx")
+def _conflict(turn: Turn, report: Event) -> dict[str, Json] | None:
+    """In a parallel loop a ctx key belongs to the iteration that first wrote it (LANGUAGE §4); a reduced one belongs to
+    all, and takes what goes with what is there.
+    """
+    patch, execution, reducers = report.data.get("ctx"), turn.execution, turn.program.reducers
     if not isinstance(patch, dict) or not patch:
         return None
+    if reducers:
+        if unfit := fault_in(turn.program, execution.ctx, patch):
+            return unfit
+        patch = {key: value for key, value in patch.items() if key not in reducers}
     loop_key = report.run
     while "/" in loop_key:
         loop_key, _, text = loop_key.rpartition("/")
@@ -189,7 +196,8 @@ def _spread_ctx(turn: Turn, region: Region, event: Event) -> None:
         return
     # Not refused, since another branch may have been meant to be overwritten, but said: `status` and the log show a
     # lost update.
-    newer = [key for key in patch if _is_newer(turn.execution, region, key, event.run)]
+    reducers = turn.program.reducers
+    newer = [key for key in patch if key not in reducers and _is_newer(turn.execution, region, key, event.run)]
     data: dict[str, Json] = {"patch": patch}
     if newer:
         data["replaced_newer"] = list(newer)

@@ -10,6 +10,7 @@ from noetl.engine.workload import MISSING, Rendered, render, variables_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
+from noetl_ir.reducing import CODE, start_fault
 from noetl_ir.scopes.values import View
 
 
@@ -44,7 +45,14 @@ def start(turn: Turn, request: Request) -> None:
     if rendered.faults:
         _fail(turn, rendered.faults[0])
         return
-    turn.emit("playbook.request.evaluated", data={"workload": rendered.workload})
+    evaluated: dict[str, Json] = {"workload": rendered.workload}
+    try:
+        if initial := _initial(turn, rendered.workload):
+            evaluated["ctx"] = initial
+    except Fault as fault:
+        _fail(turn, fault)
+        return
+    turn.emit("playbook.request.evaluated", data=evaluated)
     data: dict[str, Json] = {}
     for key, name, index in (("timeout", "timeout_s", plan.timeout), ("after", "after_s", plan.after)):
         if index < 0:
@@ -57,6 +65,22 @@ def start(turn: Turn, request: Request) -> None:
             _fail(turn, fault)
             return
     turn.emit("workflow.started", step=plan.entry, run="1", data=data)
+
+
+def _initial(turn: Turn, workload: dict[str, Json]) -> dict[str, Json]:
+    """The values that reduced keys of `ctx` begin with, where the playbook says which. Raises Fault."""
+    found: dict[str, Json] = {}
+    for row in turn.program.plan.reducers:
+        if row.initial < 0:
+            continue
+        where = f"`executor.spec.ctx.{row.key}.initial`"
+        try:
+            found[row.key] = turn.program.value(row.initial)(workload_scope(turn, workload, None))
+        except Fault as fault:
+            raise Fault(fault.code, f"{where}: {fault.message}", fault.path) from None
+        if why := start_fault(row.reduce, found[row.key]):
+            raise Fault(CODE, f"{where}: {why}")
+    return found
 
 
 def _fail(turn: Turn, fault: Fault) -> None:

@@ -7,6 +7,7 @@ from the outcomes it was given, so another worker can go on from the log at any 
 
 from collections.abc import Callable
 
+from noetl.engine.contributions import fault_in, patched
 from noetl.engine.program import Program
 from noetl.engine.rules import Directive, fault_directive, judge
 from noetl.host.engine_faults import CODE, fault_of
@@ -214,6 +215,9 @@ class Session:
         }
         scope = rule_scope(self.program, self, self._context.results.follow, now, envelope) if row.rules else NO_NAMES
         directive = judge(self.program, row, envelope, attempt=number, scope=scope, chance=self._context.chance)
+        if directive.ctx and (unfit := fault_in(self.program, self.ctx, directive.ctx)):
+            fault = Fault(str(unfit["code"]), str(unfit["message"]))
+            directive = fault_directive(fault, envelope)._replace(rule=directive.rule)
         return Verdict(envelope, directive, shown)
 
     def _again(self, now: int, envelope: dict[str, Json], directive: Directive) -> Event:
@@ -268,7 +272,7 @@ class Session:
             self.iter = {**self.iter, **directive.iter}
         if directive.ctx:
             data["ctx"] = directive.ctx
-            self.ctx = {**self.ctx, **directive.ctx}
+            self.ctx = patched(self.program, self.ctx, directive.ctx)
 
     def _move(self, directive: Directive, result: Json) -> None:
         row = self.row

@@ -29,6 +29,7 @@ from noetl_ir.plan import (
     Loop,
     Phase,
     Plan,
+    Reducer,
     Rule,
     Step,
     Task,
@@ -270,6 +271,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         result=cast("int", extended.get("result", -1)),
         phases=cast("tuple[Phase, ...]", extended.get("phases", ())),
         after=cast("int", extended.get("after", -1)),
+        reducers=cast("tuple[Reducer, ...]", extended.get("reducers", ())),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 from noetl_ir.expr import Json
-from noetl_ir.plan import EXTENSIONS, Input, IterationLimit, Phase, Plan, Terminate, extensions_of
+from noetl_ir.plan import EXTENSIONS, Input, IterationLimit, Phase, Plan, Reducer, Terminate, extensions_of
 from noetl_ir.plan_format.columns import Malformed, Plain
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -114,6 +114,19 @@ def _phase(row: object) -> Phase:
     raise Malformed("a phase is damaged")
 
 
+def _write_reducers(value: object) -> Plain:
+    return [list(row) for row in cast("tuple[Reducer, ...]", value)]
+
+
+def _read_reducers(value: object) -> tuple[Reducer, ...]:
+    if not isinstance(value, list) or not value:
+        raise Malformed("the reducers are no list")
+    for row in value:
+        if not isinstance(row, list) or [*map(type, row)] != [str, str, int]:
+            raise Malformed("a reducer is damaged")
+    return tuple([Reducer(*row) for row in value])
+
+
 _FORMS = {
     "inputs": _Form(_write_inputs, _read_inputs),
     "terminates": _Form(_write_terminates, _read_terminates),
@@ -122,4 +135,5 @@ _FORMS = {
     "result": _Form(lambda value: value, _read_index),
     "phases": _Form(_write_phases, _read_phases),
     "after": _Form(lambda value: value, _read_index),
+    "reducers": _Form(_write_reducers, _read_reducers),
 }

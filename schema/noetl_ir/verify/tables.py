@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Literal, MapTemplate, Native, Template
 from noetl_ir.plan import PHASES, Plan, Rule, Step, Task, edition_of
+from noetl_ir.reducing import REDUCERS
 
 Found = Iterator[tuple[str, str]]
 
@@ -66,14 +67,20 @@ def _extensions(plan: Plan) -> Found:
         yield "iteration_limits", "name no template"
     for _, _, timeout in plan.iteration_limits:
         yield from _indices("iteration_limits", len(plan.templates), timeout)
-    rows = [step for step, _ in plan.terminates]
-    if rows != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < len(plan.steps)):
+    ends = [step for step, _ in plan.terminates]
+    if ends != sorted({*ends}) or (ends and not 0 <= ends[0] <= ends[-1] < len(plan.steps)):
         yield "terminates", "are no steps in the order of the table"
     if any(status not in ENDS for _, status in plan.terminates):
         yield "terminates", f"have another status than {' or '.join(ENDS)}"
     yield from _indices("result", len(plan.templates), plan.result)
     if plan.phases or plan.after >= 0:
         yield from _phases(plan)
+    if len({row.key for row in plan.reducers}) != len(plan.reducers):
+        yield "reducers", "have the same key twice"
+    for row in plan.reducers:
+        yield from _indices(f"reducer {row.key[:40]}", len(plan.templates), row.initial)
+        if row.reduce not in REDUCERS:
+            yield f"reducer {row.key[:40]}", "is none that there is"
     if plan.inputs is None:
         return
     from noetl_ir.schemas import misuses  # most plans have none, and start sooner without

@@ -22,8 +22,8 @@ STUCK = "nothing can get stuck"
 JOIN = "step: j, spec: {policy: {join: all}}"
 
 
-def stuck(*lines: str) -> Verdict:
-    found = [each for each in report_of(plan_of(steps(*lines))).verdicts if each.question == STUCK]
+def stuck(*lines: str, head: str = "") -> Verdict:
+    found = [each for each in report_of(plan_of(head + steps(*lines))).verdicts if each.question == STUCK]
     return found[0]
 
 
@@ -133,7 +133,7 @@ def test_every_arc_not_taken_is_no_end_where_one_guard_is_the_complement_of_the_
     assert found.status is Status.PROVED
 
 
-def behind(writes: str, guard: str, loop: str = "") -> Status:
+def behind(writes: str, guard: str, loop: str = "", head: str = "") -> Status:
     """A step that may write, then a fork of which one arc has a guard, into a join: does that starve?"""
     return stuck(
         f"step: start, {loop}tool: {{name: t, kind: noop{writes}}}, next: {{arcs: [{{step: f}}]}}",
@@ -141,6 +141,7 @@ def behind(writes: str, guard: str, loop: str = "") -> Status:
         "step: a, next: {arcs: [{step: j}]}",
         "step: b, next: {arcs: [{step: j}]}",
         JOIN,
+        head=head,
     ).status
 
 
@@ -177,6 +178,26 @@ LOOP = 'loop: {in: "{{ workload.items }}", iterator: item, spec: {mode: sequenti
 )
 def test_what_is_known_of_ctx_from_the_start(writes: str, guard: str, loop: str, status: Status) -> None:
     assert behind(writes, guard, loop) is status
+
+
+REDUCE = "executor: {spec: {ctx: {x: {reduce: %s}}}}\n"
+PARALLEL = 'loop: {in: "{{ workload.items }}", iterator: item, spec: {mode: parallel}}, '
+
+
+@pytest.mark.parametrize(
+    ("reducer", "writes", "guard", "loop", "status"),
+    [
+        ("sum, initial: 3", "", "ctx.x == 3", "", Status.PROVED),
+        ("sum", "", "ctx.x == 0", "", Status.PROVED),
+        ("max", "", "ctx.x is none", "", Status.PROVED),
+        ("sum, initial: '{{ workload.n }}'", "", "ctx.x == 0", "", Status.REFUTED),
+        ("sum", CONSTANT % "3", "ctx.x == 3", "", Status.UNKNOWN),  # 0 + 3: not followed, and not denied
+        ("sum, initial: 2", CONSTANT % "3", "ctx.x == 3", "", Status.REFUTED),
+        ("append", CONSTANT % "3", "ctx.x", PARALLEL, Status.REFUTED),
+    ],
+)
+def test_what_is_known_of_a_reduced_key(reducer: str, writes: str, guard: str, loop: str, status: Status) -> None:
+    assert behind(writes, guard, loop, REDUCE % reducer) is status
 
 
 GUARDS = st.sampled_from(

@@ -1,0 +1,91 @@
+"""Contributions to reduced keys of `ctx` (EXTENSIONS §4): those that count at once, and those that wait for a loop.
+
+Law: a contribution counts once its event is on disk, whatever becomes of its run. In a parallel loop those whose order
+matters wait until the outermost parallel loop run, or main, is over in any way, and are applied by index path, then in
+the order of the log: so the value does not depend on which iteration was the fastest.
+"""
+
+from collections.abc import Mapping as MappingOf
+
+from noetl.engine.execution import Execution, Mapping, Waiting
+from noetl.engine.program import Program
+from noetl_ir.expr import Json
+from noetl_ir.reducing import CODE, ORDERED, Unfit, fault_of, reduced
+
+
+def fault_in(program: Program, view: MappingOf[str, Json], patch: MappingOf[str, Json]) -> dict[str, Json] | None:
+    """The fault of a patch that contributes what a reducer cannot put to the values of a `view`; None for none."""
+    for key, value in patch.items():
+        reducer = program.reducers.get(key)
+        if reducer is None:
+            continue
+        try:
+            # Whether it goes with what is there is asked of numbers and texts alone: nothing is copied.
+            why = fault_of(reducer, value)
+            if not why and reducer not in ORDERED:
+                reduced(reducer, view.get(key), value)
+        except Unfit as unfit:
+            why = str(unfit)
+        if why:
+            return {"code": CODE, "message": f"`set_ctx.{key}`: {why}", "key": key}
+    return None
+
+
+def patched(program: Program, view: Mapping, patch: Mapping) -> Mapping:
+    """The view that a run has of `ctx`, with a patch of its own; raises Unfit."""
+    if program.reducers:
+        patch = {key: _reduced(program, view, key, value) for key, value in patch.items()}
+    return {**view, **patch}
+
+
+def contributed(program: Program, execution: Execution, run: str, patch: Mapping) -> Mapping:
+    """The values that a patch makes global now; the rest waits for the end of its loop. Raises Unfit."""
+    now: Mapping = {}
+    later: Mapping = {}
+    loop = _outermost_parallel(execution, run)
+    for key, value in patch.items():
+        if loop and program.reducers.get(key) in ORDERED:
+            later[key] = value
+        else:
+            now[key] = _reduced(program, execution.ctx, key, value)
+    if later:
+        path = tuple([int(index) for index in run[len(loop) + 1 :].split("/")])
+        execution.contributions.setdefault(loop, []).append(Waiting(path, later))
+    return now
+
+
+def settle(program: Program, execution: Execution, loop: str) -> None:
+    """A loop run is over in some way: what waited for that becomes part of the values."""
+    waiting = execution.contributions.pop(loop, None)
+    if waiting is None:
+        return
+    ctx = execution.ctx
+    # Stable: of one iteration they stay in the order of the log.
+    for _, patch in sorted(waiting, key=lambda row: row.path):
+        ctx = patched(program, ctx, patch)
+    execution.ctx = ctx
+    # A gate that waits asks again, since its answer may be another one.
+    execution.agenda.extend((place, key) for key, place in execution.waiting.items())
+
+
+def settle_all(program: Program, execution: Execution) -> None:
+    """Main is over: nothing waits any more."""
+    # In an order that every process has: that of the runs.
+    for loop in sorted(execution.contributions, key=lambda key: [int(part) for part in key.split("/")]):
+        settle(program, execution, loop)
+
+
+def _outermost_parallel(execution: Execution, run: str) -> str:
+    """The key of the outermost parallel loop run that a run iterates in, empty for none."""
+    at = run.find("/")
+    while at >= 0:
+        loop = execution.loops.get(run[:at])
+        if loop is not None and loop.parallel:
+            return run[:at]
+        at = run.find("/", at + 1)
+    return ""
+
+
+def _reduced(program: Program, view: Mapping, key: str, value: Json) -> Json:
+    reducer = program.reducers.get(key)
+    return value if reducer is None else reduced(reducer, view.get(key), value)
