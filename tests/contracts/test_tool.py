@@ -1,6 +1,7 @@
 """What every tool promises, whichever it is: one outcome, clean as JSON, no exception, nothing left running.
 
-A tool is tested by existing; one that awaits something needs a call that waits, in `slow_call`.
+A tool is tested by existing. How a call of it is held up says `slow_<kind>` beside its own tests, where its required
+fields alone, in an environment whose credentials never come, are not enough.
 """
 
 import ast
@@ -10,23 +11,23 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from http.server import BaseHTTPRequestHandler
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import FunctionType
 
 import pytest
 
 from noetl.ports import Call, Env
-from noetl.tools.quantum.jobs import Job, id_of
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind
 from noetl_ir.outcome import Outcome
 from noetl_ir.registry import load, names
-from services import postgres
 from snowflake_emulation import Stuck
 from tool_doubles import FakeEnv, call_of, failed, http_server, processes, waited
 
 KINDS = names("noetl.tools")
+TESTS = Path(__file__).parent.parent / "runtime" / "tools"
 Run = Callable[[Call, Env], Awaitable[Outcome]]
 
 
@@ -40,22 +41,17 @@ class Silent(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-SLOW = "slow"
-"""The name of a credential that takes long to be had."""
-
-
 class SlowEnv(FakeEnv):
-    """An environment with such a credential."""
+    """An environment in which no credential is had for a long time."""
 
     async def credential(self, name: str) -> dict[str, Json]:
-        if name == SLOW:
-            await asyncio.sleep(613)
+        await asyncio.sleep(613)
         return await super().credential(name)
 
 
 @pytest.fixture
 def env(tmp_path: Path) -> FakeEnv:
-    return SlowEnv(tmp_path, {"c": {"token": "t"}})
+    return FakeEnv(tmp_path, {"c": {"token": "t"}})
 
 
 @pytest.fixture(autouse=True)
@@ -78,31 +74,31 @@ def run_of(kind: str) -> Run:
 
 
 def slow_call(kind: str, root: Path, url: str) -> Call | None:
-    """A call that is not done for a long time; None for a tool that never waits."""
+    """A call that is not done for a long time; None for a tool that never waits.
+
+    `url` is of a server that never responds, `root` the folder of the playbook.
+    """
     (root / "slow.sh").write_text("sleep 613 & sleep 613")
-    endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
-    fields: dict[str, dict[str, Json]] = {
-        "http": {"url": url},
-        "python": {"code": "import time; time.sleep(613)"},
-        "shell": {"command": "sleep 613 & sleep 613"},
-        "script": {"file": "slow.sh"},
-        "sqlite": {"command": endless},
-        "duckdb": {"command": "SELECT count(*) FROM range(100000000000) a, range(100000) b WHERE a.range = b.range"},
-        "postgres": {"command": "SELECT pg_sleep(613)", "dsn": postgres().url if kind == "postgres" else ""},
-        "container": {"image": "slow"},
-        "quantum": {"op": "results", "job_id": id_of(Job({"qubits": 16, "gates": [["h", 0]] * 5000}, 1, 1, 0, 0))},
-        "snowflake": {"command": "SELECT 1", "auth": {"account": "a", "user": "u", "password": "p"}},
-        "transfer": {"source": {"kind": "sqlite", "query": endless}, "target": {"kind": "file", "path": "x.csv"}},
-        "secrets": {"secret": SLOW},
-        "ducklake": {"command": "SELECT 1", "catalog_name": "l", "auth": SLOW},
-        "artifact": {"uri": "gs://b/o", "endpoint": url},
-        "gcs": {"operation": "list", "bucket": "b", "endpoint": url},
-        "nats": {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"},
-    }
-    if kind not in fields:
-        assert not waits(kind), f"the tool {kind} awaits something: slow_call needs a call of it that takes long"
+    if not waits(kind):
         return None
-    return call_of(kind, fields[kind])
+    fields = slow_fields(kind)
+    if fields is not None:
+        return call_of(kind, fields(root, url))
+    contract = load("noetl_ir.kinds", kind, "KIND", Kind)
+    needed = [name for name, known in contract.fields.items() if known.required]
+    return call_of(kind, dict.fromkeys([*needed, *(names[0] for names in contract.one_of)], "slow"))
+
+
+def slow_fields(kind: str) -> Callable[[Path, str], dict[str, Json]] | None:
+    """The function `slow_<kind>`, wherever it stands beside the tests of tools."""
+    for path in sorted(TESTS.glob("test_*.py")):
+        if f"def slow_{kind}(" in path.read_text("utf-8"):
+            spec = spec_from_file_location(f"slow_{kind}", path)
+            assert spec is not None and spec.loader is not None
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return getattr(module, f"slow_{kind}")  # type: ignore[no-any-return]
+    return None
 
 
 def waits(kind: str) -> bool:
@@ -140,7 +136,7 @@ def test_every_text_field_takes_any_text_without_an_exception(kind: str, env: Fa
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cancelled_tool_leaves_nothing_running(kind: str, env: FakeEnv, tmp_path: Path) -> None:
+def test_a_cancelled_tool_leaves_nothing_running(kind: str, tmp_path: Path) -> None:
     before = ours()
     with http_server(Silent) as url:
         call = slow_call(kind, tmp_path, url)
@@ -149,8 +145,9 @@ def test_a_cancelled_tool_leaves_nothing_running(kind: str, env: FakeEnv, tmp_pa
 
         async def cancelled_early() -> None:
             for delay in (0, 0.001, 0.05):
-                task = asyncio.ensure_future(run_of(kind)(call, env))
+                task = asyncio.ensure_future(run_of(kind)(call, SlowEnv(tmp_path, {"c": {"token": "t"}})))
                 await asyncio.sleep(delay)
+                assert not task.done(), f"the call is over too soon: write `slow_{kind}` in {TESTS}/test_{kind}.py"
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task

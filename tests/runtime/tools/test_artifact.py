@@ -47,6 +47,11 @@ def stored(tmp_path: Path, length: int, asked: str) -> Any:
     return run(HEAD + STORED % (length, asked), url=f"sqlite:///{tmp_path / 'x.db'}", real=True).execution.last_result
 
 
+def slow_artifact(_: Path, url: str) -> dict[str, Json]:
+    """A call that is held up by a server that never responds."""
+    return {"uri": "gs://b/o", "endpoint": url}
+
+
 @pytest.mark.parametrize(
     ("asked", "length", "tier"),
     [

@@ -34,6 +34,11 @@ SQL: dict[str, Json] = {"command": "SELECT 1 AS n", "catalog_name": "lake"}
 Calls = Callable[..., list[tuple[Any, Any]]]
 
 
+def slow_ducklake(_: Path, url: str) -> dict[str, Json]:
+    """A call that is held up by its credential."""
+    return {"command": "SELECT 1", "catalog_name": "l", "auth": "slow"}
+
+
 @pytest.mark.parametrize(
     ("fields", "code", "words"),
     [

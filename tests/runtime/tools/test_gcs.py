@@ -26,6 +26,11 @@ def env(url: str, tmp_path: Path) -> FakeEnv:
     return FakeEnv(tmp_path, {"robot": robot, "text": {"value": json.dumps(robot)}, "token": {"token": "known"}})
 
 
+def slow_gcs(_: Path, url: str) -> dict[str, Json]:
+    """A call that is held up by a server that never responds."""
+    return {"operation": "list", "bucket": "b", "endpoint": url}
+
+
 def ran(env: FakeEnv, url: str, operation: str, /, knobs: dict[str, Json] | None = None, **fields: Json) -> Outcome:
     call = call_of("gcs", {"operation": operation, "bucket": "b", "endpoint": url, **fields}, knobs=knobs, timeout=20)
     return waited(gcs.run(call, env))

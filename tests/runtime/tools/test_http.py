@@ -102,6 +102,11 @@ def echo_of(outcome: Outcome) -> dict[str, Json]:
     return echo
 
 
+def slow_http(_: Path, url: str) -> dict[str, Json]:
+    """A call that is held up by a server that never responds."""
+    return {"url": url}
+
+
 def header(outcome: Outcome, name: str) -> Json:
     headers = echo_of(outcome)["headers"]
     assert isinstance(headers, dict)

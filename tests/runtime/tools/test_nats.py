@@ -50,6 +50,11 @@ async def connected() -> AsyncIterator[Client]:
         await client.close()
 
 
+def slow_nats(_: Path, url: str) -> dict[str, Json]:
+    """A call that is held up by a server that never says who it is."""
+    return {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"}
+
+
 @pytest.mark.parametrize(
     "value",
     ["plain", "", "5", "null", '{"a": 1}', '"quoted"', "ü\n", 5, 2.5, True, None, [1, "x"], {"a": {"b": []}}],

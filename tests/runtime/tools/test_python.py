@@ -41,6 +41,11 @@ def ran(
     return waited(python.run(call_of("python", written, args=args, knobs=knobs, timeout=timeout, scope=scope), env))
 
 
+def slow_python(_: Path, url: str) -> dict[str, Json]:
+    """A call that is held up by its own code."""
+    return {"code": "import time; time.sleep(613)"}
+
+
 @pytest.mark.parametrize(
     ("code", "args", "result"),
     [

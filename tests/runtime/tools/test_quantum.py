@@ -14,7 +14,7 @@ from goldens import GOLDEN
 from harness.running import run
 from noetl.tools import quantum
 from noetl.tools.quantum.circuit import ARITIES, Circuit, Gate, InvalidCircuit, gate_of
-from noetl.tools.quantum.jobs import circuit_of
+from noetl.tools.quantum.jobs import Job, circuit_of, id_of
 from noetl.tools.quantum.simulator import state_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
@@ -36,6 +36,11 @@ def ran(env: FakeEnv, timeout: Json = None, /, **fields: Json) -> Outcome:
 def state(text: str, qubits: int = 1) -> list[complex]:
     """The state that some OpenQASM statements make of |0…0⟩."""
     return waited(state_of(circuit_of(f"qreg q[{qubits}]; creg c[{qubits}]; {text}; measure q -> c")))
+
+
+def slow_quantum(_: Path, url: str) -> dict[str, Json]:
+    """A call that is held up by the simulation of a large circuit."""
+    return {"op": "results", "job_id": id_of(Job({"qubits": 16, "gates": [["h", 0]] * 5000}, 1, 1, 0, 0))}
 
 
 def close(found: list[complex], wanted: list[complex]) -> bool:

@@ -26,6 +26,16 @@ def ran(
     return waited(shell.run(call, env))
 
 
+def slow_shell(_: Path, url: str) -> dict[str, Json]:
+    """A call that is held up by a process, which has one of its own."""
+    return {"command": "sleep 613 & sleep 613"}
+
+
+def slow_script(_: Path, url: str) -> dict[str, Json]:
+    """The same from a file."""
+    return {"file": "slow.sh"}
+
+
 def scripted(env: FakeEnv, **fields: Json) -> Outcome:
     return waited(script.run(call_of("script", fields), env))
 

@@ -40,6 +40,11 @@ def rows(env: FakeEnv, command: str, **fields: Json) -> Json:
     return outcome.result["rows"]
 
 
+def slow_snowflake(_: Path, url: str) -> dict[str, Json]:
+    """A call that is held up by its session."""
+    return {"command": "SELECT 1", "auth": {"account": "a", "user": "u", "password": "p"}}
+
+
 pytestmark = pytest.mark.filterwarnings("ignore:Arrow output")
 
 

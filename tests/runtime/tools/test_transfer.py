@@ -98,6 +98,12 @@ def moved(env: FakeEnv, source: Json, target: Json, /, timeout: Json = None, **f
     return waited(transfer.run(call, env))
 
 
+def slow_transfer(_: Path, url: str) -> dict[str, Json]:
+    """A call that is held up by its source."""
+    endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
+    return {"source": {"kind": "sqlite", "query": endless}, "target": {"kind": "file", "path": "x.csv"}}
+
+
 @pytest.mark.parametrize("to", ENDS)
 @pytest.mark.parametrize("origin", ENDS)
 def test_rows_go_from_every_end_to_every_end(env: FakeEnv, origin: str, to: str) -> None:
