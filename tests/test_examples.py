@@ -111,6 +111,8 @@ SCRIPTED = [
     ("first_answer", "found", {"from": "mirror", "rows": 2}, 2.0),
     # The shops in their order, the slowest first; the busy one is asked again, and one is closed.
     ("price_survey", "report", {"shops": ["north", "south", "east"], "cheapest": 9, "average": 12.0}, 4.0),
+    # The step goes on after two seconds; the third replica is awaited by the end.
+    ("quorum", "written", {"replicas": 2}, 60.0),
     ("approval", "spend", {"spent": 1200, "by": "Ada"}, 15 * 60),
     ("retry_backoff", "done", {"received": 42, "attempts": 3}, 5 + 0.2 + 0.1 + 0.4 + 0.1 + 0.1),
 ]

@@ -198,6 +198,24 @@ class Reducer(NamedTuple):
     initial: int
 
 
+RESTS = CANCEL, FINISH, SWALLOW = "cancel", "finish", "swallow"
+"""What becomes of the iterations that still run when a loop ends before its items are over: they are stopped, awaited,
+or left behind to end by themselves.
+"""
+
+
+class LoopEnd(NamedTuple):
+    """How a loop level may end before its items are over (`loop.spec.policy.enough` and `rest`): `enough` is the pool
+    index of what is asked after each iteration, -1 where nothing is; `rest` is what then becomes of the iterations that
+    still run, one of `RESTS`.
+    """
+
+    step: int
+    level: int
+    enough: int
+    rest: str
+
+
 class Child(NamedTuple):
     """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
     bytes.
@@ -219,10 +237,11 @@ class Plan(NamedTuple):
     execution is that of its last run, since then that of the last run on the line of its entry. The rows of a
     plan that runs are made when they are asked for. `inputs` are what a start may bring; None where nothing says so.
     `terminates` are the steps that end the execution, in the order of the table. `timeout` is the pool index of
-    `executor.spec.policy.lifecycle.timeout_s`, -1 for none. `iteration_limits` are in the order of steps and levels.
-    `result` is the pool index of the result that the playbook declares, -1 where it is that of the line. `phases` are
-    those behind main, in the order in which they come; `after` is the pool index of how long each of them may take
-    (`policy.lifecycle.after_s`), -1 for none. `reducers` are the keys of `ctx` that are reduced, in file order.
+    `executor.spec.policy.lifecycle.timeout_s`, -1 for none. `iteration_limits` and `loop_ends` are in the order of
+    steps and levels. `result` is the pool index of the result that the playbook declares, -1 where it is that of the
+    line. `phases` are those behind main, in the order in which they come; `after` is the pool index of how long each of
+    them may take (`policy.lifecycle.after_s`), -1 for none. `reducers` are the keys of `ctx`
+    that are reduced, in file order.
     """
 
     name: str
@@ -255,9 +274,20 @@ class Plan(NamedTuple):
     phases: tuple[Phase, ...] = ()
     after: int = -1
     reducers: tuple[Reducer, ...] = ()
+    loop_ends: tuple[LoopEnd, ...] = ()
 
 
-EXTENSIONS = ("inputs", "terminates", "timeout", "iteration_limits", "result", "phases", "after", "reducers")
+EXTENSIONS = (
+    "inputs",
+    "terminates",
+    "timeout",
+    "iteration_limits",
+    "result",
+    "phases",
+    "after",
+    "reducers",
+    "loop_ends",
+)
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.
 """

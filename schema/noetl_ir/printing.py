@@ -84,6 +84,9 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield f"timeout {_ref(plan.timeout)}"
     for limit in plan.iteration_limits:
         yield f"iterations of {plan.steps[limit.step].name} on level {limit.level}: timeout {_ref(limit.timeout)}"
+    for over in plan.loop_ends:
+        asked = f"enough {_ref(over.enough)}, " if over.enough >= 0 else ""
+        yield f"loop of {plan.steps[over.step].name} on level {over.level}: {asked}the rest {over.rest}"
     for end in plan.terminates:
         yield f"{plan.steps[end.step].name} ends all as {end.status}"
     for phase in plan.phases:

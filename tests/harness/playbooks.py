@@ -139,6 +139,10 @@ def _loops(draw: st.DrawFn, depth: int = 0) -> Json:
     if draw(st.integers(0, 5)) == 5:
         limit = draw(st.sampled_from([1, 2.5, 40, "{{ workload.zero }}"]))
         loop["spec"]["policy"] = {"lifecycle": {"timeout_s": limit}}
+    if draw(st.integers(0, 3)) == 3:
+        enough = draw(st.sampled_from([1, 2, "{{ workload.list }}", "{{ event.done > 1 }}", "{{ event.failed }}"]))
+        rests = ["cancel", "finish"] if depth else ["cancel", "finish", "swallow", "swallow"]
+        loop["spec"].setdefault("policy", {}).update(enough=enough, rest=draw(st.sampled_from(rests)))
     if not depth and draw(CALM) == 0:
         loop["loop"] = draw(_loops(depth=1))
     return loop

@@ -415,6 +415,31 @@ def test_reducers_that_are_damaged_are_refused(section: object, why: str) -> Non
         read_plan(sealed(msgpack.packb(body), version=4))
 
 
+@pytest.mark.parametrize(
+    ("section", "why"),
+    [
+        ([], "no list"),
+        ([[0, 0, 1]], "is damaged"),
+        ([[0, 0, True, "cancel"]], "is damaged"),
+        ([[0, 2, 1, "cancel"]], "no loop levels"),
+        ([[0, 0, 1, "kill"]], "another rest"),
+        ([[0, 1, 1, "swallow"]], "another rest"),
+        ([[0, 0, -1, "cancel"]], "asked nothing"),
+        ([[0, 0, 99, "cancel"]], "not there"),
+        ([[0, 0, 1, "finish"]], r"not what the tables give|is missing|is not what"),
+    ],
+)
+def test_ends_of_loops_that_are_damaged_are_refused(section: object, why: str) -> None:
+    inner = "loop: {in: [1], iterator: j}"
+    loop = f"loop: {{in: [1], iterator: i, spec: {{policy: {{enough: 1, rest: swallow}}}}, {inner}}}"
+    plan = plan_of(steps(f"step: start, {loop}"))
+    assert read_plan(write_plan(plan)) == plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+    body = msgpack.unpackb(write_plan(plan)[HEADER:])
+    body[10]["loop_ends"] = section
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))
+
+
 def test_a_termination_that_the_net_does_not_have_is_refused() -> None:
     plan = plan_of(steps("step: start"))._replace(terminates=((0, "failed"),), edition=4)  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"not what the tables give|is missing"):

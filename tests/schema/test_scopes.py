@@ -40,9 +40,12 @@ def test_the_table_is_that_of_the_language() -> None:
         "execution_id",
         "keychain",
     }  # REAL.md: entries use each other
+    # EXTENSIONS §5: counts, and what stays as it is while the loop runs.
+    assert names_of(Site.ENOUGH) == {"event", "args", "workload", "iter", "execution_id"}
     assert {place for place, row in PLACES.items() if not row.results} == {
         Site.WORKLOAD,
         Site.KEYCHAIN,
+        Site.ENOUGH,
     }
     events = "name status step step_run_id ts result error outcome total ok failed skipped errors data"
     assert set(EVENT_ATTRIBUTES) == set(events.split())

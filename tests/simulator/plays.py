@@ -226,6 +226,27 @@ workflow:
   - {step: z, spec: {policy: {join: first}}, tool: {kind: http, url: "http://x/z"}}
 """
 
+ENOUGH = """
+workflow:
+  - step: start
+    loop:
+      in: "{{ range(5) | list }}"
+      iterator: n
+      spec: {mode: parallel, max_in_flight: 3, policy: {enough: 2, rest: %s}}
+    tool:
+      - {name: a, kind: http, url: "http://x/odd"}
+      - {name: b, kind: http, url: "http://x/{{ n }}"}
+      - {name: c, kind: playbook, path: t/c}
+    next: {arcs: [{step: two, when: "{{ event.name == 'loop.done' }}"}, {step: two}]}
+  - step: two
+    loop:
+      in: [1, 2]
+      iterator: i
+      spec: {mode: parallel, policy: {enough: 1}}
+      loop: {in: [1, 2], iterator: j, spec: {mode: parallel, policy: {enough: "{{ event.done == 1 }}", rest: finish}}}
+    tool: {kind: http, url: "http://x/{{ i }}"}
+"""
+
 CALLS = """
 workflow:
   - step: start
@@ -355,6 +376,9 @@ PLAYS = (
     Play("join tokens", _fork("{tokens: 2}"), same="nothing"),
     Play("phases", PHASES, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
     Play("reducers", REDUCED),
+    Play("enough, and the rest cancelled", ENOUGH % "cancel", (("t/c", CALLED),), same="nothing"),
+    Play("enough, and the rest awaited", ENOUGH % "finish", (("t/c", CALLED),), same="nothing"),
+    Play("enough, and the rest left behind", ENOUGH % "swallow", (("t/c", CALLED),), same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

@@ -16,7 +16,7 @@ and bounds of their own.
 
 from collections.abc import Iterator, Sequence
 
-from noetl_ir.plan import Plan
+from noetl_ir.plan import SWALLOW, Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, smaller, times, unbounded, widest
@@ -75,6 +75,8 @@ class _Bounding:
         self._loads: list[_Load] = [NO_LOAD] * len(plan.steps)
         self._uncounted: list[str] = []
         self._limited = {(step, level) for step, level, _ in plan.iteration_limits}
+        self._asking = {(end.step, end.level) for end in plan.loop_ends if end.enough >= 0}
+        self._leaving = {end.step for end in plan.loop_ends if end.rest == SWALLOW}
         self._inner = [self._run(step) for step in range(len(plan.steps))]
         self._runs = self._most_runs()
         self._charged: dict[int, str] = {}
@@ -113,7 +115,8 @@ class _Bounding:
             loop = step.loops[level]
             limited = (number_, level) in self._limited  # one more event where it runs out of time
             iteration = together((_event(2 + limited), work))
-            work = together((_event(2 if level else 1), iteration.times(self._sizes.items(loop))))
+            events = (2 if level else 1) + ((number_, level) in self._asking)  # one more where it has enough
+            work = together((_event(events), iteration.times(self._sizes.items(loop))))
             tokens = times(self._sizes.in_flight(loop), tokens)
         # Events of the step itself, without its tasks.
         frame = 4 + step.waits + (step.timeout >= 0)  # scheduled, started, done, routed; waits; runs out of time
@@ -130,7 +133,9 @@ class _Bounding:
             following = _Load(together([row.work for row in after]), plus([row.tokens for row in after]))
         else:
             following = _Load(either([row.work for row in after]), widest([row.tokens for row in after]))
-        return _Load(together((own.work, following.work)), widest((own.tokens, following.tokens)))
+        # What a step leaves behind goes on beside all that follows it.
+        both = plus if step in self._leaving else widest
+        return _Load(together((own.work, following.work)), both((own.tokens, following.tokens)))
 
     def _circle(self, step: int, members: list[int]) -> _Load:
         """A step on a cycle: any number of runs; as long as nothing forks in it, the tokens of its widest part."""
@@ -142,6 +147,8 @@ class _Bounding:
             row = self._plan.steps[each]
             # Each round of a cycle with a fork may leave a token behind, so that no number of tokens can be promised
             # from the arcs.
+            if each in self._leaving:
+                return _Load(Work(endless, endless), unbounded(f"`{row.name}` leaves iterations behind on a cycle"))
             if row.inclusive and len(self._arcs[each]) > 1:
                 return _Load(Work(endless, endless), unbounded(f"`{row.name}` forks on a cycle"))
             outside = [arc for arc in self._arcs[each] if self._plan.arcs[arc].target not in inside]
@@ -244,4 +251,7 @@ class _Bounding:
     def _at_once(self, extent: Extent) -> Formula:
         if extent.at_once is None:
             return unbounded(f"many runs of `{extent.step}` at once")
-        return times(number(extent.at_once), self._inner[self._index[extent.step]].tokens)
+        step = self._index[extent.step]
+        # Runs that are over may have left iterations behind: all of them count.
+        runs = self._runs[step] if step in self._leaving else number(extent.at_once)
+        return times(runs, self._inner[step].tokens)

@@ -75,6 +75,7 @@ class _Facts:
         self._plan = plan
         self._ends = dict(plan.terminates)
         self._limits = {(step, level): timeout for step, level, timeout in plan.iteration_limits}
+        self._loop_ends = {(step, level): (enough, rest) for step, level, enough, rest in plan.loop_ends}
         transitions = plan.net.transitions
         self._guards = {t.arc: t.guard for t in transitions if t.role == "take" and not t.id.startswith("take+")}
         self._gates = {t.step: (t.guard, t.span) for t in transitions if t.role == "admit" and t.guard >= 0}
@@ -127,6 +128,10 @@ class _Facts:
             yield from self._loop((*at, name), loop)
             if (number, level) in self._limits:
                 yield (*at, name, "timeout"), Fact(Class.RUN, self._time(self._limits[number, level]), loop.span)
+            if (number, level) in self._loop_ends:
+                enough, rest = self._loop_ends[number, level]
+                yield (*at, name, "enough"), Fact(Class.RUN, self._text(enough), loop.span)
+                yield (*at, name, "rest"), Fact(Class.RUN, rest, loop.span)
         if step.timeout >= 0:
             yield (*at, "timeout"), Fact(Class.RUN, self._time(step.timeout), step.span)
         yield (*at, "best effort"), Fact(Class.RUN, str(step.best_effort), step.span)

@@ -32,8 +32,10 @@ MAX_VARIANTS = 256
 
 MAX_VARIABLES = 24
 LOCAL = frozenset({"event", "outcome", "args", "iter"})
-ENDING = frozenset({"out", "bad", "close", "close_failed", "empty", "admit_fault", "expand_fault"})
-_CLOSING = frozenset({"close", "close_failed"})
+ENDING = frozenset({
+    "out", "bad", "close", "close_failed", "leave", "empty", "empty_failed", "admit_fault", "expand_fault",
+})  # fmt: skip
+_CLOSING = frozenset({"close", "close_failed", "leave"})
 UNKNOWN = ""
 NO_STEP = -2
 """For gates: what a token shows there is forgotten at once, for another one may ask next."""

@@ -101,6 +101,10 @@ def _line(plan: Plan, t: Transition) -> Line | None:
             return Line(f"the tokens for `{step}` have come together", t.span)
         case "meet_none":
             return Line(f"no branch brings a token to `{step}`", t.span)
+        case "leave":
+            return Line(f"`{step}` goes on, and leaves the iterations that still run behind", t.span)
+        case "empty_failed":
+            return Line(f"the loop of `{step}` has no items, which are not enough", t.span)
         case "close_failed":
             return Line(f"the loop of `{step}` fails", t.span)
         case "take" | "pass":

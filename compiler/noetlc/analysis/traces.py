@@ -173,5 +173,5 @@ def _name_of(run: Iterable[int], names: list[str]) -> str:
 def _started(plan: Plan, number: int) -> str:
     """The step that a transition starts, "" for most."""
     t = plan.net.transitions[number]
-    starts = (t.role == "begin" and t.level < 0) or (t.role in ("expand", "empty") and t.level == 0)
+    starts = (t.role == "begin" and t.level < 0) or (t.role in ("expand", "empty", "empty_failed") and t.level == 0)
     return plan.steps[t.step].name if starts else ""

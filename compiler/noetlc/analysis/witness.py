@@ -31,8 +31,16 @@ MAX_VALUES = 400
 """Combinations of values that are tried for one guard."""
 
 OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later"})
-UNSCRIPTED = frozenset({"fault", "lost", "expire", "skip", "stop", "admit_fault", "expand_fault", "err"})
-"""Roles that are not scripted: faults of the playbook, lost workers, what a failing loop does to its others."""
+UNSCRIPTED = frozenset({
+    "fault", "lost", "expire", "skip", "stop", "leave", "empty_failed", "admit_fault", "expand_fault", "err",
+})  # fmt: skip
+"""Roles that are not scripted: faults of the playbook, lost workers, what a failing loop does to its others, and how
+one ends that may have enough.
+"""
+COUNTING = frozenset({"empty", "close", "close_failed"})
+"""Roles of the end of a loop, which are not scripted where it is asked whether it has enough: that is a matter of how
+many items it has, of which a run of the net has one.
+"""
 
 
 class Witness(NamedTuple):
@@ -81,7 +89,10 @@ _NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0)
 def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
     """Values for a run of the plan's net; None when none were found."""
     # A script has no words for these, so that a run with one of them cannot be replayed, whatever its data are.
-    if any(each.role in UNSCRIPTED or each.role == "park" for each in run):
+    asking = {(end.step, end.level) for end in plan.loop_ends}
+    if any(each.role in UNSCRIPTED or each.role == "park" for each in run) or any(
+        each.role in COUNTING and (each.step, each.level) in asking for each in run
+    ):
         return None
     walk_ = _Walk(plan, run)
     states = [_NOTHING._replace(ctx=starts_of(plan))]

@@ -116,7 +116,8 @@ class Admit(NamedTuple):
 
 class Loop(NamedTuple):
     """A loop level; `inner` is the nested loop. `mode` is `sequential` or `parallel`; `knobs` and
-    `timeout` as in `StepSpec`.
+    `timeout` as in `StepSpec`. `enough` is what ends it before its items are over, `rest` as in
+    `noetl_ir.plan.LoopEnd`, empty where it is not written.
     """
 
     items: Value
@@ -131,6 +132,9 @@ class Loop(NamedTuple):
     extras: tuple[Sugar, ...] = ()
     lifecycle_timeout: Value | None = None
     timeout: Value | None = None
+    enough: Value | None = None
+    rest: str = ""
+    rest_span: Span | None = None
 
 
 class Arc(NamedTuple):

@@ -28,6 +28,7 @@ from noetlc.ast.playbook import (
     TaskDefaults,
     Value,
 )
+from noetlc.ast.walk import failure_mode_of
 from noetlc.ast.yaml_text import yaml_text
 from noetlc.source.nodes import Scalar, value_of
 
@@ -178,8 +179,8 @@ def _reducer(reducer: Reducer) -> Keys:
     return found
 
 
-def _put_failure(policy: Keys, mode: str) -> None:
-    if mode != "fail_fast":
+def _put_failure(policy: Keys, mode: str, default: str = "fail_fast") -> None:
+    if mode != default:
         policy["failure"] = {"mode": mode}
 
 
@@ -193,7 +194,7 @@ def _step(step: Step) -> Keys:
     found = Placed(step.span)
     found["step"] = step.name
     _put(found, "desc", step.desc)
-    _put(found, "spec", _step_spec(step.spec))
+    _put(found, "spec", _step_spec(step.spec, failure_mode_of(step.loop)))
     if step.loop is not None:
         found["loop"] = _loop(step.loop)
     if not _is_router(step):
@@ -208,7 +209,8 @@ def _is_router(step: Step) -> bool:
     return len(step.tasks) == 1 and is_placeholder(step, step.tasks[0])
 
 
-def _step_spec(spec: StepSpec) -> Keys:
+def _step_spec(spec: StepSpec, failure_mode: str) -> Keys:
+    """`failure_mode` is the one that the step has where it names none."""
     policy: Keys = {}
     if spec.admit is not None:
         policy["admit"] = _admit(spec.admit)
@@ -216,7 +218,7 @@ def _step_spec(spec: StepSpec) -> Keys:
     if spec.join != "any" or spec.join_span is not None:
         policy["join"] = {"tokens": spec.join.tokens} if isinstance(spec.join, Merge) else spec.join
     _put_lifecycle(policy, spec.lifecycle_timeout)
-    _put_failure(policy, spec.failure_mode)
+    _put_failure(policy, spec.failure_mode, failure_mode)
     _put(policy, "terminate", spec.terminate)
     found: Keys = {}
     _put(found, "pool", spec.pool)
@@ -255,6 +257,8 @@ def _loop(loop: Loop) -> Keys:
     if loop.exec != "distributed":
         policy["exec"] = loop.exec
     _put_lifecycle(policy, loop.lifecycle_timeout)
+    _put_value(policy, "enough", loop.enough)
+    _put(policy, "rest", loop.rest)
     _put(spec, "policy", policy)
     _put(found, "spec", spec)
     if loop.inner is not None:

@@ -97,6 +97,15 @@ def task_values(task: Task) -> list[Value]:
     return found
 
 
+def failure_mode_of(loop: Loop | None) -> str:
+    """The failure mode of a step that names none: where some of a loop are enough, one that fails stops no other."""
+    while loop is not None:
+        if loop.enough is not None:
+            return "best_effort"
+        loop = loop.inner
+    return "fail_fast"
+
+
 def rule_values(task: Task) -> list[Value]:
     """The templates that the worker renders after a task, guards aside."""
     return values_of_rules(task.rules)
@@ -173,7 +182,7 @@ def step_values(step: Step) -> list[Value]:
     for loop in loops_of(step):
         found.append(loop.items)
         found += [value for _, value in loop.knobs]
-        levels = (loop.max_in_flight, loop.lifecycle_timeout, loop.timeout)
+        levels = (loop.max_in_flight, loop.lifecycle_timeout, loop.timeout, loop.enough)
         found += [value for value in levels if value is not None]
     for task in step.tasks:
         found += task_values(task)
@@ -246,7 +255,9 @@ def _early(step: Step) -> list[Asked]:
         found += [(guard.expr, guard.node, "before") for guard in guards]
     if step.loop is not None or spec.lifecycle_timeout is not None:
         levels = [
-            value for loop in loops_of(step) for value in (loop.items, loop.max_in_flight, loop.lifecycle_timeout)
+            value
+            for loop in loops_of(step)
+            for value in (loop.items, loop.max_in_flight, loop.lifecycle_timeout, loop.enough)
         ]
         found += _at((*levels, spec.lifecycle_timeout), "before")
     return found

@@ -33,6 +33,7 @@ from noetlc.codegen.tables import (
     join_of,
     keychain_rows,
     limits_of,
+    loop_ends_of,
     loop_rows,
     phases_of,
     reducers_of,
@@ -103,7 +104,8 @@ class _Build:
         ends = frozenset(end.step for end in ending)
         phases = phases_of(playbook, self._numbers)
         later = frozenset(phase.step for phase in phases)
-        tables = Tables(pool.templates, self._steps, self._tasks, self._arcs, _parks, ends, limited, later)
+        early = loop_ends_of(playbook, pool)
+        tables = Tables(pool.templates, self._steps, self._tasks, self._arcs, _parks, ends, limited, later, early)
         maker = NetMaker()
         assemble(tables, ways, maker, [_marks(step, spans[step.name]) for step in playbook.steps])
         plan = Plan(
@@ -135,6 +137,7 @@ class _Build:
             phases=phases,
             after=after,
             reducers=reducers,
+            loop_ends=early,
         )
         return plan._replace(edition=edition_of(plan))
 

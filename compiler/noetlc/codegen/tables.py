@@ -2,6 +2,7 @@
 
 from noetl_ir.expr import Json, Literal
 from noetl_ir.plan import (
+    CANCEL,
     Arc,
     Input,
     IterationLimit,
@@ -9,6 +10,7 @@ from noetl_ir.plan import (
     KeychainEntry,
     Limits,
     Loop,
+    LoopEnd,
     Phase,
     Reducer,
     Rule,
@@ -157,6 +159,18 @@ def phases_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Phase, .
 def reducers_of(executor: ast.Executor, pool: Pool) -> tuple[Reducer, ...]:
     """The keys of `ctx` that are made of contributions."""
     return tuple([Reducer(one.key, one.reduce, pool.value(one.initial)) for one in executor.reducers])
+
+
+def loop_ends_of(playbook: ast.Playbook, pool: Pool) -> tuple[LoopEnd, ...]:
+    """How loops may end before their items are over, by step and level."""
+    return tuple(
+        [
+            LoopEnd(index, level, pool.value(loop.enough), loop.rest or CANCEL)
+            for index, step in enumerate(playbook.steps)
+            for level, loop in enumerate(loops_of(step))
+            if loop.enough is not None
+        ]
+    )
 
 
 def limits_of(executor: ast.Executor) -> Limits:

@@ -215,6 +215,27 @@ MEANING_CODES: dict[str, Code] = {
         "spec: {mode: parallel, max_in_flight: 0}",
         "spec: {mode: parallel, max_in_flight: 4}",
     ),
+    "NL513": Code(
+        "bad-enough", E, "`enough` that is neither a number of iterations nor a condition",
+        "The loop could never end by it, or would end before anything is done.",
+        "spec: {policy: {enough: 0}}",
+        "spec: {policy: {enough: 3}}             # three that succeed, or a condition:\n"
+        "spec: {policy: {enough: \"{{ event.done == event.total or event.ok >= 3 }}\"}}",
+    ),
+    "NL516": Code(
+        "idle-rest", W, "`rest` of a loop that nothing ends early",
+        "It says what becomes of iterations that still run when enough are done; here all are always awaited.",
+        "spec: {policy: {rest: swallow}}",
+        "spec: {policy: {enough: 2, rest: swallow}}",
+        "Where `enough` is switched on and off by hand.",
+    ),
+    "NL517": Code(
+        "swallowed-inside", E, "`rest: swallow` in a loop inside another one",
+        "Iterations that are left behind go on beside what follows the step. Those of an inner loop are a part of the\n"
+        "iteration around them, whose result would be told before it is known.",
+        "loop: {in: …, iterator: a, loop: {in: …, iterator: b, spec: {policy: {enough: 1, rest: swallow}}}}",
+        "spec: {policy: {enough: 1, rest: cancel}}",
+    ),
     "NL607": Code(
         "empty-arcs", N, "A router without arcs",
         "The step is a leaf: its token ends there.",

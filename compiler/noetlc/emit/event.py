@@ -161,6 +161,10 @@ EVENTS: dict[str, EventType] = {
             "timeout": _maybe(_COUNT, "`lifecycle.timeout_s` of an iteration"),
         },
     ),
+    "loop.enough": EventType(
+        "A loop has enough before its items are over, and what waits is skipped; or it could not be asked, and fails.",
+        {"stats": _LOOP_STATS, "level": _LEVEL, "error": _FAILURE._replace(optional=True)},
+    ),
     "loop.iteration.started": EventType("An iteration took a slot.", {}),
     "loop.iteration.done": EventType("An iteration succeeded.", {}),
     "loop.iteration.failed": EventType(

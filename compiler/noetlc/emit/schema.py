@@ -140,6 +140,8 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("loop_policy", "mode"): _LOOP_MODE,
     ("loop_policy", "max_in_flight"): {"type": ["integer", "string"]},
     ("loop_policy", "lifecycle"): _LIFECYCLE,
+    ("loop_policy", "enough"): {"type": ["integer", "string"], "minimum": 1},
+    ("loop_policy", "rest"): _one_of("cancel", "finish", "swallow"),
     ("loop_policy", "exec"): _one_of("distributed", "local"),
     ("task", "name"): _TEXT,
     ("task", "spec"): _ref("task_spec"),

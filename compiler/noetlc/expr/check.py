@@ -7,11 +7,13 @@ from itertools import pairwise, takewhile
 from noetl_ir.expr import Expr
 from noetl_ir.nearest import nearest
 from noetl_ir.records import NamedTuple
-from noetl_ir.scopes import EVENT_ATTRIBUTES, LAYERS, PLACES, RESERVED, Row, Site
+from noetl_ir.scopes import EVENT_ATTRIBUTES, LAYERS, LOOP_COUNTS, PLACES, RESERVED, Row, Site
 from noetl_ir.scopes.vocabulary import FUNCTIONS, LEGACY_FUNCTIONS
 from noetlc.expr.paths import Access, accesses
 
 _NONE: frozenset[str] = frozenset()
+_AROUND = frozenset({Site.LOOP, Site.ENOUGH})
+"""Places whose loops are those around the one that they are about."""
 
 
 class Names(NamedTuple):
@@ -81,7 +83,7 @@ def check_names(expr: Expr, place: Site, names: Names, bound: frozenset[str] = _
         elif access.called:
             yield from _function(access, row)
         elif word == "event" and word in row.names:
-            yield from _event(access)
+            yield from _event(access, LOOP_COUNTS if place is Site.ENOUGH else EVENT_ATTRIBUTES)
         elif word in ("iter", "loop_index") and word in row.names:
             yield from _iter(access, row, names)
         elif word == "steps" and word in row.names:
@@ -110,17 +112,17 @@ def _function(access: Access, row: Row) -> Iterator[Problem]:
         yield _problem(access, f"`{word}()` is not known in {row.place.value}", "", Kind.OUT_OF_PLACE)
 
 
-def _event(access: Access) -> Iterator[Problem]:
-    if not access.keys or access.keys[0] in EVENT_ATTRIBUTES:
+def _event(access: Access, known: frozenset[str]) -> Iterator[Problem]:
+    if not access.keys or access.keys[0] in known:
         return
     key, node = str(access.keys[0]), access.nodes[0]
-    help = _meant(key, sorted(EVENT_ATTRIBUTES)) or f"it has {', '.join(sorted(EVENT_ATTRIBUTES))}"
+    help = _meant(key, sorted(known)) or f"it has {', '.join(sorted(known))}"
     yield Problem(f"`event` has no `{key}`", node.end - len(key), node.end, help, Kind.ATTRIBUTE)
 
 
 def _iter(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     loops = len(names.iterators)
-    if row.place is Site.LOOP and not loops:
+    if row.place in _AROUND and not loops:
         yield _problem(access, "`iter` is not known here: there is no outer loop", "", Kind.OUT_OF_PLACE)
         return
     if access.root.name == "loop_index":
@@ -199,7 +201,7 @@ _OF_ARGS, _RESULT = "a key of `args`", "a step's result"
 
 def _scopes(row: Row, names: Names) -> Iterator[tuple[str, frozenset[str]]]:
     """The meanings that a bare name can have in a place, the strongest first."""
-    if row.tasks or (row.place is Site.LOOP and names.iterators):
+    if row.tasks or (row.place in _AROUND and names.iterators):
         yield "an iterator", frozenset(names.iterators)
     if row.tasks:
         yield "a task's result", names.tasks

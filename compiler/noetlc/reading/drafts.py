@@ -151,7 +151,7 @@ class StepSpecDraft:
         self.lifecycle_timeout: Value | None = None
         self.terminate = ""
         self.terminate_span: Span | None = None
-        self.failure_mode = "fail_fast"
+        self.failure_mode = ""
         self.knobs: Pairs = []
         self.extras: list[Sugar] = []
 
@@ -170,6 +170,7 @@ class LoopDraft:
     """A loop level; one that is `paged` needs no items: the pages may be all that the loop is."""
 
     __slots__ = (
+        "enough",
         "exec",
         "extras",
         "inner",
@@ -181,6 +182,8 @@ class LoopDraft:
         "max_in_flight",
         "mode",
         "paged",
+        "rest",
+        "rest_span",
         "timeout",
     )
 
@@ -192,6 +195,9 @@ class LoopDraft:
         self.max_in_flight: Value | None = None
         self.exec = "distributed"
         self.lifecycle_timeout: Value | None = None
+        self.enough: Value | None = None
+        self.rest = ""
+        self.rest_span: Span | None = None
         self.inner: Loop | None = None
         self.paged = False
         self.timeout: Value | None = None

@@ -5,6 +5,7 @@ from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Loop, Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import LoopDraft
+from noetlc.reading.loop_ends import check_ends, take_enough, take_rest
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, quotes_told
 from noetlc.reading.specs import inside, lifetime, take_policy, take_spec
@@ -25,6 +26,7 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
     refused = any(key.text in r.legacy.get("loop", {}) for key, _ in mapping.entries)
     if not refused and not (draft.paged and draft.items is None) and isinstance(node, Mapping):
         _check_whole(r, draft, mapping)
+    check_ends(r, draft)
     return Loop(
         draft.items or Value(Literal([]), mapping.span, None),  # told, and still a loop for all that looks at it
         draft.iterator,
@@ -38,6 +40,9 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
         tuple(draft.extras),
         draft.lifecycle_timeout,
         draft.timeout,
+        draft.enough,
+        draft.rest,
+        draft.rest_span,
     )
 
 
@@ -178,6 +183,8 @@ SPEC_KEYS: Table[LoopDraft] = {
 POLICY_KEYS: Table[LoopDraft] = {
     "exec": _exec,
     "lifecycle": inside("lifecycle", {"timeout_s": lifetime("an iteration")}),
+    "enough": take_enough,
+    "rest": take_rest,
     "mode": _mode,
     "max_in_flight": _max_in_flight,
     "reducers": no_effect,

@@ -132,6 +132,8 @@ def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
             Site.LOOP,
             level,
         )
+        if loop.enough is not None:
+            checks.values((loop.enough,), Site.ENOUGH, level)
         checks.values((value for _, value in loop.knobs), Site.TASK, names)
         if loop.timeout is not None:
             checks.values((loop.timeout,), Site.TASK, names)
@@ -170,6 +172,7 @@ _ANYTHING: frozenset[str] = Around.ANYTHING
 
 _ONE_EXPRESSION = "write one expression, or move it into a task's field"
 _INSTEAD = {
+    Site.ENOUGH: 'write one condition, as in `enough: "{{ event.done >= 3 }}"`',
     Site.LOOP: "write one expression, as in `{{ xs if x else ys }}`, or build the value in a step before and read "
     "that step's result: a block gives text, which is no list and no number",
 }

@@ -1,6 +1,7 @@
 """A step of the workflow with its spec (v10 §5.2)."""
 
 from noetlc.ast.playbook import Merge, Step, StepSpec, Task
+from noetlc.ast.walk import failure_mode_of
 from noetlc.reading.admit import read_admit
 from noetlc.reading.declared import take_assert
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
@@ -47,10 +48,11 @@ def read_step(r: Reader, node: Node) -> Step | None:
     if draft.tool is not None:
         draft.tool = r.forms.unfold(r, draft, draft.tool)
     tasks = _tasks(r, draft)
-    if draft.spec is None:
-        draft.spec = _spec_of(StepSpecDraft())
+    spec = draft.spec or _spec_of(StepSpecDraft())
+    if not spec.failure_mode:
+        spec = spec._replace(failure_mode=failure_mode_of(draft.loop))
     extras = tuple(draft.extras)
-    return Step(draft.name, draft.name_span, node.span, draft.desc, draft.spec, draft.loop, tasks, draft.router, extras)
+    return Step(draft.name, draft.name_span, node.span, draft.desc, spec, draft.loop, tasks, draft.router, extras)
 
 
 def _take_keys(r: Reader, draft: StepDraft, node: Mapping) -> None:

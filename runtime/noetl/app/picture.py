@@ -65,8 +65,8 @@ def rows_of(program: Program, execution: Execution, *, driven: bool = True, why:
         return
     # Why no worker begins something is only of interest where somebody drives: else that is the reason.
     for_worker = {step_run_of(key) for key in waiting(execution)} if driven else set()
-    for key, run in execution.runs.items():
-        if run.ended == 0:
+    for key, run in (*execution.runs.items(), *execution.left.items()):
+        if run.ended == 0 or key in execution.left:
             row = _step(program, execution, key, run, "at work" if driven else "begun")
             yield _hindered(program, row, run.step, why) if key in for_worker else row
     for key, region in execution.regions.items():
@@ -108,7 +108,8 @@ def _step(program: Program, execution: Execution, key: str, run: Run, begun: str
         }  # fmt: skip
         counted = ((running, begun), (to_run, "to run"), (waits, "waiting"), (failed, "failed"))
         parts = [f"{done} of {total}", *(f"{count} {words}" for count, words in counted if count)]
-        return Row("step", place, ", ".join([*parts, *["stopping"] * loop.stopping]), None, data)
+        last = ["left behind"] if loop.left else ["stopping"] * loop.stopping
+        return Row("step", place, ", ".join([*parts, *last]), None, data)
     if key in execution.regions and execution.regions[key].phase in ("at", "run"):
         region = execution.regions[key]
         task = program.plan.tasks[region.task]

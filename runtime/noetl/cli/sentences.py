@@ -67,6 +67,13 @@ def _loop_done(_: Execution, program: Program, event: Event) -> str:
     return f"{_here(program, event)}: done, {counts_text(stats)}"
 
 
+def _loop_enough(_: Execution, program: Program, event: Event) -> str:
+    stats = event.data.get("stats")
+    if event.data.get("level") or "error" in event.data or not isinstance(stats, dict):
+        return ""
+    return f"{_here(program, event)}: enough, {counts_text(stats)}"
+
+
 def counts_text(stats: Mapping[str, object]) -> str:
     """The counts of a loop: `9 of 10 ok, 1 failed`."""
     others = [f"{stats[name]} {name}" for name in ("failed", "skipped") if stats.get(name)]
@@ -154,6 +161,7 @@ _SENTENCES: dict[str, _Say] = {
     "step.done": _said("done"),
     "step.failed": _failed,
     "loop.started": _loop_started,
+    "loop.enough": _loop_enough,
     "loop.done": _loop_done,
     "loop.iteration.failed": _failed,
     "task.started": _task_started,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from noetl.engine.arrivals import arrive, decide_gate, merge
 from noetl.engine.ending import end_if_over
 from noetl.engine.looping import (
+    ask_enough,
     begin_iteration,
     begin_loop,
     close,
@@ -72,11 +73,13 @@ _DECISIONS: dict[str, Callable[[Turn, int, str], None]] = {
     "ready": begin_loop,
     "todo": begin_iteration,
     "slot": free_slot,
+    "run": stop_where_it_stands,
     "at": stop_where_it_stands,
     "due": stop_where_it_stands,
     "parked": stop_where_it_stands,
     "out": end_pipeline,
     "bad": end_pipeline,
+    "loop": ask_enough,
     "fin": close,
     "done": _end,
     "failed": route,

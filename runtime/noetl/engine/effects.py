@@ -7,7 +7,6 @@ Orders follow from the state, so a repeat is harmless: a worker's report is acce
 from noetl.engine.evolve_tasks import WAIT
 from noetl.engine.execution import Execution, Region
 from noetl.engine.program import Program
-from noetl_ir.events import step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.orders import Order, RunPipeline, StartChild, StopPipeline
 
@@ -73,7 +72,7 @@ def _pipelines(program: Program, execution: Execution) -> list[Order]:
     for key in dict.fromkeys(execution.ready):
         region = execution.regions.get(key)
         if region is not None and region.phase == "at" and region.task >= 0:
-            priorities.append(execution.runs[step_run_of(key)].priority)
+            priorities.append(execution.run_of(key).priority)
             orders.append(_pipeline(program, execution, key, region, None))
     # Sorting is stable, so that orders of one priority stay in the order in which they became ready. Most plans have
     # no priority and keep the list as it is.
@@ -86,7 +85,7 @@ def _pipelines(program: Program, execution: Execution) -> list[Order]:
 def _pipeline(
     program: Program, execution: Execution, key: str, region: Region, outcome: dict[str, Json] | None
 ) -> RunPipeline:
-    run = execution.runs[step_run_of(key)]
+    run = execution.run_of(key)
     results: dict[str, object] = {}
     # An order carries the results that the step's expressions name, not all there are: its size must not grow with
     # the steps that ran before.

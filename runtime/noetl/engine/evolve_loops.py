@@ -5,8 +5,9 @@ from noetl.engine.event_data import mapping_of
 from noetl.engine.execution import Execution, LoopRun, Mapping, Region, Run
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
-from noetl.engine.views import counts_of, errors_of, loop_value
+from noetl.engine.views import errors_of, final_counts, loop_value
 from noetl_ir.events import Event
+from noetl_ir.plan import CANCEL
 
 
 def loop_created(program: Program, execution: Execution, event: Event) -> None:
@@ -32,6 +33,39 @@ def loop_created(program: Program, execution: Execution, event: Event) -> None:
     )
     timeout = data.get("timeout")
     loop.timeout = timeout if isinstance(timeout, int) else None
+    loop.end = program.loop_end(event.step, level)
+    around = execution.loops.get(event.run.rpartition("/")[0]) if level else None
+    if around is not None and around.withdrawn:
+        # It was next when the loop around it had enough.
+        loop.stopping = loop.withdrawn = True
+
+
+def loop_started(program: Program, execution: Execution, event: Event) -> None:
+    if execution.loops[event.run].asks:
+        _ask_next(program, execution, event.run)
+
+
+def _ask_next(program: Program, execution: Execution, key: str) -> None:
+    """Whether a loop has enough is asked before anything else is decided."""
+    loop = execution.loops[key]
+    execution.agenda.appendleft((_place_of(program, "close", loop.step, loop.level), key))
+
+
+def loop_enough(program: Program, execution: Execution, event: Event) -> None:
+    """A loop has enough, or could not be asked: what waits is skipped."""
+    loop = execution.loops[event.run]
+    if "error" in event.data:
+        loop.cause = loop.cause or mapping_of(event.data["error"])
+        stop_loop(program, execution, event.run)
+        return
+    if loop.end is None or loop.held:
+        raise IllegalFiring("a loop cannot have had enough here")
+    loop.held = True
+    if loop.end.rest == CANCEL:
+        stop_loop(program, execution, event.run, withdraw=True)
+    else:
+        for role in ("begin", "close"):  # what waits is skipped, and then the loop may be over
+            execution.agenda.append((_place_of(program, role, loop.step, loop.level), event.run))
 
 
 def iteration_started(program: Program, execution: Execution, event: Event) -> None:
@@ -88,16 +122,24 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
     if state == "failed":
         error = mapping_of(event.data["error"])
         loop.errors[index] = error
-        if not program.plan.steps[event.step].best_effort:
+        if not program.plan.steps[event.step].best_effort and not loop.held:
             # The first failure is the cause. Failures after it may be consequences of the stop.
             loop.cause = loop.cause or error
             stop_loop(program, execution, loop_key)
-    if loop.stopping and loop.next_index < len(loop.items):
+    if (loop.stopping or loop.held) and loop.next_index < len(loop.items):
         execution.agenda.append((_place_of(program, "begin", event.step, loop.level), loop_key))
+    if loop.left and not loop.open:
+        del execution.loops[loop_key], execution.left[loop_key]
+        execution.timers.pop(f"timeout {loop_key}", None)
+    elif loop.asks and not loop.held and state != "skipped":
+        _ask_next(program, execution, loop_key)
 
 
 def loop_done(program: Program, execution: Execution, event: Event) -> None:
-    loop = execution.loops.pop(event.run)
+    loop = execution.loops[event.run]
+    loop.left = bool(loop.open)
+    if not loop.left:
+        del execution.loops[event.run]
     settle(program, execution, event.run)
     if loop.level:
         region = execution.regions[event.run]
@@ -107,9 +149,12 @@ def loop_done(program: Program, execution: Execution, event: Event) -> None:
         return
     run = execution.runs[event.run]
     run.iter, run.ended = loop.shared, event.ts
-    run.stats, run.errors = counts_of(loop), errors_of(loop)
+    run.stats, run.errors = final_counts(loop), errors_of(loop)
     run.result = loop_value(loop)
-    execution.timers.pop(f"timeout {event.run}", None)
+    if loop.left:
+        execution.left[event.run] = run
+    else:
+        execution.timers.pop(f"timeout {event.run}", None)
     keep_result(program, execution, run)
 
 
@@ -126,12 +171,15 @@ def keep_result(program: Program, execution: Execution, run: Run) -> None:
     line.result = run.result
 
 
-def stop_loop(program: Program, execution: Execution, loop_key: str) -> None:
-    """Nothing new begins in this loop run or in loops inside it: whoever can stop now is put on the agenda."""
+def stop_loop(program: Program, execution: Execution, loop_key: str, *, withdraw: bool = False) -> None:
+    """Nothing new begins in this loop run or in loops inside it: whoever can stop now is put on the agenda, where the
+    iterations are to be withdrawn also those whose tools run.
+    """
     loop = execution.loops[loop_key]
-    if loop.stopping:
+    if loop.stopping and not withdraw:
         return
-    loop.stopping = True
+    loop.stopping, loop.withdrawn = True, withdraw
+    phases = ("at", "run", "due", "parked") if withdraw else ("at", "due", "parked")
     net = program.plan.net
     execution.agenda.append((_place_of(program, "begin", loop.step, loop.level), loop_key))
     # A set has no order that another process would have too; sorted, a replay stops them in the same order. Length
@@ -139,8 +187,8 @@ def stop_loop(program: Program, execution: Execution, loop_key: str) -> None:
     for key in sorted(loop.running, key=lambda key: (len(key), key)):
         region = execution.regions[key]
         if key in execution.loops:
-            stop_loop(program, execution, key)
-        elif region.phase in ("at", "due", "parked") and region.task >= 0:
+            stop_loop(program, execution, key, withdraw=withdraw)
+        elif region.phase in phases and region.task >= 0:
             stop = program.transition(f"stop_{region.phase}", region.step, region.task)
             execution.agenda.append((net.transitions[stop].inputs[0].place, key))
 

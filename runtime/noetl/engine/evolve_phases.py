@@ -55,9 +55,9 @@ def enter(program: Program, execution: Execution, event: Event, args: Mapping) -
 def _leave(execution: Execution) -> None:
     """Nothing that ran, waited or was to come goes over into the next phase; results, `ctx` and signals do."""
     for table in (
-        execution.agenda, execution.arrivals, execution.runs, execution.regions, execution.loops, execution.timers,
-        execution.waiting, execution.parked, execution.ready, execution.calling, execution.to_judge, execution.waits,
-        execution.transient, execution.waves,
+        execution.agenda, execution.arrivals, execution.runs, execution.left, execution.regions, execution.loops,
+        execution.timers, execution.waiting, execution.parked, execution.ready, execution.calling,
+        execution.to_judge, execution.waits, execution.transient, execution.waves,
     ):  # fmt: skip
         table.clear()
     execution.failure = None

@@ -26,7 +26,7 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
     # Repeats of an attempt, and attempts after the first, are the same task; `status` counts them as retries.
     execution.counts["tasks"] += event.attempt == 1 and region.lost == 0
     key = step_run_of(event.run)
-    run = execution.runs[key]
+    run = execution.run_of(key)
     # The clock of a step runs from its first task, not from its gate: time in a queue is not the step's.
     if run.timeout is not None and run.deadline is None:
         run.deadline = event.ts + run.timeout
@@ -227,7 +227,7 @@ def timer_fired(program: Program, execution: Execution, event: Event) -> None:
 
 def _time_out(program: Program, execution: Execution, event: Event) -> None:
     if "/" not in event.run:
-        execution.runs[event.run].timed_out = True
+        execution.run_of(event.run).timed_out = True
     error: Mapping = mapping_of(event.data["error"])
     if event.run in execution.loops:
         execution.loops[event.run].cause = error

@@ -10,8 +10,10 @@ from typing import Literal, TypeAlias
 from noetl.engine.lines import NOTHING, Line
 from noetl.engine.marking import Marking
 from noetl.engine.program import Program
+from noetl_ir.events import step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.net import Weight
+from noetl_ir.plan import LoopEnd
 from noetl_ir.records import NamedTuple
 
 Mapping: TypeAlias = dict[str, Json]
@@ -146,15 +148,19 @@ class LoopRun:
     `owners` gives, for a parallel loop, the iteration that first wrote each ctx key. `stopping` after a failure
     under fail_fast, a timeout, or when an outer loop stops; `cause` is the first failure. `shared` are the `__`
     keys of iterations, each from the lowest index that set it. `timeout` bounds an iteration (microseconds); those
-    whose clock runs are `timed`.
+    whose clock runs are `timed`. `end` says how it may end before its items are over; it has `held` once that has come,
+    is `withdrawn` where its running iterations are stopped for it, and `left` once the step has gone on without them.
     """
 
     __slots__ = (
         "cause",
         "ctx",
         "ctx_at",
+        "end",
         "errors",
+        "held",
         "items",
+        "left",
         "level",
         "next_index",
         "open",
@@ -171,6 +177,7 @@ class LoopRun:
         "stopping",
         "timed",
         "timeout",
+        "withdrawn",
     )
 
     def __init__(
@@ -206,6 +213,15 @@ class LoopRun:
         self.cause: Mapping | None = None
         self.shared: Mapping = {}
         self.shared_from: dict[str, int] = {}
+        self.end: LoopEnd | None = None
+        self.held = False
+        self.withdrawn = False
+        self.left = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is asked after each iteration if it has enough."""
+        return self.end is not None and self.end.enough >= 0
 
 
 WHOLE = "execution"
@@ -261,9 +277,10 @@ class Execution:
     is here, `stopped` the claims to be called off; `terminated` is the status that a step or the
     timeout has ended all with, empty before; `waits` has by key what is listened for, and `transient` since
     which log position those listen that take nothing older; `now` is the time of the last event; `line` is that of the
-    entry token, `waves` by step that of the run which a wave of a counting join began; `contributions` wait by loop run
-    for its end. `phase` runs; `main` is how main ended, empty before, and `after` what became of each phase behind it,
-    `after_limit` how long one may take (microseconds)."""
+    entry token, `left` has the runs that went on while iterations of them still run, `waves` by step that of the run
+    which a wave of a counting join began; `contributions` wait by loop run for its end. `phase` runs; `main` is how
+    main ended, empty before, and `after` what became of each phase behind it, `after_limit` how long one may take
+    (microseconds)."""
 
     __slots__ = (
         "after",
@@ -286,6 +303,7 @@ class Execution:
         "folder",
         "inbox_row",
         "iter_parent",
+        "left",
         "line",
         "loops",
         "main",
@@ -358,6 +376,7 @@ class Execution:
         self.run_counts: dict[int, int] = {}
         self.regions: dict[str, Region] = {}
         self.loops: dict[str, LoopRun] = {}
+        self.left: dict[str, Run] = {}
         self.results: dict[int, object] = {}
         self.timers: dict[str, Timer] = {}
         self.waiting: dict[str, int] = {}
@@ -382,6 +401,12 @@ class Execution:
         """The weight that a loop run fixed for its key when it started."""
         loop = self.loops[key]
         return len(loop.items) if weight is Weight.ITEMS else loop.slots
+
+    def run_of(self, key: str) -> Run:
+        """The run that a token key belongs to, also one that has gone on without its last iterations."""
+        own = step_run_of(key)
+        run = self.runs.get(own)
+        return self.left[own] if run is None else run
 
     @property
     def last_result(self) -> object:

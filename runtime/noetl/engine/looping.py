@@ -1,14 +1,16 @@
 """Pipelines and loops between a step's start and its end (NET.md, PIPELINE, NO LOOP, LOOP)."""
 
+from noetl.engine.enough import Asked, asked, not_enough
 from noetl.engine.execution import LoopRun
 from noetl.engine.scope import items_scope
 from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
-from noetl.engine.views import counts_of, errors_of
+from noetl.engine.views import counts_of, errors_of, final_counts
 from noetl_ir.evaluate import Fault
 from noetl_ir.evaluate.access import rows_of
 from noetl_ir.events import Firing
 from noetl_ir.expr import Json
+from noetl_ir.plan import SWALLOW
 
 
 def begin_loop(turn: Turn, place: int, key: str) -> None:
@@ -44,7 +46,7 @@ def _expand(turn: Turn, step: int, level: int, key: str) -> None:
             # Items of an inner loop that cannot be evaluated fail the outer iteration, not the step: `best_effort`
             # may go on with the others.
             bad = Firing(turn.program.transition("bad", step, level=level - 1), key, key.rpartition("/")[0])
-            turn.emit("loop.iteration.failed", step=step, run=key, fired=(failing, bad), data={"error": error})
+            _iteration_ends(turn, "loop.iteration.failed", step, key, (failing, bad), {"error": error})
         else:
             turn.emit("step.failed", step=step, run=key, fired=(failing,), data={"error": error})
         return
@@ -58,9 +60,56 @@ def _expand(turn: Turn, step: int, level: int, key: str) -> None:
     # No transition fires: an empty loop has no item to expand. The event stands all the same, so that every loop in a
     # log begins and ends.
     turn.emit("loop.started", step=step, run=key, data=data)
+    if turn.execution.loops[key].asks and not _has_enough(turn, key):
+        _empty_fails(turn, step, level, key)
+        return
     empty = Firing(turn.program.transition("empty", step, level=level), key, key)
     counts: dict[str, Json] = {"total": 0, "ok": 0, "failed": 0, "skipped": 0}
     turn.emit("loop.done", step=step, run=key, fired=(empty,), data={"stats": counts, "level": level})
+
+
+def _has_enough(turn: Turn, key: str) -> bool:
+    """Ask a loop whether it has enough, and record that it has, or why it cannot be asked."""
+    loop = turn.execution.loops[key]
+    found = asked(turn, loop, key)
+    if found is Asked.NO:
+        return False
+    data: dict[str, Json] = {"stats": counts_of(loop), "level": loop.level}
+    if not isinstance(found, Asked):
+        data["error"] = found
+    turn.emit("loop.enough", step=loop.step, run=key, data=data)
+    return found is Asked.YES
+
+
+def _empty_fails(turn: Turn, step: int, level: int, key: str) -> None:
+    """A loop of no items does not have enough: it fails as one does whose iterations are over."""
+    loop = turn.execution.loops[key]
+    data: dict[str, Json] = {"stats": counts_of(loop), "level": level, "error": _failure_of(turn, loop)}
+    failing = Firing(turn.program.transition("empty_failed", step, level=level), key, key)
+    _fails(turn, loop, key, failing, data)
+
+
+def _fails(turn: Turn, loop: LoopRun, key: str, failing: Firing, data: dict[str, Json]) -> None:
+    """The step fails, or the iteration around an inner loop, which one that was stopped leaves as if skipped."""
+    step, level = loop.step, loop.level
+    if level == 0:
+        turn.emit("step.failed", step=step, run=key, fired=(failing,), data=data)
+        return
+    bad = Firing(turn.program.transition("bad", step, level=level - 1), key, key.rpartition("/")[0])
+    stopped = loop.cause is None and loop.stopping
+    event_type = "loop.iteration.skipped" if stopped else "loop.iteration.failed"
+    _iteration_ends(turn, event_type, step, key, (failing, bad), data)
+
+
+def _iteration_ends(
+    turn: Turn, event_type: str, step: int, key: str, fired: tuple[Firing, ...], data: dict[str, Json]
+) -> None:
+    """An iteration is over; the last one of a loop that its step has left behind ends that loop too."""
+    owner = key.rpartition("/")[0]
+    loop = turn.execution.loops[owner]
+    if loop.left and loop.open == 1:
+        fired = (*fired, Firing(turn.program.transition("rested", step, level=loop.level), owner, owner))
+    turn.emit(event_type, step=step, run=key, fired=fired, data=data)
 
 
 def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], int]:
@@ -113,7 +162,7 @@ def begin_iteration(turn: Turn, place: int, key: str) -> None:
         return
     step, level = loop.step, loop.level
     # One event each: the log says of every item what became of it, and the counts of a loop add up to its items.
-    if loop.stopping:
+    if loop.stopping or loop.held:
         skip = Firing(program.transition("skip", step, level=level), key, key)
         turn.emit("loop.iteration.skipped", step=step, run=key, fired=(skip,), data={"index": loop.next_index})
         return
@@ -140,12 +189,13 @@ def stop_where_it_stands(turn: Turn, place: int, key: str) -> None:
     if region is None or not region.loop or not turn.execution.marking.count(place, key):
         return
     loop = turn.execution.loops[region.loop]
-    if not loop.stopping:
+    # A tool that runs is stopped only where its loop has enough and cancels the rest.
+    if not loop.stopping or (region.phase == "run" and not loop.withdrawn):
         return
     places = turn.program.columns.places
     step = places.steps[place]
     stop = turn.program.transition(f"stop_{places.roles[place]}", step, places.tasks[place])
-    turn.emit("loop.iteration.skipped", step=step, run=key, fired=(Firing(stop, key, region.loop),))
+    _iteration_ends(turn, "loop.iteration.skipped", step, key, (Firing(stop, key, region.loop),), {})
 
 
 def end_pipeline(turn: Turn, place: int, key: str) -> None:
@@ -161,9 +211,9 @@ def end_pipeline(turn: Turn, place: int, key: str) -> None:
     data: dict[str, Json] = {} if good else {"error": region.error}
     if levels:
         event_type = "loop.iteration.done" if good else "loop.iteration.failed"
+        _iteration_ends(turn, event_type, step, key, (firing,), data)
     else:
-        event_type = "step.done" if good else "step.failed"
-    turn.emit(event_type, step=step, run=key, fired=(firing,), data=data)
+        turn.emit("step.done" if good else "step.failed", step=step, run=key, fired=(firing,), data=data)
 
 
 def end_inner_loop(turn: Turn, place: int, key: str) -> None:
@@ -171,39 +221,53 @@ def end_inner_loop(turn: Turn, place: int, key: str) -> None:
     places = turn.program.columns.places
     step, region = places.steps[place], turn.execution.regions[key]
     number = turn.program.transition("out", step, level=places.levels[place] - 1)
-    turn.emit("loop.iteration.done", step=step, run=key, fired=(Firing(number, key, region.loop),))
+    _iteration_ends(turn, "loop.iteration.done", step, key, (Firing(number, key, region.loop),), {})
+
+
+def ask_enough(turn: Turn, place: int, key: str) -> None:
+    """A loop has begun, or an iteration of it is over: it may have enough, or be over."""
+    loop = turn.execution.loops.get(key)
+    if loop is None or loop.left:
+        return
+    if loop.asks and not loop.held and not loop.stopping:
+        _has_enough(turn, key)
+    elif loop.held:
+        close(turn, place, key)
 
 
 def close(turn: Turn, place: int, key: str) -> None:
     """An iteration is over: when all are, so is the loop run."""
     loop = turn.execution.loops.get(key)
-    if loop is None or loop.open:
+    if loop is None or loop.left or (loop.open and not _may_leave(loop)):
         return
     program, step, level = turn.program, loop.step, loop.level
-    data: dict[str, Json] = {"stats": counts_of(loop), "level": level}
+    data: dict[str, Json] = {"stats": final_counts(loop), "level": level}
     # An inner loop that was told to stop when its last iteration was done already has all its results: its outer
     # iteration ends well.
     complete = loop.level > 0 and loop.cause is None and loop.states.count("ok") == len(loop.states)
-    if not loop.stopping or complete:
+    # Once it has had enough it ends well, whatever followed.
+    if loop.held or (not loop.asks and (not loop.stopping or complete)):
         if loop.errors:
             data["errors"] = errors_of(loop)
-        firing = Firing(program.transition("close", step, level=level), key, key)
+        firing = Firing(program.transition("leave" if loop.open else "close", step, level=level), key, key)
         turn.emit("loop.done", step=step, run=key, fired=(firing,), data=data)
         return
     firing = Firing(program.transition("close_failed", step, level=level), key, key)
     data["error"] = _failure_of(turn, loop)
-    if level == 0:
-        turn.emit("step.failed", step=step, run=key, fired=(firing,), data=data)
-        return
-    bad = Firing(program.transition("bad", step, level=level - 1), key, key.rpartition("/")[0])
-    stopped = loop.cause is None
-    event_type = "loop.iteration.skipped" if stopped else "loop.iteration.failed"
-    turn.emit(event_type, step=step, run=key, fired=(firing, bad), data=data)
+    _fails(turn, loop, key, firing, data)
+
+
+def _may_leave(loop: LoopRun) -> bool:
+    """Whether the step may go on without the iterations that still run: no item waits any more."""
+    return loop.held and loop.end is not None and loop.end.rest == SWALLOW and loop.next_index == len(loop.items)
 
 
 def _failure_of(turn: Turn, loop: LoopRun) -> dict[str, Json]:
     """The first failure, with all errors by index (LANGUAGE §5)."""
-    error: dict[str, Json] = dict(loop.cause or {"code": "loop.stopped", "message": "the loop was stopped"})
+    if loop.cause is None and not loop.stopping:
+        error = not_enough(turn, loop)
+    else:
+        error = dict(loop.cause or {"code": "loop.stopped", "message": "the loop was stopped"})
     error.setdefault("step", turn.program.plan.steps[loop.step].name)
     if loop.errors:
         error["errors"] = errors_of(loop)

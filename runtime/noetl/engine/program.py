@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from noetl.engine.columns import Columns, field
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
-from noetl_ir.plan import Plan
+from noetl_ir.plan import LoopEnd, Plan
 
 
 class Missing(Exception):
@@ -57,6 +57,7 @@ class Program:
         "_indexed",
         "_jumps",
         "_landings",
+        "_loop_ends",
         "_of_steps",
         "_of_tasks",
         "_templates",
@@ -84,6 +85,7 @@ class Program:
         self._landings: dict[int, int] = {}
         self._entrances: dict[int, list[int]] = {}
         self._counting: tuple[int, ...] | None = None
+        self._loop_ends = {(end.step, end.level): end for end in plan.loop_ends}
         self._columns: Columns | None = None
         self._indexed = bytearray(len(plan.steps))
 
@@ -214,6 +216,10 @@ class Program:
         if found < 0:
             raise Missing(f"nothing begins at step {step}")
         return found
+
+    def loop_end(self, step: int, level: int) -> LoopEnd | None:
+        """How a loop level may end before its items are over; None where it may not."""
+        return self._loop_ends.get((step, level))
 
     def iterators(self, step: int, levels: int) -> tuple[str, ...]:
         """The iterators of a step's outer `levels` loops, innermost first."""

@@ -95,7 +95,7 @@ def _fits(region: Region, report: Event) -> bool:
 def _may_go_on(turn: Turn, region: Region, key: str) -> bool:
     """Whether a further attempt may start: no stop, failure or timeout stands against it."""
     execution = turn.execution
-    if turn.is_winding_down or execution.runs[step_run_of(key)].timed_out:
+    if turn.is_winding_down or execution.run_of(key).timed_out:
         return False
     return not (region.loop and execution.loops[region.loop].stopping)
 
@@ -168,7 +168,8 @@ def _conflict(turn: Turn, report: Event) -> dict[str, Json] | None:
     all, and takes what goes with what is there.
     """
     patch, execution, reducers = report.data.get("ctx"), turn.execution, turn.program.reducers
-    if not isinstance(patch, dict) or not patch:
+    # Of an iteration that its step has left behind nothing becomes global, and nothing can be in its way.
+    if not isinstance(patch, dict) or not patch or step_run_of(report.run) in execution.left:
         return None
     if reducers:
         if unfit := fault_in(turn.program, execution.ctx, patch):
@@ -192,7 +193,7 @@ def _conflict(turn: Turn, report: Event) -> dict[str, Json] | None:
 def _spread_ctx(turn: Turn, region: Region, event: Event) -> None:
     """The patches of a run become global once their event is in the log."""
     patch = event.data.get("ctx")
-    if not isinstance(patch, dict) or not patch:
+    if not isinstance(patch, dict) or not patch or step_run_of(event.run) in turn.execution.left:
         return
     # Not refused, since another branch may have been meant to be overwritten, but said: `status` and the log show a
     # lost update.
@@ -255,7 +256,7 @@ def fire_timer(turn: Turn, name: str) -> None:
         event_id = name if is_main else f"{name}:{execution.phase}"
         event = Event(event_id, "timer.fired", turn.now, data=data)
     else:
-        step = execution.runs[step_run_of(key)].step
+        step = execution.run_of(key).step
         row, within = program.plan.steps[step], f"within {(timer.due - timer.since) / 1_000_000:g} s"
         what = f"iteration {key.partition('/')[2]} of step" if "/" in key else "step"
         data["error"] = {"code": "timeout", "message": f"{what} `{row.name}` was not done {within}", "step": row.name}

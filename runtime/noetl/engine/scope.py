@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from noetl.engine.execution import Execution
+from noetl.engine.execution import Execution, LoopRun
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
-from noetl.engine.views import reference_of, server_result, terminal_event
-from noetl_ir.events import iso_of, step_run_of
+from noetl.engine.views import counts_of, reference_of, server_result, terminal_event
+from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.scopes.play import PlayScope
 from noetl_ir.scopes.values import View
@@ -55,7 +55,7 @@ def admit_scope(turn: Turn, key: str) -> PlayScope:
 def items_scope(turn: Turn, step: int, level: int, key: str) -> PlayScope:
     """For `loop.in` and `max_in_flight`: in a nested loop the outer `iter` too."""
     execution = turn.execution
-    values: dict[str, object] = {"args": execution.runs[step_run_of(key)].args}
+    values: dict[str, object] = {"args": execution.run_of(key).args}
     if not level:
         if execution.iter_parent is not None:
             values["iter"] = {"parent": execution.iter_parent}
@@ -63,6 +63,22 @@ def items_scope(turn: Turn, step: int, level: int, key: str) -> PlayScope:
     region = execution.regions[key]
     values["iter"] = region.iter
     return _scope(turn, values, turn.program.iterators(step, level))
+
+
+def enough_scope(turn: Turn, loop: LoopRun, key: str) -> PlayScope:
+    """For what is enough of a loop: how many of its iterations ended how, and what stays as it is while it runs."""
+    counts = counts_of(loop)
+    ok, failed = loop.states.count("ok"), loop.states.count("failed")
+    execution = turn.execution
+    values: dict[str, object] = {
+        "event": {"total": counts["total"], "ok": ok, "failed": failed, "done": ok + failed},
+        "args": execution.run_of(key).args,
+        "workload": execution.workload,
+        "execution_id": execution.execution_id,
+    }
+    if loop.outer is not None:
+        values["iter"] = loop.outer if loop.level else {"parent": loop.outer}
+    return PlayScope(values, iterators=turn.program.iterators(loop.step, loop.level))
 
 
 def arc_scope(turn: Turn, key: str) -> PlayScope:

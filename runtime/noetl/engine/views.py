@@ -9,7 +9,8 @@ from noetl_ir.scopes.values import LoopResult, Reference
 
 def loop_value(loop: LoopRun) -> LoopValue:
     """The result of a loop run that is over."""
-    return LoopValue(loop.results, counts_of(loop))
+    # Of one that is left behind further results come, which are none of the step's.
+    return LoopValue([*loop.results] if loop.open else loop.results, final_counts(loop))
 
 
 def counts_of(loop: LoopRun) -> Mapping:
@@ -21,6 +22,12 @@ def counts_of(loop: LoopRun) -> Mapping:
         "failed": states.count("failed"),
         "skipped": states.count("skipped"),
     }
+
+
+def final_counts(loop: LoopRun) -> Mapping:
+    """`{total ok failed skipped}` where no iteration counts any more: those that still run are as if skipped."""
+    counts = counts_of(loop)
+    return {**counts, "skipped": len(loop.states) - loop.states.count("ok") - loop.states.count("failed")}
 
 
 def errors_of(loop: LoopRun) -> list[Json]:

@@ -554,7 +554,8 @@ class ControlPlane:
         if not isinstance(order, RunPipeline) or (owned := self.executions.get(order.execution_id)) is None:
             return
         if (pool := self._tracker.pool_for(owned.program, order)) is not None:
-            run = owned.execution.runs.get(step_run_of(order.run))
+            key, execution = step_run_of(order.run), owned.execution
+            run = execution.runs.get(key) or execution.left.get(key)
             self._orders.add_order(self._tracker.stamped(order), pool, run.priority if run is not None else 0)
 
 

@@ -5,10 +5,12 @@ Level 0 is the step itself; an inner level stands in place of the pipeline of th
 loop the pipeline stands between them alone.
 """
 
+from collections.abc import Mapping
+
 from noetl_ir.assembly.making import CONTROL, CTX, NOTHING, SLOT, Arcs, Maker, times
 from noetl_ir.expr import Literal, Template
 from noetl_ir.net import Weight
-from noetl_ir.plan import Loop, Step
+from noetl_ir.plan import SWALLOW, Loop, LoopEnd, Step
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
@@ -41,9 +43,12 @@ def ends_of(maker: Maker, step: Step, index: int, level: int, span: Span) -> End
     return Ends(ready, done, failed)
 
 
-def build_loops(maker: Maker, step: Step, index: int, *, outer: Ends, body: Ends, span: Span) -> Level | None:
-    """Add the levels between the step's ends and its pipeline's; returns the innermost level, None without
-    one.
+def build_loops(
+    maker: Maker, step: Step, index: int, *, outer: Ends, body: Ends, early: Mapping[int, LoopEnd], span: Span
+) -> Level | None:
+    """Add the levels between the step's ends and its pipeline's; returns the innermost level, None without one.
+
+    `early` says how levels may end before their items are over.
     """
     if not step.loops:
         _straight(maker, step, index, outer=outer, body=body, span=span)
@@ -52,7 +57,7 @@ def build_loops(maker: Maker, step: Step, index: int, *, outer: Ends, body: Ends
     for level, loop in enumerate(step.loops):
         last = level + 1 == len(step.loops)
         inner = body if last else ends_of(maker, step, index, level + 1, span)
-        inner_most = _level(maker, step, index, level=level, loop=loop, outer=outer, inner=inner)
+        inner_most = _level(maker, step, index, level=level, loop=loop, outer=outer, inner=inner, end=early.get(level))
         outer = inner
     return inner_most
 
@@ -64,7 +69,9 @@ def _straight(maker: Maker, step: Step, index: int, *, outer: Ends, body: Ends, 
     maker.transition(f"bad {name}", "bad", body.failed, outer.failed, step=index, span=span)
 
 
-def _level(maker: Maker, step: Step, index: int, *, level: int, loop: Loop, outer: Ends, inner: Ends) -> Level:
+def _level(
+    maker: Maker, step: Step, index: int, *, level: int, loop: Loop, outer: Ends, inner: Ends, end: LoopEnd | None
+) -> Level:
     name, span = step.name, loop.span
 
     def place(role: str) -> Arcs:
@@ -89,6 +96,13 @@ def _level(maker: Maker, step: Step, index: int, *, level: int, loop: Loop, oute
     now(f"bad {name} {level}", "bad", inner.failed, ended)
     now(f"close {name} {level}", "close", whole, outer.done)
     now(f"close failed {name} {level}", "close_failed", whole, outer.failed)
+    if end is not None and end.enough >= 0:
+        now(f"empty failed {name} {level}", "empty_failed", outer.ready, outer.failed)
+    if end is not None and end.rest == SWALLOW:
+        # The step goes on, and what is left of the loop ends by itself.
+        rest = place("rest")
+        now(f"leave {name} {level}", "leave", run, outer.done + rest)
+        now(f"rested {name} {level}", "rested", rest + times(fin, ITEMS) + times(slot, SLOTS), NOTHING)
     return Level(level, slot, fin)
 
 

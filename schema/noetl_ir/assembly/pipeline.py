@@ -81,12 +81,15 @@ def build_stops(
     stations: tuple[Stations, ...],
     level: Level,
     spans: Sequence[Span],
+    cancels: bool,
 ) -> None:
-    """Add what ends an iteration that nothing runs for, after a failure or timeout elsewhere in the loop."""
+    """Add what ends an iteration that nothing runs for, after a failure or timeout elsewhere in the loop; where the
+    loop `cancels` the rest of its iterations, also of one that a tool runs for.
+    """
     ended = level.fin + level.slot
     for row, task, place, span in zip(step.tasks, tasks, stations, spans, strict=True):
-        for role, here in (("at", place.at), ("due", place.due), ("parked", place.parked)):
-            if here is not None:
+        for role, here in (("at", place.at), ("due", place.due), ("parked", place.parked), ("run", place.run)):
+            if here is not None and (cancels or role != "run"):
                 id = f"stop {step.name} {role} {task.name}"
                 maker.transition(id, "stop", here, ended, step=index, span=span, level=level.depth, task=row)
 

@@ -27,6 +27,7 @@ from noetl_ir.plan import (
     KeychainEntry,
     Limits,
     Loop,
+    LoopEnd,
     Phase,
     Plan,
     Reducer,
@@ -272,6 +273,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         phases=cast("tuple[Phase, ...]", extended.get("phases", ())),
         after=cast("int", extended.get("after", -1)),
         reducers=cast("tuple[Reducer, ...]", extended.get("reducers", ())),
+        loop_ends=cast("tuple[LoopEnd, ...]", extended.get("loop_ends", ())),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 from noetl_ir.expr import Json
-from noetl_ir.plan import EXTENSIONS, Input, IterationLimit, Phase, Plan, Reducer, Terminate, extensions_of
+from noetl_ir.plan import EXTENSIONS, Input, IterationLimit, LoopEnd, Phase, Plan, Reducer, Terminate, extensions_of
 from noetl_ir.plan_format.columns import Malformed, Plain
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -77,8 +77,8 @@ def _read_timeout(value: object) -> int:
     return value
 
 
-def _write_limits(value: object) -> Plain:
-    return [list(row) for row in cast("tuple[IterationLimit, ...]", value)]
+def _write_rows(value: object) -> Plain:
+    return [list(row) for row in cast("tuple[IterationLimit | LoopEnd, ...]", value)]
 
 
 def _read_limits(value: object) -> tuple[IterationLimit, ...]:
@@ -88,6 +88,15 @@ def _read_limits(value: object) -> tuple[IterationLimit, ...]:
         if not isinstance(row, list) or [*map(type, row)] != [int, int, int]:
             raise Malformed("a limit of iterations is damaged")
     return tuple([IterationLimit(*row) for row in value])
+
+
+def _read_loop_ends(value: object) -> tuple[LoopEnd, ...]:
+    if not isinstance(value, list) or not value:
+        raise Malformed("the ends of loops are no list")
+    for row in value:
+        if not isinstance(row, list) or [*map(type, row)] != [int, int, int, str]:
+            raise Malformed("an end of a loop is damaged")
+    return tuple([LoopEnd(*row) for row in value])
 
 
 def _read_index(value: object) -> int:
@@ -131,9 +140,10 @@ _FORMS = {
     "inputs": _Form(_write_inputs, _read_inputs),
     "terminates": _Form(_write_terminates, _read_terminates),
     "timeout": _Form(lambda value: value, _read_timeout),
-    "iteration_limits": _Form(_write_limits, _read_limits),
+    "iteration_limits": _Form(_write_rows, _read_limits),
     "result": _Form(lambda value: value, _read_index),
     "phases": _Form(_write_phases, _read_phases),
     "after": _Form(lambda value: value, _read_index),
     "reducers": _Form(_write_reducers, _read_reducers),
+    "loop_ends": _Form(_write_rows, _read_loop_ends),
 }

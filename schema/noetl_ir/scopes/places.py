@@ -20,6 +20,9 @@ RESERVED = frozenset(
 
 EVENT_NAMES = frozenset({"name", "status", "step", "step_run_id", "ts", "result", "error", "outcome"})
 LOOP_EVENT_NAMES = frozenset({"total", "ok", "failed", "skipped", "errors"})
+LOOP_COUNTS = frozenset({"total", "ok", "failed", "done"})
+"""What `event` has while a loop is asked whether it has enough."""
+
 SIGNAL_NAMES = frozenset({"data"})
 EVENT_ATTRIBUTES = EVENT_NAMES | LOOP_EVENT_NAMES | SIGNAL_NAMES
 """What `event` has: always, for a loop's end, for an event from outside."""
@@ -39,6 +42,7 @@ class Site(Enum):
     KEYCHAIN = "`keychain` entries"
     ADMIT = "`admit.rules[].when`"
     LOOP = "`loop.in`, `max_in_flight`, `arc.spec.delay`"
+    ENOUGH = "`loop.spec.policy.enough`"
     TASK = "task fields"
     RULE = "`policy.rules[].when`, `delay`, `set_iter`, `set_ctx`"
     ARC = "`next.arcs[].when`, `args`"
@@ -105,6 +109,17 @@ PLACES: dict[Site, Row] = {
             False,
             "the outer loop",
         ),
+        # Counts and what stays as it is for the whole run: asked again, it says the same.
+        Row(
+            Site.ENOUGH,
+            _S,
+            "at the start of a loop and after each iteration",
+            frozenset({"event", "args", "workload", "iter", "loop_index", "execution_id"}),
+            _PURE,
+            False,
+            False,
+            "the outer loop",
+        ),
         Row(Site.TASK, _W, "before an attempt", _TASK | {"keychain"}, _ALL, True, True, _HERE),
         Row(Site.RULE, _W, "after the task", _TASK | {"outcome", "_elapsed"}, _ALL, True, True, _HERE),
         Row(Site.ARC, _S, "on the terminal event", _SERVER | {"iter"}, _ALL, True, False, "the end of the run"),
@@ -128,5 +143,6 @@ def table_markdown() -> str:
     lines.append("")
     lines.append(f"`event` has {' '.join(f'`{name}`' for name in sorted(EVENT_NAMES))};")
     lines.append(f"at a loop's end also {' '.join(f'`{name}`' for name in sorted(LOOP_EVENT_NAMES))};")
+    lines.append(f"in `enough` only {' '.join(f'`{name}`' for name in sorted(LOOP_COUNTS))};")
     lines.append(f"from outside also {' '.join(f'`{name}`' for name in sorted(SIGNAL_NAMES))}.")
     return "\n".join(lines) + "\n"

@@ -49,7 +49,7 @@ def _tables(plan: Plan, seen: "_Seen") -> Tables:
     ending = frozenset(step for step, _ in plan.terminates)
     limited = frozenset(limit.step for limit in plan.iteration_limits)
     later = frozenset(phase.step for phase in plan.phases)
-    return Tables(plan.templates, plan.steps, plan.tasks, plan.arcs, seen.parks, ending, limited, later)
+    return Tables(plan.templates, plan.steps, plan.tasks, plan.arcs, seen.parks, ending, limited, later, plan.loop_ends)
 
 
 def _sources(plan: Plan) -> list[tuple[str, ...]]:

@@ -45,11 +45,14 @@ SHAPES: dict[str, tuple[tuple[str, str], ...]] = {
     "expand_fault": (("ready", "failed"),),
     "begin": (("ready", "at"), ("slot todo", "at"), ("slot todo", "ready")),
     "skip": (("todo", "fin"),),
-    "stop": (("at", "fin slot"), ("due", "fin slot"), ("parked", "fin slot")),
+    "stop": tuple((here, "fin slot") for here in ("at", "run", "due", "parked")),
     "out": (("out", "done"), ("out", "fin slot"), ("done", "fin slot")),
     "bad": (("bad", "failed"), ("bad", "fin slot"), ("failed", "fin slot")),
     "close": (("fin loop slot", "done"),),
     "close_failed": (("fin loop slot", "failed"),),
+    "empty_failed": (("ready", "failed"),),
+    "leave": (("loop", "done rest"),),
+    "rested": (("fin rest slot", ""),),
     "start": (("at", "run"),),
     "lost": (("run", "at"),),
     "park": (("run", "parked"),),
@@ -197,7 +200,7 @@ def _judgement(shape: _Shape) -> str:
     for place, weight, at_home in before + after:
         if not at_home and role not in BRANCHING and role != "land":
             return "joins places of different steps"
-        expected = _LOOPING.get(place, 1) if role in ("expand", "close", "close_failed") else 1
+        expected = _LOOPING.get(place, 1) if role in ("expand", "close", "close_failed", "rested") else 1
         if weight != expected and not (place in _COUNTED and role in COUNTING):
             return f"has an arc of weight {weight} where it must be {expected}"
     return ""

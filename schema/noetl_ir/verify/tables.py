@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal, MapTemplate, Native, Template
-from noetl_ir.plan import PHASES, Plan, Rule, Step, Task, edition_of
+from noetl_ir.plan import PHASES, RESTS, SWALLOW, Plan, Rule, Step, Task, edition_of
 from noetl_ir.reducing import REDUCERS
 
 Found = Iterator[tuple[str, str]]
@@ -58,15 +58,12 @@ def _extensions(plan: Plan) -> Found:
     if (plan.edition > 3) != (edition_of(plan) > 3):
         yield "plan", "is of another format than its extensions need"
     yield from _indices("timeout", len(plan.templates), plan.timeout)
-    limits = [(step, level) for step, level, _ in plan.iteration_limits]
-    if limits != sorted({*limits}) or not all(
-        0 <= step < len(plan.steps) and 0 <= level < len(plan.steps[step].loops) for step, level in limits
-    ):
-        yield "iteration_limits", "are no loop levels in the order of the table"
+    yield from _levels(plan, "iteration_limits", [(step, level) for step, level, _ in plan.iteration_limits])
     if any(timeout < 0 for _, _, timeout in plan.iteration_limits):
         yield "iteration_limits", "name no template"
     for _, _, timeout in plan.iteration_limits:
         yield from _indices("iteration_limits", len(plan.templates), timeout)
+    yield from _loop_ends(plan)
     ends = [step for step, _ in plan.terminates]
     if ends != sorted({*ends}) or (ends and not 0 <= ends[0] <= ends[-1] < len(plan.steps)):
         yield "terminates", "are no steps in the order of the table"
@@ -121,6 +118,24 @@ def _region(plan: Plan, start: int) -> set[int]:
                 found.add(target)
                 waiting.append(target)
     return found
+
+
+def _loop_ends(plan: Plan) -> Found:
+    yield from _levels(plan, "loop_ends", [(end.step, end.level) for end in plan.loop_ends])
+    for _, level, enough, rest in plan.loop_ends:
+        if rest not in RESTS or (level and rest == SWALLOW):
+            yield "loop_ends", f"have another rest than {' or '.join(RESTS)}, or one that an inner loop has not"
+        if enough < 0:
+            yield "loop_ends", "are asked nothing"
+        yield from _indices("loop_ends", len(plan.templates), enough)
+
+
+def _levels(plan: Plan, what: str, rows: list[tuple[int, int]]) -> Found:
+    """Rows of a table by step and level."""
+    if rows != sorted({*rows}) or not all(
+        0 <= step < len(plan.steps) and 0 <= level < len(plan.steps[step].loops) for step, level in rows
+    ):
+        yield what, "are no loop levels in the order of the table"
 
 
 def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:

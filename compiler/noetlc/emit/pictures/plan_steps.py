@@ -7,7 +7,17 @@ from noetlc.ast.graph import END
 from noetlc.ast.truth import truth
 from noetlc.emit.pictures.metrics import clipped
 from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
-from noetlc.emit.pictures.steps import MAX_GUARD, MAX_RULE, arc_id, kinds_of, rule_line, step_id, task_id, when_text
+from noetlc.emit.pictures.steps import (
+    MAX_GUARD,
+    MAX_RULE,
+    arc_id,
+    enough_line,
+    kinds_of,
+    rule_line,
+    step_id,
+    task_id,
+    when_text,
+)
 from noetlc.expr.unparse import unparse
 
 
@@ -55,7 +65,11 @@ def _node(plan: Plan, number: int) -> Node:
     phase = next((each.name for each in plan.phases if each.step == number), "")
     lines = [f"begins {phase}"] if phase else []
     lines += [kinds_of(tasks)] if tasks else []
-    lines += [f"{'sequential' if loop.sequential else 'parallel'} loop: {loop.iterator}" for loop in step.loops]
+    ends = {end.level: end for end in plan.loop_ends if end.step == number}
+    for level, loop in enumerate(step.loops):
+        lines.append(f"{'sequential' if loop.sequential else 'parallel'} loop: {loop.iterator}")
+        if level in ends:
+            lines.append(enough_line(plan.templates[ends[level].enough], ends[level].rest))
     joins = step.join.mode != "any"
     if joins:
         counted = {"count": f"{step.join.n}", "tokens": f"{step.join.n} tokens"}

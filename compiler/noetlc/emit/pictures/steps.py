@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from noetl_ir.assembly.pipeline import FAILING
+from noetl_ir.expr import Literal, Template
 from noetlc.ast.graph import END, ENTRY
 from noetlc.ast.playbook import Arc, Merge, Playbook, Rule, Step, Task
 from noetlc.ast.truth import NO_FACTS, done_facts, takes_part_on_failure, truth_of
@@ -66,7 +67,10 @@ def arc_id(step: str, position: int) -> str:
 def _node(step: Step, entry: str, phase: str) -> Node:
     lines = [f"begins {phase}"] if phase else []
     lines += [_kinds(step)] if _kinds(step) else []
-    lines += [f"{loop.mode} loop: {loop.iterator}" for loop in loops_of(step)]
+    for loop in loops_of(step):
+        lines.append(f"{loop.mode} loop: {loop.iterator}")
+        if loop.enough is not None:
+            lines.append(enough_line(loop.enough.template, loop.rest or "cancel"))
     if step.spec.join != "any":
         join = step.spec.join
         lines.append(f"join: {f'{join.tokens} tokens' if isinstance(join, Merge) else join}")
@@ -80,6 +84,12 @@ def _node(step: Step, entry: str, phase: str) -> Node:
     shape = Shape.ENTRY if step.name == entry or phase else Shape.LOOP if step.loop is not None else Shape.STEP
     joins = step.spec.join != "any"
     return Node(step_id(step.name), shape, step.name, tuple(lines), step.span, joins=joins, forks=forks)
+
+
+def enough_line(enough: Template, rest: str) -> str:
+    """The words for how a loop ends before its items are over."""
+    said = enough.value if isinstance(enough, Literal) else clipped(getattr(enough, "text", ""), MAX_RULE)
+    return f"enough: {said}, {rest} the rest"
 
 
 def _kinds(step: Step) -> str:

@@ -114,7 +114,7 @@ def _element(level: str, plan: Plan, each: Transition) -> str:
             return arc_id(step.name, step.arcs.index(each.arc))
         # A run begins, expands, finds nothing or is refused once: by one of these a step is passed, whichever way it
         # goes on.
-        case "begin" | "expand" | "empty" | "deny":
+        case "begin" | "expand" | "empty" | "empty_failed" | "deny":
             return step_id(step.name)
         case "start" if level == "tasks":
             return task_id(step.name, plan.tasks[each.task].name)

@@ -1,0 +1,54 @@
+"""How a loop ends before its items are over (EXTENSIONS.md §5): what is enough, and what becomes of the rest."""
+
+from noetl_ir.expr import Literal, Native
+from noetlc.ast.playbook import Loop
+from noetlc.reading.drafts import LoopDraft
+from noetlc.reading.reader import Reader
+from noetlc.reading.shapes import choice_of, quotes_told
+from noetlc.reading.values import read_value
+from noetlc.source.nodes import Node, Scalar
+
+_FORMS = 'write a number of successes, as in `enough: 3`, or a condition, as in `enough: "{{ event.done >= 3 }}"`'
+
+
+def take_enough(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """Take `enough`: how many iterations have to succeed, or a condition over how many ended how."""
+    value = read_value(r, node)
+    template = value.template
+    if isinstance(template, Literal):
+        written = template.value
+        if not isinstance(written, int) or isinstance(written, bool) or written < 1:
+            if not quotes_told(r, "NL513", "`enough`:", node, (int,)):
+                r.report("NL513", "`enough` is a whole number of at least 1, or a condition", node.span, help=_FORMS)
+            return
+    elif not isinstance(template, Native):
+        r.report("NL513", "`enough` is one number, or one condition in braces", node.span, help=_FORMS)
+        return
+    draft.enough = value
+
+
+def take_rest(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
+    """Take `rest`: what becomes of the iterations that still run."""
+    from noetl_ir.plan import RESTS  # few loops have it, and lint starts without plans
+
+    draft.rest = choice_of(r, node, "`rest`", RESTS) or ""
+    draft.rest_span = node.span
+
+
+def check_ends(r: Reader, draft: LoopDraft) -> None:
+    """Say what of a level and those inside it cannot be as it is written."""
+    if draft.rest and draft.enough is None and draft.rest_span is not None:
+        help = "write `enough` beside it, or leave it out: without one the loop ends when all items are over"
+        r.report("NL516", "`rest` without `enough`: nothing ends the loop before its items are over",
+                 draft.rest_span, help=help)  # fmt: skip
+    inner = draft.inner
+    while inner is not None:
+        _check_inner(r, inner)
+        inner = inner.inner
+
+
+def _check_inner(r: Reader, loop: Loop) -> None:
+    if loop.rest == "swallow" and loop.rest_span is not None:
+        help = "write `cancel` or `finish`, or `swallow` at the outermost loop of the step"
+        message = "`rest: swallow` in an inner loop: its iterations end with the iteration around them"
+        r.report("NL517", message, loop.rest_span, help=help)

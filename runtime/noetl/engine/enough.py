@@ -1,0 +1,62 @@
+"""Whether a loop has enough before its items are over (EXTENSIONS.md §5, `enough`).
+
+Law: it is asked of counts, and of what stays as it is while the loop runs; so it may be asked again and says the same.
+"""
+
+from enum import Enum
+
+from noetl.engine.execution import LoopRun, Mapping
+from noetl.engine.scope import enough_scope
+from noetl.engine.turn import Turn
+from noetl_ir.evaluate import Fault
+from noetl_ir.expr import Expr, Literal, Name, Native, walk
+
+CODE = "loop.enough"
+"""The code of a fault of what is asked."""
+
+
+class Asked(Enum):
+    """The answer."""
+
+    NO = "no"
+    YES = "yes"
+
+
+def asked(turn: Turn, loop: LoopRun, key: str) -> Asked | Mapping:
+    """Whether a loop has enough; the error where that cannot be said."""
+    assert loop.end is not None
+    number, program = loop.end.enough, turn.program
+    template = program.plan.templates[number]
+    scope = enough_scope(turn, loop, key)
+    try:
+        if isinstance(template, Native) and _counts(template.expr):
+            holds = program.guard(number)(scope)
+        else:
+            needed = program.value(number)(scope)
+            # `True` is an int in Python and no number in a playbook.
+            if not isinstance(needed, int) or isinstance(needed, bool) or needed < 1:
+                raise Fault(CODE, f"a number of iterations is 1 or more, not {needed!r}")
+            holds = loop.states.count("ok") >= needed
+    except Fault as fault:
+        return {"code": fault.code, "message": f"`enough` of {_named(turn, loop)}: {fault.message}"}
+    return Asked.YES if holds else Asked.NO
+
+
+def _counts(expr: Expr) -> bool:
+    """Whether an expression is a condition over counts; one that is not gives the number of successes."""
+    return any(isinstance(part, Name) and part.name == "event" for part in walk(expr))
+
+
+def not_enough(turn: Turn, loop: LoopRun) -> Mapping:
+    """The error of a loop whose items are over before it has enough."""
+    assert loop.end is not None
+    template = turn.program.plan.templates[loop.end.enough]
+    wanted = f"{template.value} were needed" if isinstance(template, Literal) else "`enough` does not hold"
+    ok, total = loop.states.count("ok"), len(loop.states)
+    message = f"{ok} of {total} iterations of {_named(turn, loop)} succeeded, and {wanted}"
+    return {"code": "loop.not_enough", "message": message}
+
+
+def _named(turn: Turn, loop: LoopRun) -> str:
+    name = turn.program.plan.steps[loop.step].name
+    return f"loop {loop.level + 1} of step `{name}`" if loop.level else f"the loop of step `{name}`"
