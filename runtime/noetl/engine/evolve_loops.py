@@ -58,9 +58,9 @@ def loop_enough(program: Program, execution: Execution, event: Event) -> None:
         loop.cause = loop.cause or mapping_of(event.data["error"])
         stop_loop(program, execution, event.run)
         return
-    if loop.end is None or loop.held:
+    if loop.end is None or loop.satisfied:
         raise IllegalFiring("a loop cannot have had enough here")
-    loop.held = True
+    loop.satisfied = True
     if loop.end.rest == CANCEL:
         stop_loop(program, execution, event.run, withdraw=True)
     else:
@@ -122,16 +122,16 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
     if state == "failed":
         error = mapping_of(event.data["error"])
         loop.errors[index] = error
-        if not program.plan.steps[event.step].best_effort and not loop.held:
+        if not program.plan.steps[event.step].best_effort and not loop.satisfied:
             # The first failure is the cause. Failures after it may be consequences of the stop.
             loop.cause = loop.cause or error
             stop_loop(program, execution, loop_key)
-    if (loop.stopping or loop.held) and loop.next_index < len(loop.items):
+    if (loop.stopping or loop.satisfied) and loop.next_index < len(loop.items):
         execution.agenda.append((_place_of(program, "begin", event.step, loop.level), loop_key))
     if loop.left and not loop.open:
         del execution.loops[loop_key], execution.left[loop_key]
         execution.timers.pop(f"timeout {loop_key}", None)
-    elif loop.asks and not loop.held and state != "skipped":
+    elif loop.asks and not loop.satisfied and state != "skipped":
         _ask_next(program, execution, loop_key)
 
 

@@ -148,7 +148,7 @@ class LoopRun:
     `owners` gives, for a parallel loop, the iteration that first wrote each ctx key. `stopping` after a failure
     under fail_fast, a timeout, or when an outer loop stops; `cause` is the first failure. `shared` are the `__`
     keys of iterations, each from the lowest index that set it. `timeout` bounds an iteration (microseconds); those
-    whose clock runs are `timed`. `end` says how it may end before its items are over; it has `held` once that has come,
+    whose clock runs are `timed`. `end` says how it may end before its items are over; it is `satisfied` once that has come,
     is `withdrawn` where its running iterations are stopped for it, and `left` once the step has gone on without them.
     """
 
@@ -158,7 +158,6 @@ class LoopRun:
         "ctx_at",
         "end",
         "errors",
-        "held",
         "items",
         "left",
         "level",
@@ -169,6 +168,7 @@ class LoopRun:
         "parallel",
         "results",
         "running",
+        "satisfied",
         "shared",
         "shared_from",
         "slots",
@@ -214,7 +214,7 @@ class LoopRun:
         self.shared: Mapping = {}
         self.shared_from: dict[str, int] = {}
         self.end: LoopEnd | None = None
-        self.held = False
+        self.satisfied = False
         self.withdrawn = False
         self.left = False
 

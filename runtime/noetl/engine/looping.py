@@ -162,7 +162,7 @@ def begin_iteration(turn: Turn, place: int, key: str) -> None:
         return
     step, level = loop.step, loop.level
     # One event each: the log says of every item what became of it, and the counts of a loop add up to its items.
-    if loop.stopping or loop.held:
+    if loop.stopping or loop.satisfied:
         skip = Firing(program.transition("skip", step, level=level), key, key)
         turn.emit("loop.iteration.skipped", step=step, run=key, fired=(skip,), data={"index": loop.next_index})
         return
@@ -229,9 +229,9 @@ def ask_enough(turn: Turn, place: int, key: str) -> None:
     loop = turn.execution.loops.get(key)
     if loop is None or loop.left:
         return
-    if loop.asks and not loop.held and not loop.stopping:
+    if loop.asks and not loop.satisfied and not loop.stopping:
         _has_enough(turn, key)
-    elif loop.held:
+    elif loop.satisfied:
         close(turn, place, key)
 
 
@@ -246,7 +246,7 @@ def close(turn: Turn, place: int, key: str) -> None:
     # iteration ends well.
     complete = loop.level > 0 and loop.cause is None and loop.states.count("ok") == len(loop.states)
     # Once it has had enough it ends well, whatever followed.
-    if loop.held or (not loop.asks and (not loop.stopping or complete)):
+    if loop.satisfied or (not loop.asks and (not loop.stopping or complete)):
         if loop.errors:
             data["errors"] = errors_of(loop)
         firing = Firing(program.transition("leave" if loop.open else "close", step, level=level), key, key)
@@ -259,7 +259,7 @@ def close(turn: Turn, place: int, key: str) -> None:
 
 def _may_leave(loop: LoopRun) -> bool:
     """Whether the step may go on without the iterations that still run: no item waits any more."""
-    return loop.held and loop.end is not None and loop.end.rest == SWALLOW and loop.next_index == len(loop.items)
+    return loop.satisfied and loop.end is not None and loop.end.rest == SWALLOW and loop.next_index == len(loop.items)
 
 
 def _failure_of(turn: Turn, loop: LoopRun) -> dict[str, Json]:
