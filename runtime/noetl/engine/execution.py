@@ -148,8 +148,9 @@ class LoopRun:
     `owners` gives, for a parallel loop, the iteration that first wrote each ctx key. `stopping` after a failure
     under fail_fast, a timeout, or when an outer loop stops; `cause` is the first failure. `shared` are the `__`
     keys of iterations, each from the lowest index that set it. `timeout` bounds an iteration (microseconds); those
-    whose clock runs are `timed`. `end` says how it may end before its items are over; it is `satisfied` once that has come,
-    is `withdrawn` where its running iterations are stopped for it, and `left` once the step has gone on without them.
+    whose clock runs are `timed`. `end` says how it may end before its items are over; it is `satisfied` once that has
+    come, is `withdrawn` where its running iterations are stopped for it, and `left` once the step has gone on without
+    them.
     """
 
     __slots__ = (
