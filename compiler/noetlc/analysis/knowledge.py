@@ -58,6 +58,7 @@ class _Informing:
         self._old = skeleton
         self._plan = skeleton.plan
         self._reducers = {row.key for row in skeleton.plan.reducers}
+        self._elsewhere = _written_elsewhere(skeleton.plan)
         self._variables = Variables()
         self._guards = _guards(self._plan)
         for expr in self._guards.values():
@@ -174,6 +175,9 @@ class _Informing:
         variable = self._variables.known[kept.variable]
         if variable.root != "ctx":
             return UNKNOWN
+        # A phase behind main begins with what main has left.
+        if self._elsewhere if not variable.key else variable.key in self._elsewhere:
+            return UNKNOWN
         starts = starts_of(self._plan)
         # One that is computed is not known.
         if self._reducers - starts.keys() if not variable.key else variable.key in self._reducers - starts.keys():
@@ -233,6 +237,13 @@ class _Informing:
         # In the order of the plan, so that the same variables are left out everywhere. One that is left out may be
         # anything.
         return list(found)[:MAX_VARIABLES]
+
+
+def _written_elsewhere(plan: Plan) -> set[str]:
+    """The keys of `ctx` that steps write of which the net has nothing: those of other phases."""
+    here = {t.step for t in plan.net.transitions}
+    others = [task for number, step in enumerate(plan.steps) if number not in here for task in step.tasks]
+    return {key for task in others for rule in plan.tasks[task].rules for key, _ in rule.set_ctx}
 
 
 def _guards(plan: Plan) -> dict[tuple[int, int], Expr]:

@@ -200,6 +200,21 @@ def test_what_is_known_of_a_reduced_key(reducer: str, writes: str, guard: str, l
     assert behind(writes, guard, loop, REDUCE % reducer) is status
 
 
+def test_a_phase_behind_main_begins_with_what_main_has_left_in_ctx() -> None:
+    lines = (
+        f"step: start, tool: {{name: t, kind: noop{CONSTANT % 1}}}",
+        'step: f, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b, when: "{{ not ctx.x }}"}]}',
+        "step: a, next: {arcs: [{step: j}]}",
+        "step: b, next: {arcs: [{step: j}]}",
+        JOIN,
+    )
+    assert stuck(*lines, head="executor: {spec: {finally: f}}\n").status is not Status.PROVED
+    assert (
+        stuck(lines[0].replace("{x:", "{y:"), *lines[1:], head="executor: {spec: {finally: f}}\n").status
+        is Status.PROVED
+    )
+
+
 GUARDS = st.sampled_from(
     [
         "workload.x",
