@@ -32,12 +32,14 @@ _STATUS_BY_TYPE = {
     "ctx.patched": "success",
     "signal.received": "success",
     "signal.missed": "skipped",
+    "child.ended": "success",
 }
 _STATUS_BY_END = {"completed": "success", "cancelled": "skipped", "failed": "error", "blocked": "error"}
 _ENTITY_BY_PREFIX = {
     "playbook": "playbook",
     "workflow": "playbook",
     "phase": "playbook",
+    "child": "playbook",
     "signal": "playbook",
     "step": "step",
     "next": "step",

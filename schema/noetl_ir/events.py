@@ -30,6 +30,8 @@ INPUT_EVENTS = WORKER_EVENTS | {
     "playbook.cancelled",
     "playbook.faulted",
     "playbook.retried",
+    "child.started",
+    "child.ended",
 }
 """Events that come from outside the fold. All others follow from the log before them, so a replay can check them."""
 

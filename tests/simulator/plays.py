@@ -268,6 +268,13 @@ workflow:
       spec: {policy: {rules: [{when: "{{ outcome.status == 'error' }}", then: {do: retry, attempts: 2, delay: 1}}]}}
 """
 
+CALLED_PHASES = (
+    f"executor: {{spec: {{finally: its}}}}\n{CALLED.strip()}\n"
+    + """\
+  - {step: its, tool: [{name: a, kind: http, url: "http://x/its"}, {name: w, kind: wait, timers: {t: 2}}]}
+"""
+)
+
 CIRCLE = """
 workflow:
   - step: start
@@ -374,7 +381,7 @@ PLAYS = (
     Play("over time", OVER_TIME, (("t/c", CALLED),), same="nothing"),
     Play("bounded iterations", BOUNDED, same="nothing"),
     Play("join tokens", _fork("{tokens: 2}"), same="nothing"),
-    Play("phases", PHASES, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
+    Play("phases", PHASES, (("t/c", CALLED_PHASES),), signals=((1, "go"),), same="nothing"),
     Play("reducers", REDUCED),
     Play("enough, and the rest cancelled", ENOUGH % "cancel", (("t/c", CALLED),), same="nothing"),
     Play("enough, and the rest awaited", ENOUGH % "finish", (("t/c", CALLED),), same="nothing"),

@@ -11,7 +11,7 @@ bound.
 
 Every formula is above what any run does; where nothing is chosen and nothing fails, `attempts` and `events` are equal
 to it. Not in them: claims that are lost, pauses, signals that nothing waits for, and what children do, which have logs
-and bounds of their own.
+and bounds of their own, with the events that tell of such as have phases behind main.
 """
 
 from collections.abc import Iterator, Sequence

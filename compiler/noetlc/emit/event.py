@@ -32,6 +32,7 @@ class EventType(NamedTuple):
 
 _ANY: Schema = {}
 _PHASE: Schema = {"enum": ["on_failure", "finally"]}
+_PHASES: Schema = {"enum": ["main", "on_failure", "finally"]}
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _MAP: Schema = {"type": "object"}
@@ -260,7 +261,10 @@ EVENTS: dict[str, EventType] = {
         "A time has come: a retry or delayed jump wakes, a delayed token lands, a timer of a `wait` is due, "
         "a parked task, a step run, the execution or a phase behind its main is over time.",
         {
-            "timer": Key(_TEXT, "`wake KEY`, `land KEY`, `wait KEY NAME`, `parked KEY`, `timeout KEY` or `execution`"),
+            "timer": Key(
+                _TEXT,
+                "`wake KEY`, `land KEY`, `wait KEY NAME`, `parked KEY`, `timeout KEY`, `execution` or `phase NAME`",
+            ),
             "outcome": _maybe(_OUTCOME, "of the parked task"),
             "error": _FAILURE._replace(optional=True),
         },
@@ -284,13 +288,25 @@ EVENTS: dict[str, EventType] = {
         },
     ),
     "phase.ended": EventType(
-        "A phase behind main is over; the status of the execution stays what it was.",
+        "A phase behind main is over, the status of the execution stays what it was; or main is, and children that "
+        "were called off still go through phases of their own, which is waited for.",
         {
-            "phase": Key(_PHASE, "which"),
+            "phase": Key(_PHASES, "which"),
             "status": Key({"enum": ["completed", "failed", "cancelled", "blocked"]}, "how it ended"),
             "error": _FAILURE._replace(optional=True),
             "reason": _maybe(_TEXT, "of `blocked` and `cancelled`, in words"),
+            "result": _maybe(_ANY, "the result that the playbook declares; of main"),
+            "faulty_result": _maybe(_TRUE, "main completed, and its result could not be evaluated"),
         },
+    ),
+    "child.started": EventType(
+        "A task is about to call a child that goes on for a while once it is cancelled, or may: it, or one that it "
+        "calls, has phases behind main.",
+        {"child": Key(_TEXT, "its execution")},
+    ),
+    "child.ended": EventType(
+        "A child is over that was called off while it had phases to go through.",
+        {"child": Key(_TEXT, "its execution")},
     ),
     "workflow.finished": EventType(
         "The execution has ended.",

@@ -1,7 +1,7 @@
 """How an execution ends: no run stays `running` when nothing can move (LANGUAGE §3, Endings)."""
 
-from noetl.engine.execution import MAIN, WHOLE, Execution, Region
-from noetl.engine.phases import end_phase
+from noetl.engine.execution import MAIN, Execution, Region, limit_of
+from noetl.engine.phases import end_phase, go_on_after_children
 from noetl.engine.scope import result_scope
 from noetl.engine.signals import is_listening
 from noetl.engine.turn import Turn
@@ -15,6 +15,8 @@ def end_if_over(turn: Turn) -> bool:
     execution = turn.execution
     if execution.status != "running":
         return False
+    if execution.closing:
+        return go_on_after_children(turn)
     if execution.cancelled:
         return end_phase(turn, "cancelled", {"reason": "cancelled on request"})
     if execution.terminated:
@@ -60,7 +62,7 @@ def _can_move(turn: Turn) -> bool:
     """Whether a report, timer or signal is outstanding."""
     execution = turn.execution
     # The limit of all moves nothing: it ends what is left.
-    if len(execution.timers) > (WHOLE in execution.timers):
+    if len(execution.timers) > (limit_of(execution) in execution.timers):
         return True
     if is_listening(turn.program, execution):
         return True

@@ -197,6 +197,14 @@ def call_off(execution: Execution, key: str, region: Region) -> None:
     # Only in these a worker or a child holds the claim. In the others nobody is to be told.
     if region.phase in ("run", "parked"):
         execution.stopped.append((key, region.claim))
+    leave_child(execution, key)
+
+
+def leave_child(execution: Execution, key: str) -> None:
+    """A child that a task called is not waited for by it any more; it may have phases to go through."""
+    child = execution.children.pop(key, None)
+    if child is not None:
+        execution.leaving[child] = key
 
 
 def call_off_all(execution: Execution) -> None:
@@ -219,6 +227,7 @@ def unpark(execution: Execution, key: str) -> None:
     if key in execution.parked:
         silence(execution, key)
         del execution.parked[key]
+        execution.children.pop(key, None)
 
 
 def silence(execution: Execution, key: str) -> None:

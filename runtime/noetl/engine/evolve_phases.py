@@ -2,7 +2,7 @@
 
 from noetl.engine.contributions import settle_all
 from noetl.engine.event_data import mapping_of
-from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Timer
+from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Timer, limit_of
 from noetl.engine.lines import Line
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -15,22 +15,40 @@ from noetl_ir.plan import FINALLY
 def phase_started(program: Program, execution: Execution, event: Event) -> None:
     """A phase begins with one token, and with nothing of the phase before."""
     data = event.data
+    if execution.leaving:
+        raise IllegalFiring("a child of the phase before is not over")
     name = str(data["phase"])
     phase = next((each for each in program.plan.phases if each.name == name), None)
     if phase is None or event.step != phase.step:
         raise IllegalFiring(f"the plan has no phase `{name}` that begins here")
-    if execution.phase == MAIN:
+    if not execution.main:
         _end_main(execution, data)
+    execution.main = {key: value for key, value in execution.main.items() if key != "faulty_result"}
     settle_all(program, execution)
     _leave(execution)
     execution.phase = name
+    execution.closing = False
     enter(program, execution, event, _args_of(execution, name))
     if execution.after_limit is not None:
-        execution.timers[WHOLE] = Timer(event.ts + execution.after_limit, WHOLE, -1, event.ts)
+        execution.timers[limit_of(execution)] = Timer(event.ts + execution.after_limit, WHOLE, -1, event.ts)
+
+
+def child_started(program: Program, execution: Execution, event: Event) -> None:
+    """A task has called a child that may outlive a cancel."""
+    if event.run not in execution.parked or event.run in execution.children:
+        raise IllegalFiring(f"`{event.run}` calls no child")
+    execution.children[event.run] = str(event.data["child"])
+
+
+def child_ended(program: Program, execution: Execution, event: Event) -> None:
+    """A child that was called off is over."""
+    child = str(event.data["child"])
+    if execution.leaving.pop(child, None) is None:
+        raise IllegalFiring(f"nobody waits for the end of child {child}")
 
 
 def _end_main(execution: Execution, data: Mapping) -> None:
-    told = ("status", "error", "reason", "result")
+    told = ("status", "error", "reason", "result", "faulty_result")
     execution.main = {key: data[key] for key in told if key in data and (key != "error" or data[key] is not None)}
     if "result" in data:
         execution.declared = data["result"]
@@ -57,7 +75,7 @@ def _leave(execution: Execution) -> None:
     for table in (
         execution.agenda, execution.arrivals, execution.runs, execution.left, execution.regions, execution.loops,
         execution.timers, execution.waiting, execution.parked, execution.ready, execution.calling,
-        execution.to_judge, execution.waits, execution.transient, execution.waves,
+        execution.to_judge, execution.waits, execution.transient, execution.waves, execution.children,
     ):  # fmt: skip
         table.clear()
     execution.failure = None
@@ -86,11 +104,22 @@ def _error_of(main: Mapping) -> Json:
 def phase_ended(program: Program, execution: Execution, event: Event) -> None:
     """The end of a phase stands beside the status."""
     data = event.data
-    if execution.phase == MAIN or data["phase"] != execution.phase:
+    if execution.closing or data["phase"] != execution.phase:
         raise IllegalFiring(f"phase `{data['phase']}` does not run")
+    if execution.leaving:
+        execution.closing = True
+    elif execution.phase == MAIN:
+        raise IllegalFiring("main ends with what follows it where no child is left")
+    if execution.phase == MAIN:
+        _end_main(execution, data)
+        settle_all(program, execution)
+        _leave(execution)
+        return
     row: dict[str, Json] = {"phase": execution.phase, "status": data["status"]}
     if "error" in data:
         row["error"] = mapping_of(data["error"])
     if "reason" in data:
         row["reason"] = data["reason"]
     execution.after = [*execution.after, row]
+    if execution.closing:
+        _leave(execution)

@@ -2,7 +2,7 @@
 
 from noetl.engine.contributions import contributed, patched
 from noetl.engine.event_data import mapping_of, texts_of
-from noetl.engine.evolve_loops import call_off, end_all, keep_row, silence, stop_loop, unpark
+from noetl.engine.evolve_loops import call_off, end_all, keep_row, leave_child, silence, stop_loop, unpark
 from noetl.engine.execution import WHOLE, Execution, Kept, Mapping, Parked, Region, Timer
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -219,6 +219,7 @@ def timer_fired(program: Program, execution: Execution, event: Event) -> None:
         execution.ready.append(event.run)
     elif timer.kind in ("parked", "wait"):
         _give_outcome(execution, event)
+        leave_child(execution, event.run)
     elif timer.kind == "timeout":
         _time_out(program, execution, event)
     elif timer.kind == WHOLE:

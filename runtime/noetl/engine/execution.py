@@ -229,6 +229,11 @@ WHOLE = "execution"
 """The timer, and the kind of it, that bounds the execution itself."""
 
 
+def limit_of(execution: "Execution") -> str:
+    """The name of the timer that bounds the phase which runs: no phase has that of another one."""
+    return WHOLE if execution.phase == MAIN else f"phase {execution.phase}"
+
+
 class Timer:
     """A due time in microseconds and what it wakes: `wake` a region, `land` a token, `timeout` a
     run, `parked` ends the wait of a parked task, `execution` the whole.
@@ -281,7 +286,8 @@ class Execution:
     entry token, `left` has the runs that went on while iterations of them still run, `waves` by step that of the run
     which a wave of a counting join began; `contributions` wait by loop run for its end. `phase` runs; `main` is how
     main ended, empty before, and `after` what became of each phase behind it, `after_limit` how long one may take
-    (microseconds)."""
+    (microseconds). `children` may outlive a cancel, by the task that waits for them; `leaving` were called off and are
+    not over, by their ids: a phase that is over is `closing` until they are."""
 
     __slots__ = (
         "after",
@@ -290,7 +296,9 @@ class Execution:
         "arrivals",
         "calling",
         "cancelled",
+        "children",
         "children_depth",
+        "closing",
         "contributions",
         "counts",
         "ctx",
@@ -304,6 +312,7 @@ class Execution:
         "folder",
         "inbox_row",
         "iter_parent",
+        "leaving",
         "left",
         "line",
         "loops",
@@ -353,6 +362,9 @@ class Execution:
         self.main: Mapping = {}
         self.after: list[Json] = []
         self.after_limit: int | None = None
+        self.closing = False
+        self.children: dict[str, str] = {}
+        self.leaving: dict[str, str] = {}
         self.position = 0
         self.now = 0
         self.started = 0

@@ -26,12 +26,37 @@ def end_phase(turn: Turn, status: str, data: dict[str, Json], *, faulty_result: 
     # Nothing new begins while it is paused, unless it was cancelled: who cancels wants it to end.
     if following is not None and execution.paused and not execution.cancelled:
         return False
-    if not is_main:
-        turn.emit("phase.ended", data={"phase": execution.phase, "status": status, **data})
+    if not is_main or execution.leaving:
+        ended: dict[str, Json] = {"phase": execution.phase, "status": status, **data}
+        if faulty_result:
+            ended["faulty_result"] = True
+        turn.emit("phase.ended", data=ended)
+    if execution.closing:  # children go through phases of their own; what follows waits for them
+        return False
+    return _go_on(turn, following, main, first=is_main)
+
+
+def go_on_after_children(turn: Turn) -> bool:
+    """Begin what follows a phase that waited for children once they are over. Whether a phase began."""
+    execution = turn.execution
+    if execution.leaving:
+        return False
+    status, faulty = str(execution.main["status"]), execution.main.get("faulty_result") is True
+    # Who cancels by hand skips the rest: now, or the phase that is over.
+    last = execution.after[-1] if execution.after else None
+    skipped = execution.cancelled or (isinstance(last, dict) and last["status"] == "cancelled")
+    following = None if skipped else _following(turn, status, faulty_result=faulty)
+    if following is not None and execution.paused:
+        return False
+    main = {key: value for key, value in execution.main.items() if key != "faulty_result"}
+    return _go_on(turn, following, main, first=execution.phase == MAIN)
+
+
+def _go_on(turn: Turn, following: Phase | None, main: Mapping, *, first: bool) -> bool:
     if following is not None:
-        _begin(turn, following, main if is_main else {"status": main["status"]}, main)
+        _begin(turn, following, main if first else {"status": main["status"]}, main)
         return True
-    finish(turn, main, execution.after if turn.program.plan.phases else None)
+    finish(turn, main, turn.execution.after if turn.program.plan.phases else None)
     return False
 
 

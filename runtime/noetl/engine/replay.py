@@ -126,6 +126,10 @@ class _Checker:
                     row if isinstance(row, int) else None,
                     came if isinstance(came, int) else None,
                 )
+            case "child.started":
+                reports.begin_child(turn, event.run, str(event.data.get("child")))
+            case "child.ended":
+                reports.end_child(turn, str(event.data.get("child")))
             case "playbook.faulted":
                 problem = event.data.get("error")
                 reports.fault(turn, problem if isinstance(problem, dict) else {})

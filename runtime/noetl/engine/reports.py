@@ -253,8 +253,7 @@ def fire_timer(turn: Turn, name: str) -> None:
         what = "the execution" if is_main else f"phase `{execution.phase}`"
         message = f"{what} was not done within {(timer.due - timer.since) / 1_000_000:g} s"
         data["error"] = {"code": "timeout", "message": message}
-        event_id = name if is_main else f"{name}:{execution.phase}"
-        event = Event(event_id, "timer.fired", turn.now, data=data)
+        event = Event(name, "timer.fired", turn.now, data=data)
     else:
         step = execution.run_of(key).step
         row, within = program.plan.steps[step], f"within {(timer.due - timer.since) / 1_000_000:g} s"
@@ -306,13 +305,30 @@ def retry_fault(turn: Turn) -> bool:
     return True
 
 
+def begin_child(turn: Turn, run: str, child: str) -> bool:
+    """Record that a task calls a child that may outlive a cancel. False where that is known, or it calls none."""
+    region = turn.execution.regions.get(run)
+    if run not in turn.execution.parked or run in turn.execution.children or region is None:
+        return False
+    turn.emit("child.started", step=region.step, run=run, data={"child": child})
+    return True
+
+
+def end_child(turn: Turn, child: str) -> bool:
+    """Record that a child which was called off is over. False where nobody waits for it."""
+    if child not in turn.execution.leaving:
+        return False
+    turn.emit("child.ended", data={"child": child})
+    return True
+
+
 def control(turn: Turn, verb: str, row: int | None, *, handed_down: bool = False) -> bool:
     """Cancel, pause or resume. False when it changes nothing and no inbox row asked; `row` is answered by its event.
 
     A cancel that is `handed_down` by a caller does nothing to an execution that is past main.
     """
     execution = turn.execution
-    if handed_down and verb == "cancel" and execution.phase != MAIN:
+    if handed_down and verb == "cancel" and (execution.phase != MAIN or execution.closing):
         return False
     # A row of the inbox is always answered by an event, also one that changes nothing, or it would be read again for
     # ever.

@@ -10,7 +10,7 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.host.engine_faults import CODE, fault_of
 from noetl.ports import Blobs, Store
-from noetl.server.children import Child, Family, NotFound, child_of, refused, request_of, too_deep
+from noetl.server.children import Child, Family, NotFound, child_of, may_outlive_cancel, refused, request_of, too_deep
 from noetl.server.execution import FOREIGN, OwnedExecution
 from noetl.server.journal import Keep
 from noetl.server.owned_executions import OwnedExecutions
@@ -33,7 +33,8 @@ class Resume(Protocol):
 
 class ChildCalls:
     """Makes the calls of one control plane. `find` gives the program of a child by the calling program and the path,
-    `load` one by its digest; `end` follows up a child that is over, and `hand_up` gives a caller its outcome.
+    `load` one by its digest; `end` follows up a child that is over, `hand_up` gives a caller its outcome, and
+    `record` has its log tell of a child that may outlive a cancel.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class ChildCalls:
         resume: Resume,
         end: Callable[[Program, str], None],
         hand_up: Callable[[Child, dict[str, Json]], None],
+        record: Callable[[OwnedExecution, str, str], None],
     ) -> None:
         self._children = children
         self._owned = owned
@@ -66,6 +68,7 @@ class ChildCalls:
         self._resume = resume
         self._end = end
         self._hand_up = hand_up
+        self._record = record
 
     def start(self, owned: OwnedExecution, order: StartChild) -> None:
         """Start or find the child that an order is about. One that cannot be made is an error of the calling task."""
@@ -97,6 +100,8 @@ class ChildCalls:
         waits = order.call.get("wait") is not False
         if waits:
             self._children.add_child(child_id, child)
+            if may_outlive_cancel(program) and order.run not in owned.execution.children:
+                self._record(owned, order.run, child_id)
         is_driven = child_id in self._owned.executions
         if not is_driven:
             self._keep(lambda: self._owned.own(child_id))

@@ -1,5 +1,7 @@
 """Child executions: what a `playbook` task asks for, and the outcome that its child gives it."""
 
+from functools import lru_cache
+
 from noetl.engine.execution import Execution
 from noetl.engine.identities import child_ids, is_numeric
 from noetl.engine.inputs import INVALID
@@ -8,9 +10,11 @@ from noetl.engine.starting import Request, unmet
 from noetl.engine.views import plain_result
 from noetl.ports import Blobs, ExecutionRow, Store, StoreFailure
 from noetl.server.execution import OwnedExecution, hydrate
-from noetl_ir.expr import Json
+from noetl_ir.expr import Json, Literal, MapTemplate
 from noetl_ir.orders import StartChild
 from noetl_ir.outcome import Outcome, error, ok
+from noetl_ir.plan import Plan, Task
+from noetl_ir.plan_format import read_plan
 from noetl_ir.records import NamedTuple
 
 
@@ -136,6 +140,37 @@ def refused(program: Program, child_id: str, request: Request) -> Outcome | None
     return error(INVALID, f"playbook `{program.plan.path or program.plan.name}` was not started: {'; '.join(told)}")
 
 
+@lru_cache(maxsize=64)
+def may_outlive_cancel(program: Program) -> bool:
+    """Whether an execution of the program may go on once it is cancelled: it has phases behind main, or waits for a
+    child that has some, or may have.
+    """
+    return _may_outlive(program.plan)
+
+
+def _may_outlive(plan: Plan) -> bool:
+    if plan.phases:
+        return True
+    paths = {child.path: child for child in plan.children}
+    called = [path_of(plan, task) for task in plan.tasks if task.kind == "playbook"]
+    if any(path not in paths for path in called):  # looked up when it is called
+        return True
+    return any(_may_outlive(read_plan(paths[path].data)) for path in dict.fromkeys(called))
+
+
+def path_of(plan: Plan, task: Task) -> str:
+    """The path that a task calls, "" where it is computed."""
+    template = plan.templates[task.fields] if task.fields >= 0 else None
+    if isinstance(template, MapTemplate):
+        found = dict(template.items).get("path")
+        value = found.value if isinstance(found, Literal) else None
+    else:
+        value = (
+            template.value.get("path") if isinstance(template, Literal) and isinstance(template.value, dict) else None
+        )
+    return value if isinstance(value, str) else ""
+
+
 def outcome_of(owned: OwnedExecution) -> dict[str, Json]:
     """The outcome of the calling task once the child has ended (LANGUAGE §7, `playbook`)."""
     execution = owned.execution
@@ -147,7 +182,9 @@ def outcome_of(owned: OwnedExecution) -> dict[str, Json]:
     message = f"playbook `{name}` ended {execution.status}"
     if failure.get("message"):
         message = f"{message}: {failure['message']}"
-    outcome = error(f"playbook.{execution.status}", message)
+    # One that failed has failed as a part of its caller; the other two ended for reasons of their own.
+    kind = "playbook" if execution.status == "failed" else "child"
+    outcome = error(f"{kind}.{execution.status}", message)
     # A rule of the caller can then tell which child failed, and a reader of its log finds the log of the child.
     problem = {**(outcome.error or {}), "execution_id": execution.execution_id}
     if failure:

@@ -102,12 +102,14 @@ class ControlPlane:
         self._redelivery = Redelivery(self.executions, self._steady)
         self._conflict: Conflict | None = None
         self._taken: set[str] = set()
+        self._left: list[tuple[str, str]] = []
         self._journal = Journal(store, keep, self._steady, batching, taken_over=self._taken_over, refuse=self._refuse)
         self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
         self._children = Family()
         self._calls = ChildCalls(
             self._children, self._owned, store=store, blobs=blobs, find=find, load=load, environment=environment,
             keep=keep, say=say, start=self.start, resume=self.resume, end=self._tell_end_again, hand_up=self._hand_up,
+            record=self._record_child,
         )  # fmt: skip
 
     def start(
@@ -150,6 +152,7 @@ class ControlPlane:
         if not owned.execution.is_over:
             self._inbox.read_for(owned)
         self._take_up_children(execution_id)
+        self._look_at_leaving(owned)
         parent = owned.execution.parent
         if parent and (verb := missed(owned.execution, self._store.execution(parent[0]))) is not None:
             self._ask(execution_id, Ask(verb, handed_down=True))
@@ -224,7 +227,8 @@ class ControlPlane:
             return self._step()
 
     def _step(self) -> bool:
-        did = self._send()
+        did = self._tell_of_left()
+        did = self._send() or did
         self._look_for_taken()
         by = spent() + SLICE
         reports = self._intake.reports()
@@ -256,6 +260,7 @@ class ControlPlane:
         did = self._look_for_abandoned() or did
         if self._journal.is_due:
             self._journal.flush()
+        did = self._tell_of_left() or did
         did = self._send() or did
         self._raise_conflict()
         return did
@@ -353,6 +358,8 @@ class ControlPlane:
 
     def next_due(self) -> int | None:
         """When the next timer of any execution is due, or the next look for what nobody claims, by the steady clock."""
+        if self._left:
+            return self._steady.now()
         dues = [self._agenda.next(), self._redelivery.next_due(self._agenda.waiting)]
         if (left := self._tracker.until_next_look()) is not None:
             dues.append(self._steady.now() + left)
@@ -478,10 +485,32 @@ class ControlPlane:
             elif isinstance(order, StopPipeline):
                 self._stop_child(execution.execution_id, order.run)
                 self._orders.add_stop(self._tracker.stamped(order))
+        self._look_at_leaving(owned)
         if not execution.is_over:
             self._schedule(owned)
         elif self._is_stored(owned):
             self._over(owned)
+
+    def _record_child(self, owned: OwnedExecution, run: str, child_id: str) -> None:
+        """The log of a caller tells of a child that may outlive a cancel, before that is there."""
+        self._follow_up(owned, *owned.begin_child(run, child_id))
+        self._is_stored(owned)
+
+    def _look_at_leaving(self, owned: OwnedExecution) -> None:
+        """Children that were called off and are over: their caller waits for nothing of them any more."""
+        mine = owned.execution.execution_id
+        self._left += [(mine, child) for child in owned.execution.leaving if child not in self.executions]
+
+    def _tell_of_left(self) -> bool:
+        """Tell callers of the ends of children that were called off."""
+        left, self._left, did = self._left, [], False
+        for caller_id, child_id in left:
+            owned = self.executions.get(caller_id)
+            if owned is not None and child_id in owned.execution.leaving:
+                did = True
+                with Bulkhead(self._fault, owned):
+                    self._follow_up(owned, *owned.end_child(child_id))
+        return did
 
     def _over(self, owned: OwnedExecution) -> None:
         execution_id, steps = owned.execution.execution_id, owned.program.plan.steps
@@ -493,6 +522,8 @@ class ControlPlane:
             self._ask(child_id, _CANCEL)
         outcome = outcome_of(owned) if owned.execution.parent else {}  # before anything is forgotten: it may raise
         calling = self._children.pop(execution_id)
+        if owned.execution.parent:
+            self._left.append((owned.execution.parent[0], execution_id))
         if self._owned.is_owned(execution_id):
             self._let_go(execution_id)
         if calling is not None:
@@ -529,6 +560,7 @@ class ControlPlane:
     def drop(self) -> None:
         """Forget every execution, as a crash would: the log has all of it."""
         self.close()
+        self._left.clear()
         for part in (
             self._journal, self._owned, self._redelivery, self._orders, self._inbox, self._intake, self._children,
             self._agenda, self._tracker,

@@ -226,6 +226,19 @@ class OwnedExecution:
             reports.fire_timer(turn, name)
             decide(turn)
 
+    def begin_child(self, run: str, child: str) -> tuple[list[Event], list[Order]]:
+        """A task calls a child that may outlive a cancel: its log says so before the child is there."""
+        turn = self._turn()
+        reports.begin_child(turn, run, child)
+        return self._commit(turn)
+
+    def end_child(self, child: str) -> tuple[list[Event], list[Order]]:
+        """A child that was called off is over."""
+        turn = self._turn()
+        if reports.end_child(turn, child):
+            decide(turn)
+        return self._commit(turn)
+
     def order_again(self, waiting: WaitingOrders) -> list[Order]:
         """The orders for what has waited for a worker for too long; they follow from the state as the first did."""
         keys = waiting.keys_again(self.execution)

@@ -170,3 +170,85 @@ def test_an_arc_to_the_end_of_main_ends_its_token() -> None:
     )
     ran = run(text, BAD)
     assert (ran.status, ran.ran("end"), ran.ran("told")) == ("failed", 0, 1)
+
+
+CALLER = """
+executor: {spec: {finally: mine}}
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: call}, {step: bad, spec: {delay: 4}}]}}
+  - {step: call, tool: {kind: playbook, path: t/child TIMEOUT}, next: {arcs: [{step: after}]}}
+  - {step: bad, tool: {kind: fail, code: bad}}
+  - {step: after}
+  - {step: mine, tool: {kind: http, url: "http://x/mine"}}
+---
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: child, path: t/child}
+executor: {spec: {entry_step: long, finally: its}}
+workflow:
+  - {step: long, tool: {kind: http, url: "http://x/long"}}
+  - {step: its, tool: {kind: http, url: "http://x/its"}}
+"""
+CHILD = "outcomes: [{step: long, takes: 60}, {step: its, takes: 10}, {step: mine, takes: 1}, {step: bad}]"
+
+
+def caller(timeout: str = "") -> str:
+    """The caller and its child."""
+    return CALLER.replace(" TIMEOUT", f", spec: {{timeout: {timeout}}}" if timeout else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "status", "seconds"),
+    [
+        (caller(), {2.0: "cancel"}, "cancelled", 2 + 10 + 1),
+        (caller().replace("executor: {spec: {finally: mine}}\n", "", 1), {2.0: "cancel"}, "cancelled", 2 + 10),
+        (caller(), {}, "failed", 4 + 10 + 1),
+        (caller().replace("finally: mine", "finally: mine, policy: {lifecycle: {timeout_s: 3}}", 1), {}, "failed", 14),
+        # The child of a task that is over time is not waited for by its step, but by the phases behind main.
+        (caller("2").replace("arcs: [{step: after}]", "arcs: [{step: after, when: \"{{ event.status == 'error' }}\"}]"),
+         {}, "failed", 2 + 10 + 1),
+    ],
+    ids=["cancelled", "without phases", "failed", "over time", "a task over time"],
+)  # fmt: skip
+def test_what_follows_waits_for_the_phases_of_children(
+    text: str, at: dict[float, str], status: str, seconds: int
+) -> None:
+    ran = run(text, CHILD, at=at)
+    assert (ran.status, ran.log[-1].ts // 1_000_000) == (status, seconds)
+    (ended,) = ran.of("child.ended")
+    assert [event.ts for event in ran.of("phase.ended") if event.data["phase"] == "main"] != []
+    started = ran.of("phase.started")
+    assert all(event.ts >= ended.ts for event in started) and bool(started) == ("mine" in text.split("---")[0][:40])
+    for length in whole_of(ran, at):
+        resumed = resume_prefix(ran, length, CHILD)
+        assert resumed.status in (status, "failed")
+
+
+def whole_of(ran: Ran, at: dict[float, str]) -> list[int]:
+    """The commits after which the run goes on by itself as it did."""
+    return (
+        ran.commits[:-1]
+        if not at
+        else [n for n in ran.commits[:-1] if "phase.ended" in [e.event_type for e in ran.log[:n]]]
+    )
+
+
+def test_the_end_of_a_child_by_itself_is_told_by_its_own_code() -> None:
+    text = (
+        caller()
+        .replace("{step: bad, spec: {delay: 4}}", "")
+        .replace("arcs: [{step: after}]", "arcs: [{step: after, when: \"{{ event.error.code == 'child.blocked' }}\"}]")
+        .replace('kind: http, url: "http://x/long"', "kind: wait")
+    )
+    ran = run(text, CHILD)
+    assert (ran.status, ran.ran("after"), len(ran.of("child.started")), ran.of("child.ended")) == (
+        "completed",
+        1,
+        1,
+        [],
+    )
+
+
+def test_a_cancel_by_hand_while_children_end_skips_the_rest() -> None:
+    ran = run(caller(), CHILD, at={2.0: "cancel", 5.0: "cancel"})
+    assert (ran.status, ran.of("phase.started"), ran.log[-1].ts) == ("cancelled", [], 12_000_000)
