@@ -16,7 +16,7 @@ is marked at once among the places that stay. It preserves boundedness too where
 """
 
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.origin import Also, Either, Leaf, Nothing, Origin, Then, firings, run_of
+from noetlc.analysis.origin import Also, Either, Leaf, Nothing, Origin, Then, covered, firings, run_of
 from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of
 
 MAX_PRODUCT, MAX_ARCS = 64, 256
@@ -25,7 +25,12 @@ of them.
 """
 
 WIDE = 16
-"""Arcs above which what was joined in a round waits for the next one: wide forks grow in pairs, not one by one."""
+"""Arcs of a transition, and transitions at a place, above which what was joined in a round waits for the next one: wide
+forks, and long chains of choices, grow in pairs, not one by one.
+"""
+
+GROWTH, FEWEST_GROWN = 8, 1000
+"""A net may become larger by one transition for so many that it has, and by so many at least."""
 
 MAX_IMPLYING, MAX_TRIES = 3, 30
 """Places that together may imply another one, and sets of them that are tried for it."""
@@ -110,6 +115,10 @@ class _Work:
         self._gone = bytearray(count)
         self._dirty: dict[int, None] = {}
         self._grown: set[int] = set()  # wide macros of this round
+        self._first_of_round = 0
+        self._growing: dict[int, None] = {}  # places that wait for a round in which the net may grow
+        self._is_growing = False
+        self._growth_left = max(FEWEST_GROWN, len(net.transitions) // GROWTH)
         initial = {place: tokens for place, tokens in enumerate(net.initial) if tokens}
         # The initial marking is made by a transition of its own. So a marked place has a maker like any other one,
         # and no rule needs an exception for places that are marked at the start.
@@ -128,11 +137,16 @@ class _Work:
                 return self._built()
 
     def _settle(self) -> None:
-        while self._dirty:  # in rounds, so that branches shrink before a wide fork is joined to each of them
+        # In rounds, so that branches shrink before a wide fork is joined to each of them.
+        while self._dirty or self._growing:
             # The order of places decides which of several reductions is done. It is that of the plan, so that the net
             # that is left, and the run that is told from it, are the same on every machine.
+            self._is_growing = not self._dirty
+            if self._is_growing:
+                self._dirty, self._growing = self._growing, {}
             batch, self._dirty = sorted(self._dirty, reverse=True), {}
             self._grown.clear()
+            self._first_of_round = self._next
             for place in batch:
                 self._dirty.pop(place, None)
                 if self._gone[place]:
@@ -164,8 +178,18 @@ class _Work:
                 self._dirty[place] = None
                 return True
         # Each maker is joined with each taker, so that many of both make more transitions than there were.
-        if len(takers) * len(makers) > max(MAX_PRODUCT, len(takers) + len(makers)):
+        arcs = len(takers) + len(makers)
+        growth = max(0, len(takers) * len(makers) - arcs)
+        if growth and (growth > self._growth_left or arcs + growth > MAX_PRODUCT):
             return False
+        # What makes the net larger waits until nothing else is left: where all steps lead to each other, a choice
+        # that is multiplied first is multiplied again with each that lies behind it.
+        if growth and not self._is_growing:
+            self._growing[place] = None
+            return True
+        if arcs > WIDE and self._is_young(takers, makers):
+            self._dirty[place] = None
+            return True
         after = [self._macros[number] for number in takers]
         before = [self._macros[number] for number in makers]
         if len(before) * len(after) > 1 and _grows(before, after):
@@ -185,11 +209,16 @@ class _Work:
             return False
         for number in [*takers, *makers]:
             self._remove(number)
+        self._growth_left -= growth
         for one in before:
             for other in after:
                 self._add(_joined(one, other, place))
         self._gone[place] = 1
         return True
+
+    def _is_young(self, takers: dict[int, None], makers: dict[int, None]) -> bool:
+        """Whether one of some macros was made in this round; the last that came to a place has the highest number."""
+        return max(next(reversed(takers)), next(reversed(makers), -1)) >= self._first_of_round
 
     def _is_passed_on(self, place: int, taker: int) -> bool:
         """Whether what takes from a place takes nothing else, and may fire at once with what puts into it."""
@@ -397,8 +426,8 @@ class _Work:
         return Reduced(net, tuple(macro.origin for macro in macros), (-1, *places[1:]), self._all_dead())
 
     def _all_dead(self) -> frozenset[int]:
-        from noetlc.analysis.origin import covered
-
+        if not self._dead:
+            return frozenset()
         # Agglomeration copies a transition into several macros. The transition is dead only when none of them is
         # left.
         return frozenset(covered(self._dead) - covered([macro.origin for macro in self._macros.values()]))

@@ -254,3 +254,16 @@ def test_a_wide_fork_has_the_ends_of_its_net(kept: frozenset[int]) -> None:
             ends.add(frozenset(net.places[place] for place, tokens in enumerate(marking) if tokens))
     assert graph.complete
     assert ends == {frozenset({"end"}), frozenset({"b4", *(f"m{n}" for n in range(12) if n != 2)})}
+
+
+def test_a_chain_of_choices_is_joined_in_pairs_and_not_each_to_all_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A router of 256 guards: each choice leads to a place of its own or on to the next one."""
+    count, joined = 256, reductions._joined
+    rows = [f"c{n} → a{n}; c{n} → c{n + 1}; a{n} → " for n in range(count)]
+    made: list[int] = []
+    monkeypatch.setattr(reductions, "_joined", lambda *each: (made.append(1), joined(*each))[1])
+    net = net_of(f"{'; '.join(rows)}; c{count} → ", "c0")
+    small = reduced(net, frozenset(place for place, name in enumerate(net.places) if name.startswith("a")))
+    assert len(small.net.transitions) > count
+    # One by one they would be some 32,000.
+    assert len(made) < 16 * count
