@@ -10,6 +10,11 @@ from functools import cache
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Arcs, Petri, consumers_of
 
+FIRINGS, FEWEST_FIRINGS = 5, 20_000
+"""Firings of the fixed point for each transition of a net, and at least: where all steps lead to each other, each place
+gets what is beside it a few places at a time.
+"""
+
 PAIRS = 16
 """New pairs for each place up to which a round enters them one by one."""
 
@@ -38,8 +43,13 @@ class Concurrency(NamedTuple):
 
 
 def concurrency_of(net: Petri) -> Concurrency:
-    """The relation."""
+    """The relation; where it would cost too much, that which holds of any net: each place beside each."""
     return _Fixpoint(net).found()
+
+
+def is_safe(net: Petri) -> bool:
+    """Whether no place can hold two tokens: a proof when true. Ends at the first place of which that is not sure."""
+    return _Fixpoint(net).is_safe()
 
 
 class _Fixpoint:
@@ -61,12 +71,28 @@ class _Fixpoint:
         self._done = [-1] * len(net.transitions)  # what a transition was last fired beside, -1: never
         self._waiting: dict[int, None] = {}
         self._news: list[tuple[int, int]] = []  # places that got tokens, and what was marked beside them
+        self._is_safe = True
+        self._fired = 0
 
     def found(self) -> Concurrency:
+        left = max(FEWEST_FIRINGS, FIRINGS * len(self._net.transitions))
+        for _ in self._rounds():
+            if self._fired > left:
+                count = len(self._rows)
+                return Concurrency(((1 << count) - 1,) * count, frozenset(range(count)))
+        marked = frozenset(place for place in range(len(self._rows)) if self._marked >> place & 1)
+        return Concurrency(tuple(self._rows), marked)
+
+    def is_safe(self) -> bool:
+        return all(self._rounds())
+
+    def _rounds(self) -> Iterator[bool]:
+        """Whether no place is known to hold two tokens so far, after each round."""
         first = tuple((place, tokens) for place, tokens in enumerate(self._net.initial) if tokens)
         self._waiting.update((number, None) for number, arcs in enumerate(self._net.inputs) if not arcs)
         self._mark(first, sum([1 << place for place, _ in first]), 0)
         self._mirror()
+        yield self._is_safe
         while self._waiting:
             batch, self._waiting = self._waiting, {}
             for transition in batch:
@@ -74,10 +100,10 @@ class _Fixpoint:
                 if beside >= 0 and (done < 0 or beside & ~done):
                     self._done[transition] = beside
                     fresh = beside if done < 0 else beside & ~done
+                    self._fired += 1
                     self._mark(self._net.outputs[transition], self._made[transition], fresh)
             self._mirror()
-        marked = frozenset(place for place in range(len(self._rows)) if self._marked >> place & 1)
-        return Concurrency(tuple(self._rows), marked)
+            yield self._is_safe
 
     def _beside(self, transition: int) -> int:
         """The places that may be marked together with all inputs, -1 when these cannot be marked together."""
@@ -105,7 +131,11 @@ class _Fixpoint:
         for place, weight in arcs:
             # The own bit of a place says that a second token may come. It is set where one arc brings two, or where
             # the place may be marked already when one comes.
-            self._widen(place, together if weight > 1 or beside >> place & 1 else together & ~(1 << place))
+            if weight > 1 or beside >> place & 1:
+                self._is_safe = False
+                self._widen(place, together)
+            else:
+                self._widen(place, together & ~(1 << place))
         if made and beside & ~made:
             self._news.append((made, beside & ~made))
 

@@ -5,6 +5,7 @@ microsecond was when this was measured. A search may take a share of what is lef
 the next.
 """
 
+from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Petri
 
@@ -37,6 +38,11 @@ class Budget(NamedTuple):
 
 
 STANDARD = Budget(work=WORK)
+
+DENSE = 250
+"""Transitions for each step of a plan that is looked at, as for a hundred steps at least: where every step leads to
+every other one by a guard, reading the net alone takes the time that a report may.
+"""
 
 
 class Effort:
@@ -75,6 +81,15 @@ class Effort:
             if account._left is not None:
                 account._left = max(0.0, account._left - work)
             account = account._of
+
+    def refuses(self, plan: Plan, most: int = DENSE) -> str:
+        """Why the net of a plan is not looked at, by its arcs; empty where it is, as with any where nothing bounds the
+        work.
+        """
+        allowed, count, steps = most * max(100, len(plan.steps)), len(plan.net.transitions), len(plan.steps)
+        if self.budget.work is None or count <= allowed:
+            return ""
+        return f"the net of {steps} steps has {count:,} transitions, more than the {allowed:,} that are looked at"
 
     @property
     def is_spent(self) -> bool:

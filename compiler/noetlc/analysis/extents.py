@@ -18,6 +18,9 @@ MOST = 8
 ASKED, ASKED_PLACES = 40, 4_000
 """Steps whose runs are counted by search, and the places that these searches see in all; the arcs decide most."""
 
+DENSE = 200
+"""Transitions for each step (`effort`) of a plan whose steps are counted."""
+
 
 class Extent(NamedTuple):
     """Of one step: the most runs in all and at once, and the steps that may run beside it (by name, in file order).
@@ -32,7 +35,9 @@ class Extent(NamedTuple):
 
 
 def extents_of(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
-    """The extents of all steps, with loops of two items and two slots."""
+    """The extents of all steps, with loops of two items and two slots; none where too much leads everywhere."""
+    if effort.refuses(plan, DENSE):
+        return ()
     regions = regions_of(plan)
     if len(regions) == 1:
         return _extents(plan, effort)
@@ -44,10 +49,10 @@ def extents_of(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
 
 def _extents(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
     ready = _ready(plan)
+    upper = _most_runs(plan)
     numbers = {place: number for number, place in enumerate(ready)}
     together = together_of(folded(unended(whole_skeleton(plan, 2))).net, frozenset(ready), effort)
     small = together.small
-    upper = _most_runs(plan)
     found = []
     # A large net makes each search dear, so that fewer steps are searched for. The number depends on the net alone,
     # not on the machine.
@@ -78,6 +83,8 @@ def _ready(plan: Plan) -> list[int]:
 def _runs(net: Petri, place: int, upper: int, effort: Effort) -> int:
     """The most runs in all, as far as they are counted; no more than `upper`."""
     for most in range(1, min(upper, MOST)):
+        if effort.is_spent:
+            break
         found = searched(*counting(net, place, most + 1), effort)
         if not isinstance(found, Reached):
             # With the limit hit, the bound from the arcs is still right, though it may be too large.
@@ -87,6 +94,8 @@ def _runs(net: Petri, place: int, upper: int, effort: Effort) -> int:
 
 def _at_once(net: Petri, place: int, effort: Effort) -> int | None:
     for most in range(1, MOST):
+        if effort.is_spent:
+            break
         found = searched(net, ((place, most + 1),), effort)
         if not isinstance(found, Reached):
             # No number is better than one that is too small: None says "many".

@@ -9,14 +9,15 @@ are searched, breadth first, for a shortest run.
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.effort import Budget, Effort
+from noetlc.analysis.packing import TooLarge, check_size
 from noetlc.analysis.petri import Arcs, Petri
 from noetlc.analysis.reachability import Graph, explored, graph_of
 from noetlc.analysis.reductions import Reduced, reduced
 
 GOAL = "@goal"
 
-REDUCING = 30
-"""Units of work for each transition of a net that is reduced."""
+REDUCING, REDUCING_ARCS = 30, 10
+"""Units of work for each transition of a net that is reduced, or for each arc where it has many."""
 
 
 class Reached(NamedTuple):
@@ -62,7 +63,8 @@ def _account(effort: Effort | int, net: Petri) -> Effort:
     """An account for a search, or of so many states, less what it costs to reduce the net."""
     if isinstance(effort, int):
         return Effort(Budget(states=effort))
-    effort.pay(REDUCING * len(net.transitions))
+    arcs = sum([len(side) for side in (*net.inputs, *net.outputs)])
+    effort.pay(max(REDUCING * len(net.transitions), REDUCING_ARCS * arcs))
     return effort
 
 
@@ -87,6 +89,10 @@ class _Goal:
     def searched(self, effort: Effort) -> Reached | Never | Open:
         """The answer of the markings, breadth first."""
         limit = effort.states(self.small.net)
+        try:
+            check_size(self.small.net)
+        except TooLarge:
+            return Open(0)
         graph = graph_of(self.small.net, limit)
         effort.spend(self.small.net, len(graph.markings))
         # A net that grows was not followed past its first pump, which is no answer to this question. The goal is

@@ -224,7 +224,7 @@ class _Informing:
 
     def _remembered(self) -> list[_Kept]:
         found: dict[_Kept, None] = {}
-        twice = _twice(self._old)
+        twice: set[int] | None = None  # not asked where no guard is about what a router is told
         for (step, arc), expr in self._guards.items():
             for variable in self._variables.variables_of(expr):
                 root = self._variables.known[variable].root
@@ -232,8 +232,10 @@ class _Informing:
                     found[_Kept(variable, -1)] = None
                 # Of two runs in flight each has its own `event`. One token for both would let the guard of one
                 # exclude what the other does, and prove what is not so.
-                elif root in LOCAL and arc >= 0 and step not in twice:
-                    found[_Kept(variable, step)] = None
+                elif root in LOCAL and arc >= 0:
+                    twice = _twice(self._old) if twice is None else twice
+                    if step not in twice:
+                        found[_Kept(variable, step)] = None
         # In the order of the plan, so that the same variables are left out everywhere. One that is left out may be
         # anything.
         return list(found)[:MAX_VARIABLES]

@@ -38,6 +38,9 @@ SINGLY = 2
 LARGE = 300
 """Transitions of a net of which every part is asked about."""
 
+DENSE = 150
+"""Transitions for each step, as for a hundred steps at least, of a net that lint looks at."""
+
 
 class Proofs:
     """The answers about the plan that `plan` makes; `single` says that its net never holds two tokens."""
@@ -68,7 +71,7 @@ class Proofs:
     def crowded(self) -> "tuple[Crowded, ...]":
         """The joins at which two tokens of one source can lie."""
         # One token cannot meet another, so that no plan has to be made.
-        if self.single:
+        if self.single or self._too_dense:
             return ()
         from noetlc.analysis.crowding import crowded_of
 
@@ -133,7 +136,7 @@ class Proofs:
     @cached_property
     def _judged(self) -> "tuple[tuple[Plan, tuple[Verdict, ...]], ...]":
         """The plan of each region, with the verdicts on it."""
-        if self.single:
+        if self.single or self._too_dense:
             return ()
         from noetlc.analysis.regions import told_of
 
@@ -150,6 +153,10 @@ class Proofs:
         ):  # else a limit was hit, and no claim is made
             found = with_guards(plan, found, self._effort.part(0.5))
         return found
+
+    @cached_property
+    def _too_dense(self) -> bool:
+        return bool(self._effort.refuses(self.plan, DENSE))
 
     def _with_bugs(self, found: Sequence[Verdict]) -> tuple[Verdict, ...]:
         self.failed.update({each.question: each.bug for each in found if each.bug is not None})

@@ -10,7 +10,7 @@ was left out is enabled one of them is, too. Whoever takes only these comes to a
 
 from heapq import heappop, heappush
 
-from noetlc.analysis.petri import Petri, consumers_of, producers_of
+from noetlc.analysis.petri import Arcs, Petri, consumers_of, producers_of
 
 
 def every_run_ends(net: Petri) -> bool:
@@ -47,11 +47,15 @@ def _leading_out(net: Petri) -> Petri:
     takers = consumers_of(net)
     inputs = [dict(arcs) for arcs in net.inputs]
     kept = []
+    # Once for all that ask for the same: they are as many as a place has takers, and beside each other.
+    known: dict[Arcs, float] = {}
     for number, row in enumerate(inputs):
-        beside = {each for place in row for each in takers[place]}
         # A transition that asks for no more is enabled whenever this one is. So leaving this one out makes no marking
         # dead that was not.
-        nearest = min((far[each] for each in beside if _asks_less(inputs[each], row)), default=far[number])
+        if (nearest := known.get(net.inputs[number])) is None:
+            beside = {each for place in row for each in takers[place]}
+            asked = (far[each] for each in beside if _asks_less(inputs[each], row))
+            nearest = known[net.inputs[number]] = min(asked, default=far[number])
         # Equals stay both: with neither of them the net would have dead markings that the whole net has not.
         if far[number] <= nearest:
             kept.append(number)

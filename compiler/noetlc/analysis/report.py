@@ -13,7 +13,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.census import Census, census_of
 from noetlc.analysis.children import called_by, refined, verdicts_of
-from noetlc.analysis.concurrency import concurrency_of
+from noetlc.analysis.concurrency import is_safe
 from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.extents import Extent, extents_of
 from noetlc.analysis.knowledge import informed
@@ -117,7 +117,7 @@ def _sound(plan: Plan, effort: Effort) -> list[Verdict]:
     free = on_free_choices(plan, effort)
     # What free choices prove holds for all guards, and what a run with data refutes is refuted. Only what is open is
     # worth the larger net.
-    if all(verdict.status is not Status.UNKNOWN or verdict.bug for verdict in free):
+    if all(verdict.status is not Status.UNKNOWN or verdict.bug for verdict in free) or effort.refuses(plan):
         return free
     return with_guards(plan, free, effort)
 
@@ -148,6 +148,8 @@ def _without_echoes(verdicts: list[Verdict]) -> list[Verdict]:
 def with_guards(plan: Plan, free: list[Verdict], effort: Effort) -> list[Verdict]:
     """The second pass: the verdicts of the first, and what guards exclude of them."""
     known = attempted("what guards exclude", lambda: _informed(plan, effort))
+    if not known:
+        return free
     found: list[Verdict] = [verdict for verdict in known if verdict.bug]
     # A bug in the second pass leaves the first one as it is: its proofs do not rest on the second.
     if found:
@@ -158,12 +160,19 @@ def with_guards(plan: Plan, free: list[Verdict], effort: Effort) -> list[Verdict
 
 
 def _informed(plan: Plan, effort: Effort) -> list[Verdict]:
-    skeletons = informed(folded(success_skeleton(plan))), informed(folded(whole_skeleton(plan)))
+    """The verdicts with what guards show; none where they show nothing."""
+    plain = folded(success_skeleton(plan)), folded(whole_skeleton(plan))
+    skeletons = informed(plain[0]), informed(plain[1])
+    # Where guards show nothing, the same nets would be asked once more.
+    if skeletons[0] is plain[0] and skeletons[1] is plain[1]:
+        return []
     return [_confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, effort)]
 
 
 def query_verdict(plan: Plan, query: Query, text: str, effort: Effort) -> Verdict:
     """The verdict on a query, on free choices and then with what guards show; raises QueryError."""
+    if why := effort.refuses(plan):
+        return Verdict(text, Status.UNKNOWN, why, assumptions_of(plan))
     return asked_of(plan, query, text, lambda region: _region_verdict(region, query, text, effort))
 
 
@@ -224,7 +233,7 @@ NET_QUESTIONS = (
 def proved_net(net: Petri) -> AnalysisReport | None:
     """The report on a net of which the arcs alone prove everything, without its markings; None for any other."""
     theory = theory_of(net)
-    if theory.live is not True or not concurrency_of(net).is_safe:
+    if theory.live is not True or not is_safe(net):
         return None
     details = ("the arcs alone exclude a second token in a place", theory.why, theory.why, theory.why)
     verdicts = tuple(Verdict(*row) for row in zip(NET_QUESTIONS, [Status.PROVED] * 4, details, strict=True))

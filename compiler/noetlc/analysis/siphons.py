@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.concurrency import concurrency_of
+from noetlc.analysis.concurrency import is_safe
 from noetlc.analysis.petri import Petri, consumers_of, producers_of
 from noetlc.analysis.properties import structure_of
 
@@ -132,7 +132,7 @@ def is_proved_sound(net: Petri, limit: int = SETS) -> bool:
     closed = net._replace(outputs=_closed(net.outputs, start[0]))
     # Live says that an end can always be reached and that every transition can fire; safe says that nothing is left
     # when it is, since the next run would put a second token where it lies.
-    return theory_of(closed, limit).live is True and concurrency_of(closed).is_safe
+    return theory_of(closed, limit).live is True and is_safe(closed)
 
 
 def _closed(outputs: Iterable[tuple[tuple[int, int], ...]], start: int) -> tuple[tuple[tuple[int, int], ...], ...]:

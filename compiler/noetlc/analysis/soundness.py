@@ -15,12 +15,13 @@ from functools import cache
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan, Task
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.concurrency import concurrency_of
+from noetlc.analysis.concurrency import concurrency_of, is_safe
 from noetlc.analysis.coverability import coverability_of
 from noetlc.analysis.effort import COVERED, STANDARD, STUBBORN, Budget, Effort
 from noetlc.analysis.endings import Endings, depths_of
 from noetlc.analysis.goals import Never, Open, searched
 from noetlc.analysis.origin import TooLong, covered
+from noetlc.analysis.packing import TooLarge, check_size
 from noetlc.analysis.petri import Marking, Petri, fired
 from noetlc.analysis.ranks import an_end_is_always_near, every_run_ends
 from noetlc.analysis.reachability import Pump, graph_of
@@ -71,6 +72,9 @@ def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
 
 def verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:
     """The verdicts on skeletons of one plan. In an unbounded net only the first markings are looked at."""
+    if why := effort.refuses(success.plan):
+        assumed = assumptions_of(success.plan)
+        return tuple([Verdict(question, Status.UNKNOWN, why, assumed) for question in _QUESTIONS])
     if not success.plan.terminates:
         return _verdicts_on(success, whole, effort)
     # What holds although nothing ends all holds all the more, and is found in a net that reduces. But a part may run
@@ -91,8 +95,16 @@ def _verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Ve
     most = effort.budget.states if bounded[0].status is Status.PROVED else QUICK
 
     @cache
+    def tried() -> _Ends | TooLarge:
+        try:
+            return _searched(success, effort.part(0.3), most)
+        except TooLarge as error:  # known once for all three questions
+            return error
+
     def ends() -> _Ends:
-        return _searched(success, effort.part(0.3), most)
+        if isinstance(found := tried(), TooLarge):
+            raise found
+        return found
 
     return (
         *attempted("nothing can get stuck", lambda: _stuck(success, ends(), effort)),
@@ -105,6 +117,7 @@ def _verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Ve
 def _searched(skeleton: Skeleton, effort: Effort, most: int) -> _Ends:
     """The ends of a skeleton: all of them where they are few, else those that dives find, and then the first ones."""
     small = reduced(skeleton.net)
+    check_size(small.net)
     search = Search(small.net)
     near = False
 
@@ -313,6 +326,7 @@ def _shut(plan: Plan) -> Iterator[Transition]:
 def dead_among(net: Petri, asked: Sequence[int], effort: Effort) -> tuple[frozenset[int], frozenset[int]]:
     """Of some transitions, those that can never fire, and those of which nothing is known."""
     small = reduced(net)
+    check_size(small.net)
     graph = graph_of(small.net, effort.states(small.net, most=QUICK))
     effort.spend(small.net, len(graph.markings))
     rest = set(asked) - _covered(small, graph.enabled)
@@ -351,14 +365,18 @@ def _bounded(skeleton: Skeleton, effort: Effort) -> Verdict:
     question, assumed = "tokens are bounded", assumptions_of(skeleton.plan)
     small = reduced_for_bounds(skeleton.net, skeleton.transient())
     # The cheapest proof comes first.
-    if concurrency_of(small.net).is_safe:
+    if is_safe(small.net):
         return Verdict(question, Status.PROVED, "one token of a run at most in each place, and items in loops", assumed)
     nodes = effort.states(small.net, COVERED, effort.budget.nodes)
-    tree = coverability_of(small.net, min(nodes, QUICK_TREE))
     # Ranks prove that there are finitely many markings, in time that grows with the arcs. A longer tree is grown only
-    # where they do not.
-    if not tree.complete and tree.pump is None and every_run_ends(small.net):
-        return Verdict(question, Status.PROVED, "no arcs lead round, so that each run makes a number of them", assumed)
+    # where they do not, and of a net that is too large for a short one only then.
+    ranked = Verdict(question, Status.PROVED, "no arcs lead round, so that each run makes a number of them", assumed)
+    if nodes < QUICK_TREE and every_run_ends(small.net):
+        return ranked
+    check_size(small.net)
+    tree = coverability_of(small.net, min(nodes, QUICK_TREE))
+    if nodes >= QUICK_TREE and not tree.complete and tree.pump is None and every_run_ends(small.net):
+        return ranked
     if not tree.complete and tree.pump is None:
         tree = coverability_of(small.net, nodes)
     effort.spend(small.net, len(tree.nodes), COVERED)

@@ -8,6 +8,7 @@ The relation says too much where tokens are counted; the markings say it exactly
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import Concurrency, bits_of, concurrency_of
 from noetlc.analysis.effort import Effort
+from noetlc.analysis.packing import TooLarge, check_size
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import Reduced, reduced
@@ -33,6 +34,10 @@ def together_of(net: Petri, asked: frozenset[int], effort: Effort | int) -> Toge
     relation = concurrency_of(small.net)
     at = {place: number for number, place in enumerate(small.places) if place in asked}
     if _is_plain(relation, at):
+        return _by_arcs(small, relation, at)
+    try:
+        check_size(small.net)
+    except TooLarge:
         return _by_arcs(small, relation, at)
     graph = graph_of(small.net, effort if isinstance(effort, int) else effort.states(small.net, most=STATES))
     if not isinstance(effort, int):

@@ -7,6 +7,7 @@ from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.analysis.origin import TooLong
+from noetlc.analysis.packing import TooLarge
 from noetlc.diag.internal import Bug, bug_of
 
 
@@ -77,8 +78,10 @@ def attempted(question: str, find: Callable[[], Iterable[Verdict]]) -> list[Verd
 
 
 def failed(question: str, error: Exception) -> Verdict:
-    """The verdict that a mistake of ours, or a run that is too long to be told, leaves a question unknown."""
-    if isinstance(error, TooLong):
+    """The verdict that a mistake of ours, a run that is too long to be told, or a net that is too large, leaves a
+    question unknown.
+    """
+    if isinstance(error, TooLong | TooLarge):
         return Verdict(question, Status.UNKNOWN, str(error))
     bug = bug_of(error)
     return Verdict(question, Status.UNKNOWN, f"an internal error: {bug}", bug=bug)

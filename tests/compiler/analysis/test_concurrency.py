@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noetlc.analysis import concurrency
-from noetlc.analysis.concurrency import concurrency_of, transposed
+from noetlc.analysis.concurrency import concurrency_of, is_safe, transposed
 from noetlc.analysis.petri import Petri
 from petri_nets import nets, safe_like_nets, space_of
 
@@ -39,3 +39,21 @@ def test_pairs_one_by_one_and_the_whole_matrix_give_the_same_relation(net: Petri
         turned = concurrency_of(net)
         patched.setattr(concurrency, "PAIRS", 1 << 30)
         assert concurrency_of(net) == turned
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(nets(), safe_like_nets()))
+def test_whether_a_net_is_safe_is_known_without_the_whole_relation(net: Petri) -> None:
+    assert is_safe(net) == concurrency_of(net).is_safe
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.one_of(nets(), safe_like_nets()))
+def test_a_relation_that_costs_too_much_excludes_nothing(net: Petri) -> None:
+    relation = concurrency_of(net)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(concurrency, "FIRINGS", 0)
+        patched.setattr(concurrency, "FEWEST_FIRINGS", 0)
+        cut = concurrency_of(net)
+    assert cut.marked >= relation.marked
+    assert all(one & other == one for one, other in zip(relation.rows, cut.rows, strict=True))

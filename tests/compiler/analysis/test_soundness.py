@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from block_playbooks import BLOCKS, Block, Steps, mutations, playbook_text, steps_of
 from nets import plan_of, steps
 from noetl_ir.plan import Plan
+from noetlc.analysis import packing
 from noetlc.analysis.effort import Budget, Effort
 from noetlc.analysis.endings import Endings, depths_of
 from noetlc.analysis.extents import extents_of
@@ -21,6 +22,7 @@ from noetlc.analysis.verdict import Status, Verdict
 from noetlc.pipeline import compile_source
 
 ROOT = Path(__file__).parents[3]
+TIGHT = Budget(nodes=100)
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t}\nworkload: {a: 1}\nworkflow:\n"
 STUCK, CYCLES, PARTS, BOUNDED = (
     "nothing can get stuck",
@@ -320,3 +322,33 @@ def test_a_failure_that_a_rule_makes_of_an_error_alone_starves_a_join_by_an_erro
     assert isinstance(outcomes, list)
     assert "'step': 'a', 'task': 't', 'run': 1, 'visit': 1, 'attempt': 1" in str(outcomes)
     assert "'status': 'error'" in str(outcomes)
+
+
+def all_to_all(count: int, *, back: bool) -> str:
+    """Steps of which each leads by guards to each later one, or to each other one."""
+    text = ""
+    for at in range(count):
+        targets = [to for to in range(0 if back else at + 1, count) if to != at]
+        arcs = ", ".join(f"{{step: s{to}, when: '{{{{ workload.a > {to} }}}}'}}" for to in targets)
+        text += f"- {{step: s{at}{f', next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}' if arcs else ''}}}\n"
+    return f"{HEAD}{text}"
+
+
+def test_what_leads_everywhere_is_proved_without_a_way_back_and_unknown_with_many() -> None:
+    assert {each.status for each in soundness_of(compiled(all_to_all(30, back=False)))} == {Status.PROVED}
+    plan = compiled(all_to_all(73, back=True))
+    report = report_of(plan)
+    assert {each.status for each in report.verdicts} == {Status.UNKNOWN} and report.extents == ()
+    assert "more than the 25,000 that are looked at" in report.verdicts[0].detail
+    assert not any(each.bug for each in report.verdicts)
+
+
+def test_a_net_that_is_too_large_for_its_markings_is_unknown_and_what_the_arcs_prove_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(packing, "MOST_FIELDS", 0)
+    found = {each.question: each for each in soundness_of(compiled(all_to_all(5, back=True)))}
+    assert {each.status for each in found.values()} == {Status.UNKNOWN}
+    assert "too many to look at its markings" in found[STUCK].detail and found[STUCK].bug is None
+    found = {each.question: each for each in soundness_of(compiled(all_to_all(5, back=False)), TIGHT)}
+    assert found[BOUNDED].status is Status.PROVED
