@@ -47,6 +47,25 @@ def test_it_forces_every_commit_to_disk(path: str) -> None:
     store.close()
 
 
+def test_an_append_that_leaves_the_status_writes_three_pages(path: str) -> None:
+    """The events, the ids of those of workers, and the row of the execution: none of an index over how it stands."""
+    log = f"{path}-wal"
+
+    def pages(position: int, status: str, ended: int | None = None) -> int:
+        before = os.path.getsize(log)
+        store.append("e1", position, [(f"v{position}", b"body")], status=status, ended=ended)
+        return (os.path.getsize(log) - before) // (4096 + 24)
+
+    with closing(filled(path, 1)) as store:
+        assert [pages(position, "running") for position in range(1, 9)] == [3] * 8
+        assert pages(9, "paused") == pages(10, "running") == 4
+        assert [row.status for row in store.executions()] == ["running"]
+        assert pages(11, "running") == 3
+        assert pages(12, "completed", 5) == 4  # it is not among those that are open any more
+        (there,) = store.executions()
+        assert (there.status, there.ended) == ("completed", 5)
+
+
 @pytest.mark.parametrize(
     "statement",
     [
