@@ -17,6 +17,10 @@ ENTRY = "@entry"
 """Stands for the entry token among the sources of a join."""
 
 
+REFERENCE_FIRST = "reference_first"
+"""The key of the executor spec that tells whether all results are stored outside of the log."""
+
+
 class Limits(NamedTuple):
     """Bounds of an execution (`executor.spec.policy.limits`); payload in bytes, the others counts."""
 

@@ -2,7 +2,7 @@
 
 from noetl_ir.expr import Json, Literal
 from noetl_ir.plan import (
-    CANCEL,
+from noetl_ir.plan import CANCEL, REFERENCE_FIRST
     Arc,
     Input,
     IterationLimit,
@@ -10,9 +10,12 @@ from noetl_ir.plan import (
     KeychainEntry,
     Limits,
     Loop,
+<<<<<<< HEAD
     LoopEnd,
     Phase,
     Reducer,
+=======
+>>>>>>> 577aae76 (Store every result outside of the log where results.reference_first is on)
     Rule,
     Task,
     Terminate,
@@ -187,5 +190,5 @@ def executor_of(executor: ast.Executor) -> dict[str, Json]:
             spec[name] = value.template.value
     if executor.pool is not None:
         spec["pool"] = executor.pool
-    spec["reference_first"] = executor.reference_first
+    spec[REFERENCE_FIRST] = executor.reference_first
     return spec

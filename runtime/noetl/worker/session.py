@@ -24,7 +24,7 @@ from noetl_ir.kinds import INLINE, seconds_of
 from noetl_ir.kinds.wait import AT, due_of, moment_of
 from noetl_ir.orders import RunPipeline
 from noetl_ir.outcome import Outcome, error, with_kind
-from noetl_ir.plan import Task
+from noetl_ir.plan import REFERENCE_FIRST, Task
 from noetl_ir.records import NamedTuple
 
 
@@ -142,7 +142,7 @@ class Session:
         # fall with it.
         except Exception as problem:
             return Attempt(row, None, _mistake(problem), lost)
-        self._inline = _inline_of(rendered)
+        self._inline = _inline_of(rendered, self.program)
         origin = None if rendered is None or self.origin else origin_of(rendered.call)
         # The log keeps the first origin only, and a host name may be made of a secret
         # (`https://<token>.example.com`).
@@ -324,9 +324,13 @@ def _mistake(problem: Exception) -> Fault:
     return Fault(CODE, str(fault_of(problem)["message"]))
 
 
-def _inline_of(rendered: Rendered | None) -> int | None:
-    """The size in bytes above which a task asks for its result to be stored outside; None where it does not ask."""
-    asked = None if rendered is None else rendered.call.knobs.get(INLINE)
+def _inline_of(rendered: Rendered | None, program: Program) -> int | None:
+    """The size in bytes above which a task asks for its result to be stored outside, or its playbook for all of them;
+    None where nobody asks.
+    """
+    if rendered is None or rendered.parks:
+        return None
+    asked = rendered.call.knobs.get(INLINE, 0 if program.plan.executor.get(REFERENCE_FIRST) else None)
     return max(asked, 0) if isinstance(asked, int) and not isinstance(asked, bool) else None
 
 

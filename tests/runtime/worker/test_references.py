@@ -3,6 +3,7 @@
 Every expression is asked twice, with a limit that the result exceeds and with one that it does not.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 from noetl.worker.scripted import read_script
+from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
 
 LIMIT = "executor: {spec: {policy: {limits: {max_payload_bytes: %d}}}}\n"
@@ -237,13 +239,27 @@ workflow:
         assert ran.execution.last_result == {"n": 7, "key": "e1/00", "all": 7}
 
 
-def test_reference_first_says_what_always_holds() -> None:
-    """A result over the limit is stored outside with and without it, one under the limit never is."""
+def test_reference_first_stores_every_result_outside_of_the_log() -> None:
+    """A result over the limit is stored outside with and without it, one under the limit with it alone."""
     for limit, outside in ((2000, True), (1_000_000, False)):
-        for said in ("", "results: {reference_first: true}, ", "results: {reference_first: false}, "):
+        for said in ("", "results: {reference_first: false}, "):
             text = LIMIT.replace("{limits", "{%slimits") % (said, limit) + ONE % "start.n == 7"
             ran = run(text, outcomes(BIG))
             assert ran.ran("good") and stored(ran) == [outside]
+    text = LIMIT.replace("{limits", "{results: {reference_first: true}, limits") % 1_000_000 + ONE
+    for small in (BIG, {"n": 7}):
+        ran = run(text % "start.n == 7", outcomes(small))
+        assert ran.ran("good") and stored(ran) == [True]
+    # The knob of a task is nearer.
+    near = (text % "start.n == 7").replace("code:", "spec: {inline_max_bytes: 100000}, code:")
+    assert stored(run(near, outcomes({"n": 7}))) == [False]
+
+
+@pytest.mark.parametrize("value", [None, 0, "", [], {}, "text", [1]])
+def test_reference_first_changes_no_value(value: Json) -> None:
+    head = LIMIT.replace("{limits", "{results: {reference_first: true}, limits") % 1_000_000
+    head += f"workload: {{wanted: {json.dumps(value)}}}\n"
+    assert run(head + ONE % "start == workload.wanted", outcomes(value)).ran("good")
 
 
 def test_an_event_too_large_for_the_log_is_kept_outside_too(tmp_path: Path) -> None:
