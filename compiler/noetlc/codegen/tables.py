@@ -2,7 +2,8 @@
 
 from noetl_ir.expr import Json, Literal
 from noetl_ir.plan import (
-from noetl_ir.plan import CANCEL, REFERENCE_FIRST
+    CANCEL,
+    REFERENCE_FIRST,
     Arc,
     Input,
     IterationLimit,
@@ -10,12 +11,9 @@ from noetl_ir.plan import CANCEL, REFERENCE_FIRST
     KeychainEntry,
     Limits,
     Loop,
-<<<<<<< HEAD
     LoopEnd,
     Phase,
     Reducer,
-=======
->>>>>>> 577aae76 (Store every result outside of the log where results.reference_first is on)
     Rule,
     Task,
     Terminate,

@@ -3,8 +3,17 @@
 from noetl_ir.plan import PHASES
 from noetlc.ast.playbook import Executor, Phase
 from noetlc.reading.drafts import ExecutorDraft
-from noetlc.reading.reader import Reader, Table, no_effect, take_all
-from noetlc.reading.shapes import boolean_of, is_empty, mapping_of, reference_of, text_of, whole_of
+from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
+from noetlc.reading.shapes import (
+    boolean_of,
+    choice_of,
+    is_empty,
+    mapping_of,
+    reference_of,
+    sequence_of,
+    text_of,
+    whole_of,
+)
 from noetlc.reading.specs import failure_mode, inside, lifetime, take_policy, take_spec
 from noetlc.reading.values import plain, read_lifetime, read_timeout, read_value
 from noetlc.source.nodes import Node, Scalar
@@ -12,6 +21,9 @@ from noetlc.source.nodes import Node, Scalar
 LIMITS = (
     "max_payload_bytes", "max_tasks_per_run", "max_lost", "max_children_depth", "max_step_runs", "max_tokens",
 )  # fmt: skip
+RUNTIMES = ("local", "distributed", "auto")
+"""The kinds of runtime that there are; both run every playbook, and none is quantum."""
+REQUIRES = ("tools", "features")
 
 
 def read_executor(r: Reader, node: Node) -> Executor | None:
@@ -49,6 +61,28 @@ def executor_of(draft: ExecutorDraft) -> Executor:
 
 def _plain(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     draft.plain[key.text] = plain(r, node, f"`executor.{key.text}`")
+
+
+def _runtime(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    what = f"`executor.{key.text}`"
+    written = plain(r, node, what)
+    if isinstance(written, str) and "{{" in written:  # told already
+        return
+    if written is not None and (value := choice_of(r, node, what, RUNTIMES)) is not None:
+        draft.plain[key.text] = value
+
+
+def _requires(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`executor.requires`")
+    if mapping is None:
+        return
+    for name, value in mapping.entries:
+        if name.text not in REQUIRES:
+            stray_key(r, "requires", name, REQUIRES)
+        elif (listed := sequence_of(r, value, f"`requires.{name.text}`", "names")) is not None:
+            for item in listed.items:
+                text_of(r, item, f"a name in `requires.{name.text}`")
+    draft.plain[key.text] = plain(r, node, "`executor.requires`")
 
 
 def _spec(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
@@ -120,10 +154,10 @@ def _limit(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
 
 
 KEYS: Table[ExecutorDraft] = {
-    "kind": _plain,
-    "profile": _plain,
+    "kind": _runtime,
+    "profile": _runtime,
     "version": _plain,
-    "requires": _plain,
+    "requires": _requires,
     "spec": _spec,
     "final_step": no_effect,
     "no_next_is_error": no_effect,

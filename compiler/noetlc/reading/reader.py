@@ -122,6 +122,7 @@ SCOPE_NAMES = {
     "lifecycle": "`lifecycle`",
     "join": "`join`",
     "failure": "`failure`",
+    "requires": "`executor.requires`",
     "results": "`results`",
     "limits": "`limits`",
     "keychain": "a keychain entry",

@@ -1,4 +1,4 @@
-"""Which kinds of tasks can run here: what is asked before the first event, as the secrets are.
+"""Which kinds of tasks can run here, and what else a plan requires: asked before the first event, as the secrets are.
 
 Else a run goes on until it comes to such a task, whose error a loop or a rule may swallow. Where a script stands in for
 tools, nothing is asked.
@@ -7,6 +7,7 @@ tools, nothing is asked.
 from collections.abc import Iterator
 from functools import cache
 
+from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import open_plan
@@ -14,6 +15,16 @@ from noetl_ir.registry import MissingPart, can_import, load
 
 ENGINES = ("podman", "docker", "nerdctl")
 """Programs that run containers, in the order in which they are looked for."""
+
+VERSION = "noetl-runtime/1"
+"""The version of a runtime's meaning that `executor.version` may name."""
+FEATURES = frozenset({
+    "case_v1", "case_v2", "event_sourcing", "jinja2", "loop_v1", "loop_v2", "result_storage", "sink_v1", "templating",
+    "vars_v1", "vars_v2",
+})  # fmt: skip
+"""The features that older runtimes were asked for by name; the language has them all."""
+OLDER_KINDS = frozenset({"auth", "iterator", "sink", "workbook"})
+"""Words of older playbooks for tools that are constructs here."""
 
 
 @cache
@@ -33,7 +44,9 @@ def lacking(kind: str) -> str:
 
 
 def unable(plan: Plan) -> tuple[str, ...]:
-    """A sentence for each kind that a plan, or a child in it, needs and that cannot run here."""
+    """A sentence for each thing that a plan, or a child in it, needs and that is not here: kinds of its tasks, and what
+    `executor.requires` and `executor.version` name.
+    """
     return tuple(dict.fromkeys(_unable(plan)))
 
 
@@ -43,9 +56,29 @@ def _unable(plan: Plan) -> Iterator[str]:
             step = next((plan.steps[task.step].name for task in plan.tasks if task.kind == kind), "")
             where = f" of step `{step}`" if step else ""
             yield f"the kind `{kind}`{where} in `{plan.path or plan.name}` {why}"
+    yield from _unmet(plan)
     # Children too: a run that fails in its child for want of a program could have been refused at its start.
     for child in plan.children:
         yield from _unable(open_plan(child.data))
+
+
+def _unmet(plan: Plan) -> Iterator[str]:
+    """The sentences about what the executor section asks for."""
+    where, requires = f"`{plan.path or plan.name}` requires", plan.executor.get("requires")
+    version = plan.executor.get("version")
+    if version is not None and version != VERSION:
+        yield f"{where} the runtime `{version}`, and this one is `{VERSION}`"
+    asked = requires if isinstance(requires, dict) else {}
+    for kind in _names(asked.get("tools")):
+        if kind not in plan.kinds and kind not in OLDER_KINDS and (why := lacking(kind)):
+            yield f"{where} the kind `{kind}`, which {why}"
+    for feature in _names(asked.get("features")):
+        if feature not in FEATURES:
+            yield f"{where} the feature `{feature}`, and there are {', '.join(sorted(FEATURES))}"
+
+
+def _names(value: Json) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, list) else []
 
 
 def _has_engine() -> bool:

@@ -55,6 +55,32 @@ def test_a_container_needs_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "needs a container engine: none of podman, docker, nerdctl is on PATH" in told
 
 
+EXECUTOR = "executor: {%s}\nworkflow:\n  - {step: start}\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("kind: distributed, profile: local, version: noetl-runtime/1", ()),
+        ("requires: {tools: [http, shell, iterator], features: [templating, result_storage]}", ()),
+        ("version: noetl-runtime/2", ("requires the runtime `noetl-runtime/2`, and this one is `noetl-runtime/1`",)),
+        ("requires: {tools: [rhai]}", ("requires the kind `rhai`, which is not run by this version",)),
+        ("requires: {tools: [teleport]}", ("requires the kind `teleport`, which is not known here",)),
+        ("requires: {features: [qpu]}", ("requires the feature `qpu`, and there are case_v1",)),
+    ],
+)
+def test_what_the_executor_requires_is_asked_before_a_run(asked: str, told: tuple[str, ...]) -> None:
+    found = runnable_kinds.unable(read_plan(compiled(EXECUTOR % asked)))
+    assert len(found) == len(told) and all(words in sentence for words, sentence in zip(told, found, strict=True))
+
+
+def test_nothing_is_started_where_it_is_not_met(home: "Home") -> None:
+    plan = home.plan(EXECUTOR % "requires: {features: [qpu]}")
+    done = home.run("run", plan)
+    assert done.returncode == 1 and "nothing was started" in done.stderr and "`qpu`" in done.stderr
+    assert home.json("list") == []
+
+
 def test_children_are_asked_too() -> None:
     child = HEAD.replace("t/t", "t/c") + "workflow:\n  - {step: start, tool: {kind: rhai, code: x}}\n"
     plan = read_plan(compiled(f"workflow:\n  - {{step: start, tool: {{kind: playbook, path: t/c}}}}\n---\n{child}"))
