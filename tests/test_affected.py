@@ -11,7 +11,8 @@ import goldens
     [
         ("compiler/noetlc/rules/secret_operation.py", [], ["rules"]),
         ("compiler/noetlc/codegen/net.py", ["tests/compiler/codegen/test_net.py"], ["plan or net"]),
-        ("runtime/noetl/tools/shell.py", ["tests/runtime/tools/test_shell.py"], []),
+        ("runtime/noetl/tools/shell.py", ["tests/runtime/tools/test_shell.py", "tests/contracts/test_tool.py"], []),
+        ("schema/noetl_ir/kinds/shell.py", ["tests/contracts/test_tool.py"], []),
         ("runtime/noetl/engine/retry.py", ["tests/runtime/engine"], []),
         ("schema/noetl_ir/codec.py", ["tests/schema/test_codec.py"], []),
         ("tests/test_affected.py", ["tests/test_affected.py"], []),

@@ -1,9 +1,9 @@
 """A developer's script, never shipped: the tests of what was changed, for the loop between two thoughts.
 
 Run it as `tools/affected [COMMIT]`. A changed module is tested by the tests that import it, by the test of its name
-in the folder of `tests/` that mirrors its own, and by the goldens of its room, or all of that folder where there
-are none. A changed test is tested by itself. It is a choice and no proof: before a commit reaches others, `tools/check`
-runs everything.
+in the folder of `tests/` that mirrors its own, by the suite of its contract, and by the goldens of its room, or all of
+that folder where there are none. A changed test is tested by itself. It is a choice and no proof: before a commit
+reaches others, `tools/check` runs everything.
 """
 
 import ast
@@ -26,6 +26,14 @@ GOLDENS = {"older": "dialects or lower", "lower": "lower", "rules": "rules", "di
            "emit": "emit or plan", "codegen": "plan or net", "migrate": "migrate", "source": "source", "analysis":
            "analysis"}  # fmt: skip
 """The goldens that show what a room of the compiler does, as `pytest -k` takes them."""
+
+CONTRACTS = {
+    "runtime/noetl/tools/": "tests/contracts/test_tool.py",
+    "schema/noetl_ir/kinds/": "tests/contracts/test_tool.py",
+    "runtime/noetl/bus/": "tests/contracts/test_bus.py",
+    "runtime/noetl/store/": "tests/contracts/test_store.py",
+}
+"""The suites that find what they test by its folder: they import it by no name of its own."""
 
 
 def changed(since: str) -> list[str]:
@@ -79,6 +87,7 @@ def tests_of(names: Iterable[str]) -> tuple[list[str], list[str]]:
         # A module that everything imports would run everything. Its own test says most about it, and `tools/check`
         # the rest.
         chosen |= {*(importing if len(importing) <= MANY else ()), *mirrored(package, name, has_goldens=bool(shown))}
+        chosen |= {suite for folder, suite in CONTRACTS.items() if name.startswith(folder)}
         goldens |= {shown} if shown else set()
     return sorted(chosen), sorted(goldens)
 

@@ -10,6 +10,7 @@ import inspect
 import os
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -32,10 +33,13 @@ Run = Callable[[Call, Env], Awaitable[Outcome]]
 
 
 class Silent(BaseHTTPRequestHandler):
-    """Takes a request and lets it wait."""
+    """Takes what is sent, in whatever protocol, and sends nothing until the client goes."""
 
-    def do_GET(self) -> None:
-        time.sleep(5)
+    def handle(self) -> None:
+        self.request.settimeout(5)
+        with suppress(OSError):
+            while self.request.recv(65_536):
+                pass
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing."""
