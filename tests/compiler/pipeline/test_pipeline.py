@@ -100,10 +100,10 @@ class Log:
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def begun(self, stage: str) -> None:
+    def stage_begun(self, stage: str) -> None:
         self.told.append(f"begun {stage}")
 
-    def ended(self, stage: str, result: Playbook | Plan | None) -> None:
+    def stage_ended(self, stage: str, result: Playbook | Plan | None) -> None:
         self.told.append(f"ended {stage} {type(result).__name__}")
 
 
