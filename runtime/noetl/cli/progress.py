@@ -8,7 +8,7 @@ import time
 from typing import Protocol
 
 from noetl.app.picture import place_of
-from noetl.cli.sentences import Sentence, sentence_of
+from noetl.cli.sentences import OFTEN, Sentence, sentence_of
 from noetl.cli.text import escaped
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -76,6 +76,9 @@ class Lines:
             self._count(execution, program, event)
         elif event.event_type == "loop.done":
             self._loops.pop((execution.execution_id, event.run), None)
+        elif event.event_type in OFTEN and self._is_too_much():
+            self._dropped += 1
+            return
         sentence = sentence_of(execution, program, event)
         if sentence is not None:
             self.tell(sentence)
@@ -113,16 +116,20 @@ class Lines:
             self._write(f"{escaped(place_of(program, loop.step, run))}: {done} of {len(loop.items)}", always=False)
 
     def _write(self, text: str, *, always: bool) -> None:
-        second = int(time.monotonic())
-        if second != self._second:
-            self._catch_up()
-            self._second, self._told = second, 0
         # A loop of a hundred thousand would spend more time on the terminal than on its work.
-        if not always and self._told >= LINES_A_SECOND:
+        if self._is_too_much() and not always:
             self._dropped += 1
             return
         self._told += 1
         self._put(f"{text}\n")
+
+    def _is_too_much(self) -> bool:
+        """Whether this second has had its lines."""
+        second = int(time.monotonic())
+        if second != self._second:
+            self._catch_up()
+            self._second, self._told = second, 0
+        return self._told >= LINES_A_SECOND
 
     def _catch_up(self) -> None:
         if self._dropped:

@@ -181,6 +181,9 @@ _SENTENCES: dict[str, _Say] = {
     "playbook.retried": lambda execution, program, event: "tried again",
     "playbook.cancelled": lambda execution, program, event: "cancelled",
 }
+OFTEN = frozenset({"step.started", "step.done"})
+"""Events of each step, which have a sentence that does not matter: it is not put together where it is not shown."""
+
 _MATTERS = frozenset(
     {"step.failed", "signal.missed", "phase.ended", "playbook.paused", "playbook.resumed", "playbook.cancelled"}
 )

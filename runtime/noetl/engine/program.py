@@ -22,6 +22,7 @@ class Missing(Exception):
 # One transition for each phase of a pipeline that it can be taken out of.
 _BY_PHASE = frozenset({"fault", "stop", "expire"})
 _BY_TARGET = frozenset({"jump", "jump_later"})
+_BY_ENDS = _BY_PHASE | _BY_TARGET
 _ENTERING = frozenset({"enter", "meet", "arrive", "arrive_dead"})
 
 
@@ -31,13 +32,18 @@ _UNKNOWN = -2
 _Key = tuple[str, int, str]
 
 
-def _keep(tables: "dict[_Key, array[int]]", key: _Key, size: int, at: int, number: int) -> None:
-    """Keep the first transition with a key at a step or task."""
-    table = tables.get(key)
-    if table is None:
-        table = tables[key] = array("i", [-1]) * size
-    if table[at] < 0:
-        table[at] = number
+class _Tables(dict[_Key, "array[int]"]):
+    """By key, the first transition at each of `size` steps or tasks, -1 for none."""
+
+    __slots__ = ("_none",)
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._none = array("i", [-1]) * size
+
+    def __missing__(self, key: _Key) -> "array[int]":
+        table = self[key] = self._none[:]
+        return table
 
 
 class Program:
@@ -79,8 +85,8 @@ class Program:
         self.step_numbers = {name: number for number, name in enumerate(field(plan.steps, 0, lambda step: step.name))}
         self._first = array("i", [_UNKNOWN]) * len(plan.net.places)
         self._choices: dict[int, tuple[int, ...]] = {}
-        self._of_steps: dict[_Key, array[int]] = {}
-        self._of_tasks: dict[_Key, array[int]] = {}
+        self._of_steps = _Tables(len(plan.steps))
+        self._of_tasks = _Tables(len(plan.tasks))
         self._jumps: dict[tuple[_Key, int, int], int] = {}
         self._landings: dict[int, int] = {}
         self._entrances: dict[int, list[int]] = {}
@@ -110,32 +116,46 @@ class Program:
         """
         if not 0 <= step < len(self._indexed) or self._indexed[step]:
             return
-        columns, tasks, steps = self.columns, len(self.plan.tasks), len(self._indexed)
-        places, rows = columns.places, columns.transitions
+        columns = self.columns
+        rows, sources = columns.transitions, columns.moves.sources
         # Found in the packed column, as the net has its transitions in the order of the steps.
         start = bisect_left(rows.steps, step)
         stop = bisect_right(rows.steps, step, start)
-        fields = (rows.roles, rows.by_itself, rows.tasks, rows.levels, rows.outcomes)
+        # Written close together, and each column read once for all: a run through a chain does nothing else so often.
+        fields = (rows.roles, rows.by_itself, rows.tasks, rows.levels, rows.outcomes, sources)
         stretch = zip(range(start, stop), *(column[start:stop] for column in fields), strict=True)
-        for number, role, by_itself, task, level, outcome in stretch:
+        for number, role, by_itself, task, level, outcome, source in stretch:
             if by_itself:
-                for place in columns.sources(number):
+                for place in (source,) if source >= 0 else columns.sources(number):
                     self._choose(place, number)
-            if role in _BY_TARGET:
-                target = places.tasks[columns.targets(number)[0]]
-                self._jumps.setdefault(((role, -1, outcome), task, target), number)
-            elif role in _BY_PHASE:
-                phase = places.roles[columns.sources(number)[0]]
-                _keep(self._of_tasks, (f"{role}_{phase}", -1, ""), tasks, task, number)
-            elif task >= 0:
-                _keep(self._of_tasks, (role, -1, outcome), tasks, task, number)
+            if role in _BY_ENDS:
+                self._index_by_ends(number)
+                continue
+            if task >= 0:
+                table, at = self._of_tasks[role, -1, outcome], task
             else:
-                _keep(self._of_steps, (role, level, outcome), steps, step, number)
+                table, at = self._of_steps[role, level, outcome], step
                 if role == "land":
                     self._landings[rows.arcs[number]] = number
                 elif role in _ENTERING:
                     self._record_entrances(step, columns.sources(number))
+            if table[at] < 0:
+                table[at] = number
         self._indexed[step] = 1
+
+    def _index_by_ends(self, number: int) -> None:
+        """Make a transition findable by the task that it leads to, or by the phase that it leaves."""
+        columns = self.columns
+        places, rows = columns.places, columns.transitions
+        role, task = rows.roles[number], rows.tasks[number]
+        if role in _BY_TARGET:
+            target = places.tasks[columns.targets(number)[0]]
+            self._jumps.setdefault(((role, -1, rows.outcomes[number]), task, target), number)
+            return
+        phase = places.roles[columns.sources(number)[0]]
+        table = self._of_tasks[f"{role}_{phase}", -1, ""]
+        if table[task] < 0:
+            table[task] = number
 
     def _record_entrances(self, step: int, sources: Sequence[int]) -> None:
         roles = self.columns.places.roles

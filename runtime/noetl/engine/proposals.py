@@ -4,7 +4,7 @@ Whether the run stands where it says is for `reports`, whether the net allows wh
 that passes here can be recorded, folded, and replayed; another one is refused as one that came too late is.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
@@ -12,13 +12,15 @@ from noetl_ir.expr import Json
 LATEST = 1 << 62
 """Microseconds; a time behind that is none, and no arithmetic with durations leads out of what is stored."""
 
+_NO_PATCH: Json = {}
 _LETTERS = {"task.started": "s", "task.done": "dr", "retry.started": "r"}
 
 
 def ids_of(report: Event) -> tuple[str, ...]:
     """The ids that a report may have: a retry that the server makes a fault keeps the one it came with."""
-    name = f"{report.run}:{report.task}:{report.visit}:{report.attempt}:{report.claim}"
-    return tuple([f"{name}:{letter}" for letter in _LETTERS[report.event_type]])
+    _, event_type, _, _, run, task, visit, attempt, claim, _, _ = report
+    name = f"{run}:{task}:{visit}:{attempt}:{claim}:"
+    return tuple([name + letter for letter in _LETTERS[event_type]])
 
 
 def is_well_formed(report: Event) -> bool:
@@ -29,8 +31,7 @@ def is_well_formed(report: Event) -> bool:
     if not isinstance(data, dict):
         return False
     if report.event_type == "task.started":
-        named = _maybe(data, "origin", lambda value: isinstance(value, str))
-        return named and ("call" not in data or _is_call(data))
+        return isinstance(data.get("origin", ""), str) and ("call" not in data or _is_call(data))
     if report.event_type == "retry.started":
         return _is_outcome(data) and data.get("directive") == "retry" and _is_time(data.get("due"))
     return _is_outcome(data) and _is_end(data)
@@ -38,7 +39,7 @@ def is_well_formed(report: Event) -> bool:
 
 def _is_call(data: Mapping[str, Json]) -> bool:
     call, timers = data["call"], data.get("timers")
-    if not isinstance(call, dict) or not _maybe(data, "due", _is_time):
+    if not isinstance(call, dict) or not _is_time(data.get("due", 0)):
         return False
     names = call.get("events")
     if not (names is None or isinstance(names, str) or _is_texts(names)):
@@ -50,11 +51,11 @@ def _is_outcome(data: Mapping[str, Json]) -> bool:
     outcome = data.get("outcome")
     if not isinstance(outcome, dict) or data.get("status") not in ("ok", "error"):
         return False
-    return all(_maybe(data, name, lambda value: isinstance(value, dict)) for name in ("iter", "ctx"))
+    return isinstance(data.get("iter", _NO_PATCH), dict) and isinstance(data.get("ctx", _NO_PATCH), dict)
 
 
 def _is_end(data: Mapping[str, Json]) -> bool:
-    if not _maybe(data, "due", _is_time):
+    if not _is_time(data.get("due", 0)):
         return False
     match data.get("directive"):
         case "fail" | "fault":
@@ -64,10 +65,6 @@ def _is_end(data: Mapping[str, Json]) -> bool:
         case "continue" | "break":
             return True
     return False
-
-
-def _maybe(data: Mapping[str, Json], name: str, holds: Callable[[Json], bool]) -> bool:
-    return name not in data or holds(data[name])
 
 
 def _is_time(value: Json) -> bool:

@@ -219,6 +219,8 @@ class Journal:
 
     def _transaction(self) -> list[Append]:
         """The first turns, as many as one transaction has."""
+        if self._events <= _MOST_EVENTS and self._size <= _MOST_BYTES:  # nearly always
+            return list(self._pending)
         found: list[Append] = []
         events = size = 0
         for append in self._pending:
