@@ -296,10 +296,6 @@ EXTENSIONS = (
 all others are written as format 3, byte for byte.
 """
 
-ON_FAILURE, FINALLY = "on_failure", "finally"
-PHASES = (ON_FAILURE, FINALLY)
-"""The phases behind main that begin at a step which the executor names, in the order in which they come."""
-
 
 def entries_of(plan: Plan) -> frozenset[int]:
     """The steps that an entry token comes to: that of main, and those of the phases behind it."""

@@ -9,10 +9,11 @@ are searched, breadth first, for a shortest run.
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.effort import Budget, Effort
-from noetlc.analysis.packing import TooLarge, check_size
+from noetlc.analysis.packing import check_size
 from noetlc.analysis.petri import Arcs, Petri
 from noetlc.analysis.reachability import Graph, explored, graph_of
 from noetlc.analysis.reductions import Reduced, reduced
+from noetlc.analysis.verdict import TooLarge
 
 GOAL = "@goal"
 

@@ -10,21 +10,10 @@ from collections.abc import Sequence
 
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Marking, Petri, consumers_of, effect_of
+from noetlc.analysis.verdict import TooLarge
 
 MOST_FIELDS = 50_000_000
 """Places times transitions of a net whose markings are looked at: what a transition adds is as wide as a marking."""
-
-
-class TooLarge(Exception):
-    """The markings of a net are not looked at, since each would cost too much."""
-
-    def __init__(self, net: Petri) -> None:
-        super().__init__()
-        self._net = net
-
-    def __str__(self) -> str:
-        size = f"{len(self._net.places):,} places and {len(self._net.transitions):,} transitions"
-        return f"the net has {size} when it is reduced, too many to look at its markings"
 
 
 class Packing(NamedTuple):
@@ -76,7 +65,7 @@ class Packing(NamedTuple):
 def check_size(net: Petri) -> None:
     """Raise TooLarge where looking at the markings of a reduced net would cost too much."""
     if len(net.places) * len(net.transitions) > MOST_FIELDS:
-        raise TooLarge(net)
+        raise TooLarge(len(net.places), len(net.transitions))
 
 
 def least_bits(net: Petri) -> list[int]:

@@ -8,8 +8,9 @@ one of main that ends as it has to, so that what it would refute stays unknown.
 from collections.abc import Callable, Sequence
 
 from noetl_ir.net import Net
-from noetl_ir.plan import ON_FAILURE, Plan
+from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
+from noetl_ir.words import ON_FAILURE
 from noetlc.analysis.queries import Before, NeverBoth, Query, Reaches, subject_of
 from noetlc.analysis.verdict import Status, Verdict
 

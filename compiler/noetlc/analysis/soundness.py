@@ -21,7 +21,7 @@ from noetlc.analysis.effort import COVERED, STANDARD, STUBBORN, Budget, Effort
 from noetlc.analysis.endings import Endings, depths_of
 from noetlc.analysis.goals import Never, Open, searched
 from noetlc.analysis.origin import TooLong, covered
-from noetlc.analysis.packing import TooLarge, check_size
+from noetlc.analysis.packing import check_size
 from noetlc.analysis.petri import Marking, Petri, fired
 from noetlc.analysis.ranks import an_end_is_always_near, every_run_ends
 from noetlc.analysis.reachability import Pump, graph_of
@@ -32,7 +32,7 @@ from noetlc.analysis.siphons import is_proved_sound
 from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, unended, whole_skeleton
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Search, Terminals, terminals_of
-from noetlc.analysis.verdict import Line, Status, Verdict, attempted
+from noetlc.analysis.verdict import Line, Status, TooLarge, Verdict, attempted
 from noetlc.analysis.waves import folded
 
 QUICK = 2_000

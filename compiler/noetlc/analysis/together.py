@@ -8,10 +8,11 @@ The relation says too much where tokens are counted; the markings say it exactly
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import Concurrency, bits_of, concurrency_of
 from noetlc.analysis.effort import Effort
-from noetlc.analysis.packing import TooLarge, check_size
+from noetlc.analysis.packing import check_size
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import Reduced, reduced
+from noetlc.analysis.verdict import TooLarge
 
 STATES = 2_000
 """Markings that are looked at."""

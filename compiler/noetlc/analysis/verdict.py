@@ -7,8 +7,19 @@ from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.analysis.origin import TooLong
-from noetlc.analysis.packing import TooLarge
 from noetlc.diag.internal import Bug, bug_of
+
+
+class TooLarge(Exception):
+    """The markings of a net of so many places and transitions are not looked at, since each would cost too much."""
+
+    def __init__(self, places: int, transitions: int) -> None:
+        super().__init__(places, transitions)
+
+    def __str__(self) -> str:
+        places, transitions = self.args
+        size = f"{places:,} places and {transitions:,} transitions"
+        return f"the net has {size} when it is reduced, too many to look at its markings"
 
 
 class Status(StrEnum):

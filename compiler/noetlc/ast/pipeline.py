@@ -1,7 +1,7 @@
 """A step's tasks as a graph: where the pipeline may go after each task, and whether it may end there."""
 
-from noetl_ir.assembly.pipeline import FAILING
 from noetl_ir.records import NamedTuple
+from noetl_ir.words import FAILING
 from noetlc.ast.graph import reached
 from noetlc.ast.playbook import Rule, Step, Task
 from noetlc.ast.truth import ERROR_FACTS, NO_FACTS, truth_of

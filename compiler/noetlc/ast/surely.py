@@ -7,7 +7,7 @@ sure; a join of all its sources has what any of them brings. From everything dow
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from noetl_ir.assembly.pipeline import FAILING
+from noetl_ir.words import FAILING
 from noetlc.ast.graph import StepGraph
 from noetlc.ast.pipeline import asked_rules
 from noetlc.ast.playbook import Playbook, Step, Task

@@ -1,6 +1,6 @@
 """The executor section: the entry, limits, and defaults for all steps (LANGUAGE §1)."""
 
-from noetl_ir.plan import PHASES
+from noetl_ir.words import PHASES
 from noetlc.ast.playbook import Executor, Phase
 from noetlc.reading.drafts import ExecutorDraft
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-import yaml
-
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.codes import finding
@@ -21,6 +19,7 @@ from noetlc.source.composer import Composer
 from noetlc.source.decoding import decode, size_finding
 from noetlc.source.limits import LIMITS, LimitReached, Limits
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetlc.source.pyyaml import yaml
 from noetlc.source.text import Source
 from noetlc.source.uses import Use
 

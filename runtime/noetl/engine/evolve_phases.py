@@ -9,7 +9,7 @@ from noetl.engine.program import Program
 from noetl.engine.views import plain_result
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
-from noetl_ir.plan import FINALLY
+from noetl_ir.words import FINALLY
 
 
 def phase_started(program: Program, execution: Execution, event: Event) -> None:

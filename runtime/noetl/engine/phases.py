@@ -7,7 +7,8 @@ the status; what becomes of a later phase is recorded beside it.
 from noetl.engine.execution import MAIN, Mapping
 from noetl.engine.turn import Turn
 from noetl_ir.expr import Json
-from noetl_ir.plan import FINALLY, ON_FAILURE, Phase
+from noetl_ir.plan import Phase
+from noetl_ir.words import FINALLY, ON_FAILURE
 
 _CAUSES: dict[str, frozenset[str]] = {ON_FAILURE: frozenset({"failed", "blocked"})}
 """The statuses of main that a phase follows; one that is not here follows all."""

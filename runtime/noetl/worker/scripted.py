@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable
 from noetl.clients.sql_results import result_of
 from noetl.ports import Call
 from noetl.worker.launcher import AsyncLauncher
-from noetl_ir.assembly.pipeline import FAILING
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.nearest import nearest
 from noetl_ir.outcome import Outcome, error
 from noetl_ir.records import NamedTuple
+from noetl_ir.words import FAILING
 
 
 class ScriptError(Exception):

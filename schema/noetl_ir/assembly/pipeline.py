@@ -12,12 +12,10 @@ from noetl_ir.net import Trigger
 from noetl_ir.plan import Rule, Step, Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
+from noetl_ir.words import FAILING
 
 SIGNALLED = "wait"
 """The kind whose parked tasks end by a signal or a timer."""
-
-FAILING = "fail"
-"""The kind whose tasks never succeed: their net has no way to."""
 
 
 class Stations(NamedTuple):

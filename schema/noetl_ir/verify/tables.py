@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal, MapTemplate, Native, Template
-from noetl_ir.plan import PHASES, RESTS, SWALLOW, Plan, Rule, Step, Task, edition_of
+from noetl_ir.plan import RESTS, SWALLOW, Plan, Rule, Step, Task, edition_of
 from noetl_ir.reducing import REDUCERS
+from noetl_ir.words import PHASES
 
 Found = Iterator[tuple[str, str]]
 

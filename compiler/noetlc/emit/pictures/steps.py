@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from noetl_ir.assembly.pipeline import FAILING
 from noetl_ir.expr import Literal, Template
+from noetl_ir.words import FAILING
 from noetlc.ast.graph import END, ENTRY
 from noetlc.ast.playbook import Arc, Merge, Playbook, Rule, Step, Task
 from noetlc.ast.truth import NO_FACTS, done_facts, takes_part_on_failure, truth_of

@@ -1,0 +1,8 @@
+"""Words of a playbook that its plan and its net know by name. Whoever only reads playbooks needs no plan for them."""
+
+FAILING = "fail"
+"""The kind whose tasks never succeed: their net has no way to."""
+
+ON_FAILURE, FINALLY = "on_failure", "finally"
+PHASES = (ON_FAILURE, FINALLY)
+"""The phases behind main that begin at a step which the executor names, in the order in which they come."""
