@@ -9,7 +9,7 @@ from noetl.engine.scope import admit_scope
 from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault
-from noetl_ir.events import Firing
+from noetl_ir.events import Firing, firing_of
 from noetl_ir.expr import Json
 from noetl_ir.net import Arc
 
@@ -20,13 +20,13 @@ def arrive(turn: Turn, place: int, key: str) -> None:
     # say what was left.
     if turn.is_winding_down:
         return
-    rows = turn.program.columns.transitions
+    rows = turn.columns.transitions
     for number in turn.program.choices(place):
         role = rows.roles[number]
         # A step with a single source, or `join: any`, has one transition per entrance and no wave to keep: the token
         # goes through the entrance and the gate in one event, which halves the events of a chain.
         if role == "enter":
-            _gate(turn, rows.steps[number], key, (Firing(number, key, key),))
+            _gate(turn, rows.steps[number], key, (firing_of((number, key, key)),))
             return
         # The agenda names one entrance; the join's transition needs all. Until the last source has delivered this is
         # no fault.
@@ -43,7 +43,7 @@ def arrive(turn: Turn, place: int, key: str) -> None:
 
 def merge(turn: Turn, place: int, key: str) -> None:
     """A token lies where a join counts tokens: the oldest that are enough go on as one (EXTENSIONS.md §3)."""
-    step = turn.program.columns.places.steps[place]
+    step = turn.columns.places.steps[place]
     needed = turn.program.plan.steps[step].join.n
     keys = tuple(islice(turn.execution.marking.keys(place), needed))
     if turn.is_winding_down or len(keys) < needed:
@@ -55,7 +55,7 @@ def merge(turn: Turn, place: int, key: str) -> None:
 def decide_gate(turn: Turn, place: int, key: str) -> None:
     """A token lies at a gate."""
     if not turn.is_winding_down:
-        _gate(turn, turn.program.columns.places.steps[place], key, ())
+        _gate(turn, turn.columns.places.steps[place], key, ())
 
 
 def _enabled(turn: Turn, number: int) -> tuple[str, ...] | None:
@@ -100,7 +100,7 @@ def _take_into_wave(turn: Turn, number: int, key: str) -> None:
 
 def _keys(turn: Turn, arcs: tuple[Arc, ...], key: str) -> tuple[str, ...]:
     """The token's key where tokens lie by key, the empty one where the join counts."""
-    roles = turn.program.columns.places.roles
+    roles = turn.columns.places.roles
     return tuple(key if roles[arc.place] in _KEYED else "" for arc in arcs)
 
 
@@ -110,7 +110,7 @@ _KEYED = frozenset({"in", "dead", "held", "gate"})
 def _meet(turn: Turn, number: int, key: str) -> None:
     """A wave is ready: one token goes on with the key of the live one that came last; it may be that none is live."""
     transition = turn.program.plan.net.transitions[number]
-    roles = turn.program.columns.places.roles
+    roles = turn.columns.places.roles
     took: list[str] = []
     tokens: list[str] = []
     for arc, oldest in zip(transition.inputs, _enabled(turn, number) or (), strict=True):
@@ -143,7 +143,7 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
     program = turn.program
     row = program.plan.steps[step]
     admit = program.transition("admit", step)
-    guard = program.columns.transitions.guards[admit]
+    guard = turn.columns.transitions.guards[admit]
     try:
         # The guard is asked before the timeout is read: a token that is refused must not fail by a timeout that it
         # would never have had.
@@ -159,7 +159,7 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
         turn.emit("step.failed", step=step, run=key, fired=(*entering, failing), data={"error": error})
         return
     if admitted:
-        turn.emit("step.scheduled", step=step, run=key, fired=(*entering, Firing(admit, key, key)), data=data)
+        turn.emit("step.scheduled", step=step, run=key, fired=(*entering, firing_of((admit, key, key))), data=data)
     elif row.waits:
         # A gate is asked again at each change of `ctx`. Only the first refusal is an event, or a busy ctx would fill
         # the log.

@@ -44,7 +44,7 @@ def _settle(turn: Turn) -> bool:
     """Decide all that follows in the phase that runs; whether another one has begun by it."""
     execution = turn.execution
     agenda, tokens = execution.agenda, execution.marking.tokens
-    roles = turn.program.columns.places.roles
+    roles = turn.columns.places.roles
     while agenda and not execution.paused and not execution.cancelled and not execution.terminated:
         number, key = agenda.popleft()
         keys = tokens.get(number)
@@ -62,7 +62,7 @@ def _settle(turn: Turn) -> bool:
 
 def _end(turn: Turn, number: int, key: str) -> None:
     """A run is over, or the loop inside an iteration."""
-    (end_inner_loop if turn.program.columns.places.levels[number] > 0 else route)(turn, number, key)
+    (end_inner_loop if turn.columns.places.levels[number] > 0 else route)(turn, number, key)
 
 
 _DECISIONS: dict[str, Callable[[Turn, int, str], None]] = {

@@ -8,7 +8,7 @@ from noetl.engine.turn import Turn
 from noetl.engine.views import counts_of, errors_of, final_counts
 from noetl_ir.evaluate import Fault
 from noetl_ir.evaluate.access import rows_of
-from noetl_ir.events import Firing
+from noetl_ir.events import Firing, firing_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import SWALLOW
 
@@ -17,13 +17,13 @@ def begin_loop(turn: Turn, place: int, key: str) -> None:
     """A run is ready, or an iteration of an outer loop: start its pipeline, or expand its loop."""
     if turn.is_winding_down:
         return
-    places = turn.program.columns.places
+    places = turn.columns.places
     step = places.steps[place]
     # One transition, one event. A step with loops starts first and then expands, since its items may be large or
     # wrong.
     if not turn.program.plan.steps[step].loops:
         number = turn.program.transition("begin", step)
-        turn.emit("step.started", step=step, run=key, fired=(Firing(number, key, key),))
+        turn.emit("step.started", step=step, run=key, fired=(firing_of((number, key, key)),))
         return
     level = max(places.levels[place], 0)
     if level == 0:
@@ -192,7 +192,7 @@ def stop_where_it_stands(turn: Turn, place: int, key: str) -> None:
     # A tool that runs is stopped only where its loop has enough and cancels the rest.
     if not loop.stopping or (region.phase == "run" and not loop.withdrawn):
         return
-    places = turn.program.columns.places
+    places = turn.columns.places
     step = places.steps[place]
     stop = turn.program.transition(f"stop_{places.roles[place]}", step, places.tasks[place])
     _iteration_ends(turn, "loop.iteration.skipped", step, key, (Firing(stop, key, region.loop),), {})
@@ -201,13 +201,14 @@ def stop_where_it_stands(turn: Turn, place: int, key: str) -> None:
 def end_pipeline(turn: Turn, place: int, key: str) -> None:
     """A pipeline is over: the run is done or failed, or the iteration is."""
     program = turn.program
-    step = program.columns.places.steps[place]
+    places = turn.columns.places
+    step = places.steps[place]
     region = turn.execution.regions[key]
-    good = program.columns.places.roles[place] == "out"
+    good = places.roles[place] == "out"
     levels = len(program.plan.steps[step].loops)
     level = levels - 1 if levels else -1
     number = program.transition("out" if good else "bad", step, level=level)
-    firing = Firing(number, key, region.loop or key)
+    firing = firing_of((number, key, region.loop or key))
     data: dict[str, Json] = {} if good else {"error": region.error}
     if levels:
         event_type = "loop.iteration.done" if good else "loop.iteration.failed"
@@ -218,7 +219,7 @@ def end_pipeline(turn: Turn, place: int, key: str) -> None:
 
 def end_inner_loop(turn: Turn, place: int, key: str) -> None:
     """The loop inside an iteration is over: so is the iteration."""
-    places = turn.program.columns.places
+    places = turn.columns.places
     step, region = places.steps[place], turn.execution.regions[key]
     number = turn.program.transition("out", step, level=places.levels[place] - 1)
     _iteration_ends(turn, "loop.iteration.done", step, key, (Firing(number, key, region.loop),), {})

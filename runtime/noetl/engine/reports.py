@@ -14,7 +14,7 @@ from noetl.engine.phases import finish
 from noetl.engine.program import Missing
 from noetl.engine.proposals import is_well_formed
 from noetl.engine.turn import Turn
-from noetl_ir.events import Event, Firing, event_of, step_run_of
+from noetl_ir.events import Event, Firing, event_of, firing_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
 
@@ -104,7 +104,7 @@ def _accept_start(turn: Turn, region: Region, report: Event) -> bool:
     if region.phase != "at" or turn.execution.paused or not _may_go_on(turn, region, report.run):
         return False
     program = turn.program
-    start = Firing(program.transition("start", report.step, report.task), report.run, report.run)
+    start = firing_of((program.transition("start", report.step, report.task), report.run, report.run))
     if "call" in report.data:
         park = Firing(program.transition("park", report.step, report.task), report.run, report.run)
         turn.record(_fired(report, start, park))
@@ -130,7 +130,7 @@ def _accept_end(turn: Turn, region: Region, report: Event) -> None:
         data.update(directive="fault", error={**fault, **place})
         report = report._replace(event_type="task.done", data=data)
     number = _transition_of(turn, region, report, data)
-    event = _fired(report, Firing(number, report.run, report.run))
+    event = _fired(report, firing_of((number, report.run, report.run)))
     turn.record(event)
     _spread_ctx(turn, region, event)
 

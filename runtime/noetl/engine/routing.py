@@ -7,7 +7,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.scope import arc_scope
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault, Scope
-from noetl_ir.events import Firing
+from noetl_ir.events import Firing, firing_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 
@@ -44,7 +44,7 @@ class _Walk:
 
 def route(turn: Turn, place: int, key: str) -> None:
     """Fire the router of the run with this key, or end its token with the reason."""
-    program, places = turn.program, turn.program.columns.places
+    program, places = turn.program, turn.columns.places
     step = places.steps[place]
     if program.plan.terminates and places.roles[place] == "done":
         status = dict(program.plan.terminates).get(step)
@@ -112,7 +112,7 @@ def _not_in_flight(execution: Execution) -> int:
 
 
 def _walk(walk: _Walk, place: int) -> None:
-    columns, key = walk.turn.program.columns, walk.key
+    columns, key = walk.turn.columns, walk.key
     here: int | None = place
     while here is not None:
         number = _choose(walk, here)
@@ -131,7 +131,7 @@ def _walk(walk: _Walk, place: int) -> None:
             walk.arcs.append(_taken(walk, columns.transitions.arcs[number], token))
             walk.next_key += 1
         if len(made) == 1:
-            walk.fired.append(Firing(number, key, made[0]))
+            walk.fired.append(firing_of((number, key, made[0])))
         # One text for all arcs is how firings are written where the keys are equal: it makes events smaller and the
         # fast path of the marking possible.
         elif made.count(key) == len(made):
@@ -142,7 +142,7 @@ def _walk(walk: _Walk, place: int) -> None:
 
 def _choose(walk: _Walk, place: int) -> int:
     program = walk.turn.program
-    rows = program.columns.transitions
+    rows = walk.turn.columns.transitions
     for number in program.choices(place):
         # The fault's alternative has no guard. It is fired by name, when an expression of the walk has failed.
         if rows.faults[number]:

@@ -10,10 +10,11 @@ from noetl_ir.expr import Json
 class Turn:
     """The events decided so far in this turn, all at the time `now` (microseconds)."""
 
-    __slots__ = ("events", "execution", "now", "program")
+    __slots__ = ("columns", "events", "execution", "now", "program")
 
     def __init__(self, program: Program, execution: Execution, now: int) -> None:
         self.program = program
+        self.columns = program.columns
         self.execution = execution
         self.now = now
         self.events: list[Event] = []

@@ -28,7 +28,12 @@ class FairQueue(Generic[_T]):
     def enqueue(self, name: str, item: _T, priority: int = 0) -> None:
         """Queue it; a name that nothing waits of comes last."""
         # The number keeps equal priorities in order, and the heap from comparing the items themselves.
-        heappush(self._of.setdefault(name, []), (-priority, next(self._numbers), item))
+        row = (-priority, next(self._numbers), item)
+        queue = self._of.get(name)
+        if queue is None:
+            self._of[name] = [row]
+        else:
+            heappush(queue, row)
         self._size += 1
 
     def first(self) -> _T:
@@ -41,8 +46,10 @@ class FairQueue(Generic[_T]):
         # last.
         name = next(iter(self._of), "")
         queue = self._of.pop(name, [])
-        item = heappop(queue)[2]
-        if queue:
+        if len(queue) == 1:  # what goes round one at a time
+            ((_, _, item),) = queue
+        else:
+            item = heappop(queue)[2]
             self._of[name] = queue
         self._size -= 1
         return item
