@@ -85,6 +85,10 @@ class Until(HasBodies):
         return (self.tasks,)
 
 
+BLOCK: TypeAlias = Choose | While | Until
+"""The blocks that people write today."""
+
+
 def map_lists(tasks: Tasks, change: ChangeList) -> Tasks:
     """Every list of tasks changed, the innermost first. Depth is that of the document, which the reader bounds."""
 

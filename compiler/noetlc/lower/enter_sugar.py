@@ -5,7 +5,7 @@ A jump into a body from outside is refused (LANGUAGE §6): the counters of its l
 
 from collections.abc import Iterator
 
-from noetlc.ast.bodies import Choose, HasBodies, Tasks, Until, While, map_lists
+from noetlc.ast.bodies import BLOCK, HasBodies, Tasks, map_lists
 from noetlc.ast.playbook import Playbook, Rule, Step, Task
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, RecordChange
@@ -26,7 +26,7 @@ def _entered(step: Step, record: RecordChange) -> Step:
     for place, task in _placed(step.tasks, ()):
         # The first task of a name, as everywhere.
         places.setdefault(task.name, place)
-        if any(isinstance(extra, Choose | While | Until) for extra in task.extras):
+        if any(isinstance(extra, BLOCK) for extra in task.extras):
             heads.add(task.name)
     for place, task in _placed(step.tasks, ()):
         for rule in task.rules:

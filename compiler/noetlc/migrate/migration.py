@@ -18,7 +18,7 @@ from noetl_ir.expr import Literal
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
-from noetlc.ast.bodies import Choose, Until, While, all_tasks
+from noetlc.ast.bodies import BLOCK, all_tasks
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.printing import VERSION, Placed, as_tree, tree_of
 from noetlc.ast.sugar import Declared, Guess, Sugar
@@ -42,9 +42,8 @@ from noetlc.source.yaml_reader import read_yaml
 
 BY = "migrate"
 NOWHERE = Span(1, 1, 1, 1)
-TODAY = Choose | While | Until
+_NO_LEGACY = Guess | BLOCK | Declared
 """Sugar that is no legacy."""
-_NO_LEGACY = Guess | TODAY | Declared
 
 _NOTES = {"NL111": ("`{}` at the root", "`metadata.{}`"), "NL112": ("a short `{}`", "`else: {{then: …}}`")}
 """Notes about spellings that are no sugar, and what they are changed to."""
@@ -240,7 +239,7 @@ def _sugar_of(playbook: Playbook) -> list[Sugar]:
     all.
     """
     outer = list(outer_sugar(playbook))
-    return list(sugar_in(playbook)) if any(isinstance(node, TODAY) for node in outer) else outer
+    return list(sugar_in(playbook)) if any(isinstance(node, BLOCK) for node in outer) else outer
 
 
 def _legacy_places(reads: list[Playbook | None]) -> Iterator[Span]:

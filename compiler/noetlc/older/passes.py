@@ -22,6 +22,11 @@ from noetlc.older.dialects import CASE, OLDER
 TODAY = "noetlc.lower"
 """The package of the passes for what people write today."""
 
+BLOCKS = ("Choose", "Until", "While")
+"""The blocks in task lists that people write today, as their nodes in `ast.bodies` are called; `lower_<name>` has each
+of them.
+"""
+
 
 class Observer(Protocol):
     """Told of every pass."""
@@ -35,7 +40,7 @@ class BrokenPass(AssertionError):
 
 
 class Lowering(NamedTuple):
-    """A row of `LOWERING`: `fn` maps a playbook to itself and notes its changes.
+    """A row of `LOWERING`: `fn` maps a playbook to itself and records its changes.
 
     `removes` names the sugar nodes that are gone after it, as their classes are called, so that none is imported for
     the table. Where none of them, nor of `among`, is in a playbook, the pass has nothing to do and is not run; nor one
@@ -124,10 +129,13 @@ LOWERING: tuple[Lowering, ...] = (
         _part("lower_root_vars", "variables"), removes=("RootVars",), after=("lower_vars", "lower_case", "lower_set")
     ),
     Lowering(_part("lower_skip", "skips"), removes=("Skip",), after=("lower_set",)),
-    Lowering(_part("enter_sugar", "enter_sugar", TODAY), among=("Choose", "While", "Until")),
-    Lowering(_part("lower_choose", "lower_choose", TODAY), removes=("Choose",), after=("enter_sugar",)),
-    Lowering(_part("lower_until", "lower_until", TODAY), removes=("Until",), after=("enter_sugar",)),
-    Lowering(_part("lower_while", "lower_while", TODAY), removes=("While",), after=("enter_sugar",)),
+    Lowering(_part("enter_sugar", "enter_sugar", TODAY), among=BLOCKS),
+    *(
+        Lowering(
+            _part(f"lower_{block.lower()}", f"lower_{block.lower()}", TODAY), removes=(block,), after=("enter_sugar",)
+        )
+        for block in BLOCKS
+    ),
     Lowering(_part("keep_limits", "parked"), after=("lower_event_case", "lower_sink"), where=_has_limits),
     Lowering(
         _part("lower_end_loop", "end_loop"),
@@ -161,7 +169,7 @@ LOWERING: tuple[Lowering, ...] = (
 )
 """Playbook to playbook, sugar to canonical form."""
 
-AUTHORING = frozenset({"lower_choose", "lower_while", "lower_until"})
+AUTHORING = frozenset(f"lower_{block.lower()}" for block in BLOCKS)
 """Passes for what people write today: their changes are no notes."""
 
 
