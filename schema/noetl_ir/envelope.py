@@ -39,6 +39,7 @@ _ENTITY_BY_PREFIX = {
     "playbook": "playbook",
     "workflow": "playbook",
     "phase": "playbook",
+    "compensation": "playbook",
     "child": "playbook",
     "signal": "playbook",
     "step": "step",
@@ -114,7 +115,7 @@ def status_of(event: Event) -> str:
     match event.event_type:
         case "task.done":
             return "success" if data.get("status") == "ok" else "error"
-        case "workflow.finished" | "phase.ended":
+        case "workflow.finished" | "phase.ended" | "compensation.done":
             return _STATUS_BY_END.get(str(data.get("status")), "error")
         case "token.ended":
             return "error" if data.get("unhandled") else "success"

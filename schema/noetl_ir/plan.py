@@ -220,6 +220,16 @@ class LoopEnd(NamedTuple):
     rest: str
 
 
+class Compensation(NamedTuple):
+    """A step whose runs are compensated (`policy.compensate`): the step that this begins at, and whether runs that only
+    `started` are, too.
+    """
+
+    step: int
+    target: int
+    started: bool
+
+
 class Child(NamedTuple):
     """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
     bytes.
@@ -279,6 +289,8 @@ class Plan(NamedTuple):
     after: int = -1
     reducers: tuple[Reducer, ...] = ()
     loop_ends: tuple[LoopEnd, ...] = ()
+    compensations: tuple[Compensation, ...] = ()
+    compensate_on: tuple[str, ...] = ("failed", "blocked", "cancelled")
 
 
 EXTENSIONS = (
@@ -291,6 +303,8 @@ EXTENSIONS = (
     "after",
     "reducers",
     "loop_ends",
+    "compensations",
+    "compensate_on",
 )
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.
@@ -299,7 +313,13 @@ all others are written as format 3, byte for byte.
 
 def entries_of(plan: Plan) -> frozenset[int]:
     """The steps that an entry token comes to: that of main, and those of the phases behind it."""
-    return frozenset([plan.entry, *(phase.step for phase in plan.phases)])
+    return frozenset([plan.entry, *later_entries(plan)])
+
+
+def later_entries(plan: Plan) -> tuple[int, ...]:
+    """The steps that regions behind main begin at: those of compensations, then those of phases."""
+    targets = dict.fromkeys(each.target for each in plan.compensations)
+    return (*targets, *(phase.step for phase in plan.phases))
 
 
 def edition_of(plan: Plan) -> int:

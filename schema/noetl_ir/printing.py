@@ -10,6 +10,7 @@ from noetl_ir.net import Arc as NetArc
 from noetl_ir.net import Net, PlaceClass, Transition
 from noetl_ir.plan import Loop, Plan, Rule, Step, Task
 from noetl_ir.span import Span
+from noetl_ir.words import CAUSES
 
 
 def printed_net(plan: Plan) -> str:
@@ -89,6 +90,11 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield f"loop of {plan.steps[over.step].name} on level {over.level}: {asked}the rest {over.rest}"
     for end in plan.terminates:
         yield f"{plan.steps[end.step].name} ends all as {end.status}"
+    for each in plan.compensations:
+        begun = ", also what only started" if each.started else ""
+        yield f"{plan.steps[each.step].name} is compensated by {plan.steps[each.target].name}{begun}"
+    if plan.compensate_on != CAUSES:
+        yield f"compensates what {' or '.join(plan.compensate_on) or 'never'}"
     for phase in plan.phases:
         yield f"{phase.name} {plan.steps[phase.step].name}"
     if plan.after >= 0:

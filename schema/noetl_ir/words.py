@@ -6,3 +6,9 @@ FAILING = "fail"
 ON_FAILURE, FINALLY = "on_failure", "finally"
 PHASES = (ON_FAILURE, FINALLY)
 """The phases behind main that begin at a step which the executor names, in the order in which they come."""
+
+COMPENSATION = "compensation"
+"""The phase in which what main has done is undone, the first behind it."""
+
+CAUSES = ("failed", "blocked", "cancelled")
+"""The statuses of main after which there may be compensation."""

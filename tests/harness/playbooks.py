@@ -45,7 +45,27 @@ def playbooks(draw: st.DrawFn) -> Json:
         spec["lifecycle"] = {"timeout_s": draw(st.sampled_from([1, 2.5, 40]))}
     if draw(st.integers(0, 3)) == 3:
         _add_phases(draw, document)
+    if draw(st.integers(0, 3)) == 3:
+        _add_compensation(draw, document, names)
     return document
+
+
+def _add_compensation(draw: st.DrawFn, document: Json, names: list[str]) -> None:
+    """Have runs of some steps undone, by one step or two in a row."""
+    undoing = [f"undo{number}" for number in range(draw(st.integers(1, 2)))]
+    for step in document["workflow"]:
+        if step["step"] in names and draw(st.booleans()):
+            how = draw(st.sampled_from(["undo0", {"step": "undo0", "on": "started"}]))
+            step.setdefault("spec", {}).setdefault("policy", {})["compensate"] = how
+    steps = [draw(_steps(undoing, index)) for index in range(len(undoing))]
+    _join(draw, steps)
+    for step in steps:
+        for arc in step.get("next", {}).get("arcs", ()):
+            arc["step"] = arc["step"] if arc["step"] in undoing else "end"
+    document["workflow"] += steps
+    if draw(st.booleans()):
+        spec = document.setdefault("executor", {}).setdefault("spec", {})
+        spec["compensate_on"] = draw(st.sampled_from([["failed"], ["cancelled", "blocked"], "failed"]))
 
 
 def _add_phases(draw: st.DrawFn, document: Json) -> None:

@@ -483,3 +483,37 @@ def test_phases_that_are_damaged_are_refused(section: object, why: str) -> None:
     body[10]["phases"] = section
     with pytest.raises(PlanError, match=why):
         read_plan(sealed(msgpack.packb(body), version=4))
+
+
+UNDONE = "executor: {spec: {compensate_on: [failed]}}\n" + steps(
+    "step: start, spec: {policy: {compensate: {step: undo, on: started}}}, next: {arcs: [{step: two}]}",
+    "step: two, spec: {policy: {compensate: undo}}",
+    "step: undo, next: {arcs: [{step: undone}]}",
+    "step: undone",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "why"),
+    [
+        ("compensations", [], "no list"),
+        ("compensations", [[0, 2]], "a compensation is damaged"),
+        ("compensations", [[0, 2, 1]], "a compensation is damaged"),
+        ("compensations", [[1, 2, False], [0, 2, True]], "no steps in the order"),
+        ("compensations", [[9, 2, False]], "no steps in the order"),
+        ("compensations", [[0, 9, False]], "begin at no step"),
+        ("compensations", [[0, 1, False]], "in two of them"),
+        ("compensations", [[0, 2, False], [1, 3, False]], "in two of them"),
+        ("compensate_on", "failed", "no texts"),
+        ("compensate_on", ["completed"], "is not of"),
+        ("compensate_on", ["cancelled", "failed"], "is not of"),
+    ],
+)
+def test_compensations_that_are_damaged_are_refused(name: str, section: object, why: str) -> None:
+    plan = plan_of(UNDONE)
+    assert (plan.compensations, plan.compensate_on) == (((0, 2, True), (1, 2, False)), ("failed",))
+    assert read_plan(write_plan(plan)) == plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+    body = msgpack.unpackb(write_plan(plan)[HEADER:])
+    body[10][name] = section
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))

@@ -247,6 +247,25 @@ workflow:
     tool: {kind: http, url: "http://x/{{ i }}"}
 """
 
+SAGA = """
+executor: {spec: {finally: last, policy: {lifecycle: {timeout_s: 12, after_s: 60}}}}
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: each}, {step: child}, {step: bad, spec: {delay: 6}}]}}
+  - step: each
+    spec: {policy: {compensate: {step: undo, on: started}}}
+    loop: {in: "{{ range(4) | list }}", iterator: n, spec: {mode: parallel, max_in_flight: 2}}
+    tool: [{name: a, kind: http, url: "http://x/each"}, {name: w, kind: wait, timers: {t: 2}}]
+  - step: child
+    spec: {policy: {compensate: undo_child}}
+    tool: {name: c, kind: playbook, path: t/c}
+    next: {arcs: [{step: child, when: "{{ ctx.n is undefined }}", spec: {delay: 1}}]}
+  - {step: bad, tool: {name: b, kind: http, url: "http://x/bad"}}
+  - {step: undo, tool: {name: u, kind: http, url: "http://x/odd"}, next: {arcs: [{step: undone, spec: {delay: 1}}]}}
+  - {step: undone, tool: {name: v, kind: http, url: "http://x/{{ args | length }}"}}
+  - {step: undo_child, tool: {name: c, kind: playbook, path: t/c, args: {n: "{{ args.status }}"}}}
+  - {step: last, tool: {name: l, kind: http, url: "http://x/last"}}
+"""
+
 CALLS = """
 workflow:
   - step: start
@@ -386,6 +405,7 @@ PLAYS = (
     Play("enough, and the rest cancelled", ENOUGH % "cancel", (("t/c", CALLED),), same="nothing"),
     Play("enough, and the rest awaited", ENOUGH % "finish", (("t/c", CALLED),), same="nothing"),
     Play("enough, and the rest left behind", ENOUGH % "swallow", (("t/c", CALLED),), same="nothing"),
+    Play("compensation", SAGA, (("t/c", CALLED_PHASES),), same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

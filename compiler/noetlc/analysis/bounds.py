@@ -15,6 +15,7 @@ and bounds of their own, with the events that tell of such as have phases behind
 """
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 from noetl_ir.plan import SWALLOW, Plan
 from noetl_ir.records import NamedTuple
@@ -78,7 +79,11 @@ class _Bounding:
         self._asking = {(end.step, end.level) for end in plan.loop_ends if end.enough >= 0}
         self._leaving = {end.step for end in plan.loop_ends if end.rest == SWALLOW}
         self._inner = [self._run(step) for step in range(len(plan.steps))]
+        self._undone: dict[int, Formula] = {}
         self._runs = self._most_runs()
+        if plan.compensations:  # the tokens of a compensation come from no arc
+            self._undone = self._runs_undone()
+            self._runs = self._most_runs()
         self._charged: dict[int, str] = {}
 
     def bounds(self, extents: Sequence[Extent]) -> Bounds:
@@ -89,8 +94,10 @@ class _Bounding:
         roots = [self._root(step) for step in self._counting()]
         starts = [self._plan.entry, *(phase.step for phase in self._plan.phases)]
         entries = [self._arriving(step, ENTRY) for step in starts]
+        entries += [self._undoing(target) for target in dict.fromkeys(each.target for each in self._plan.compensations)]
         # A later phase has two events of its own, and its limit of time fires once at most.
-        own = _event(EXECUTION + (2 + (self._plan.after >= 0)) * len(self._plan.phases))
+        phases = len(self._plan.phases) + bool(self._plan.compensations)
+        own = _event(EXECUTION + (2 + (self._plan.after >= 0)) * phases)
         work = together((*(entry.work for entry in entries), *(root.work for root in roots), own))
         # Phases follow each other.
         tokens = plus((widest([entry.tokens for entry in entries]), *(root.tokens for root in roots)))
@@ -103,6 +110,18 @@ class _Bounding:
             f"the jumps of `{name}` end only at `limits.max_tasks_per_run`, {limit:,}" for name in self._uncounted
         ]
         return Bounds(work.attempts, tokens, work.events, tuple(caveats))
+
+    def _undoing(self, target: int) -> _Load:
+        """The compensations that begin at a step: one for each run or iteration that may be undone."""
+        load = self._arriving(target, ENTRY)
+        return load._replace(work=together((load.work, _event(2))).times(self._undone[target]))
+
+    def _runs_undone(self) -> dict[int, Formula]:
+        found: dict[int, list[Formula]] = {each.target: [] for each in self._plan.compensations}
+        for each in self._plan.compensations:
+            items = [self._sizes.items(loop) for loop in self._plan.steps[each.step].loops]
+            found[each.target].append(reduce(times, items, self._runs[each.step]))
+        return {target: plus(runs) for target, runs in found.items()}
 
     def _run(self, number_: int) -> _Load:
         """One run of a step, from its token to its router's decision."""
@@ -209,7 +228,7 @@ class _Bounding:
     def _sent(self, source: str, step: int) -> Formula:
         """The tokens that a source can send to a step in all."""
         if source == ENTRY:
-            return ONE
+            return self._undone.get(step, ONE)
         at = self._index[source]
         arcs = sum(self._plan.arcs[row].target == step for row in self._arcs[at])
         many = arcs if self._plan.steps[at].inclusive else min(arcs, 1)

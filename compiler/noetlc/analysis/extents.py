@@ -44,7 +44,24 @@ def extents_of(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
     found: dict[int, Extent] = {}
     for region in regions:
         found.update({at: each for at, each in enumerate(_extents(region.plan, effort)) if at in region.steps})
+        for at in region.steps if region.plan.entry in {each.target for each in plan.compensations} else ():
+            runs = found[at].runs
+            undone = _undone(plan, region.plan.entry, found)
+            many = None if runs is None or undone is None else runs * undone
+            found[at] = found[at]._replace(runs=0 if runs == 0 else many)
     return tuple([found[at] for at in range(len(plan.steps))])
+
+
+def _undone(plan: Plan, target: int, found: dict[int, Extent]) -> int | None:
+    """The most runs that a step undoes in all; None where a cycle or a loop gives any number of them."""
+    most = 0
+    for each in plan.compensations:
+        if each.target == target:
+            runs = found[each.step].runs
+            if runs is None or plan.steps[each.step].loops:
+                return None
+            most += runs
+    return most
 
 
 def _extents(plan: Plan, effort: Effort) -> tuple[Extent, ...]:

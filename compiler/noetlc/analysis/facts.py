@@ -18,6 +18,7 @@ from noetl_ir.kinds import seconds_of
 from noetl_ir.plan import Arc, Join, Limits, Loop, Plan, Rule, Step, Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
+from noetl_ir.words import CAUSES
 from noetlc.expr.unparse import unparse
 
 
@@ -74,6 +75,10 @@ class _Facts:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._ends = dict(plan.terminates)
+        self._undone = {
+            step: f"{plan.steps[target].name}{', also where it only started' if started else ''}"
+            for step, target, started in plan.compensations
+        }
         self._limits = {(step, level): timeout for step, level, timeout in plan.iteration_limits}
         self._loop_ends = {(step, level): (enough, rest) for step, level, enough, rest in plan.loop_ends}
         transitions = plan.net.transitions
@@ -89,6 +94,8 @@ class _Facts:
             yield (f"limit {name}",), Fact(Class.RUN, str(bound), NOWHERE)
         if plan.timeout >= 0:
             yield ("timeout",), Fact(Class.RUN, self._time(plan.timeout), NOWHERE)
+        if plan.compensate_on != CAUSES:
+            yield ("compensation after",), Fact(Class.RUN, ", ".join(plan.compensate_on), NOWHERE)
         for phase in plan.phases:
             yield (phase.name,), Fact(Class.RUN, plan.steps[phase.step].name, plan.steps[phase.step].span)
         if plan.after >= 0:
@@ -135,6 +142,8 @@ class _Facts:
         if step.timeout >= 0:
             yield (*at, "timeout"), Fact(Class.RUN, self._time(step.timeout), step.span)
         yield (*at, "best effort"), Fact(Class.RUN, str(step.best_effort), step.span)
+        if number in self._undone:
+            yield (*at, "is undone by"), Fact(Class.RUN, self._undone[number], step.span)
         if number in self._ends:
             yield (*at, "ends the execution"), Fact(Class.RUN, self._ends[number], step.span)
         yield (*at, "pool"), Fact(Class.DATA, step.pool, step.span)

@@ -1,6 +1,7 @@
 """The regions of a plan with phases behind main: each is analysed as a net of its own (EXTENSIONS.md §1).
 
-Phases follow each other, and none begins with a token of the one before. So what is true of every run of each region is
+Phases follow each other, and none begins with a token of the one before; a compensation begins so for each run that is
+undone, so that one pass through its region stands for any number. So what is true of every run of each region is
 true of all runs, and steps of two of them never run at once. A run in a later phase is no script by itself: it takes
 one of main that ends as it has to, so that what it would refute stays unknown.
 """
@@ -10,8 +11,8 @@ from collections.abc import Callable, Sequence
 from noetl_ir.net import Net
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
-from noetl_ir.words import ON_FAILURE
-from noetlc.analysis.queries import Before, NeverBoth, Query, Reaches, subject_of
+from noetl_ir.words import COMPENSATION, ON_FAILURE
+from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reaches, subject_of
 from noetlc.analysis.verdict import Status, Verdict
 
 MAIN = "main"
@@ -30,9 +31,11 @@ class Region(NamedTuple):
 
 def regions_of(plan: Plan) -> tuple[Region, ...]:
     """The regions of a plan, that of main first; of one without phases behind main the plan as it is."""
-    if not plan.phases:
+    if not plan.phases and not plan.compensations:
         return (Region(MAIN, plan, frozenset(range(len(plan.steps)))),)
-    starts = [(phase.name, phase.step) for phase in plan.phases]
+    undoing = dict.fromkeys(each.target for each in plan.compensations)
+    starts = [(f"{COMPENSATION} by {plan.steps[step].name}", step) for step in undoing]
+    starts += [(phase.name, phase.step) for phase in plan.phases]
     later = [(name, step, _led_to(plan, step)) for name, step in starts]
     # What nothing leads to belongs to main, where it is told.
     others = frozenset[int]().union(*(steps for _, _, steps in later))
@@ -62,7 +65,7 @@ def _alone(plan: Plan, entry: int, steps: frozenset[int]) -> Plan:
     transitions = tuple([each for each in net.transitions if each.step in steps])
     ends = tuple([each for each in plan.terminates if each.step in steps])
     whole = Net(net.places, transitions, tuple(initial))
-    return plan._replace(entry=entry, phases=(), net=whole, terminates=ends)
+    return plan._replace(entry=entry, phases=(), compensations=(), net=whole, terminates=ends)
 
 
 def _tokens(net: Net, place: int) -> int:
@@ -119,6 +122,9 @@ def asked_of(plan: Plan, query: Query, text: str, verdict_on: Callable[[Plan], V
         return Verdict(
             text, Status.UNKNOWN, f"{apart}: how far one of them comes before the next begins is not looked for"
         )
+    if first.phase.startswith(COMPENSATION) and isinstance(query, Reaches | AtMost):
+        # The net of the region has one run of it, and there is one for each run that is undone.
+        return Verdict(text, Status.UNKNOWN, "how many runs are undone is not looked for")
     if isinstance(query, Reaches) and first.phase == ON_FAILURE:
         return Verdict(
             text, Status.UNKNOWN, f"only runs whose main has failed or is blocked have the phase `{ON_FAILURE}`"

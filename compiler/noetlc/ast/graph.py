@@ -5,7 +5,7 @@ arcs.
 from collections.abc import Iterable
 
 from noetl_ir.records import NamedTuple
-from noetlc.ast.playbook import Playbook, Step
+from noetlc.ast.playbook import Phase, Playbook, Step
 from noetlc.ast.truth import done_facts, truth_of
 
 END = "end"
@@ -34,6 +34,21 @@ class StepGraph(NamedTuple):
         return (self.entry, *self.later) if self.entry >= 0 else self.later
 
 
+def compensates(playbook: Playbook) -> bool:
+    """Whether runs of any step are compensated."""
+    return any(step.spec.compensate is not None for step in playbook.steps)
+
+
+def later_of(playbook: Playbook) -> tuple[Phase, ...]:
+    """The regions behind main: one for each step that undoes runs, named first where it is, then the phases."""
+    undoing: dict[str, Phase] = {}
+    for step in playbook.steps:
+        how = step.spec.compensate
+        if how is not None:
+            undoing.setdefault(how.step, Phase("compensation", how.step, how.span))
+    return (*undoing.values(), *playbook.executor.phases)
+
+
 def graph_of(playbook: Playbook) -> StepGraph:
     """The graph of the playbook's arcs; an arc to a step that does not exist is left out."""
     positions: dict[str, int] = {}
@@ -52,7 +67,7 @@ def graph_of(playbook: Playbook) -> StepGraph:
                 sources[target][position] = None
         successors.append(tuple(found))
     entry = positions.get(playbook.executor.entry_step or ENTRY, -1)
-    named = [positions[phase.step] for phase in playbook.executor.phases if phase.step in positions]
+    named = [positions[phase.step] for phase in later_of(playbook) if phase.step in positions]
     later = tuple([at for at in dict.fromkeys(named) if at != entry])
     if later and END in positions:
         _shut_end(successors, sources, later, positions[END])

@@ -4,7 +4,8 @@ A declared `end` belongs to main: an arc of a later phase that leads there ends 
 """
 
 from noetl_ir.records import NamedTuple
-from noetlc.ast.graph import StepGraph, graph_of
+from noetl_ir.words import COMPENSATION
+from noetlc.ast.graph import StepGraph, compensates, graph_of, later_of
 from noetlc.ast.playbook import Playbook
 
 MAIN = "main"
@@ -12,6 +13,7 @@ MAIN = "main"
 PHASE_ARGS = {
     "on_failure": frozenset({"status", "error", "step"}),
     "finally": frozenset({"status", "error", "result"}),
+    COMPENSATION: frozenset({"status", "result", "args", "iter", "index"}),
 }
 """The args that the first token of a phase brings."""
 
@@ -36,7 +38,7 @@ class Part(NamedTuple):
 def parts_of(playbook: Playbook, graph: StepGraph) -> tuple[Part, ...]:
     """The parts of all phases whose first steps exist, that of main first."""
     starts = [(MAIN, graph.entry)] if graph.entry >= 0 else []
-    named = playbook.executor.phases
+    named = later_of(playbook)
     starts += [(phase.name, graph.positions[phase.step]) for phase in named if phase.step in graph.positions]
     return tuple([Part(name, start, _led_to(graph, start)) for name, start in starts])
 
@@ -53,7 +55,7 @@ def _led_to(graph: StepGraph, start: int) -> dict[int, int]:
 
 def later_steps(playbook: Playbook) -> frozenset[str]:
     """The names of the steps behind main."""
-    if not playbook.executor.phases:
+    if not playbook.executor.phases and not compensates(playbook):
         return frozenset()
     parts = parts_of(playbook, graph_of(playbook))
     return frozenset(playbook.steps[at].name for part in parts if part.phase != MAIN for at in part.before)

@@ -164,6 +164,14 @@ class Merge(NamedTuple):
     tokens: int
 
 
+class Compensate(NamedTuple):
+    """The step that undoes a run (`policy.compensate`), with `started` also one that failed or was cut short."""
+
+    step: str
+    started: bool
+    span: Span
+
+
 class StepSpec(NamedTuple):
     """The rest of `step.spec` beside the admission: `join` is `any all taken first`, a number or a merge, `terminate`
     the status that the step's success ends the execution with.
@@ -181,6 +189,7 @@ class StepSpec(NamedTuple):
     knobs: tuple[tuple[str, Value], ...]
     terminate: str = ""
     terminate_span: Span | None = None
+    compensate: Compensate | None = None
 
 
 class Step(NamedTuple):
@@ -269,6 +278,7 @@ class Executor(NamedTuple):
     tasks: tuple[TaskDefaults, ...] = ()
     phases: tuple[Phase, ...] = ()
     after: Value | None = None
+    compensate_on: tuple[str, ...] | None = None
     reducers: tuple[Reducer, ...] = ()
 
 

@@ -164,6 +164,8 @@ def _executor(executor: Executor) -> Keys:
     if executor.tasks:
         spec["tasks"] = {one.kind: {"spec": _defaults(one)} for one in executor.tasks}
     spec.update({phase.name: phase.step for phase in executor.phases})
+    if executor.compensate_on is not None:
+        spec["compensate_on"] = list(executor.compensate_on)
     if executor.reducers:
         spec["ctx"] = {one.key: _reducer(one) for one in executor.reducers}
     spec.update(_pairs(executor.knobs))
@@ -220,6 +222,9 @@ def _step_spec(spec: StepSpec, failure_mode: str) -> Keys:
     _put_lifecycle(policy, spec.lifecycle_timeout)
     _put_failure(policy, spec.failure_mode, failure_mode)
     _put(policy, "terminate", spec.terminate)
+    if spec.compensate is not None:
+        how = spec.compensate
+        policy["compensate"] = {"step": how.step, "on": "started"} if how.started else how.step
     found: Keys = {}
     _put(found, "pool", spec.pool)
     _put_value(found, "timeout", spec.timeout)

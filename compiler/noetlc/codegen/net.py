@@ -11,6 +11,7 @@ from noetl_ir.assembly.making import NetMaker
 from noetl_ir.expr import Conditional, Const, Expr
 from noetl_ir.plan import Arc, Child, Plan, Step, Task, edition_of
 from noetl_ir.span import Span
+from noetl_ir.words import CAUSES
 from noetlc.ast import playbook as ast
 from noetlc.ast.defaults import knobs_of, timeout_of, with_policies
 from noetlc.ast.graph import END
@@ -27,6 +28,7 @@ from noetlc.codegen.sources import arrival_spans, entry_of, sources_of, with_tas
 from noetlc.codegen.statements import keep_statements
 from noetlc.codegen.tables import (
     arc_rows,
+    compensations_of,
     executor_of,
     inputs_of,
     iteration_limits_of,
@@ -103,7 +105,8 @@ class _Build:
         limited = frozenset(limit.step for limit in limits)
         ends = frozenset(end.step for end in ending)
         phases = phases_of(playbook, self._numbers)
-        later = frozenset(phase.step for phase in phases)
+        compensations = compensations_of(playbook, self._numbers)
+        later = frozenset([*(each.target for each in compensations), *(phase.step for phase in phases)])
         early = loop_ends_of(playbook, pool)
         tables = Tables(pool.templates, self._steps, self._tasks, self._arcs, _parks, ends, limited, later, early)
         maker = NetMaker()
@@ -136,6 +139,8 @@ class _Build:
             result=result,
             phases=phases,
             after=after,
+            compensations=compensations,
+            compensate_on=CAUSES if playbook.executor.compensate_on is None else playbook.executor.compensate_on,
             reducers=reducers,
             loop_ends=early,
         )

@@ -2,7 +2,7 @@
 
 from noetl_ir.plan import ENTRY
 from noetl_ir.span import NOWHERE, Span
-from noetlc.ast.graph import END
+from noetlc.ast.graph import END, later_of
 from noetlc.ast.graph import ENTRY as START
 from noetlc.ast.phases import later_steps
 from noetlc.ast.playbook import Playbook, Step, Task
@@ -17,7 +17,7 @@ def sources_of(playbook: Playbook) -> dict[str, tuple[str, ...]]:
     """Step → its distinct sources: the entry token first, then the steps with an arc to it, in file order."""
     found: dict[str, dict[str, None]] = {step.name: {} for step in playbook.steps}
     later = later_steps(playbook)
-    for entry in (entry_of(playbook), *(phase.step for phase in playbook.executor.phases)):
+    for entry in (entry_of(playbook), *(phase.step for phase in later_of(playbook))):
         if entry in found:
             found[entry][ENTRY] = None
     for step in playbook.steps:

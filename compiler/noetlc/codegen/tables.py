@@ -5,6 +5,7 @@ from noetl_ir.plan import (
     CANCEL,
     REFERENCE_FIRST,
     Arc,
+    Compensation,
     Input,
     IterationLimit,
     Join,
@@ -172,6 +173,16 @@ def loop_ends_of(playbook: ast.Playbook, pool: Pool) -> tuple[LoopEnd, ...]:
             if loop.enough is not None
         ]
     )
+
+
+def compensations_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Compensation, ...]:
+    """The steps whose runs are compensated."""
+    found = []
+    for index, step in enumerate(playbook.steps):
+        how = step.spec.compensate
+        if how is not None:
+            found.append(Compensation(index, numbers[how.step], how.started))
+    return tuple(found)
 
 
 def limits_of(executor: ast.Executor) -> Limits:

@@ -107,6 +107,13 @@ MEANING_CODES: dict[str, Code] = {
         "executor: {spec: {policy: {lifecycle: {after_s: 60}}}}",
         "executor: {spec: {finally: release, policy: {lifecycle: {after_s: 60}}}}",
     ),
+    "NL221": Code(
+        "compensated-behind-main", W, "A step behind main whose runs are to be compensated",
+        "Only runs of main are remembered: what undoes them, and what runs after main, is not undone.",
+        "executor: {spec: {finally: release}}\n"
+        "workflow: [{step: start}, {step: release, spec: {policy: {compensate: undo}}}, {step: undo}]",
+        "Remove it, or handle the failure with arcs.",
+    ),
     # NL3yy: templates, guards and the names in them.
     "NL301": Code(
         "bad-template", E, "A template that is no expression",

@@ -31,8 +31,8 @@ class EventType(NamedTuple):
 
 
 _ANY: Schema = {}
-_PHASE: Schema = {"enum": ["on_failure", "finally"]}
-_PHASES: Schema = {"enum": ["main", "on_failure", "finally"]}
+_PHASE: Schema = {"enum": ["compensation", "on_failure", "finally"]}
+_PHASES: Schema = {"enum": ["main", "compensation", "on_failure", "finally"]}
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _MAP: Schema = {"type": "object"}
@@ -278,7 +278,8 @@ EVENTS: dict[str, EventType] = {
     ),
     "playbook.retried": EventType("Somebody tries again what the engine made a mistake in.", {}),
     "phase.started": EventType(
-        "A phase behind main begins, with one token at its first step, and with nothing of the phase before.",
+        "A phase behind main begins, with one token at its first step, and with nothing of the phase before; that of "
+        "compensation without one.",
         {
             "phase": Key(_PHASE, "which"),
             "status": Key({"enum": ["completed", "failed", "cancelled", "blocked"]}, "how main ended"),
@@ -295,8 +296,23 @@ EVENTS: dict[str, EventType] = {
             "status": Key({"enum": ["completed", "failed", "cancelled", "blocked"]}, "how it ended"),
             "error": _FAILURE._replace(optional=True),
             "reason": _maybe(_TEXT, "of `blocked` and `cancelled`, in words"),
+            "left": _maybe(_COUNT, "runs that were not undone; of compensation"),
             "result": _maybe(_ANY, "the result that the playbook declares; of main"),
             "faulty_result": _maybe(_TRUE, "main completed, and its result could not be evaluated"),
+        },
+    ),
+    "compensation.started": EventType(
+        "The region that undoes a run begins, with one token; the run is not remembered any more.",
+        {"run": Key(_TEXT, "the run or iteration that is undone"), "step": Key(_TEXT, "the step that it is of")},
+    ),
+    "compensation.done": EventType(
+        "What undoes a run is over, however it ended; the next one follows.",
+        {
+            "run": Key(_TEXT, "the run or iteration that it undid"),
+            "status": Key({"enum": ["completed", "failed", "cancelled", "blocked"]}, "how it ended"),
+            "error": _FAILURE._replace(optional=True),
+            "reason": _maybe(_TEXT, "of `blocked` and `cancelled`, in words"),
+            "left": _maybe(_COUNT, "how many runs are left, where the phase ends with it: out of time, or cancelled"),
         },
     ),
     "child.started": EventType(

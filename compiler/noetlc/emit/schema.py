@@ -92,6 +92,8 @@ _REDUCED: Schema = {"type": ["object", "null"], "additionalProperties": _REDUCER
 _WHEN: Schema = {"type": ["string", "boolean", "number"]}
 _MAP: Schema = {"type": "object"}
 
+_CAUSE = _one_of("failed", "blocked", "cancelled")
+
 VALUES: dict[tuple[str, str], Schema] = {
     ("document", "apiVersion"): _one_of(*VERSIONS),
     ("document", "kind"): {"const": "Playbook"},
@@ -108,6 +110,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("executor_spec", "tasks"): _TASKS,
     ("executor_spec", "on_failure"): _TEXT,
     ("executor_spec", "finally"): _TEXT,
+    ("executor_spec", "compensate_on"): _either(_CAUSE, _list_of(_CAUSE)),
     ("executor_spec", "ctx"): _REDUCED,
     ("executor_policy", "failure"): _FAILURE,
     ("executor_policy", "lifecycle"): {
@@ -123,6 +126,9 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("step_spec", "policy"): _ref("step_policy"),
     ("step_policy", "admit"): _ref("admit"),
     ("step_policy", "failure"): _FAILURE,
+    ("step_policy", "compensate"): _either(
+        _TEXT, {"type": "object", "properties": {"step": _TEXT, "on": _one_of("done", "started")}}
+    ),
     ("step_policy", "terminate"): _one_of("completed", "failed"),
     ("step_policy", "join"): _either(
         _one_of("any", "all", "taken", "first"), {"type": "integer", "minimum": 1}, _MERGE

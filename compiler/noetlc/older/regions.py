@@ -10,7 +10,7 @@ from typing import TypeAlias
 from noetl_ir.expr import Expr, Name, walk
 from noetl_ir.python_names import CONTEXT, INPUTS, words_of
 from noetl_ir.records import NamedTuple
-from noetlc.ast.graph import ENTRY
+from noetlc.ast.graph import ENTRY, later_of
 from noetlc.ast.playbook import Arc, Playbook, Step, Task
 from noetlc.ast.python_code import code_of
 from noetlc.ast.walk import blocks_in, expressions_in, step_expressions, step_values, task_values
@@ -90,7 +90,7 @@ def _ways_in(playbook: Playbook, region: Region) -> Iterator[str]:
     entry = playbook.executor.entry_step or ENTRY
     if entry in inside:
         yield f"the workflow begins at `{entry}`, inside of the loop"
-    for phase in playbook.executor.phases:
+    for phase in later_of(playbook):
         if phase.step in inside:
             yield f"`{phase.name}` begins at `{phase.step}`, inside of the loop"
 

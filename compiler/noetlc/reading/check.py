@@ -6,7 +6,7 @@ from noetl_ir.nearest import nearest
 from noetl_ir.scopes import RESERVED
 from noetl_ir.span import Span
 from noetlc.ast.defaults import with_policies
-from noetlc.ast.graph import END, ENTRY, StepGraph, graph_of
+from noetlc.ast.graph import END, ENTRY, StepGraph, compensates, graph_of
 from noetlc.ast.order import order_of
 from noetlc.ast.playbook import Playbook, Rule, Step, Task
 from noetlc.ast.walk import loops_of
@@ -35,7 +35,7 @@ def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknow
         _check_join(r, step, len(graph.sources[position]) + (position in graph.entries))
         _check_tasks(r, step, owners)
     _check_workbook(r, playbook)
-    if playbook.executor.phases or playbook.executor.after is not None:
+    if playbook.executor.phases or playbook.executor.after is not None or graph.later or compensates(playbook):
         from noetlc.reading.phases import check_phases  # most files have none
 
         check_phases(r, playbook, graph)

@@ -10,6 +10,7 @@ from noetlc.ast.playbook import (
     Admit,
     AdmitRule,
     Arc,
+    Compensate,
     Executor,
     Guard,
     Input,
@@ -71,6 +72,7 @@ class ExecutorDraft:
 
     __slots__ = (
         "after",
+        "compensate_on",
         "entry_span",
         "entry_step",
         "extras",
@@ -105,6 +107,7 @@ class ExecutorDraft:
         self.tasks: tuple[TaskDefaults, ...] = ()
         self.phases: dict[str, Phase] = {}
         self.after: Value | None = None
+        self.compensate_on: tuple[str, ...] | None = None
         self.reducers: tuple[Reducer, ...] = ()
         self.extras: list[Sugar] = []
 
@@ -130,6 +133,7 @@ class StepSpecDraft:
 
     __slots__ = (
         "admit",
+        "compensate",
         "extras",
         "failure_mode",
         "join",
@@ -151,6 +155,7 @@ class StepSpecDraft:
         self.lifecycle_timeout: Value | None = None
         self.terminate = ""
         self.terminate_span: Span | None = None
+        self.compensate: Compensate | None = None
         self.failure_mode = ""
         self.knobs: Pairs = []
         self.extras: list[Sugar] = []

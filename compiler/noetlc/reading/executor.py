@@ -55,6 +55,7 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         draft.tasks,
         tuple([draft.phases[name] for name in PHASES if name in draft.phases]),
         draft.after,
+        draft.compensate_on,
         draft.reducers,
     )
 
@@ -127,6 +128,12 @@ def _phase(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
         draft.phases[key.text] = Phase(key.text, step, node.span)
 
 
+def _compensate_on(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    from noetlc.reading.phases import read_causes  # few files have it
+
+    draft.compensate_on = read_causes(r, node)
+
+
 def _after(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     draft.after = read_lifetime(r, node, "a phase", key="after_s")
 
@@ -167,6 +174,7 @@ SPEC_KEYS: Table[ExecutorDraft] = {
     "inputs": _inputs,
     "result": _result,
     **dict.fromkeys(PHASES, _phase),
+    "compensate_on": _compensate_on,
     "pool": _pool,
     "timeout": _timeout,
     "tasks": _tasks,

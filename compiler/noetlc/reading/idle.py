@@ -14,7 +14,7 @@ INSTEAD = {
     "async": "the step runs as any other: leave it out",
     "backoff_limit": "write a rule with `do: retry`",
     "cache": "each run asks anew: leave it out, or keep the value in `ctx`",
-    "compensation": "write an arc for `event.name == 'step.failed'` to the step that undoes it",
+    "compensation": "write `compensate: STEP`, the step that undoes a run when main has failed",
     "deadline_s": "write `timeout_s`",
     "compression": "results are stored as they are: leave it out",
     "defaults": "write it at the tasks that need it, in their `spec`",

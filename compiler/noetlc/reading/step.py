@@ -133,6 +133,7 @@ def _spec_of(draft: StepSpecDraft) -> StepSpec:
         tuple(draft.knobs),
         draft.terminate,
         draft.terminate_span,
+        draft.compensate,
     )
 
 
@@ -224,6 +225,12 @@ def _tokens(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
         draft.join = Merge(tokens)
 
 
+def _compensate(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    from noetlc.reading.phases import read_compensate  # few steps have it
+
+    draft.compensate = read_compensate(r, node)
+
+
 def _terminate(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
     from noetl_ir.verify.tables import ENDS  # few steps have it, and lint starts without plans
 
@@ -248,6 +255,7 @@ POLICY_KEYS: Table[StepSpecDraft] = {
     "lifecycle": inside("lifecycle", {"timeout_s": lifetime("a step run"), "deadline_s": no_effect}),
     "failure": inside("failure", {"mode": failure_mode}),
     "terminate": _terminate,
+    "compensate": _compensate,
     "emit": no_effect,
     "tracing": no_effect,
     "quotas": no_effect,

@@ -14,6 +14,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Expr
+from noetlc.ast.graph import later_of
 from noetlc.ast.once import Once
 from noetlc.ast.phases import PHASE_ARGS
 from noetlc.ast.playbook import Merge, Step, Task, Value
@@ -63,7 +64,7 @@ def _brought(unit: Unit) -> list[list[set[str]] | None]:
                 ways = found[at]
                 found[at] = None if pairs is None or ways is None else [*ways, set(pairs)]
                 merged[at] |= set(pairs or {})
-    later = {phase.step: PHASE_ARGS[phase.name] for phase in unit.playbook.executor.phases}
+    later = {phase.step: PHASE_ARGS[phase.name] for phase in later_of(unit.playbook)}
     for at, step in enumerate(unit.playbook.steps):
         merged[at] |= later.get(step.name, frozenset())
         # A merge gives the args of each token, under one name.

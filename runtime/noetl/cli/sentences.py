@@ -156,6 +156,12 @@ def _phase_ended(_: Execution, program: Program, event: Event) -> str:
     return f"{escaped(str(event.data['phase']))} {_end(event)}{why}"
 
 
+def _undone(_: Execution, program: Program, event: Event) -> str:
+    """A compensation that failed; what it failed of was told where it came up."""
+    status = str(event.data["status"])
+    return "" if status == "completed" else f"run {escaped(str(event.data['run']))} was not undone: {_end(event)}"
+
+
 _SENTENCES: dict[str, _Say] = {
     "step.started": _said("started"),
     "step.done": _said("done"),
@@ -176,6 +182,8 @@ _SENTENCES: dict[str, _Say] = {
         f"main {_end(event)}: {escaped(str(event.data['phase']))} begins"
     ),
     "phase.ended": _phase_ended,
+    "compensation.started": lambda execution, program, event: f"{escaped(str(event.data['step']))}: is undone",
+    "compensation.done": _undone,
     "playbook.paused": lambda execution, program, event: "paused",
     "playbook.resumed": lambda execution, program, event: "resumed",
     "playbook.retried": lambda execution, program, event: "tried again",
@@ -185,5 +193,13 @@ OFTEN = frozenset({"step.started", "step.done"})
 """Events of each step, which have a sentence that does not matter: it is not put together where it is not shown."""
 
 _MATTERS = frozenset(
-    {"step.failed", "signal.missed", "phase.ended", "playbook.paused", "playbook.resumed", "playbook.cancelled"}
+    {
+        "step.failed",
+        "signal.missed",
+        "phase.ended",
+        "compensation.done",
+        "playbook.paused",
+        "playbook.resumed",
+        "playbook.cancelled",
+    }
 )

@@ -101,6 +101,8 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "playbook.retried": flow.retried,
     "phase.started": phases.phase_started,
     "phase.ended": phases.phase_ended,
+    "compensation.started": phases.compensation_started,
+    "compensation.done": phases.compensation_done,
     "child.started": phases.child_started,
     "child.ended": phases.child_ended,
     "workflow.finished": flow.finished,

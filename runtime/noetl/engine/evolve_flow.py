@@ -2,6 +2,7 @@
 
 from noetl.engine.contributions import settle, settle_all
 from noetl.engine.event_data import mapping_of, texts_of
+from noetl.engine.evolve_compensation import remember
 from noetl.engine.evolve_loops import call_off, call_off_all, end_all, keep_result, keep_row, unpark
 from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
@@ -133,6 +134,7 @@ def step_started(program: Program, execution: Execution, event: Event) -> None:
 
 def step_done(program: Program, execution: Execution, event: Event) -> None:
     region = execution.regions.pop(event.run)
+    remember(program, execution, event.run, region, "done")
     run = execution.runs[event.run]
     run.result, run.iter, run.outcome, run.ended = region.result, region.iter, region.outcome, event.ts
     execution.timers.pop(f"timeout {event.run}", None)
@@ -153,6 +155,7 @@ def step_failed(program: Program, execution: Execution, event: Event) -> None:
     if loop is not None:
         run.iter, run.stats, run.errors = loop.shared, counts_of(loop), errors_of(loop)
     region = execution.regions.pop(event.run, None)
+    remember(program, execution, event.run, region, "failed")
     if region is not None:
         call_off(execution, event.run, region)
         run.iter, run.outcome = region.iter, region.outcome

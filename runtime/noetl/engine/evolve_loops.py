@@ -2,6 +2,7 @@
 
 from noetl.engine.contributions import settle, settle_all
 from noetl.engine.event_data import mapping_of
+from noetl.engine.evolve_compensation import remember
 from noetl.engine.execution import Execution, LoopRun, Mapping, Region, Run
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -105,6 +106,7 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
         loop_key, _, text = event.run.rpartition("/")
         index, loop = int(text), execution.loops[loop_key]
         region = execution.regions.pop(event.run)
+        remember(program, execution, event.run, region, {"skipped": "stopped"}.get(state, state))
         # Of an iteration that held an inner loop, which a stop or timeout may have left open.
         execution.loops.pop(event.run, None)
         settle(program, execution, event.run)

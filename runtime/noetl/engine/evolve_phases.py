@@ -1,5 +1,6 @@
 """Folding the phases behind main: what is left of the one before, and the token that the next begins with."""
 
+from noetl.engine import evolve_compensation as compensation
 from noetl.engine.contributions import settle_all
 from noetl.engine.event_data import mapping_of
 from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Timer, limit_of
@@ -9,7 +10,7 @@ from noetl.engine.program import Program
 from noetl.engine.views import plain_result
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
-from noetl_ir.words import FINALLY
+from noetl_ir.words import COMPENSATION, FINALLY
 
 
 def phase_started(program: Program, execution: Execution, event: Event) -> None:
@@ -18,19 +19,51 @@ def phase_started(program: Program, execution: Execution, event: Event) -> None:
     if execution.leaving:
         raise IllegalFiring("a child of the phase before is not over")
     name = str(data["phase"])
-    phase = next((each for each in program.plan.phases if each.name == name), None)
-    if phase is None or event.step != phase.step:
+    starts = {phase.name: phase.step for phase in program.plan.phases}
+    if program.plan.compensations:
+        starts[COMPENSATION] = -1
+    if starts.get(name) != event.step:
         raise IllegalFiring(f"the plan has no phase `{name}` that begins here")
     if not execution.main:
-        _end_main(execution, data)
+        _end_main(program, execution, data)
     execution.main = {key: value for key, value in execution.main.items() if key != "faulty_result"}
     settle_all(program, execution)
     _leave(execution)
     execution.phase = name
     execution.closing = False
-    enter(program, execution, event, _args_of(execution, name))
+    if name == COMPENSATION:
+        execution.marking.clear()
+    else:
+        enter(program, execution, event, _args_of(execution, name))
     if execution.after_limit is not None:
         execution.timers[limit_of(execution)] = Timer(event.ts + execution.after_limit, WHOLE, -1, event.ts)
+
+
+def compensation_started(program: Program, execution: Execution, event: Event) -> None:
+    """The region that undoes a run begins with one token, and with nothing of the compensation before."""
+    if execution.phase != COMPENSATION or execution.leaving:
+        raise IllegalFiring("nothing is compensated now")
+    args = compensation.started(program, execution, event.step, str(event.data["run"]))
+    _leave_compensation(execution)
+    execution.closing = False
+    enter(program, execution, event, args)
+
+
+def compensation_done(program: Program, execution: Execution, event: Event) -> None:
+    """The compensation of a run is over; the next one waits for the phases of children that it called off."""
+    compensation.done(execution, event.data)
+    if execution.leaving:
+        _leave_compensation(execution)
+        execution.closing = True
+
+
+def _leave_compensation(execution: Execution) -> None:
+    """As a phase is left, but for the time limit of all compensations."""
+    name = limit_of(execution)
+    limit = execution.timers.get(name)
+    _leave(execution)
+    if limit is not None:
+        execution.timers[name] = limit
 
 
 def child_started(program: Program, execution: Execution, event: Event) -> None:
@@ -47,7 +80,8 @@ def child_ended(program: Program, execution: Execution, event: Event) -> None:
         raise IllegalFiring(f"nobody waits for the end of child {child}")
 
 
-def _end_main(execution: Execution, data: Mapping) -> None:
+def _end_main(program: Program, execution: Execution, data: Mapping) -> None:
+    execution.remembered = compensation.memories(program, execution)
     told = ("status", "error", "reason", "result", "faulty_result")
     execution.main = {key: data[key] for key in told if key in data and (key != "error" or data[key] is not None)}
     if "result" in data:
@@ -111,15 +145,14 @@ def phase_ended(program: Program, execution: Execution, event: Event) -> None:
     elif execution.phase == MAIN:
         raise IllegalFiring("main ends with what follows it where no child is left")
     if execution.phase == MAIN:
-        _end_main(execution, data)
+        _end_main(program, execution, data)
         settle_all(program, execution)
         _leave(execution)
         return
     row: dict[str, Json] = {"phase": execution.phase, "status": data["status"]}
     if "error" in data:
         row["error"] = mapping_of(data["error"])
-    if "reason" in data:
-        row["reason"] = data["reason"]
+    row.update({key: data[key] for key in ("reason", "left") if key in data})
     execution.after = [*execution.after, row]
     if execution.closing:
         _leave(execution)

@@ -263,6 +263,14 @@ class Kept(NamedTuple):
     came: int | None = None
 
 
+class Remembered(NamedTuple):
+    """A run or iteration that is to be compensated: its key and step, and the args that its compensation is told."""
+
+    key: str
+    step: int
+    args: Mapping
+
+
 class Parked(NamedTuple):
     """A task that waits: what its `task.started` says, and since when it is parked (microseconds)."""
 
@@ -287,7 +295,8 @@ class Execution:
     which a wave of a counting join began; `contributions` wait by loop run for its end. `phase` runs; `main` is how
     main ended, empty before, and `after` what became of each phase behind it, `after_limit` how long one may take
     (microseconds). `children` may outlive a cancel, by the task that waits for them; `leaving` were called off and are
-    not over, by their ids: a phase that is over is `closing` until they are."""
+    not over, by their ids: a phase that is over is `closing` until they are. `remembered`
+    is what is to be compensated, oldest first, `compensating` the run that is, `undone` what became of that phase."""
 
     __slots__ = (
         "after",
@@ -299,6 +308,7 @@ class Execution:
         "children",
         "children_depth",
         "closing",
+        "compensating",
         "contributions",
         "counts",
         "ctx",
@@ -329,6 +339,7 @@ class Execution:
         "position",
         "ready",
         "regions",
+        "remembered",
         "results",
         "return_step",
         "returned",
@@ -344,6 +355,7 @@ class Execution:
         "to_judge",
         "trace_id",
         "transient",
+        "undone",
         "waiting",
         "waits",
         "waves",
@@ -354,15 +366,15 @@ class Execution:
         self.execution_id = execution_id
         self.plan_digest = ""
         self.status: Status = "new"
-        self.paused = False
-        self.paused_by_caller = False
-        self.cancelled = False
+        self.paused = self.paused_by_caller = self.cancelled = self.closing = False
         self.terminated = ""
         self.phase = MAIN
         self.main: Mapping = {}
         self.after: list[Json] = []
         self.after_limit: int | None = None
-        self.closing = False
+        self.remembered: list[Remembered] = []
+        self.compensating = ""
+        self.undone: Mapping = {}
         self.children: dict[str, str] = {}
         self.leaving: dict[str, str] = {}
         self.position = 0

@@ -1,14 +1,16 @@
 """The phases of an execution: main, and what the playbook has behind it (EXTENSIONS.md §1).
 
 Law: phases only go forward, and each begins once, with no token, lock or timer of the one before. What ends main fixes
-the status; what becomes of a later phase is recorded beside it.
+the status; what becomes of a later phase is recorded beside it. Compensation undoes one run of main after the other,
+the newest first, each time in a region that begins with one token.
 """
 
-from noetl.engine.execution import MAIN, Mapping
+from noetl.engine.evolve_compensation import compensation_of, memories
+from noetl.engine.execution import MAIN, Mapping, limit_of
 from noetl.engine.turn import Turn
 from noetl_ir.expr import Json
 from noetl_ir.plan import Phase
-from noetl_ir.words import FINALLY, ON_FAILURE
+from noetl_ir.words import COMPENSATION, FINALLY, ON_FAILURE
 
 _CAUSES: dict[str, frozenset[str]] = {ON_FAILURE: frozenset({"failed", "blocked"})}
 """The statuses of main that a phase follows; one that is not here follows all."""
@@ -20,6 +22,8 @@ def end_phase(turn: Turn, status: str, data: dict[str, Json], *, faulty_result: 
     A completed main whose result is faulty is followed by `finally` alone.
     """
     execution = turn.execution
+    if execution.phase == COMPENSATION:
+        return _end_compensation(turn, status, data)
     is_main = execution.phase == MAIN
     main: Mapping = {"status": status, **data} if is_main else execution.main
     skipped = not is_main and execution.cancelled
@@ -42,10 +46,13 @@ def go_on_after_children(turn: Turn) -> bool:
     execution = turn.execution
     if execution.leaving:
         return False
+    last = execution.after[-1] if execution.after else None
+    ended = last if isinstance(last, dict) and last["phase"] == execution.phase else None
+    if execution.phase == COMPENSATION and ended is None:
+        return _compensate_next(turn)
     status, faulty = str(execution.main["status"]), execution.main.get("faulty_result") is True
     # Who cancels by hand skips the rest: now, or the phase that is over.
-    last = execution.after[-1] if execution.after else None
-    skipped = execution.cancelled or (isinstance(last, dict) and last["status"] == "cancelled")
+    skipped = execution.cancelled or (ended is not None and ended["status"] == "cancelled")
     following = None if skipped else _following(turn, status, faulty_result=faulty)
     if following is not None and execution.paused:
         return False
@@ -54,11 +61,17 @@ def go_on_after_children(turn: Turn) -> bool:
 
 
 def _go_on(turn: Turn, following: Phase | None, main: Mapping, *, first: bool) -> bool:
-    if following is not None:
-        _begin(turn, following, main if first else {"status": main["status"]}, main)
-        return True
-    finish(turn, main, turn.execution.after if turn.program.plan.phases else None)
-    return False
+    plan = turn.program.plan
+    if following is None:
+        finish(turn, main, turn.execution.after if plan.phases or plan.compensations else None)
+        return False
+    told = main if first else {"status": main["status"]}
+    data: dict[str, Json] = {"phase": following.name, **told, "error": main.get("error")}
+    if following.name == COMPENSATION:
+        turn.emit("phase.started", data=data)
+        return _compensate_next(turn)
+    turn.emit("phase.started", step=following.step, run=str(turn.execution.next_key), data=data)
+    return True
 
 
 def finish(turn: Turn, main: Mapping, after: list[Json] | None = None) -> None:
@@ -69,9 +82,12 @@ def finish(turn: Turn, main: Mapping, after: list[Json] | None = None) -> None:
 
 def _following(turn: Turn, status: str, *, faulty_result: bool) -> Phase | None:
     """The next phase of an execution whose main ended with a status."""
-    execution, phases = turn.execution, turn.program.plan.phases
-    names = [phase.name for phase in phases]
-    left = phases if execution.phase == MAIN else phases[names.index(execution.phase) + 1 :]
+    execution, plan = turn.execution, turn.program.plan
+    names = [phase.name for phase in plan.phases]
+    may_undo = execution.phase == MAIN and status in plan.compensate_on and not faulty_result
+    if may_undo and memories(turn.program, execution):
+        return Phase(COMPENSATION, -1)
+    left = plan.phases[names.index(execution.phase) + 1 :] if execution.phase in names else plan.phases
     for phase in left:
         causes = _CAUSES.get(phase.name)
         if (causes is None or status in causes) and not (faulty_result and phase.name != FINALLY):
@@ -79,6 +95,39 @@ def _following(turn: Turn, status: str, *, faulty_result: bool) -> Phase | None:
     return None
 
 
-def _begin(turn: Turn, phase: Phase, told: Mapping, main: Mapping) -> None:
-    data: dict[str, Json] = {"phase": phase.name, **told, "error": main.get("error")}
-    turn.emit("phase.started", step=phase.step, run=str(turn.execution.next_key), data=data)
+def _compensate_next(turn: Turn) -> bool:
+    """Undo the newest run that is remembered, or end the phase. Whether anything began."""
+    execution = turn.execution
+    # A cancel by hand that came while children ended is one of the phase.
+    if execution.remembered and not execution.cancelled:
+        if execution.paused:
+            return False
+        last = execution.remembered[-1]
+        how = compensation_of(turn.program, last.step)
+        assert how is not None  # nothing else is remembered
+        data: dict[str, Json] = {"run": last.key, "step": turn.program.plan.steps[last.step].name}
+        turn.emit("compensation.started", step=how.target, run=str(execution.next_key), data=data)
+        return True
+    told: Mapping = execution.undone or {"status": "completed"}
+    if execution.cancelled and told["status"] != "cancelled":
+        told = {"status": "cancelled", "reason": "cancelled on request", "left": len(execution.remembered)}
+    is_skipped = told["status"] == "cancelled"
+    turn.emit("phase.ended", data={"phase": COMPENSATION, **told})
+    main = execution.main
+    following = None if is_skipped else _following(turn, str(main["status"]), faulty_result=False)
+    return _go_on(turn, following, main, first=False)
+
+
+def _end_compensation(turn: Turn, status: str, data: dict[str, Json]) -> bool:
+    """End the compensation of a run; those that are left follow, unless the time of the phase is over."""
+    execution = turn.execution
+    over = execution.cancelled or (execution.after_limit is not None and limit_of(execution) not in execution.timers)
+    if execution.remembered and execution.paused and not over:
+        return False
+    told: dict[str, Json] = {"run": execution.compensating, "status": status, **data}
+    if over:
+        told["left"] = len(execution.remembered)
+    turn.emit("compensation.done", data=told)
+    if execution.closing:
+        return False
+    return _compensate_next(turn)

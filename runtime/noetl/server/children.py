@@ -149,7 +149,7 @@ def may_outlive_cancel(program: Program) -> bool:
 
 
 def _may_outlive(plan: Plan) -> bool:
-    if plan.phases:
+    if plan.phases or plan.compensations:
         return True
     paths = {child.path: child for child in plan.children}
     called = [path_of(plan, task) for task in plan.tasks if task.kind == "playbook"]

@@ -21,6 +21,7 @@ from noetl_ir.net import Net, Place, PlaceClass, Transition, Trigger
 from noetl_ir.plan import (
     Arc,
     Child,
+    Compensation,
     Input,
     IterationLimit,
     Join,
@@ -60,6 +61,7 @@ from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
 from noetl_ir.plan_format.packed import Packed, Rows, Table
 from noetl_ir.plan_format.templates import LateTemplates, row_of, template_of
 from noetl_ir.verify import verify
+from noetl_ir.words import CAUSES
 
 T = TypeVar("T")
 
@@ -272,6 +274,8 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         result=cast("int", extended.get("result", -1)),
         phases=cast("tuple[Phase, ...]", extended.get("phases", ())),
         after=cast("int", extended.get("after", -1)),
+        compensations=cast("tuple[Compensation, ...]", extended.get("compensations", ())),
+        compensate_on=cast("tuple[str, ...]", extended.get("compensate_on", CAUSES)),
         reducers=cast("tuple[Reducer, ...]", extended.get("reducers", ())),
         loop_ends=cast("tuple[LoopEnd, ...]", extended.get("loop_ends", ())),
     )

@@ -8,7 +8,18 @@ from collections.abc import Callable
 from typing import cast
 
 from noetl_ir.expr import Json
-from noetl_ir.plan import EXTENSIONS, Input, IterationLimit, LoopEnd, Phase, Plan, Reducer, Terminate, extensions_of
+from noetl_ir.plan import (
+    EXTENSIONS,
+    Compensation,
+    Input,
+    IterationLimit,
+    LoopEnd,
+    Phase,
+    Plan,
+    Reducer,
+    Terminate,
+    extensions_of,
+)
 from noetl_ir.plan_format.columns import Malformed, Plain
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -136,6 +147,21 @@ def _read_reducers(value: object) -> tuple[Reducer, ...]:
     return tuple([Reducer(*row) for row in value])
 
 
+def _read_compensations(value: object) -> tuple[Compensation, ...]:
+    if not isinstance(value, list) or not value:
+        raise Malformed("the compensations are no list")
+    for row in value:
+        if not isinstance(row, list) or [*map(type, row)] != [int, int, bool]:
+            raise Malformed("a compensation is damaged")
+    return tuple([Compensation(*row) for row in value])
+
+
+def _read_causes(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise Malformed("the causes of compensation are no texts")
+    return tuple(value)
+
+
 _FORMS = {
     "inputs": _Form(_write_inputs, _read_inputs),
     "terminates": _Form(_write_terminates, _read_terminates),
@@ -146,4 +172,6 @@ _FORMS = {
     "after": _Form(lambda value: value, _read_index),
     "reducers": _Form(_write_reducers, _read_reducers),
     "loop_ends": _Form(_write_rows, _read_loop_ends),
+    "compensations": _Form(_write_rows, _read_compensations),
+    "compensate_on": _Form(lambda value: list(cast("tuple[str, ...]", value)), _read_causes),
 }

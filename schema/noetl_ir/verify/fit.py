@@ -14,7 +14,7 @@ from noetl_ir.assembly import Tables, Way, Ways, assemble
 from noetl_ir.assembly.making import Arcs
 from noetl_ir.kinds import Kind
 from noetl_ir.net import Arc, Net, Place, PlaceClass, Transition, Trigger
-from noetl_ir.plan import ENTRY, Plan, Step, Task, entries_of
+from noetl_ir.plan import ENTRY, Plan, Step, Task, entries_of, later_entries
 from noetl_ir.registry import MissingPart, load
 from noetl_ir.span import Span
 
@@ -48,7 +48,7 @@ def fit_problems(plan: Plan) -> Found:
 def _tables(plan: Plan, seen: "_Seen") -> Tables:
     ending = frozenset(step for step, _ in plan.terminates)
     limited = frozenset(limit.step for limit in plan.iteration_limits)
-    later = frozenset(phase.step for phase in plan.phases)
+    later = frozenset(later_entries(plan))
     return Tables(plan.templates, plan.steps, plan.tasks, plan.arcs, seen.parks, ending, limited, later, plan.loop_ends)
 
 

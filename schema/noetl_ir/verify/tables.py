@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal, MapTemplate, Native, Template
-from noetl_ir.plan import RESTS, SWALLOW, Plan, Rule, Step, Task, edition_of
+from noetl_ir.plan import RESTS, SWALLOW, Plan, Rule, Step, Task, edition_of, later_entries
 from noetl_ir.reducing import REDUCERS
-from noetl_ir.words import PHASES
+from noetl_ir.words import CAUSES, PHASES
 
 Found = Iterator[tuple[str, str]]
 
@@ -71,7 +71,7 @@ def _extensions(plan: Plan) -> Found:
     if any(status not in ENDS for _, status in plan.terminates):
         yield "terminates", f"have another status than {' or '.join(ENDS)}"
     yield from _indices("result", len(plan.templates), plan.result)
-    if plan.phases or plan.after >= 0:
+    if plan.phases or plan.after >= 0 or plan.compensations or plan.compensate_on != CAUSES:
         yield from _phases(plan)
     if len({row.key for row in plan.reducers}) != len(plan.reducers):
         yield "reducers", "have the same key twice"
@@ -96,7 +96,12 @@ def _phases(plan: Plan) -> Found:
     names = [phase.name for phase in plan.phases]
     if names != [name for name in PHASES if name in names]:
         yield "phases", f"are not of {' and '.join(PHASES)}, in this order"
-    starts = [plan.entry, *(phase.step for phase in plan.phases)]
+    rows = [each.step for each in plan.compensations]
+    if rows != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < len(plan.steps)):
+        yield "compensations", "are of no steps in the order of the table"
+    if [*plan.compensate_on] != [cause for cause in CAUSES if cause in plan.compensate_on]:
+        yield "compensate_on", f"is not of {', '.join(CAUSES)}, in this order"
+    starts = [plan.entry, *later_entries(plan)]
     if not all(0 <= step < len(plan.steps) for step in starts):
         yield "phases", "begin at no step"
         return

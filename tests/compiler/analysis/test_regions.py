@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nets import Game, Marking, compiled, plan_of, steps
 from noetl_ir.net import PlaceClass, Transition
-from noetl_ir.plan import Plan
+from noetl_ir.plan import Plan, later_entries
 from noetlc.analysis.differences import differences_of
 from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.extents import extents_of
@@ -25,7 +25,7 @@ Space = dict[Marking, list[tuple[Transition, Marking]]]
 def playbooks(draw: st.DrawFn) -> str:
     """Two or three steps in main and in each of one or two later phases, with arcs to any of the same phase."""
     lines: list[str] = []
-    named = draw(st.sampled_from([("finally",), ("on_failure", "finally")]))
+    named = draw(st.sampled_from([("finally",), ("on_failure", "finally"), ("undo", "finally")]))
     for phase in ("main", *named):
         count = draw(st.integers(2, 3))
         names = ["start" if phase == "main" and not at else f"{phase}{at}" for at in range(count)]
@@ -40,8 +40,11 @@ def playbooks(draw: st.DrawFn) -> str:
             when = "when: '{{ workload.x }}', " if mode == "exclusive" else ""
             arcs = ", ".join(f"{{{when}step: {names[target] if target < count else 'end'}}}" for target in row)
             routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{arcs}]}}" if row else ""
-            lines.append(f"step: {names[at]}, spec: {{policy: {{join: {join}}}}}{routes}")
-    spec = ", ".join(f"{phase}: {phase}0" for phase in named)
+            undo = (
+                ", compensate: undo0" if phase == "main" and "undo" in named and (not at or draw(st.booleans())) else ""
+            )
+            lines.append(f"step: {names[at]}, spec: {{policy: {{join: {join}{undo}}}}}{routes}")
+    spec = ", ".join(f"{phase}: {phase}0" for phase in named if phase != "undo")
     return f"executor: {{spec: {{{spec}}}}}\nworkload: {{x: 1}}\n" + steps(*lines)
 
 
@@ -51,7 +54,7 @@ def spaces(plan: Plan) -> Iterator[Space | None]:
     first = game.initial()
     ids = [place.id for place in plan.net.places]
     entry = ids.index(f"in {plan.steps[plan.entry].name} @entry")
-    for step in (plan.entry, *(phase.step for phase in plan.phases)):
+    for step in (plan.entry, *later_entries(plan)):
         marking = list(first)
         marking[entry] = 0
         marking[ids.index(f"in {plan.steps[step].name} @entry")] = 1
@@ -95,7 +98,7 @@ def test_verdicts_are_those_of_the_explorer(body: str) -> None:
     assume(not made.count_of(Severity.ERROR))
     plan = made.plans[0]
     found = [space for space in spaces(plan) if space is not None]
-    if len(found) <= len(plan.phases):
+    if len(found) <= len(later_entries(plan)):
         return
     stuck = [any(not row and not is_end(plan, here) for here, row in space.items()) for space in found]
     endless = [is_endless(space) for space in found]
@@ -109,7 +112,9 @@ def test_verdicts_are_those_of_the_explorer(body: str) -> None:
     assert (Status.REFUTED in statuses[STUCK]) is stuck[0], body
     assert (statuses[CYCLES] == {Status.PROVED}) is not any(endless), body
     assert not (statuses[PARTS] == {Status.PROVED} and dead), body
-    assert {extent.step for extent in extents_of(plan, Effort(STANDARD)) if extent.runs == 0} <= dead, body
+    # What undoes the runs of a step that never runs never does either.
+    never = {extent.step for extent in extents_of(plan, Effort(STANDARD)) if extent.runs == 0}
+    assert {name for name in never if not name.startswith("undo")} <= dead, body
 
 
 PHASES = "executor: {spec: {on_failure: tell, finally: free}}\n"
@@ -147,3 +152,24 @@ def test_changes_are_told_by_phase() -> None:
     longer = plan_of(PHASES + steps(*ROWS[:4], "step: b, next: {arcs: [{step: c}]}", "step: c"))
     told = [change.message for change in differences_of(old, longer)]
     assert any("`free` → `b` → `c`" in message for message in told), told
+
+
+UNDO = steps(
+    "step: start, spec: {policy: {compensate: undo}}, next: {arcs: [{step: each}]}",
+    "step: each, spec: {policy: {compensate: back}}, loop: {in: '{{ workload.l }}', iterator: i}",
+    "step: undo, next: {arcs: [{step: undone}]}",
+    "step: undone",
+    "step: back",
+).replace("workflow:", "workload: {l: [1]}\nworkflow:", 1)
+
+
+def test_a_compensation_runs_once_for_each_run_that_it_undoes() -> None:
+    plan = plan_of(UNDO)
+    runs = {extent.step: extent.runs for extent in extents_of(plan, Effort(STANDARD))}
+    assert runs == {"start": 1, "each": 1, "undo": 1, "undone": 1, "back": None}
+    report = report_of(plan, ["never(undo and back)", "never(start and undo)", "at most 1 of undo", "reachable(back)"])
+    asked = {verdict.question: verdict.status for verdict in report.verdicts}
+    assert [asked[STUCK], asked[CYCLES], asked[PARTS]] == [Status.PROVED] * 3
+    assert asked["never(undo and back)"] is asked["never(start and undo)"] is Status.PROVED
+    assert asked["at most 1 of undo"] is asked["reachable(back)"] is Status.UNKNOWN
+    assert report.bounds is not None and str(report.bounds.attempts) == "3 + 2·|l|"

@@ -63,6 +63,7 @@ def _node(plan: Plan, number: int) -> Node:
     step = plan.steps[number]
     tasks = [task.kind for task in _shown(plan, step)]
     phase = next((each.name for each in plan.phases if each.step == number), "")
+    phase = "compensation" if any(each.target == number for each in plan.compensations) else phase
     lines = [f"begins {phase}"] if phase else []
     lines += [kinds_of(tasks)] if tasks else []
     ends = {end.level: end for end in plan.loop_ends if end.step == number}
@@ -78,6 +79,7 @@ def _node(plan: Plan, number: int) -> Node:
         lines.append("admit: waits" if step.waits else "admit")
     forks = step.inclusive and len(step.arcs) > 1
     lines += ["inclusive fork"] if forks else []
+    lines += [f"undone by {plan.steps[each.target].name}" for each in plan.compensations if each.step == number]
     shape = Shape.ENTRY if number == plan.entry or phase else Shape.LOOP if step.loops else Shape.STEP
     return Node(step_id(step.name), shape, step.name, tuple(lines), _place(step.span), joins=joins, forks=forks)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Literal, Template
 from noetl_ir.words import FAILING
-from noetlc.ast.graph import END, ENTRY
+from noetlc.ast.graph import END, ENTRY, later_of
 from noetlc.ast.playbook import Arc, Merge, Playbook, Rule, Step, Task
 from noetlc.ast.truth import NO_FACTS, done_facts, takes_part_on_failure, truth_of
 from noetlc.ast.walk import loops_of
@@ -20,7 +20,7 @@ def steps_of(playbook: Playbook) -> Picture:
     """The steps; arcs to steps that do not exist, `end` aside, are left out."""
     numbers = {step.name: number for number, step in enumerate(playbook.steps)}
     entry = playbook.executor.entry_step or ENTRY
-    later = {phase.step: phase.name for phase in playbook.executor.phases}
+    later = {phase.step: phase.name for phase in later_of(playbook)}
     nodes = [_node(step, entry, later.get(step.name, "")) for step in playbook.steps]
     edges: list[Edge] = []
     for number, step in enumerate(playbook.steps):
@@ -79,6 +79,8 @@ def _node(step: Step, entry: str, phase: str) -> Node:
     forks = step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1
     if forks:
         lines.append("inclusive fork")
+    if step.spec.compensate is not None:
+        lines.append(f"undone by {step.spec.compensate.step}")
     if step.spec.terminate:
         lines.append(f"ends all: {step.spec.terminate}")
     shape = Shape.ENTRY if step.name == entry or phase else Shape.LOOP if step.loop is not None else Shape.STEP

@@ -62,7 +62,16 @@ def lower_entering(playbook: Playbook, record: RecordChange) -> Playbook:
         executor = executor._replace(entry_step=entry, entry_span=executor.entry_span or playbook.span)
     phases = [phase._replace(step=names.get(phase.step, phase.step)) for phase in executor.phases]
     executor = executor._replace(phases=tuple(phases))
+    steps = [_undone(step, names) for step in steps]
     return playbook._replace(steps=tuple(_led(step, names) for step in steps), executor=executor)
+
+
+def _undone(step: Step, names: dict[str, str]) -> Step:
+    """The step whose runs are undone by what stands before the loop that did."""
+    how = step.spec.compensate
+    if how is None or how.step not in names:
+        return step
+    return step._replace(spec=step.spec._replace(compensate=how._replace(step=names[how.step])))
 
 
 def _before(step: Step, name: str, found: tuple[Entering, ...], *, has_args: bool) -> Step:
