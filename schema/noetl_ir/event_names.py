@@ -15,6 +15,7 @@ _CASE = {
     "step.started": "step.started",
     "step.done": "step.finished",
     "step.failed": "step.finished",
+    "step.cancelled": "step.finished",
     "task.started": "tool.started",
     "task.done": "tool.processed",
     "retry.started": "retry.started",

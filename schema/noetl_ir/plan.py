@@ -177,6 +177,13 @@ class Terminate(NamedTuple):
     status: str
 
 
+class Cancel(NamedTuple):
+    """The steps that a step cancels when a run of it starts (`policy.cancels`), in the order of the table."""
+
+    step: int
+    targets: tuple[int, ...]
+
+
 class IterationLimit(NamedTuple):
     """How long an iteration of a loop level may take (`loop.spec.policy.lifecycle.timeout_s`): a pool index."""
 
@@ -250,12 +257,12 @@ class Plan(NamedTuple):
     constructs. `edition` is the format whose meaning the plan has: in one of format 1 the result of an
     execution is that of its last run, since then that of the last run on the line of its entry. The rows of a
     plan that runs are made when they are asked for. `inputs` are what a start may bring; None where nothing says so.
-    `terminates` are the steps that end the execution, in the order of the table. `timeout` is the pool index of
-    `executor.spec.policy.lifecycle.timeout_s`, -1 for none. `iteration_limits` and `loop_ends` are in the order of
-    steps and levels. `result` is the pool index of the result that the playbook declares, -1 where it is that of the
-    line. `phases` are those behind main, in the order in which they come; `after` is the pool index of how long each of
-    them may take (`policy.lifecycle.after_s`), -1 for none. `reducers` are the keys of `ctx`
-    that are reduced, in file order.
+    `terminates` are the steps that end the execution, `cancels` those that cancel others, in the order of the table.
+    `timeout` is the pool index of `executor.spec.policy.lifecycle.timeout_s`, -1 for none. `iteration_limits` and
+    `loop_ends` are in the order of steps and levels. `result` is the pool index of the result that the playbook
+    declares, -1 where it is that of the line. `phases` are those behind main, in the order in which they come; `after`
+    is the pool index of how long each of them may take (`policy.lifecycle.after_s`), -1 for none. `reducers` are the
+    keys of `ctx` that are reduced, in file order.
     """
 
     name: str
@@ -291,6 +298,7 @@ class Plan(NamedTuple):
     loop_ends: tuple[LoopEnd, ...] = ()
     compensations: tuple[Compensation, ...] = ()
     compensate_on: tuple[str, ...] = ("failed", "blocked", "cancelled")
+    cancels: tuple[Cancel, ...] = ()
 
 
 EXTENSIONS = (
@@ -305,6 +313,7 @@ EXTENSIONS = (
     "loop_ends",
     "compensations",
     "compensate_on",
+    "cancels",
 )
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.

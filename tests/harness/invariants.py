@@ -15,7 +15,7 @@ from noetl.engine.replay import replay
 from noetl_ir.events import Event
 from noetl_ir.net import PlaceClass
 
-TERMINAL = ("step.done", "loop.done", "step.failed")
+TERMINAL = ("step.done", "loop.done", "step.failed", "step.cancelled")
 PASSING = ("agenda", "ready", "calling", "to_judge", "stopped")
 """What a turn leaves for the orders after it: no state, and empty when a run is over."""
 

@@ -11,7 +11,7 @@ from noetl.engine.program import Program
 from noetl_ir.events import Event
 from simulator.effects import Deed
 
-ENDS = ("step.done", "loop.done", "step.failed")
+ENDS = ("step.done", "loop.done", "step.failed", "step.cancelled")
 
 
 def fold(program: Program, execution_id: str, log: Sequence[Event]) -> Execution:

@@ -375,6 +375,31 @@ workflow:
     tool: {kind: noop, result: "{{ [ctx.total, ctx.seen, ctx.names, ctx.tries] }}"}
 """
 
+CANCELS = """
+workflow:
+  - step: start
+    next:
+      spec: {mode: inclusive}
+      arcs: [{step: a}, {step: many}, {step: call}, {step: listen}, {step: later, spec: {delay: 4}}, {step: quick}]
+  - {step: a, tool: {kind: http, url: "http://x/a"}, next: {arcs: [{step: use}]}}
+  - step: many
+    loop: {in: "{{ [1, 2, 3] }}", iterator: i, spec: {mode: parallel, max_in_flight: 2}}
+    tool:
+      kind: http
+      url: "http://x/many"
+      spec: {policy: {rules: [{when: "{{ outcome.status == 'error' }}", then: {do: retry, attempts: 3, delay: 2}}]}}
+    next: {arcs: [{step: use}]}
+  - {step: call, tool: {kind: playbook, path: t/c}, next: {arcs: [{step: use}]}}
+  - {step: listen, tool: {kind: wait, events: [go], timers: {late: 9}}, next: {arcs: [{step: use}]}}
+  - {step: later, next: {arcs: [{step: use}]}}
+  - {step: quick, tool: {kind: http, url: "http://x/quick"}, next: {arcs: [{step: use}]}}
+  - step: use
+    spec: {policy: {join: first, cancels: [a, many, call, listen, later, quick, again]}}
+    tool: {kind: http, url: "http://x/use"}
+    next: {arcs: [{step: again}]}
+  - {step: again, tool: {kind: http, url: "http://x/again"}}
+"""
+
 PLAYS = (
     Play("sequence", SEQUENCE),
     Play("join all", _fork("all")),
@@ -399,6 +424,7 @@ PLAYS = (
     Play("ended by a step", ENDED, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
     Play("over time", OVER_TIME, (("t/c", CALLED),), same="nothing"),
     Play("bounded iterations", BOUNDED, same="nothing"),
+    Play("cancels", CANCELS, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
     Play("join tokens", _fork("{tokens: 2}"), same="nothing"),
     Play("phases", PHASES, (("t/c", CALLED_PHASES),), signals=((1, "go"),), same="nothing"),
     Play("reducers", REDUCED),

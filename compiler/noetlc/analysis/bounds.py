@@ -19,6 +19,7 @@ from functools import reduce
 
 from noetl_ir.plan import SWALLOW, Plan
 from noetl_ir.records import NamedTuple
+from noetl_ir.resets import resets_of
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, smaller, times, unbounded, widest
 from noetlc.analysis.pipelines import NOTHING, Work, either, pipeline_of, together
@@ -71,6 +72,11 @@ class _Bounding:
         self._circles = {
             step: members for members in self._groups for step in members if len(members) > 1 or step in targets[step]
         }
+        self._renewed = frozenset(
+            place.step
+            for reset in resets_of(plan).values()
+            for place in [plan.net.places[number] for number in reset.restored]
+        )
         self._forks = self._dead_makers()
         self._forked = {join: fork for fork, joins in self._forks.items() for join in joins}
         self._loads: list[_Load] = [NO_LOAD] * len(plan.steps)
@@ -189,6 +195,8 @@ class _Bounding:
         load = self._loads[step]
         if join.mode == "any":
             return load
+        if step in self._renewed:  # each token may begin a wave, and be withdrawn
+            return _Load(_event(2), ONE)
         if join.mode == "tokens":
             # Each token is charged with a run, though n of them start one: above what happens, where n is above 1.
             return _Load(together((load.work, _event(2))), widest((load.tokens, ONE)))
@@ -196,10 +204,11 @@ class _Bounding:
             return _Load(_event(1), ONE)
         # Of all tokens that a join takes, one alone is charged with what follows. With each of them charged, the
         # bound would be a multiple of what can happen.
+        withdrawn = _event(int(bool(self._plan.cancels)))
         if step in self._forked or source != self._charged_source(step):
-            return _Load(NOTHING, ONE)
+            return _Load(withdrawn, ONE)
         joined = 1 if join.mode == "all" else 1 + len(join.sources)
-        return _Load(together((load.work, _event(joined))), widest((load.tokens, ONE)))
+        return _Load(together((load.work, _event(joined), withdrawn)), widest((load.tokens, ONE)))
 
     def _root(self, step: int) -> _Load:
         """A counting join: each wave is joined and begins anew."""
@@ -208,7 +217,8 @@ class _Bounding:
         return _Load(together((load.work, _event(2))).times(waves), times(load.tokens, waves))
 
     def _counting(self) -> Iterator[int]:
-        return (at for at, step in enumerate(self._plan.steps) if step.join.mode == "count")
+        modes = enumerate(step.join.mode for step in self._plan.steps)
+        return (at for at, mode in modes if mode == "count" or at in self._renewed)
 
     def _charged_source(self, step: int) -> str:
         """The source that sends the fewest tokens to a join which waits for all; each of them asks."""
@@ -245,7 +255,9 @@ class _Bounding:
                     continue
                 join = self._plan.steps[step].join
                 arriving = [self._sent(source, step) for source in join.sources]
-                if step in self._forked:
+                if step in self._renewed:
+                    self._runs[step] = plus(arriving)
+                elif step in self._forked:
                     self._runs[step] = self._runs[self._forked[step]]
                 elif join.mode in ("any", "tokens"):
                     self._runs[step] = plus(arriving)
@@ -263,7 +275,7 @@ class _Bounding:
         places, found = self._plan.net.places, dict[int, dict[int, None]]()
         for t in self._plan.net.transitions:
             for arc in t.outputs:
-                if places[arc.place].role == "dead":
+                if places[arc.place].role == "dead" and places[arc.place].step not in self._renewed:
                     found.setdefault(t.step, {})[places[arc.place].step] = None
         return found
 

@@ -7,7 +7,7 @@ from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.query_checks import counting
 from noetlc.analysis.regions import regions_of
-from noetlc.analysis.skeleton import unended, whole_skeleton
+from noetlc.analysis.skeleton import unemptied, unended, whole_skeleton
 from noetlc.analysis.together import together_of
 from noetlc.analysis.waves import folded
 from noetlc.ast.components import components_of
@@ -68,7 +68,7 @@ def _extents(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
     ready = _ready(plan)
     upper = _most_runs(plan)
     numbers = {place: number for number, place in enumerate(ready)}
-    together = together_of(folded(unended(whole_skeleton(plan, 2))).net, frozenset(ready), effort)
+    together = together_of(folded(unended(unemptied(whole_skeleton(plan, 2), 2))).net, frozenset(ready), effort)
     small = together.small
     found = []
     # A large net makes each search dear, so that fewer steps are searched for. The number depends on the net alone,

@@ -132,6 +132,8 @@ def _reaches(success: Skeleton, place: int, name: str, text: str, effort: Effort
     Counted repetitions end, so they are left out.
     """
     skeleton, assumed = _once(_without(success, place)), assumptions_of(success.plan)
+    if success.loose:
+        return Verdict(text, Status.UNKNOWN, success.loose, assumed)
     small = reduced(skeleton.net)
     limit = effort.states(small.net, STUBBORN)
     ends = terminals_of(small.net, limit)

@@ -9,7 +9,7 @@ one of main that ends as it has to, so that what it would refute stays unknown.
 from collections.abc import Callable, Sequence
 
 from noetl_ir.net import Net
-from noetl_ir.plan import Plan
+from noetl_ir.plan import Cancel, Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.words import COMPENSATION, ON_FAILURE
 from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reaches, subject_of
@@ -64,8 +64,13 @@ def _alone(plan: Plan, entry: int, steps: frozenset[int]) -> Plan:
     ]
     transitions = tuple([each for each in net.transitions if each.step in steps])
     ends = tuple([each for each in plan.terminates if each.step in steps])
+    rows = [
+        Cancel(step, tuple([each for each in targets if each in steps]))
+        for step, targets in plan.cancels
+        if step in steps and not steps.isdisjoint(targets)
+    ]
     whole = Net(net.places, transitions, tuple(initial))
-    return plan._replace(entry=entry, phases=(), compensations=(), net=whole, terminates=ends)
+    return plan._replace(entry=entry, phases=(), compensations=(), net=whole, terminates=ends, cancels=tuple(rows))
 
 
 def _tokens(net: Net, place: int) -> int:

@@ -18,7 +18,9 @@ class Skeleton(NamedTuple):
 
     From the places in `doomed` there is only the way into an unhandled failure, which was left out. `hopeless` are
     transitions of the plan that were left out for that and happen by themselves, with what they take. `folded` are the
-    steps whose `taken` joins are folded into their forks (`waves`).
+    steps whose `taken` joins are folded into their forks (`waves`). `loose` is why what steps cancel stays in its
+    places: then what cannot be done is all that is known. Transitions whose ids begin with `@` belong to the plan's
+    transition that empties places (`resets`).
     """
 
     plan: Plan
@@ -27,6 +29,7 @@ class Skeleton(NamedTuple):
     doomed: frozenset[int] = frozenset()
     hopeless: tuple[tuple[int, Arcs], ...] = ()
     folded: frozenset[int] = frozenset()
+    loose: str = ""
 
     def is_final(self, marking: Marking) -> bool:
         """Whether an execution may end here: nothing is left of control, and no counting join has half a wave.
@@ -199,7 +202,7 @@ def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
         initial[place] = tokens
     chosen = [net.transitions[number] for number in kept]
     if plan.terminates:
-        return Skeleton(plan, _ending(plan, chosen, initial, size), tuple(kept))
+        return _with_resets(Skeleton(plan, _ending(plan, chosen, initial, size), tuple(kept)), size)
     petri = Petri(
         plan.name,
         tuple([place.id for place in net.places]),
@@ -208,7 +211,30 @@ def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
         tuple([_arcs(each.outputs, size) for each in chosen]),
         tuple(initial),
     )
-    return Skeleton(plan, petri, tuple(kept))
+    return _with_resets(Skeleton(plan, petri, tuple(kept)), size)
+
+
+def unemptied(skeleton: Skeleton, size: int = 1) -> Skeleton:
+    """The whole skeleton in which steps that cancel others withdraw nothing; the same one where none does.
+
+    It has every run of the other one, with as many tokens in each place or more.
+    """
+    if not skeleton.plan.cancels:
+        return skeleton
+    from noetlc.analysis.resets import loosened
+
+    plain = whole_skeleton(skeleton.plan._replace(cancels=()), size)
+    return plain._replace(plan=skeleton.plan, net=loosened(skeleton.plan, plain.net, plain.origin))
+
+
+def _with_resets(skeleton: Skeleton, size: int) -> Skeleton:
+    if not skeleton.plan.cancels:
+        return skeleton
+    from noetlc.analysis.resets import closed  # few playbooks cancel steps
+
+    net, owners, loose = closed(skeleton.plan, skeleton.net, skeleton.origin, size)
+    origin = (*skeleton.origin, *(skeleton.origin[row] for row in owners))
+    return skeleton._replace(net=net, origin=origin, loose=loose)
 
 
 def over_place(plan: Plan) -> int:

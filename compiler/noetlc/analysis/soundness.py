@@ -29,7 +29,7 @@ from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
 from noetlc.analysis.regions import judged
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import is_proved_sound
-from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, unended, whole_skeleton
+from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, unemptied, unended, whole_skeleton
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Search, Terminals, terminals_of
 from noetlc.analysis.verdict import Line, Status, TooLarge, Verdict, attempted
@@ -90,6 +90,8 @@ _QUESTIONS = ("nothing can get stuck", "every cycle has an exit", "every part ca
 
 
 def _verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:
+    if success.loose or whole.loose:
+        return _on_loose(success, whole, effort)
     bounded = attempted("tokens are bounded", lambda: [_bounded(whole, effort.part(0.2))])
     # An unbounded net has no last marking. More states of it would cost everything and prove nothing.
     most = effort.budget.states if bounded[0].status is Status.PROVED else QUICK
@@ -112,6 +114,17 @@ def _verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Ve
         *attempted("every part can run", lambda: _dead(success, whole, ends(), effort.part(0.3))),
         *bounded,
     )
+
+
+def _on_loose(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:
+    """The verdicts where the places that steps empty are not known to be bounded: a bound, and what can never run."""
+    reason, assumed = success.loose or whole.loose, assumptions_of(whole.plan)
+    found = [Verdict(question, Status.UNKNOWN, reason, assumed) for question in _QUESTIONS]
+    if whole.loose:
+        dead = [each for each in dead_parts(whole, set(), effort.part(0.3)) if each.status is Status.REFUTED]
+        bounded = _bounded(whole, effort.part(0.2))
+        found[2:] = [*(dead or found[2:3]), bounded if bounded.status is Status.PROVED else found[3]]
+    return tuple(found)
 
 
 def _searched(skeleton: Skeleton, effort: Effort, most: int) -> _Ends:
@@ -363,6 +376,11 @@ def _covered(small: Reduced, rows: Sequence[Sequence[int]]) -> set[int]:
 
 def _bounded(skeleton: Skeleton, effort: Effort) -> Verdict:
     question, assumed = "tokens are bounded", assumptions_of(skeleton.plan)
+    if skeleton.plan.cancels and not skeleton.loose:
+        # A net in which more is left behind reduces, and bounds this one.
+        loose = _bounded(unemptied(skeleton)._replace(loose="more is left than in a run"), effort.part(0.5))
+        if loose.status is Status.PROVED:
+            return loose
     small = reduced_for_bounds(skeleton.net, skeleton.transient())
     # The cheapest proof comes first.
     if is_safe(small.net):

@@ -117,6 +117,8 @@ def _trace(queue: list[tuple[_Set, _Set, int, str]], number: int) -> Trace:
 
 def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
     """The automaton of a plan's successful runs, None where it is too large; of all steps, or of those `near`."""
+    if plan.cancels:  # what is withdrawn is no run of steps that an automaton could tell
+        return None
     skeleton = folded(success_skeleton(plan))
     names = [_started(plan, number) for number in skeleton.origin]
     # Steps away from the change become silent, so that reductions can fuse them.

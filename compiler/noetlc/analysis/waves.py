@@ -51,7 +51,7 @@ class _Join(NamedTuple):
 def folded(skeleton: Skeleton) -> Skeleton:
     """The skeleton with each `taken` join folded into its fork that can be; the same one without any."""
     # Folding relies on what leads to what; an end of all that may come at any moment is no part of that.
-    joins = [] if skeleton.plan.terminates else _joins_of(skeleton.plan)
+    joins = [] if skeleton.plan.terminates or skeleton.plan.cancels else _joins_of(skeleton.plan)
     asked = [join for join in joins if join.fork >= 0]
     # Waves are judged on all runs, failures included. What holds there holds for every smaller skeleton, so that both
     # of a plan are folded alike.
@@ -255,7 +255,8 @@ def unfolded(skeleton: Skeleton, run: Iterable[int]) -> list[Transition]:
     """The run of the plan's net that a run of a skeleton is: tokens of folded joins arrive when they meet, or last."""
     net = skeleton.plan.net
     if not skeleton.folded:
-        return [skeleton.transition(number) for number in run]
+        ids = skeleton.net.transitions
+        return [skeleton.transition(number) for number in run if not ids[number].startswith("@")]
     arrivals: dict[int, list[Transition]] = {}
     for t in net.transitions:
         if t.step in skeleton.folded and t.role in ARRIVING:

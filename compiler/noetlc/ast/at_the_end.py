@@ -26,13 +26,21 @@ def surely_at_the_end(playbook: Playbook, graph: StepGraph, added: Sequence[Fact
         return None
     # From everything down to what holds, so that a cycle brings what every way out of it does.
     found: list[Facts] = [every] * len(playbook.steps)
+    cancelled = _cancelled(playbook, graph)
+    cancelling: dict[int, list[int]] = {}
+    for other, targets in cancelled.items():
+        for target in targets:
+            cancelling.setdefault(target, []).append(other)
     waiting = dict.fromkeys(reversed(range(len(playbook.steps))))
     while waiting:
         at, _ = waiting.popitem()
         after = _brought(playbook.steps[at], graph, added[at], found, every)
+        # A token that is withdrawn here brings nothing more, and the run that withdrew it what it brings.
+        for other in cancelling.get(at, ()):
+            after &= found[other]
         if after != found[at]:
             found[at] = after
-            waiting.update(dict.fromkeys(graph.sources[at]))
+            waiting.update(dict.fromkeys((*graph.sources[at], *cancelled.get(at, ()))))
     sure = found[graph.entry]
     early = [at for at, step in enumerate(playbook.steps) if step.spec.terminate == _WELL]
     # One in a later phase ends that phase, and nothing of main.
@@ -46,6 +54,15 @@ def surely_at_the_end(playbook: Playbook, graph: StepGraph, added: Sequence[Fact
         if known is not None:
             sure &= known | added[at]
     return sure
+
+
+def _cancelled(playbook: Playbook, graph: StepGraph) -> dict[int, list[int]]:
+    """Step → the steps that it cancels."""
+    return {
+        at: [graph.positions[target.name] for target in step.spec.cancels if target.name in graph.positions]
+        for at, step in enumerate(playbook.steps)
+        if step.spec.cancels
+    }
 
 
 def _brought(step: Step, graph: StepGraph, added: Facts, found: Sequence[Facts], every: Facts) -> Facts:

@@ -172,9 +172,16 @@ class Compensate(NamedTuple):
     span: Span
 
 
+class StepName(NamedTuple):
+    """A step that another one names."""
+
+    name: str
+    span: Span
+
+
 class StepSpec(NamedTuple):
     """The rest of `step.spec` beside the admission: `join` is `any all taken first`, a number or a merge, `terminate`
-    the status that the step's success ends the execution with.
+    the status that the step's success ends the execution with, `cancels` the steps that a run of it cancels.
 
     `knobs` are those that tasks may inherit, `policy` aside.
     """
@@ -190,6 +197,7 @@ class StepSpec(NamedTuple):
     terminate: str = ""
     terminate_span: Span | None = None
     compensate: Compensate | None = None
+    cancels: tuple[StepName, ...] = ()
 
 
 class Step(NamedTuple):

@@ -225,6 +225,7 @@ def _step_spec(spec: StepSpec, failure_mode: str) -> Keys:
     if spec.compensate is not None:
         how = spec.compensate
         policy["compensate"] = {"step": how.step, "on": "started"} if how.started else how.step
+    _put(policy, "cancels", [target.name for target in spec.cancels])
     found: Keys = {}
     _put(found, "pool", spec.pool)
     _put_value(found, "timeout", spec.timeout)

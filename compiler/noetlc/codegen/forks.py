@@ -166,6 +166,7 @@ def refusals_of(playbook: Playbook) -> Iterator[Diagnostic]:
                 help="write `join: all` to wait for every source, or let one inclusive router fork into "
                 "branches that each end in one source of the join",
             )
+    yield from _torn_branches(playbook)
     for step in playbook.steps:
         admit = step.spec.admit
         if admit is not None and len(admit.rules) > MAX_ADMISSION_RULES:
@@ -175,3 +176,39 @@ def refusals_of(playbook: Playbook) -> Iterator[Diagnostic]:
                 admit.span,
                 help="put the conditions of one verdict into one rule",
             )
+
+
+def _torn_branches(playbook: Playbook) -> Iterator[Diagnostic]:
+    """Cancellations of a part of the branches that a `taken` join waits for: it would wait for ever for the rest."""
+    steps = {step.name: step for step in playbook.steps}
+    cancelling = [step for step in playbook.steps if step.spec.cancels]
+    for join, fork in taken_joins(playbook).items() if cancelling else ():
+        if isinstance(fork, Illegal):
+            continue
+        inside = _inside(steps, fork, join)
+        for step in cancelling:
+            named = {target.name for target in step.spec.cancels}
+            left = (inside | {join}) - named - {step.name}
+            if named & (inside | {join}) and left:
+                also = ", ".join(f"`{name}`" for name in sorted(left))
+                yield finding(
+                    "NL653",
+                    f"`{step.name}` cancels a part of the branches that `{join}` waits for",
+                    step.spec.cancels[0].span,
+                    help=f"cancel {also}, too, or join with `all` and let the branches bring their tokens",
+                )
+
+
+def _inside(steps: dict[str, Step], fork: Fork, join: str) -> set[str]:
+    """The steps of the branches between a fork and its join."""
+    router = steps[fork.step].router
+    numbers = {number for number, _ in fork.branches}
+    waiting = [arc.target for number, arc in enumerate(router.arcs) if number in numbers] if router is not None else []
+    found: set[str] = set()
+    while waiting:
+        here = waiting.pop()
+        if here in steps and here != join and here not in found:
+            found.add(here)
+            following = steps[here].router
+            waiting += [arc.target for arc in following.arcs] if following is not None else []
+    return found

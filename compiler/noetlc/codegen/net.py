@@ -28,6 +28,7 @@ from noetlc.codegen.sources import arrival_spans, entry_of, sources_of, with_tas
 from noetlc.codegen.statements import keep_statements
 from noetlc.codegen.tables import (
     arc_rows,
+    cancels_of,
     compensations_of,
     executor_of,
     inputs_of,
@@ -143,6 +144,7 @@ class _Build:
             compensate_on=CAUSES if playbook.executor.compensate_on is None else playbook.executor.compensate_on,
             reducers=reducers,
             loop_ends=early,
+            cancels=cancels_of(playbook, self._numbers),
         )
         return plan._replace(edition=edition_of(plan))
 

@@ -5,6 +5,7 @@ from noetl_ir.plan import (
     CANCEL,
     REFERENCE_FIRST,
     Arc,
+    Cancel,
     Compensation,
     Input,
     IterationLimit,
@@ -133,6 +134,17 @@ def inputs_of(executor: ast.Executor) -> tuple[Input, ...] | None:
     if executor.inputs is None:
         return None
     return tuple([Input(one.name, one.required, one.schema, one.name_span) for one in executor.inputs])
+
+
+def cancels_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Cancel, ...]:
+    """The steps that cancel others, and which."""
+    return tuple(
+        [
+            Cancel(index, tuple(sorted({numbers[target.name] for target in step.spec.cancels})))
+            for index, step in enumerate(playbook.steps)
+            if step.spec.cancels
+        ]
+    )
 
 
 def terminates_of(playbook: ast.Playbook) -> tuple[Terminate, ...]:

@@ -19,7 +19,7 @@ MEANING_CODES: dict[str, Code] = {
         "executor: {spec: {entry_step: begin}}",
     ),
     "NL203": Code(
-        "unknown-step", E, "An arc leads to a step that does not exist",
+        "unknown-step", E, "An arc or `cancels` names a step that does not exist",
         "The token would have nowhere to go.",
         "next: {arcs: [{step: clean_up}]}        # the step is called `cleanup`",
         "next: {arcs: [{step: cleanup}]}",
@@ -264,6 +264,12 @@ MEANING_CODES: dict[str, Code] = {
         "next: {arcs: [{step: a}, {step: b}]}    # exclusive, and `join: taken` behind a and b",
         "next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}\n"
         "# or, where every source always delivers: `join: all`",
+    ),
+    "NL653": Code(
+        "torn-branches", E, "A step cancels a part of the branches that a `taken` join waits for",
+        "The join would wait for ever for the branch that brings nothing.",
+        "- {step: stop, spec: {policy: {cancels: [a]}}}          # `j` waits for a and b",
+        "- {step: stop, spec: {policy: {cancels: [a, b, j]}}}",
     ),
     "NL651": Code(
         "long-admission", E, "An admission with very many rules",

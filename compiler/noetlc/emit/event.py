@@ -35,6 +35,7 @@ _PHASE: Schema = {"enum": ["compensation", "on_failure", "finally"]}
 _PHASES: Schema = {"enum": ["main", "compensation", "on_failure", "finally"]}
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
+_BY = Key({"type": "string"}, "the run that began")
 _MAP: Schema = {"type": "object"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _LIST: Schema = {"type": "array"}
@@ -133,6 +134,9 @@ EVENTS: dict[str, EventType] = {
     ),
     "token.waiting": EventType("A gate with `on_deny: wait` keeps a token until `ctx` changes.", {}),
     "token.rejected": EventType("A gate refused a token; it ends.", {"reason": Key(_TEXT, "in words")}),
+    "token.withdrawn": EventType(
+        "The start of a step that cancels this one took a token that flew, waited or was not routed yet.", {"by": _BY}
+    ),
     "token.ended": EventType(
         "A token ended at a router or a join.",
         {
@@ -151,6 +155,9 @@ EVENTS: dict[str, EventType] = {
     "step.failed": EventType(
         "A run failed.",
         {"error": _FAILURE, "stats": _LOOP_STATS._replace(optional=True), "level": _LEVEL._replace(optional=True)},
+    ),
+    "step.cancelled": EventType(
+        "The start of a step that cancels this one ended a run: it routes nothing, and is no failure.", {"by": _BY}
     ),
     "loop.started": EventType(
         "The items of a loop run are frozen.",

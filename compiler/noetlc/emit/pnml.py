@@ -76,4 +76,5 @@ def _legal(text: str) -> str:
 
 def _homes(skeleton: Skeleton) -> tuple[list[int], list[int]]:
     net = skeleton.plan.net
-    return [place.step for place in net.places], [net.transitions[number].step for number in skeleton.origin]
+    more = [0] * (len(skeleton.net.places) - len(net.places))  # places that only the skeleton has
+    return [*(place.step for place in net.places), *more], [net.transitions[number].step for number in skeleton.origin]

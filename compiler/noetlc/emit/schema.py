@@ -129,6 +129,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("step_policy", "compensate"): _either(
         _TEXT, {"type": "object", "properties": {"step": _TEXT, "on": _one_of("done", "started")}}
     ),
+    ("step_policy", "cancels"): _either(_list_of(_TEXT), _TEXT),
     ("step_policy", "terminate"): _one_of("completed", "failed"),
     ("step_policy", "join"): _either(
         _one_of("any", "all", "taken", "first"), {"type": "integer", "minimum": 1}, _MERGE

@@ -22,6 +22,7 @@ from noetlc.ast.playbook import (
     Router,
     Rule,
     Step,
+    StepName,
     StepSpec,
     Task,
     TaskDefaults,
@@ -133,6 +134,7 @@ class StepSpecDraft:
 
     __slots__ = (
         "admit",
+        "cancels",
         "compensate",
         "extras",
         "failure_mode",
@@ -154,6 +156,7 @@ class StepSpecDraft:
         self.join_span: Span | None = None
         self.lifecycle_timeout: Value | None = None
         self.terminate = ""
+        self.cancels: list[StepName] = []
         self.terminate_span: Span | None = None
         self.compensate: Compensate | None = None
         self.failure_mode = ""

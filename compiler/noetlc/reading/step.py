@@ -1,6 +1,6 @@
 """A step of the workflow with its spec (v10 §5.2)."""
 
-from noetlc.ast.playbook import Merge, Step, StepSpec, Task
+from noetlc.ast.playbook import Merge, Step, StepName, StepSpec, Task
 from noetlc.ast.walk import failure_mode_of
 from noetlc.reading.admit import read_admit
 from noetlc.reading.declared import take_assert
@@ -17,6 +17,8 @@ from noetlc.reading.shapes import (
     missing,
     name_of,
     quotes_told,
+    reference_of,
+    sequence_of,
     text_of,
     whole_of,
     wrong_shape,
@@ -134,6 +136,7 @@ def _spec_of(draft: StepSpecDraft) -> StepSpec:
         draft.terminate,
         draft.terminate_span,
         draft.compensate,
+        tuple(draft.cancels),
     )
 
 
@@ -238,6 +241,23 @@ def _terminate(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None
     draft.terminate_span = node.span
 
 
+def _cancels(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    # One name is the list of it: there is nothing else that it could mean.
+    if isinstance(node, Scalar) and node.value is not None:
+        entries: list[Node] = [node]
+    else:
+        sequence = sequence_of(r, node, "`cancels`", "steps")
+        entries = sequence.items if sequence is not None else []
+    seen: set[str] = set()
+    for entry in entries:
+        name = reference_of(r, entry, "a step in `cancels`")
+        if name in seen:
+            r.report("NL104", f"`cancels`: `{name}` is named twice", entry.span, help="leave one of them out")
+        elif name is not None:
+            seen.add(name)
+            draft.cancels.append(StepName(name, entry.span))
+
+
 KEYS: Table[StepDraft] = {
     "step": _name,
     "desc": _desc,
@@ -256,6 +276,7 @@ POLICY_KEYS: Table[StepSpecDraft] = {
     "failure": inside("failure", {"mode": failure_mode}),
     "terminate": _terminate,
     "compensate": _compensate,
+    "cancels": _cancels,
     "emit": no_effect,
     "tracing": no_effect,
     "quotas": no_effect,

@@ -131,6 +131,12 @@ def _retry(_: Execution, program: Program, event: Event) -> str:
     return f"{_here(program, event)}: attempt {event.attempt + 1}{later}{why}"
 
 
+def _cancelled(execution: Execution, program: Program, event: Event) -> str:
+    beginning = execution.runs.get(str(event.data.get("by")))
+    by = f" by `{escaped(program.plan.steps[beginning.step].name)}`" if beginning is not None else ""
+    return f"{_here(program, event)}: cancelled{by}"
+
+
 def _ended(execution: Execution, program: Program, event: Event) -> str:
     """A token ended by a step that ends all, or by an arc that could not be evaluated; other failures were told when
     they came up.
@@ -166,6 +172,7 @@ _SENTENCES: dict[str, _Say] = {
     "step.started": _said("started"),
     "step.done": _said("done"),
     "step.failed": _failed,
+    "step.cancelled": _cancelled,
     "loop.started": _loop_started,
     "loop.enough": _loop_enough,
     "loop.done": _loop_done,

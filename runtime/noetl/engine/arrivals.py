@@ -5,6 +5,7 @@ Joins match by order: the k-th token of every source belongs to wave k, whatever
 
 from itertools import islice
 
+from noetl.engine.cancelling import NOTHING, cancelled_by, withdraw
 from noetl.engine.scope import admit_scope
 from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
@@ -159,7 +160,9 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
         turn.emit("step.failed", step=step, run=key, fired=(*entering, failing), data={"error": error})
         return
     if admitted:
+        reached = cancelled_by(turn, admit, key) if program.resets else NOTHING
         turn.emit("step.scheduled", step=step, run=key, fired=(*entering, firing_of((admit, key, key))), data=data)
+        withdraw(turn, reached, key)
     elif row.waits:
         # A gate is asked again at each change of `ctx`. Only the first refusal is an event, or a busy ctx would fill
         # the log.

@@ -37,7 +37,8 @@ def effects(program: Program, execution: Execution) -> list[Order]:
 
 def recover(program: Program, execution: Execution) -> None:
     """After a restart: everything that a worker should be doing is to be ordered again."""
-    execution.stopped.clear()
+    # A crash may have come between the event that withdrew a claim and its stop. A repeat is harmless.
+    execution.stopped[:] = execution.withdrawn
     execution.ready = [key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0]
     # A pending outcome that a worker is still to judge was ordered before the crash or not: nobody can tell, so it is
     # ordered again; the claim number makes the second report of two the refused one.

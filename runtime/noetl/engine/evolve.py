@@ -11,6 +11,7 @@ from noetl.engine import evolve_flow as flow
 from noetl.engine import evolve_loops as loops
 from noetl.engine import evolve_phases as phases
 from noetl.engine import evolve_tasks as tasks
+from noetl.engine import evolve_withdrawals as withdrawals
 from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -82,6 +83,8 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "step.failed": flow.step_failed,
     "loop.started": loops.loop_started,
     "loop.enough": loops.loop_enough,
+    "step.cancelled": withdrawals.step_cancelled,
+    "token.withdrawn": withdrawals.token_withdrawn,
     "loop.iteration.started": loops.iteration_started,
     "loop.iteration.done": loops.iteration_over,
     "loop.iteration.failed": loops.iteration_over,

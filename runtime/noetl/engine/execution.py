@@ -285,6 +285,10 @@ class Waiting(NamedTuple):
     patch: Mapping
 
 
+MOST_WITHDRAWN = 1_000
+"""Claims that were withdrawn last: a server that goes on after a crash has them stopped again."""
+
+
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
     regions to run, `calling` the parked ones whose child is to be started, `to_judge` those whose outcome
@@ -359,6 +363,7 @@ class Execution:
         "waiting",
         "waits",
         "waves",
+        "withdrawn",
         "workload",
     )
 
@@ -390,7 +395,7 @@ class Execution:
         self.iter_parent: Mapping | None = None
         self.inbox_row = 0
         self.agenda: deque[tuple[int, str]] = deque()
-        self.marking = Marking(program.plan.net, program.columns.moves, self._weigh, self.agenda)
+        self.marking = Marking(program.plan.net, program.columns.moves, self._weigh, self.agenda, program.resets)
         self.next_key = 1
         self.workload: Mapping = {}
         self.ctx: Mapping = {}
@@ -410,6 +415,7 @@ class Execution:
         self.calling: list[str] = []
         self.stopped: list[tuple[str, int]] = []
         self.to_judge: list[str] = []
+        self.withdrawn: deque[tuple[str, int]] = deque(maxlen=MOST_WITHDRAWN)
         self.signals: list[Kept] = []
         self.waits: dict[str, frozenset[str]] = {}
         self.transient: dict[str, int] = {}

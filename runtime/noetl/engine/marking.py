@@ -1,5 +1,7 @@
 """The marking: which tokens lie in which places, and the one way it changes, firing a transition.
 
+A transition with a reset set takes its tokens, empties the set, and then makes its own.
+
 Law: a transition fires only if every input place holds the tokens that the firing names, as many as the arc's
 weight says. Firing takes exactly those and makes exactly the tokens named for its output arcs. There is no other
 way to move a token, so a log that folds without `IllegalFiring` is a run of the net.
@@ -7,17 +9,19 @@ way to move a token, so a log that folds without `IllegalFiring` is a run of the
 
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from noetl_ir.events import Firing, Keys
 from noetl_ir.net import Arc, Net, Transition, Weight
 from noetl_ir.records import NamedTuple
+from noetl_ir.resets import Reset
 
 
 class IllegalFiring(Exception):
     """A firing that the net and the marking do not allow."""
 
 
+NO_RESETS: Mapping[int, Reset] = {}
 Weigh = Callable[[Weight, str], int]
 Agenda = deque[tuple[int, str]]
 
@@ -43,11 +47,14 @@ class Marking:
     """
 
     __slots__ = (
-        "_agenda", "_controls", "_follows", "_net", "_sources", "_targets", "_transitions", "_weigh",
+        "_agenda", "_controls", "_follows", "_net", "_resets", "_sources", "_targets", "_transitions", "_weigh",
         "control", "tokens",
     )  # fmt: skip
 
-    def __init__(self, net: Net, moves: Moves, weigh: Weigh, agenda: Agenda) -> None:
+    def __init__(
+        self, net: Net, moves: Moves, weigh: Weigh, agenda: Agenda, resets: Mapping[int, Reset] = NO_RESETS
+    ) -> None:
+        self._resets = resets
         self._net = net
         self._transitions = net.transitions
         self._sources, self._targets, self._controls, self._follows = moves
@@ -122,6 +129,8 @@ class Marking:
             for place, key, weight in self._bound(transition.inputs, took, transition):
                 if weight:
                     self._take(place, key, weight)
+        if index in self._resets:
+            self._empty(self._resets[index])
         place = self._targets[index]
         if place >= 0 and isinstance(made, str):
             self._give(place, made, 1)
@@ -129,6 +138,15 @@ class Marking:
             for place, key, weight in self._bound(transition.outputs, made, transition):
                 if weight:
                     self._give(place, key, weight)
+
+    def _empty(self, reset: Reset) -> None:
+        """Take all tokens out of the places of a set, and make the memory of joins in it what it was at first."""
+        for place in reset.places:
+            keys = self.tokens.pop(place, None)
+            if keys and self._controls[place]:
+                self.control -= sum(keys.values())
+        for place in reset.restored:
+            self.put(place, "")
 
     def _bound(self, arcs: tuple[Arc, ...], keys: Keys, transition: Transition) -> list[tuple[int, str, int]]:
         """The arcs with their keys and weights as numbers."""

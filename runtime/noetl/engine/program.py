@@ -7,12 +7,13 @@ of a step stand together in the net, and what takes from a place is of the step 
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from noetl.engine.columns import Columns, field
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
 from noetl_ir.plan import LoopEnd, Plan
+from noetl_ir.resets import Reset, resets_of
 
 
 class Missing(Exception):
@@ -66,6 +67,7 @@ class Program:
         "_loop_ends",
         "_of_steps",
         "_of_tasks",
+        "_resets",
         "_templates",
         "bytes",
         "digest",
@@ -93,6 +95,7 @@ class Program:
         self._counting: tuple[int, ...] | None = None
         self._loop_ends = {(end.step, end.level): end for end in plan.loop_ends}
         self._columns: Columns | None = None
+        self._resets: Mapping[int, Reset] | None = None
         self._indexed = bytearray(len(plan.steps))
 
     @property
@@ -108,7 +111,16 @@ class Program:
         """The net by its columns; made for the first execution."""
         if self._columns is None:
             self._columns = Columns(self.plan.net)
+            for number in self.resets:  # a firing that empties places is no plain move
+                self._columns.moves.targets[number] = -1
         return self._columns
+
+    @property
+    def resets(self) -> Mapping[int, Reset]:
+        """Transition → the places that it empties; most plans have none."""
+        if self._resets is None:
+            self._resets = resets_of(self.plan)
+        return self._resets
 
     def _index(self, step: int) -> None:
         """Make the transitions of a step findable: by role, level and outcome among those of the step or of the task,

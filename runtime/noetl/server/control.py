@@ -483,6 +483,8 @@ class ControlPlane:
                     return
                 self._calls.start(owned, order)
             elif isinstance(order, StopPipeline):
+                if not self._is_stored(owned):  # whoever goes on after a crash would not know of the stop
+                    return
                 self._stop_child(execution.execution_id, order.run)
                 self._orders.add_stop(self._tracker.stamped(order))
         self._look_at_leaving(owned)

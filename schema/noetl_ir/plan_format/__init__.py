@@ -20,6 +20,7 @@ from noetl_ir.net import Arc as NetArc
 from noetl_ir.net import Net, Place, PlaceClass, Transition, Trigger
 from noetl_ir.plan import (
     Arc,
+    Cancel,
     Child,
     Compensation,
     Input,
@@ -278,6 +279,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         compensate_on=cast("tuple[str, ...]", extended.get("compensate_on", CAUSES)),
         reducers=cast("tuple[Reducer, ...]", extended.get("reducers", ())),
         loop_ends=cast("tuple[LoopEnd, ...]", extended.get("loop_ends", ())),
+        cancels=cast("tuple[Cancel, ...]", extended.get("cancels", ())),
     )
 
 

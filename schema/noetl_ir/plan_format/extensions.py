@@ -10,6 +10,7 @@ from typing import cast
 from noetl_ir.expr import Json
 from noetl_ir.plan import (
     EXTENSIONS,
+    Cancel,
     Compensation,
     Input,
     IterationLimit,
@@ -80,6 +81,23 @@ def _terminate(row: object) -> Terminate:
         case [int(step), str(status)] if type(step) is int:
             return Terminate(step, status)
     raise Malformed("a termination is damaged")
+
+
+def _write_cancels(value: object) -> Plain:
+    return [[step, list(targets)] for step, targets in cast("tuple[Cancel, ...]", value)]
+
+
+def _read_cancels(value: object) -> tuple[Cancel, ...]:
+    if not isinstance(value, list) or not value:
+        raise Malformed("the cancellations are no list")
+    return tuple([_cancel(row) for row in value])
+
+
+def _cancel(row: object) -> Cancel:
+    match row:
+        case [int(step), list(targets)] if {*map(type, (step, *targets))} == {int}:
+            return Cancel(step, tuple(targets))
+    raise Malformed("a cancellation is damaged")
 
 
 def _read_timeout(value: object) -> int:
@@ -174,4 +192,5 @@ _FORMS = {
     "loop_ends": _Form(_write_rows, _read_loop_ends),
     "compensations": _Form(_write_rows, _read_compensations),
     "compensate_on": _Form(lambda value: list(cast("tuple[str, ...]", value)), _read_causes),
+    "cancels": _Form(_write_cancels, _read_cancels),
 }

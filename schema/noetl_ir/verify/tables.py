@@ -70,6 +70,7 @@ def _extensions(plan: Plan) -> Found:
         yield "terminates", "are no steps in the order of the table"
     if any(status not in ENDS for _, status in plan.terminates):
         yield "terminates", f"have another status than {' or '.join(ENDS)}"
+    yield from _cancels(plan)
     yield from _indices("result", len(plan.templates), plan.result)
     if plan.phases or plan.after >= 0 or plan.compensations or plan.compensate_on != CAUSES:
         yield from _phases(plan)
@@ -142,6 +143,15 @@ def _levels(plan: Plan, what: str, rows: list[tuple[int, int]]) -> Found:
         0 <= step < len(plan.steps) and 0 <= level < len(plan.steps[step].loops) for step, level in rows
     ):
         yield what, "are no loop levels in the order of the table"
+
+
+def _cancels(plan: Plan) -> Found:
+    rows, steps = [step for step, _ in plan.cancels], len(plan.steps)
+    if rows != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < steps):
+        yield "cancels", "are no steps in the order of the table"
+    for _, targets in plan.cancels:
+        if not targets or [*targets] != sorted({*targets}) or not 0 <= targets[0] <= targets[-1] < steps:
+            yield "cancels", "name no steps in the order of the table"
 
 
 def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:

@@ -165,6 +165,8 @@ def _count_step(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple
         case "step.failed":
             tally.failed += 1
             tally.end_run(*run)
+        case "step.cancelled":
+            tally.end_run(*run)
         case "loop.started" if level == 0:  # levels inside are counted by their tasks
             tally.begin_run(*run)
             count = payload.get("n")

@@ -75,6 +75,9 @@ def _node(plan: Plan, number: int) -> Node:
     if joins:
         counted = {"count": f"{step.join.n}", "tokens": f"{step.join.n} tokens"}
         lines.append(f"join: {counted.get(step.join.mode, step.join.mode)}")
+    cancelled = dict(plan.cancels).get(number, ())
+    if cancelled:
+        lines.append(f"cancels: {', '.join(plan.steps[each].name for each in cancelled)}")
     if step.gated or step.waits:
         lines.append("admit: waits" if step.waits else "admit")
     forks = step.inclusive and len(step.arcs) > 1

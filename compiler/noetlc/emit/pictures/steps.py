@@ -81,6 +81,8 @@ def _node(step: Step, entry: str, phase: str) -> Node:
         lines.append("inclusive fork")
     if step.spec.compensate is not None:
         lines.append(f"undone by {step.spec.compensate.step}")
+    if step.spec.cancels:
+        lines.append(f"cancels: {', '.join(target.name for target in step.spec.cancels)}")
     if step.spec.terminate:
         lines.append(f"ends all: {step.spec.terminate}")
     shape = Shape.ENTRY if step.name == entry or phase else Shape.LOOP if step.loop is not None else Shape.STEP

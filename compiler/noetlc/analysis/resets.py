@@ -1,0 +1,227 @@
+"""Reset sets as a plain net: what a step cancels, in a net that every analysis reads (EXTENSIONS.md §3, `cancels`).
+
+No arc of a plain net empties a place. Where a place holds fewer than `cap` tokens, one beside it can count those that
+are missing, and with it a place is emptied one token after the other, while all that touches a set stands still:
+
+    [admit S]   (gate S) + (@open)            →  (@S 0)
+    [@drop p]   (@S i) + (p)                  →  (@S i) + (@less p)
+    [@next p]   (@S i) + cap·(@less p)        →  (@S i+1) + cap·(@less p)
+    [@end]      (@S k)                        →  (ready S) + (@open) + the memory of joins as it was at first
+
+A router fires all its chain at once (`next.selected`): a token in the midst of one holds `@open`, too.
+
+What fires between the first and the last of these touches none of the places, so that it can as well fire before or
+after them: every run of the one net is one of the other, with the same ends. The runs of the plain net are those of the
+other one as long as no place comes to `cap`; that is what `closed` proves first, by stubborn sets, in the net whose
+places may come to it. Where it does not, the sets are left out (`loose`): that net has every run of the other one, with
+as many tokens in each place or more, so that what it cannot do cannot be done; it proves nothing else.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from noetl_ir.plan import Plan
+from noetl_ir.records import NamedTuple
+from noetl_ir.resets import Reset, resets_of
+from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of, fired
+from noetlc.analysis.reductions import reduced
+from noetlc.analysis.stubborn import terminals_of
+
+STATES = 30_000
+"""States in which places are watched."""
+
+WIDEST = 8
+"""The tokens, for each item of a loop, up to which a place is watched."""
+
+MARK = "@"
+"""What the ids of places and transitions begin with that are in no plan."""
+
+CHAIN = frozenset({"c", "n", "s"})
+"""Roles of the places between the choices of a router."""
+
+OPEN, OVER = "@open", "@full"
+
+
+class _Known(NamedTuple):
+    """An answer about a plan: `cap` is 0 where its places are not known to be bounded, for a reason."""
+
+    plan: Plan
+    transitions: int
+    size: int
+    cap: int
+    reason: str
+
+
+_known: list[_Known] = []
+"""The last answers: lint and analysis ask for the same skeletons again and again."""
+
+
+class Closed(NamedTuple):
+    """The plain net; the transitions of the net that those belong to which were added, in their order; and why the sets
+    were left out, empty where they were not.
+    """
+
+    net: Petri
+    owners: tuple[int, ...]
+    loose: str
+
+
+def closed(plan: Plan, net: Petri, origin: Sequence[int], size: int) -> Closed:
+    """The net of a plan with its reset sets; `origin` are the plan's transitions that those of the net are, `size` is
+    the number of items of its loops.
+    """
+    rows = _rows(plan, origin)
+    if not rows:
+        return Closed(net, (), "")
+    chain = frozenset(number for number, place in enumerate(plan.net.places) if place.role in CHAIN)
+    key = (len(origin), size)
+    known = next((each for each in _known if each.plan is plan and each[1:3] == key), None)
+    if known is None:
+        known = _Known(plan, *key, *_bound(net, rows, chain, size))
+        _known[:] = [known, *_known[:7]]
+    if not known.cap:
+        return Closed(_loose(net, rows), (), known.reason)
+    made = _Encoding(net, rows, chain, known.cap)
+    return Closed(made.net(), tuple(made.owners), "")
+
+
+def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> Petri:
+    """The net of a plan in which nothing is emptied: what it cannot do cannot be done."""
+    return _loose(net, _rows(plan, origin))
+
+
+def _rows(plan: Plan, origin: Sequence[int]) -> dict[int, Reset]:
+    resets = resets_of(plan)
+    return {row: resets[number] for row, number in enumerate(origin) if number in resets}
+
+
+def played(net: Petri, run: Sequence[int]) -> Marking:
+    """The marking after a run of a plan's transitions: what empties places goes on by itself."""
+    helpers = [number for number, id in enumerate(net.transitions) if id.startswith(MARK)]
+    marking = net.initial
+    for number in run:
+        marking = fired(net, marking, number)
+        while (able := next((each for each in helpers if _is_able(net, marking, each)), None)) is not None:
+            marking = fired(net, marking, able)
+    return marking
+
+
+def _is_able(net: Petri, marking: Marking, transition: int) -> bool:
+    return all(marking[place] >= weight for place, weight in net.inputs[transition])
+
+
+def _bound(net: Petri, rows: Mapping[int, Reset], chain: frozenset[int], size: int) -> tuple[int, str]:
+    """A number of tokens to which no place of a set comes, or 0 and why none is known."""
+    cap = 2 * size
+    while cap <= WIDEST * size:
+        watched = _Encoding(net, rows, chain, cap).net(watched=True)
+        over = watched.places.index(OVER)
+        small = reduced(watched, frozenset({over}))
+        ends = terminals_of(small.net, STATES)
+        at, code = small.place(over), ends.graph.code
+        states = [*ends.dead, *(state for circle in ends.circles for state in circle)]
+        if any(code.tokens(ends.graph.markings[state], at) for state in states):
+            cap *= 2
+        elif ends.complete:
+            return cap, ""
+        else:
+            return 0, f"what is cancelled was followed for {STATES:,} states, and there are more"
+    return 0, f"more than {cap // 2 - 1} tokens may be in a step that is cancelled"
+
+
+def _loose(net: Petri, rows: Mapping[int, Reset]) -> Petri:
+    """The net in which nothing is emptied, and joins begin anew."""
+    outputs = list(net.outputs)
+    for row, reset in rows.items():
+        outputs[row] = arcs_of([*outputs[row], *((place, 1) for place in reset.restored)])
+    return net._replace(outputs=tuple(outputs))
+
+
+class _Encoding:
+    """The plain net. `owners` are the rows that the added transitions belong to."""
+
+    def __init__(self, net: Petri, rows: Mapping[int, Reset], chain: frozenset[int], cap: int) -> None:
+        self._net = net
+        self._chain = chain
+        self._rows = rows
+        self._cap = cap
+        made = {place for arcs in net.outputs for place, _ in arcs}
+        made.update(place for place, tokens in enumerate(net.initial) if tokens)
+        # What nothing ever marks needs no emptying.
+        self._emptied = {row: [place for place in reset.places if place in made] for row, reset in rows.items()}
+        watched = sorted({place for places in self._emptied.values() for place in places})
+        self._places = [*net.places]
+        self._initial = [*net.initial]
+        self._less = {place: self._place(f"@less {net.places[place]}", cap - net.initial[place]) for place in watched}
+        self._open = self._place(OPEN, 1)
+        self._transitions = [*net.transitions]
+        self._inputs: list[list[tuple[int, int]]] = []
+        self._outputs: list[list[tuple[int, int]]] = []
+        self.owners: list[int] = []
+        for number in range(len(net.transitions)):
+            self._plain(number)
+        for row in rows:
+            self._emptying(row)
+
+    def net(self, *, watched: bool = False) -> Petri:
+        """The net; if it is `watched`, all comes to a stop in the sets once a place is full."""
+        if watched:
+            over = self._place(OVER, 0)
+            for place in self._less:
+                ins = [(place, self._cap), (self._open, 1)]
+                self._transition(f"@full {self._net.places[place]}", ins, [(over, 1)], -1)
+        return Petri(
+            self._net.name,
+            tuple(self._places),
+            tuple(self._transitions),
+            tuple(map(arcs_of, self._inputs)),
+            tuple(map(arcs_of, self._outputs)),
+            tuple(self._initial),
+        )
+
+    def _place(self, id: str, tokens: int) -> int:
+        self._places.append(id)
+        self._initial.append(tokens)
+        return len(self._places) - 1
+
+    def _transition(self, id: str, ins: list[tuple[int, int]], outs: list[tuple[int, int]], owner: int) -> None:
+        self._transitions.append(id)
+        self._inputs.append(ins)
+        self._outputs.append(outs)
+        self.owners.append(owner)
+
+    def _plain(self, number: int) -> None:
+        """A transition of the plan: it changes what is missing, too, and touches the sets only while nothing empties
+        them.
+        """
+        ins, outs = [*self._net.inputs[number]], [*self._net.outputs[number]]
+        if number in self._rows:
+            self._inputs.append([*ins, (self._open, 1)])
+            self._outputs.append([(self._less[place], weight) for place, weight in ins if place in self._less])
+            return
+        for place, count in effect_of(self._net, number).items():
+            if place in self._less:
+                (ins if count > 0 else outs).append((self._less[place], abs(count)))
+        before, after = self._net.inputs[number], self._net.outputs[number]
+        holds = any(place in self._chain for place, _ in before)
+        keeps = any(place in self._chain for place, _ in after)
+        touches = any(place in self._less for place, _ in (*before, *after))
+        if not holds and (keeps or touches):
+            ins.append((self._open, 1))
+        if not keeps and (holds or touches):
+            outs.append((self._open, 1))
+        self._inputs.append(ins)
+        self._outputs.append(outs)
+
+    def _emptying(self, row: int) -> None:
+        net, id, cap = self._net, self._net.transitions[row], self._cap
+        here = self._place(f"@{id} 0", 0)
+        self._outputs[row].append((here, 1))
+        for place in self._emptied[row]:
+            less, name = self._less[place], net.places[place]
+            self._transition(f"@drop {id}: {name}", [(here, 1), (place, 1)], [(here, 1), (less, 1)], row)
+            after = self._place(f"@{id} {place}", 0)
+            self._transition(f"@next {id}: {name}", [(here, 1), (less, cap)], [(after, 1), (less, cap)], row)
+            here = after
+        outs = [*net.outputs[row], *((place, 1) for place in self._rows[row].restored)]
+        taken = [(self._less[place], weight) for place, weight in outs if place in self._less]
+        self._transition(f"@end {id}", [(here, 1), *taken], [*outs, (self._open, 1)], row)

@@ -1,0 +1,52 @@
+"""The reset sets of a net: the places that a transition empties when it fires (EXTENSIONS.md §3, `cancels`).
+
+    [admit S]: (gate S) → (ready S)     resets every place of a step that S cancels, and its join's memory
+
+A transition takes its tokens, then its set is emptied and the memory of joins in it is as at first, then it makes its
+tokens. The sets follow from the tables of a plan (`cancels`), so that a plan has no bytes for them: what is cancelled
+are the tokens on the way to a step, in its join, at its gate, in its runs and at its router. A step that cancels, and
+whose join keeps a wave, begins a new one: what still waits in its join is withdrawn.
+"""
+
+from collections.abc import Mapping
+
+from noetl_ir.net import PlaceClass
+from noetl_ir.plan import Plan
+from noetl_ir.records import NamedTuple
+
+WAVES = frozenset({"count", "taken"})
+"""The joins that keep a wave."""
+
+JOINING = frozenset({"in", "dead", "free", "held", "got", "idle", "met", "cold", "warm", "merge"})
+"""Roles of the places of a join."""
+
+
+class Reset(NamedTuple):
+    """The places that are emptied, in the order of the net, and those of them that then hold a token again."""
+
+    places: tuple[int, ...]
+    restored: tuple[int, ...]
+
+
+def resets_of(plan: Plan) -> Mapping[int, Reset]:
+    """Transition → its reset set, of those that have one."""
+    if not plan.cancels:
+        return {}
+    cancels = {step: frozenset(targets) for step, targets in plan.cancels}
+    admits = {t.step: number for number, t in enumerate(plan.net.transitions) if t.role == "admit"}
+    # A delayed token is of the step that it flies to: it has left the other one.
+    flying = {
+        t.inputs[0].place: plan.arcs[t.arc].target for t in plan.net.transitions if t.role == "land" and t.arc >= 0
+    }
+    marked = dict(plan.net.initial)
+    found = {}
+    for step, targets in cancels.items():
+        begins_anew = plan.steps[step].join.mode in WAVES
+        places = []
+        for number, place in enumerate(plan.net.places):
+            of = flying.get(number, place.step)
+            if of in targets or (begins_anew and of == step and place.role in JOINING):
+                places.append(number)
+        restored = [each for each in places if marked.get(each) and plan.net.places[each].kind is PlaceClass.MEMO]
+        found[admits[step]] = Reset(tuple(places), tuple(restored))
+    return found

@@ -1,0 +1,200 @@
+"""Steps that cancel others (EXTENSIONS §3, `cancels`): verdicts held against a naive explorer of the net.
+
+The explorer plays the token game on the plan itself and knows one thing more: an admission of a step that cancels
+empties what is of the steps that it names, and their joins are as at first. It shares no code with the analysis.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from harness.samples import shares
+from nets import Game, Marking, compiled, plan_of, steps
+from noetl_ir.net import PlaceClass, Transition
+from noetl_ir.plan import Plan
+from noetlc.analysis.effort import STANDARD, Effort
+from noetlc.analysis.queries import query_of
+from noetlc.analysis.report import query_verdict, report_of
+from noetlc.analysis.soundness import soundness_of
+from noetlc.analysis.verdict import Status
+from noetlc.diag.diagnostic import Severity
+
+STUCK, CYCLES, PARTS, BOUNDED = (
+    "nothing can get stuck", "every cycle has an exit", "every part can run", "tokens are bounded",
+)  # fmt: skip
+MOST = 4_000
+Space = dict[Marking, list[tuple[Transition, Marking]]]
+
+
+@st.composite
+def playbooks(draw: st.DrawFn) -> str:
+    """Four or five noops with arcs to any others; some cancel others, themselves too."""
+    count = draw(st.integers(4, 5))
+    rows: list[list[int]] = [draw(st.lists(st.integers(1, count - 1), min_size=2, max_size=3, unique=True))]
+    rows += [draw(st.lists(st.integers(0, count), max_size=2, unique=True)) for _ in range(1, count)]
+    cancelling = draw(st.sets(st.integers(1, count - 1), min_size=1, max_size=2))
+    lines = []
+    for at, row in enumerate(rows):
+        sources = len({other for other, arcs in enumerate(rows) if at in arcs}) + (at == 0)
+        join = draw(st.sampled_from(("any", "all", "all", "first", "first", "{tokens: 2}"))) if sources > 1 else "any"
+        targets = draw(st.lists(st.integers(1, count - 1), min_size=1, max_size=3, unique=True))
+        cancels = f", cancels: [{', '.join(map(_name, targets))}]" if at in cancelling else ""
+        chooses = bool(at) and draw(st.booleans())
+        when = "when: '{{ workload.x }}', " if chooses else ""
+        arcs = ", ".join(f"{{{when}step: {_name(target) if target < count else 'end'}}}" for target in row)
+        mode = "exclusive" if chooses else "inclusive"
+        routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{arcs}]}}" if row else ""
+        lines.append(f"step: {_name(at)}, spec: {{policy: {{join: {join}{cancels}}}}}{routes}")
+    return steps(*lines).replace("workflow:", "workload: {x: 1}\nworkflow:", 1)
+
+
+def _name(number: int) -> str:
+    return f"s{number}" if number else "start"
+
+
+def spaces(plan: Plan) -> Space | None:
+    """Every marking of runs without failures, with what may happen there; None when there are too many."""
+    game = Game(plan)
+    waiting: list[Marking] = [game.initial()]
+    found: Space = {}
+    while waiting:
+        here = waiting.pop()
+        if here in found:
+            continue
+        if len(found) > MOST:
+            return None
+        found[here] = list(_after(game, here))
+        waiting += (after for _, after in found[here])
+    return found
+
+
+def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
+    plan = game.plan
+    asked = {n for n, tokens in enumerate(here) if tokens and plan.net.places[n].role in ("c", "n", "s")}
+    for t, after in game.steps_from(here):
+        # A router fires all its chain at once.
+        if asked and not any(arc.place in asked for arc in t.inputs):
+            continue
+        if t.fault or t.role in ("lost", "fail"):
+            continue
+        targets = dict(plan.cancels).get(t.step, ()) if t.role == "admit" else ()
+        if not targets:
+            yield t, after
+            continue
+        # What the admission makes is made after all is emptied.
+        left = [tokens - sum(arc.place == place for arc in t.outputs) for place, tokens in enumerate(after)]
+        for number, place in enumerate(plan.net.places):
+            kind, _, rest = place.id.partition(" ")
+            own = kind in ("in", "held", "free", "got", "idle", "met") and plan.steps[t.step].join.mode == "count"
+            names = [plan.steps[each].name for each in targets] + ([plan.steps[t.step].name] if own else [])
+            if rest.split(" ")[0] in names:
+                left[number] = int(kind in ("free", "idle"))
+        for arc in t.outputs:
+            left[arc.place] += 1
+        yield t, tuple(left)
+
+
+def is_end(plan: Plan, marking: Marking) -> bool:
+    tokens = {place.id for place, count in zip(plan.net.places, marking, strict=True) if count}
+    left = any(place.kind is PlaceClass.CONTROL and place.id in tokens for place in plan.net.places)
+    half = any(f"idle {step.name}" in tokens and f"held {step.name} {source}" in tokens
+               for step in plan.steps for source in step.join.sources)  # fmt: skip
+    return not left and not half
+
+
+def endless(found: Space) -> bool:
+    """Whether from some marking nothing leads to one in which nothing happens."""
+    before: dict[Marking, list[Marking]] = {}
+    for here, row in found.items():
+        for _, after in row:
+            before.setdefault(after, []).append(here)
+    waiting = [here for here, row in found.items() if not row]
+    ending = set(waiting)
+    while waiting:
+        for here in before.get(waiting.pop(), ()):
+            if here not in ending:
+                ending.add(here)
+                waiting.append(here)
+    return len(ending) < len(found)
+
+
+@shares(40)
+@given(playbooks())
+def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
+    made = compiled(body)
+    assume(not made.count_of(Severity.ERROR))
+    plan = made.plans[0]
+    found = spaces(plan)
+    if found is None:
+        return
+    stuck = any(not row and not is_end(plan, here) for here, row in found.items())
+    fired = {t.id for row in found.values() for t, _ in row}
+    most = max(max(here) for here in found)
+    for verdict in soundness_of(plan):
+        assert verdict.bug is None, verdict.bug
+        if verdict.status is Status.UNKNOWN:
+            continue
+        if verdict.question == STUCK:
+            assert (verdict.status is Status.PROVED) is not stuck, body
+        elif verdict.question == CYCLES:
+            assert (verdict.status is Status.REFUTED) is endless(found), body
+        elif verdict.question == PARTS and verdict.status is Status.PROVED:
+            assert all(f"begin {step.name}" in fired for step in plan.steps), body
+        elif verdict.question == PARTS:
+            assert not all(t.id in fired for t in plan.net.transitions if t.role in ("begin", "take")), body
+        elif verdict.question == BOUNDED:
+            assert verdict.status is not Status.REFUTED, (body, most)
+    for step in plan.steps[1:3]:
+        runs = query_verdict(plan, query_of(f"at most 1 of {step.name}"), "q", Effort(STANDARD))
+        twice = _most_runs(found, f"begin {step.name}", plan) > 1
+        assert runs.bug is None and not (runs.status is Status.PROVED and twice), body
+
+
+def _most_runs(found: Space, id: str, plan: Plan) -> int:
+    """How often a transition fires on one way, 2 for more often."""
+    start = Game(plan).initial()
+    seen, waiting = {(start, 0)}, [(start, 0)]
+    while waiting:
+        here, count = waiting.pop()
+        for t, after in found[here]:
+            state = after, count + (t.id == id)
+            if state[1] > 1:
+                return 2
+            if state not in seen:
+                seen.add(state)
+                waiting.append(state)
+    return 1
+
+
+FORK = "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}"
+PROVED, UNKNOWN, REFUTED = Status.PROVED, Status.UNKNOWN, Status.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("rows", "stuck", "runs"),
+    [
+        # The second of two never starts `j` again, and no wave is left open.
+        ((FORK, "step: a, next: {arcs: [{step: j}]}", "step: b, next: {arcs: [{step: j}]}",
+          "step: j, spec: {policy: {join: first, cancels: [a, b]}}"), PROVED, 1),
+        # Without `b` it does: `b` brings its token to the wave that began with the start of `j`.
+        ((FORK, "step: a, next: {arcs: [{step: j}]}", "step: b, next: {arcs: [{step: j}]}",
+          "step: j, spec: {policy: {join: first, cancels: [a]}}"), PROVED, 2),
+        # `j` waits for a token of `a`, which may have been withdrawn.
+        ((FORK, "step: a, next: {arcs: [{step: j}]}",
+          "step: b, spec: {policy: {cancels: [a]}}, next: {arcs: [{step: j}]}",
+          "step: j, spec: {policy: {join: all}}"), UNKNOWN, 1),
+        # A step that cancels itself ends its other runs, here on a cycle that would fill.
+        ((FORK, "step: a, next: {arcs: [{step: b}]}", "step: b, spec: {policy: {join: any, cancels: [b]}}"), PROVED, 2),
+    ],
+    ids=["discriminator", "a source left out", "a join that waits for it", "itself"],
+)  # fmt: skip
+def test_what_a_step_cancels_is_gone(rows: tuple[str, ...], stuck: Status, runs: int) -> None:
+    plan = plan_of(steps(*rows))
+    report = report_of(plan)
+    statuses = {verdict.question: verdict.status for verdict in report.verdicts}
+    assert statuses[STUCK] is stuck and statuses[BOUNDED] is PROVED
+    last = plan.steps[-1].name
+    once = query_verdict(plan, query_of(f"at most 1 of {last}"), "q", Effort(STANDARD))
+    assert (once.status is PROVED) is (runs == 1)
