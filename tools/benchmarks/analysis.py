@@ -1,9 +1,11 @@
 """Rows about the analysis: state spaces against other explorers, and verdicts about playbooks."""
 
 import json
+from itertools import product
 from pathlib import Path
 from statistics import median
 
+from benchmarks.generate import complete_graph
 from benchmarks.measure import interleave, peer, peer_python, probe, process
 from benchmarks.nets import NETS
 from benchmarks.random_playbooks import FAMILIES, random_playbook
@@ -117,6 +119,27 @@ def random_playbooks(bench: Bench) -> list[Reading]:
         ),
         limit("random acyclic playbooks with an unknown", 100 * sum(acyclic) / len(acyclic), 5, unit="%"),
     ]
+
+
+def complete_graphs(bench: Bench) -> list[Reading]:
+    """Each of 98 steps leads to each later one, or to each other one: 4,753 and 9,506 arcs; the slowest of eight."""
+    ways = list(product((False, True), repeat=3))
+    files = {
+        str(
+            bench.file(f"complete_{number}.yaml", complete_graph(98, back=back, inclusive=inclusive, guarded=guarded))
+        ): (f"{'inclusive' if inclusive else 'exclusive'}{', guarded' * guarded}{', with a way back' * back}")
+        for number, (back, inclusive, guarded) in enumerate(ways)
+    }
+    found = probe(bench, "proving", "worst", *files)
+    unknown = sum(found[name][2] for name in files)
+    readings = []
+    for at, (work, bar) in enumerate((("analyze", 2), ("lint", 1))):
+        name = max(files, key=lambda name, at=at: found[name][at])
+        remark = files[name] if at else f"{files[name]}; {unknown:.0f} with an unknown"
+        readings.append(
+            limit(f"{work} the slowest of 8 complete graphs", found[name][at], bar, unit="s", remark=remark)
+        )
+    return readings
 
 
 def published(bench: Bench) -> list[Reading]:

@@ -233,6 +233,23 @@ def chain(steps: int) -> str:
     return "".join(out)
 
 
+def complete_graph(steps: int, *, back: bool, inclusive: bool, guarded: bool) -> str:
+    """Each step leads to each later one, with `back` to each other one."""
+    lines = [
+        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: complete, path: gen/complete}\n"
+        "workload: {n: 1}\nworkflow:\n"
+    ]
+    for at in range(steps):
+        lines.append(f"  - step: s{at}\n    tool: {{kind: noop}}\n")
+        targets = [to for to in range(0 if back else at + 1, steps) if to != at]
+        if targets:
+            mode = "inclusive" if inclusive else "exclusive"
+            lines.append(f"    next:\n      spec: {{mode: {mode}}}\n      arcs:\n")
+        guards = {to: f", when: '{{{{ workload.n > {to} }}}}'" if guarded else "" for to in targets}
+        lines += [f"        - {{step: s{to}{guard}}}\n" for to, guard in guards.items()]
+    return "".join(lines)
+
+
 def python_chain(steps: int) -> str:
     """Python steps in a row: each has an effect, as far as anybody can know."""
     return chain(steps).replace("{ kind: noop }", "{ kind: python, code: 'result = 1' }")

@@ -16,6 +16,7 @@ ROWS: tuple[Row, ...] = (
     Row("fork-256", "analysis", "≤ 1 s", analysis.wide_fork),
     Row("fork-1024", "analysis", "≤ 2 s", analysis.wider_fork),
     Row("random", "analysis", "analyze ≤ 2 s, lint ≤ 1 s; ≤ 5 % unknown", analysis.random_playbooks),
+    Row("complete", "analysis", "analyze ≤ 2 s, lint ≤ 1 s", analysis.complete_graphs),
     Row("soundness", "analysis", "≤ 20 ms; worst ≤ 500 ms", analysis.soundness),
     Row("mcc", "analysis", "0 differ", analysis.published),
     Row("one-step", "runtime", "≤ 6 ×", runtime.one_step),
