@@ -1,10 +1,13 @@
-"""The names that older specifications give our events (`noetl events --dialect`).
+"""The names and envelopes that older specifications give our events (`noetl events --dialect`).
 
 `case` is case-dialect §5, `formal` is formal §12.2, `extended` is formal-extended §9.2 with its aliases. An event
 that a specification has no name for has none here. The names of canonical-v2 and v10 are our own.
 """
 
+from collections.abc import Mapping
+
 from noetl_ir.events import Event
+from noetl_ir.expr import Json
 
 DIALECTS = ("case", "formal", "extended")
 
@@ -53,6 +56,78 @@ _EXTENDED = {
     "playbook.processed": "PlaybookProcessed",
 }
 _TABLES = {"case": _CASE, "formal": _FORMAL, "extended": _EXTENDED}
+
+
+_FIELDS = {
+    "case": {
+        "event_id": "event_id",
+        "event_type": "event_type",
+        "timestamp": "ts",
+        "execution_id": "execution_id",
+        "workflow_run_id": "execution_id",
+        "step_run_id": "step_run_id",
+        "tool_run_id": "task_run_id",
+        "entity_type": "entity_type",
+        "entity_id": "entity_id",
+        "parent_id": "parent_id",
+        "action_id": "action_id",
+        "attempt": "attempt",
+        "iteration": "iteration",
+        "page": "page",
+        "payload": "payload",
+    },
+    "formal": {
+        "event_id": "event_id",
+        "event_type": "event_type",
+        "execution_id": "execution_id",
+        "timestamp": "ts",
+        "entity_type": "entity_type",
+        "entity_id": "entity_id",
+        "status": "status",
+        "payload": "payload",
+    },
+    "extended": {
+        "event_id": "event_id",
+        "execution_id": "execution_id",
+        "timestamp": "ts",
+        "source": "source",
+        "name": "event_type",
+        "entity": "entity_type",
+        "entity_id": "entity_id",
+        "status": "status",
+        "data": "payload",
+    },
+}
+"""The fields of a dialect in their order, and the field of ours that each is (case-dialect §5.3, formal §12.1,
+formal-extended §9.1).
+"""
+_ENTITIES = {"task": "tool", "iteration": "loop"}
+
+
+def old_envelope(event: Event, envelope: Mapping[str, Json], dialect: str) -> dict[str, Json] | None:
+    """An event's envelope as one of `DIALECTS` has it; None for an event that it has no name for."""
+    name = old_name(event, dialect)
+    if not name:
+        return None
+    kind = str(envelope["entity_type"])
+    first = event.event_type.partition(".")[0]
+    ours = {
+        **envelope,
+        "event_type": name,
+        "entity_type": first if first in ("workflow", "retry") else _ENTITIES.get(kind, kind),
+        "status": _old_status(event, str(envelope["status"]), dialect),
+    }
+    return {theirs: ours[field] for theirs, field in _FIELDS[dialect].items()}
+
+
+def _old_status(event: Event, status: str, dialect: str) -> str:
+    """A status as far as a dialect knows it: `formal` has no pause, `extended` no skipped event."""
+    if dialect == "formal" and status == "paused":
+        return "in_progress"
+    if dialect == "extended" and status == "skipped":
+        # An iteration that is left out hinders nothing; a cancelled execution has not done what it was to do.
+        return "error" if event.event_type.partition(".")[0] in ("workflow", "playbook") else "success"
+    return status
 
 
 def old_name(event: Event, dialect: str) -> str:

@@ -14,7 +14,7 @@ from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
 from noetl_cli import lazy_click as click
 from noetl_ir.envelope import Origin, envelope_of, origin_of, span_of
-from noetl_ir.event_names import DIALECTS, old_name
+from noetl_ir.event_names import DIALECTS, old_envelope, old_name
 from noetl_ir.events import Event, iso_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -27,7 +27,11 @@ _TIME = slice(11, 23)  # of an ISO time: the clock to the millisecond
 @click.argument("execution", metavar="ID")
 @click.option("--follow", is_flag=True, help="Go on with new events until the execution has ended.")
 @click.option("--source", is_flag=True, help="Show where in the playbook each event comes from.")
-@click.option("--dialect", type=click.Choice(DIALECTS), help="Show the names of an older specification.")
+@click.option(
+    "--dialect",
+    type=click.Choice(DIALECTS),
+    help="Show names, with --json envelopes, of an older specification.",
+)
 @server_option
 @store_option
 @json_option
@@ -73,17 +77,22 @@ class _Printer:
                 self._origin = origin_of(self._row.execution_id, event)
             self._position = position
             if self._shown.as_json:
-                click.echo(json_text(self._envelope(event, position)))
+                if (envelope := self._envelope(event, position)) is not None:
+                    click.echo(json_text(envelope))
             else:
                 click.echo(_line(self._program, event, position, self._most, self._beside(event)))
         # Python buffers what goes into a pipe, and whoever follows a log would see it in pieces of 8 KiB.
         sys.stdout.flush()
         return self._position
 
-    def _envelope(self, event: Event, position: int) -> dict[str, Json]:
+    def _envelope(self, event: Event, position: int) -> dict[str, Json] | None:
+        """The envelope of an event; None where the dialect that was asked for has no such event."""
         envelope = envelope_of(self._program.plan, self._origin, event, position)
         if self._shown.dialect is not None:
-            envelope["event_type"] = old_name(event, self._shown.dialect) or event.event_type
+            older = old_envelope(event, envelope, self._shown.dialect)
+            if older is None:
+                return None
+            envelope = older
         if self._shown.source:
             at = span_of(self._program.plan, event)
             place: Json = {"file": self._program.plan.source, "line": at.line, "column": at.column} if at else None
