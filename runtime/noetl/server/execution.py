@@ -277,7 +277,7 @@ class OwnedExecution:
         for event in report.events[recorded:]:
             before = len(turn.events)
             accepted = reports.accept(turn, event)
-            if len(turn.events) > before:
+            if len(turn.events) > before and not _only_runs(turn):
                 decide(turn)
             # The rest of a report rests on the event before it. The worker learns from the count how far it was
             # recorded, and stops.
@@ -325,6 +325,14 @@ class OwnedExecution:
     def _outside(self, data: bytes) -> dict[str, Json]:
         """The reference to data that is too large for the log."""
         return self._keep(lambda: self._blobs.put(self.execution.execution_id, data))
+
+
+def _only_runs(turn: Turn) -> bool:
+    """Whether the last event says that a task runs and no more: nothing is to be looked at, and nothing is over."""
+    event, execution = turn.events[-1], turn.execution
+    if event.event_type != "task.started" or "call" in event.data:  # with a call it waits, and may be heard of
+        return False
+    return not (execution.agenda or execution.signals or execution.terminated or execution.closing)
 
 
 def _apply(turn: Turn, ask: Ask) -> bool:

@@ -6,7 +6,7 @@ own execution feels it.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from noetl.ports import Append, Clock, Conflict, Owned, Store, StoreRefused
@@ -239,8 +239,10 @@ def _size_of(append: Append) -> int:
     return sum([len(body) for _, body in append.records])
 
 
-def together(turns: Iterable[Append]) -> list[Append]:
+def together(turns: Sequence[Append]) -> list[Append]:
     """Turns of which several may be of one execution, as one append for each."""
+    if len(turns) == 1:
+        return list(turns)
     found: dict[str, list[Append]] = {}
     for turn in turns:
         found.setdefault(turn.execution_id, []).append(turn)
