@@ -27,7 +27,6 @@ from noetl.server.store_retry import PAUSE, StoreRetry
 from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers, WorkerTracker
 from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.launcher import AsyncLauncher
-from noetl.worker.scripted import ScriptedLauncher, Signal, VirtualClock
 from noetl.worker.worker import Launcher, Worker
 from noetl_ir.events import Event
 from noetl_ir.orders import Answer, Order, Said
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from noetl.app.worker_cache import WorkerCache
     from noetl.server.service import Service
     from noetl.server.workers.registry import WorkerRegistry
+    from noetl.worker.scripted import ScriptedLauncher, Signal, VirtualClock
 
 
 class _Times(NamedTuple):
@@ -150,8 +150,11 @@ def _unchanging() -> Callable[[], float]:
 
 def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
     settings, script = runtime.settings, runtime.settings.script
-    virtual = VirtualClock() if script is not None or runtime.was_scripted(execution_id) else None
-    if virtual is not None:
+    virtual: VirtualClock | None = None
+    if script is not None or runtime.was_scripted(execution_id):
+        from noetl.worker.scripted import VirtualClock  # most runs have no script
+
+        virtual = VirtualClock()
         log = [event for _, event in runtime.events(execution_id)]
         # A run on a virtual clock that is resumed goes on where its log ends. From 0 its timers would lie ahead, and
         # times would run backwards.
@@ -176,6 +179,8 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
     real = _launcher(environments, times)
     launcher: AsyncLauncher | ScriptedLauncher = real
     if virtual is not None and script is not None:
+        from noetl.worker.scripted import ScriptedLauncher
+
         launcher = ScriptedLauncher(script, virtual, real, _signalling(control, execution_id))
     worker = _local_worker(settings, bus, environments, launcher, times, store_retry)
     waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)

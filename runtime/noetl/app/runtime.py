@@ -18,12 +18,13 @@ from noetl.ports import Blobs, Fence, Store
 from noetl.server.execution import hydrate
 from noetl.server.journal import Keep, at_once
 from noetl.server.store_retry import LONGEST, StoreRetry
-from noetl.worker.scripted import Script
 from noetl_ir.events import Event
 from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from noetl.worker.scripted import Script
 
 DEFAULT_SLOTS = 64
 

@@ -37,7 +37,6 @@ def drive(
 ) -> int:
     """Own the execution and let `go` drive it to its end or to a stop; tell how it ended. Returns the exit code."""
     execution_id = asked.execution_id
-    again = command_with(asked.url, "resume", execution_id)
     try:
         with driver_of(runtime, execution_id, progress.observe) as driver:
             with _stopped_by_signals(driver) as signals:
@@ -54,8 +53,10 @@ def drive(
         if not _is_there(runtime, execution_id):
             refused = Stopped if isinstance(problem, NoRoom) else Problem
             raise refused(f"{problem}\nnothing was started") from None
+        again = command_with(asked.url, "resume", execution_id)
         raise Stopped(f"{problem}\nthe run stopped; what is on disk stays. Resume with: {again}") from None
     except KeyboardInterrupt:
+        again = command_with(asked.url, "resume", execution_id)
         raise Stopped(f"stopped at once. Resume with: {again}") from None
     except (IllegalFiring, Missing, NotFound) as problem:
         raise Problem(f"the log is no run of the plan: {problem}") from None

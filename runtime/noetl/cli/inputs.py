@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from noetl.cli.text import Problem, escaped
-from noetl.worker.scripted import Script, ScriptError, read_script
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import MAGIC
@@ -19,6 +18,8 @@ from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from noetl.worker.scripted import Script
 
 STANDARD_INPUT = "-"
 
@@ -200,6 +201,8 @@ def _set(payload: dict[str, Json], words: str, is_text: IsText) -> None:
 
 def script_of(name: str) -> Script:
     """The script in a YAML or JSON file."""
+    from noetl.worker.scripted import ScriptError, read_script
+
     data = read_input(name)
     try:
         document = json_of(data.decode("utf-8"))

@@ -21,7 +21,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from shlex import quote
 
 from noetl.host.engine_files import is_own
 from noetl.host.process_secrets import is_own as is_own_variable
@@ -158,6 +157,8 @@ class Keychain:
         except CredentialProblem as problem:
             raise Unresolved(str(problem)) from None
         if found is None:
+            from shlex import quote
+
             lacking = f"there is no keychain entry and no stored credential named {name!r}"
             raise Unresolved(f"{lacking}; store one with `noetl credential add {quote(name)}`")
         return found

@@ -16,7 +16,6 @@ from noetl_ir.evaluate import Fault
 from noetl_ir.events import index_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import CALLED, Kind, faulty_limit, misfits
-from noetl_ir.kinds.wait import faulty_timer
 from noetl_ir.orders import RunPipeline
 from noetl_ir.plan import Task
 from noetl_ir.records import NamedTuple
@@ -126,8 +125,11 @@ class Renderer:
 def _bad_timers(fields: dict[str, Json]) -> list[str]:
     """The timers of a `wait` that are none; one that is null is not set."""
     timers = fields.get("timers")
-    named = timers.items() if isinstance(timers, dict) else ()
-    return [f"timer {name!r} {why}" for name, value in named if (why := faulty_timer(value))]
+    if not isinstance(timers, dict):
+        return []
+    from noetl_ir.kinds.wait import faulty_timer
+
+    return [f"timer {name!r} {why}" for name, value in timers.items() if (why := faulty_timer(value))]
 
 
 def kind_of(name: str) -> Kind:

@@ -21,7 +21,6 @@ from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event, action_id_of, event_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import INLINE, seconds_of
-from noetl_ir.kinds.wait import AT, due_of, moment_of
 from noetl_ir.orders import RunPipeline
 from noetl_ir.outcome import Outcome, error, with_kind
 from noetl_ir.plan import REFERENCE_FIRST, Task
@@ -162,6 +161,8 @@ class Session:
                 data["due"] = now + round(limit * 1_000_000)
             timers = call.get("timers")
             if isinstance(timers, dict):
+                from noetl_ir.kinds.wait import due_of
+
                 # Times are fixed here, as the server sets its timers by this event: after a crash it has the same
                 # times from the log.
                 dues = {name: due_of(timer, now) for name, timer in timers.items()}
@@ -336,6 +337,8 @@ def _inline_of(rendered: Rendered | None, program: Program) -> int | None:
 
 def _is_without_offset(timer: Json) -> bool:
     """Whether a timer has a time of day that does not say of which offset it is."""
+    from noetl_ir.kinds.wait import AT, moment_of
+
     moment = moment_of(timer.get(AT)) if isinstance(timer, dict) else None
     return moment is not None and not moment[1]
 
