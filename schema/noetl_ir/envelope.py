@@ -16,6 +16,9 @@ ENTITIES = ("playbook", "step", "loop", "iteration", "task", "token", "timer")
 _STATUS_BY_TYPE = {
     "playbook.processed": "success",
     "playbook.paused": "paused",
+    "playbook.queued": "paused",
+    "playbook.placed": "success",
+    "playbook.refused": "skipped",
     "playbook.cancelled": "skipped",
     "token.waiting": "paused",
     "token.joined": "success",

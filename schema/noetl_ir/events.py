@@ -32,6 +32,9 @@ INPUT_EVENTS = WORKER_EVENTS | {
     "playbook.retried",
     "child.started",
     "child.ended",
+    "playbook.placed",
+    "playbook.queued",
+    "playbook.refused",
 }
 """Events that come from outside the fold. All others follow from the log before them, so a replay can check them."""
 

@@ -237,6 +237,20 @@ class Compensation(NamedTuple):
     started: bool
 
 
+class Concurrency(NamedTuple):
+    """How many executions may run at once under a key (`executor.spec.concurrency`): `key` is the pool index of the
+    key, and `on_conflict` one of `CONFLICTS`.
+    """
+
+    key: int
+    limit: int
+    on_conflict: str
+
+
+CONFLICTS = ("queue", "skip", "cancel_running", "fail")
+"""What becomes of an execution for which there is no place."""
+
+
 class Child(NamedTuple):
     """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
     bytes.
@@ -263,6 +277,7 @@ class Plan(NamedTuple):
     declares, -1 where it is that of the line. `phases` are those behind main, in the order in which they come; `after`
     is the pool index of how long each of them may take (`policy.lifecycle.after_s`), -1 for none. `reducers` are the
     keys of `ctx` that are reduced, in file order.
+    `concurrency` is the place that an execution asks for before it begins; None where it asks for none.
     """
 
     name: str
@@ -299,6 +314,7 @@ class Plan(NamedTuple):
     compensations: tuple[Compensation, ...] = ()
     compensate_on: tuple[str, ...] = ("failed", "blocked", "cancelled")
     cancels: tuple[Cancel, ...] = ()
+    concurrency: Concurrency | None = None
 
 
 EXTENSIONS = (
@@ -314,6 +330,7 @@ EXTENSIONS = (
     "compensations",
     "compensate_on",
     "cancels",
+    "concurrency",
 )
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.

@@ -103,6 +103,9 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield f"{plan.steps[cancel.step].name} cancels {' '.join(plan.steps[each].name for each in cancel.targets)}"
     if plan.result >= 0:
         yield f"result {_ref(plan.result)}"
+    if plan.concurrency is not None:
+        key, most, on_conflict = plan.concurrency
+        yield f"{most} at once under {_ref(key)}, else {on_conflict}"
     for row in plan.reducers:
         yield f"ctx.{row.key} is the {row.reduce} of what is set{_written(**{'from': row.initial})}"
     for entry in plan.keychain:

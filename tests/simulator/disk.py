@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from noetl.ports import Append, Conflict, ExecutionRow, StartKey, StoreFailure
+from noetl.ports.places import PlaceRow
+from noetl.server.places import holders_of
 from noetl.store.memory import MemoryStore
 from simulator.timeline import Timeline
 
@@ -124,6 +126,23 @@ class Disk:
     ) -> None:
         """`Store.create`."""
         self._commit(lambda: self._shared.create(row, records, key=key))
+
+    def places(self) -> tuple[PlaceRow, ...]:
+        """`Store.places`."""
+        self._live()
+        return self._shared.places()
+
+    def change_places(self, work: Callable[[tuple[PlaceRow, ...]], Collection[PlaceRow]]) -> None:
+        """`Store.change_places`."""
+
+        def commit() -> None:
+            self._shared.change_places(work)
+            rows = self._shared.places()
+            for key in {row.key for row in rows if row.placed}:
+                most = max(row.limit for row in rows if row.key == key)
+                assert len(holders_of(rows, key)) <= most, f"more than {most} places are held under {key!r}"
+
+        self._commit(commit)
 
     def append(
         self, execution_id: str, expected: int, records: Sequence[tuple[str, bytes]], *, status: str, ended: int | None

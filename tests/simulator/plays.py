@@ -400,6 +400,31 @@ workflow:
   - {step: again, tool: {kind: http, url: "http://x/again"}}
 """
 
+PLACES = """
+executor: {spec: {concurrency: {key: k, limit: LIMIT, on_conflict: WAYS}, policy: {lifecycle: {after_s: 60}}}}
+workflow:
+  - step: start
+    tool: [{name: a, kind: http, url: "http://x/a"}, {name: b, kind: http, url: "http://x/b"}]
+    next: {arcs: [{step: call}]}
+  - step: call
+    loop: {in: [1, 2, 3], iterator: n, spec: {mode: parallel}}
+    spec: {policy: {failure: {mode: best_effort}}}
+    tool: {name: c, kind: playbook, path: t/c}
+    next: {arcs: [{step: z}]}
+  - {step: z, tool: {kind: noop, result: 1}}
+"""
+
+PLACED = """
+executor: {spec: {concurrency: {key: KEY}}}
+workflow:
+  - {step: start, tool: {kind: http, url: "http://x/child"}}
+"""
+
+
+def _places(limit: int, way: str, key: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return PLACES.replace("LIMIT", str(limit)).replace("WAYS", way), (("t/c", PLACED.replace("KEY", key)),)
+
+
 PLAYS = (
     Play("sequence", SEQUENCE),
     Play("join all", _fork("all")),
@@ -428,6 +453,9 @@ PLAYS = (
     Play("join tokens", _fork("{tokens: 2}"), same="nothing"),
     Play("phases", PHASES, (("t/c", CALLED_PHASES),), signals=((1, "go"),), same="nothing"),
     Play("reducers", REDUCED),
+    Play("places", *_places(1, "queue", "other")),
+    Play("places of children", *_places(2, "queue", "k")),
+    Play("places that others take", *_places(1, "cancel_running", "other"), same="nothing"),
     Play("enough, and the rest cancelled", ENOUGH % "cancel", (("t/c", CALLED),), same="nothing"),
     Play("enough, and the rest awaited", ENOUGH % "finish", (("t/c", CALLED),), same="nothing"),
     Play("enough, and the rest left behind", ENOUGH % "swallow", (("t/c", CALLED),), same="nothing"),

@@ -106,6 +106,10 @@ class _Facts:
         if plan.result >= 0:
             span = plan.template_spans[plan.result]
             yield ("result",), Fact(Class.DATA, template_text(plan.templates[plan.result]), span)
+        if (place := plan.concurrency) is not None:
+            key = template_text(plan.templates[place.key])
+            text = f"{place.limit} at once under {key}, else {place.on_conflict}"
+            yield ("concurrency",), Fact(Class.RUN, text, plan.template_spans[place.key])
         for row in plan.reducers:
             initial = f" from {template_text(plan.templates[row.initial])}" if row.initial >= 0 else ""
             yield (f"reducer {row.key}",), Fact(Class.DATA, f"{row.reduce}{initial}", NOWHERE)

@@ -243,6 +243,15 @@ class Reducer(NamedTuple):
     initial: Value | None
 
 
+class Concurrency(NamedTuple):
+    """How many executions may run at once under a key, as declared: fields as in `noetl_ir.plan.Concurrency`."""
+
+    key: Value
+    limit: int
+    on_conflict: str
+    span: Span
+
+
 class TaskDefaults(NamedTuple):
     """`executor.spec.tasks.<kind>.spec`, of which tasks of the kind take what they do not say: fields as in `Task`."""
 
@@ -288,6 +297,7 @@ class Executor(NamedTuple):
     after: Value | None = None
     compensate_on: tuple[str, ...] | None = None
     reducers: tuple[Reducer, ...] = ()
+    concurrency: Concurrency | None = None
 
 
 class Playbook(NamedTuple):

@@ -13,6 +13,7 @@ from noetlc.ast.playbook import (
     Admit,
     AdmitRule,
     Arc,
+    Concurrency,
     Executor,
     Guard,
     KeychainEntry,
@@ -166,12 +167,23 @@ def _executor(executor: Executor) -> Keys:
     spec.update({phase.name: phase.step for phase in executor.phases})
     if executor.compensate_on is not None:
         spec["compensate_on"] = list(executor.compensate_on)
+    if executor.concurrency is not None:
+        spec["concurrency"] = _concurrency(executor.concurrency)
     if executor.reducers:
         spec["ctx"] = {one.key: _reducer(one) for one in executor.reducers}
     spec.update(_pairs(executor.knobs))
     _put(spec, "policy", policy)
     found: Keys = {key: as_tree(value) for key, value in executor.plain.items()}
     _put(found, "spec", spec)
+    return found
+
+
+def _concurrency(concurrency: Concurrency) -> Keys:
+    found: Keys = {"key": concurrency.key}
+    if concurrency.limit != 1:
+        found["limit"] = concurrency.limit
+    if concurrency.on_conflict != "queue":
+        found["on_conflict"] = concurrency.on_conflict
     return found
 
 

@@ -30,6 +30,7 @@ from noetlc.codegen.tables import (
     arc_rows,
     cancels_of,
     compensations_of,
+    concurrency_of,
     executor_of,
     inputs_of,
     iteration_limits_of,
@@ -100,6 +101,7 @@ class _Build:
         # Behind all others: the numbers of templates are those that there are without it.
         result, after = pool.value(playbook.executor.result), pool.value(playbook.executor.after)
         reducers = reducers_of(playbook.executor, pool)
+        concurrency = concurrency_of(playbook.executor, pool)
         ways = self._ways(dead_places(playbook))
         spans = arrival_spans(playbook)
         ending, limits = terminates_of(playbook), iteration_limits_of(playbook, pool)
@@ -143,6 +145,7 @@ class _Build:
             compensations=compensations,
             compensate_on=CAUSES if playbook.executor.compensate_on is None else playbook.executor.compensate_on,
             reducers=reducers,
+            concurrency=concurrency,
             loop_ends=early,
             cancels=cancels_of(playbook, self._numbers),
         )

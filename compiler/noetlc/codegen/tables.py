@@ -7,6 +7,7 @@ from noetl_ir.plan import (
     Arc,
     Cancel,
     Compensation,
+    Concurrency,
     Input,
     IterationLimit,
     Join,
@@ -195,6 +196,12 @@ def compensations_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[C
         if how is not None:
             found.append(Compensation(index, numbers[how.step], how.started))
     return tuple(found)
+
+
+def concurrency_of(executor: ast.Executor, pool: Pool) -> Concurrency | None:
+    """The place that an execution asks for."""
+    one = executor.concurrency
+    return None if one is None else Concurrency(pool.value(one.key), one.limit, one.on_conflict)
 
 
 def limits_of(executor: ast.Executor) -> Limits:

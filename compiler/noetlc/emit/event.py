@@ -103,6 +103,7 @@ EVENTS: dict[str, EventType] = {
             "iter_parent": _maybe({"type": ["object", "null"]}, "the caller's `iter`"),
             "return_step": _maybe(_TEXT, "the step whose result the caller wants"),
             "env": _maybe({"type": "object"}, "the variables of the environment that the workload reads, as they were"),
+            "under": _maybe(_ANY, "the keys of the places that it runs under, each with the execution that holds it"),
             "folder": _maybe(_TEXT, "where the playbook's file is, from the root of tools if it is inside"),
             "detached": _maybe(_TRUE, "the caller does not wait for it"),
             "scripted": _maybe(_TRUE, "a script stands in for tools; times are those of a virtual clock"),
@@ -112,6 +113,7 @@ EVENTS: dict[str, EventType] = {
         "The workload is fixed.",
         {
             "workload": Key(_MAP, "defaults rendered, payload merged over them"),
+            "place": _maybe(_MAP, "the place that it asks for before it begins: `key`, `limit`, `on_conflict`"),
             "ctx": _maybe(_MAP, "keys that are reduced, with the `initial` of each that has one"),
         },
     ),
@@ -274,6 +276,26 @@ EVENTS: dict[str, EventType] = {
             ),
             "outcome": _maybe(_OUTCOME, "of the parked task"),
             "error": _FAILURE._replace(optional=True),
+        },
+    ),
+    "playbook.queued": EventType(
+        "No place is free under the key that the execution asks for: it waits.",
+        {
+            "key": Key(_TEXT, "what it asks for a place under"),
+            "limit": Key(_COUNT, "how many may hold one when it begins, itself among them"),
+            "on_conflict": Key(_TEXT, "`queue` or `cancel_running`"),
+            "holders": Key(_TEXTS, "the executions that held one then"),
+        },
+    ),
+    "playbook.placed": EventType(
+        "The execution has a place, and begins.", {"key": Key(_TEXT, "what it has a place under")}
+    ),
+    "playbook.refused": EventType(
+        "The execution gets no place, and is over.",
+        {
+            "key": Key(_TEXT, "what it asked for a place under"),
+            "why": Key(_TEXT, "`skip`, `fail`, `circle` (the wait would never end) or `replaced` (by a newer one)"),
+            "holders": Key(_TEXTS, "the executions that held one then"),
         },
     ),
     "playbook.paused": EventType("Nothing new starts.", _ROW),

@@ -8,6 +8,7 @@ import json
 
 from noetl_ir.expr import Json
 from noetl_ir.kinds import TASK_KNOBS, Field, Kind
+from noetl_ir.plan import CONFLICTS
 from noetl_ir.records import NamedTuple
 from noetl_ir.reducing import REDUCERS
 from noetlc.dialects import canonical
@@ -88,6 +89,16 @@ _REDUCER: Schema = {
     "required": ["reduce"],
     "additionalProperties": False,
 }
+_CONCURRENCY: Schema = {
+    "type": "object",
+    "properties": {
+        "key": _TEXT,
+        "limit": {"type": "integer", "minimum": 1},
+        "on_conflict": _one_of(*CONFLICTS),
+    },
+    "required": ["key"],
+    "additionalProperties": False,
+}
 _REDUCED: Schema = {"type": ["object", "null"], "additionalProperties": _REDUCER}
 _WHEN: Schema = {"type": ["string", "boolean", "number"]}
 _MAP: Schema = {"type": "object"}
@@ -112,6 +123,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("executor_spec", "finally"): _TEXT,
     ("executor_spec", "compensate_on"): _either(_CAUSE, _list_of(_CAUSE)),
     ("executor_spec", "ctx"): _REDUCED,
+    ("executor_spec", "concurrency"): _CONCURRENCY,
     ("executor_policy", "failure"): _FAILURE,
     ("executor_policy", "lifecycle"): {
         "type": ["object", "null"],

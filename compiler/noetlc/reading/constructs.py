@@ -7,11 +7,13 @@ from noetlc.reading.kinds import languages_of
 def constructs_of(playbook: Playbook) -> frozenset[str]:
     """The kinds of its tasks and the languages of their programs, the directives of their rules, `x-*` keys of the
     root, and `join` (of more than any one token), `fork`, `loop`, `terminate`, `cancels`, `inputs`, `result`, `phases`,
-    `reducers` and `tasks` (defaults by kind).
+    `reducers`, `concurrency` and `tasks` (defaults by kind).
     """
     found = {key for key, _ in playbook.extensions}
     if playbook.executor.inputs:
         found.add("inputs")
+    if playbook.executor.concurrency is not None:
+        found.add("concurrency")
     if playbook.executor.reducers:
         found.add("reducers")
     if playbook.executor.tasks:

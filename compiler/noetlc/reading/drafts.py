@@ -11,6 +11,7 @@ from noetlc.ast.playbook import (
     AdmitRule,
     Arc,
     Compensate,
+    Concurrency,
     Executor,
     Guard,
     Input,
@@ -74,6 +75,7 @@ class ExecutorDraft:
     __slots__ = (
         "after",
         "compensate_on",
+        "concurrency",
         "entry_span",
         "entry_step",
         "extras",
@@ -110,6 +112,7 @@ class ExecutorDraft:
         self.after: Value | None = None
         self.compensate_on: tuple[str, ...] | None = None
         self.reducers: tuple[Reducer, ...] = ()
+        self.concurrency: Concurrency | None = None
         self.extras: list[Sugar] = []
 
 

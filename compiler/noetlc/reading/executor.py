@@ -57,6 +57,7 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         draft.after,
         draft.compensate_on,
         draft.reducers,
+        draft.concurrency,
     )
 
 
@@ -138,6 +139,12 @@ def _after(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     draft.after = read_lifetime(r, node, "a phase", key="after_s")
 
 
+def _concurrency(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    from noetlc.reading.concurrency import read_concurrency  # most files have none
+
+    draft.concurrency = read_concurrency(r, key, node)
+
+
 def _ctx(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     from noetlc.reading.reducers import read_reducers  # most files have none
 
@@ -179,6 +186,7 @@ SPEC_KEYS: Table[ExecutorDraft] = {
     "timeout": _timeout,
     "tasks": _tasks,
     "ctx": _ctx,
+    "concurrency": _concurrency,
     "policy": _policy,
     "final_step": no_effect,
     "no_next_is_error": no_effect,

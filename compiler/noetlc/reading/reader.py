@@ -127,6 +127,7 @@ SCOPE_NAMES = {
     "limits": "`limits`",
     "keychain": "a keychain entry",
     "reducer": "a reducer of `executor.spec.ctx`",
+    "concurrency": "`concurrency`",
     "case": "a rule of `case`",
     "retry": "`retry`",
     "poll": "`poll`",

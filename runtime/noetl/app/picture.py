@@ -7,10 +7,12 @@ loop and none for each of its iterations; retries and delays have the time at wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from noetl.engine.execution import Execution, Region, Run
 from noetl.engine.program import Program
+from noetl.ports import Store, StoreFailure
+from noetl.server.places import holders_of, key_in_store
 from noetl.server.waiting_orders import waiting
 from noetl_ir.events import index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
@@ -55,14 +57,43 @@ def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
     return text
 
 
-def rows_of(program: Program, execution: Execution, *, driven: bool = True, why: Why = not_known) -> Iterator[Row]:
+def holders_now(store: Store, execution: Execution) -> tuple[str, ...] | None:
+    """The executions that hold places under the key that one asks for; None where the store does not tell."""
+    if execution.place.asked is None:
+        return None
+    try:
+        return holders_of(store.places(), key_in_store(execution, str(execution.place.asked["key"])))
+    except StoreFailure:  # that of a server, which answers for itself
+        return None
+
+
+def _queue(execution: Execution, holders: Sequence[str] | None) -> Iterator[Row]:
+    if execution.place.asked is not None:
+        by_whom = [*(execution.place.queued_behind or () if holders is None else holders)]
+        key = str(execution.place.asked["key"])
+        by = f", held by {', '.join(by_whom)}" if by_whom else ""
+        yield Row(
+            "place", "concurrency", f"waits for a place under `{key}`{by}", None, {"key": key, "holders": [*by_whom]}
+        )
+
+
+def rows_of(
+    program: Program,
+    execution: Execution,
+    *,
+    driven: bool = True,
+    why: Why = not_known,
+    holders: Sequence[str] | None = None,
+) -> Iterator[Row]:
     """The activity in words, in the order of the playbook's life: steps, retries and delays, gates, joins; then
     the signals that are kept.
 
-    `driven` says that a process drives the execution: without one nothing is at work, whatever was.
+    `driven` says that a process drives the execution: without one nothing is at work, whatever was. `holders` have the
+    places that it waits for, where that is known better than by its log.
     """
     if execution.is_over:
         return
+    yield from _queue(execution, holders)
     # Why no worker begins something is only of interest where somebody drives: else that is the reason.
     for_worker = {step_run_of(key) for key in waiting(execution)} if driven else set()
     for key, run in (*execution.runs.items(), *execution.left.items()):

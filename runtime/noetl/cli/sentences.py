@@ -155,6 +155,11 @@ def _end(event: Event) -> str:
     return {"cancelled": "was cancelled", "blocked": "is blocked"}.get(status, status)
 
 
+def _listed(event: Event) -> str:
+    holders = event.data.get("holders")
+    return ", ".join(escaped(str(one)) for one in holders) if isinstance(holders, list) and holders else "nobody now"
+
+
 def _phase_ended(_: Execution, program: Program, event: Event) -> str:
     """A phase behind main is over: what it failed of is told here alone, since the status stays that of main."""
     error, reason = event.data.get("error"), event.data.get("reason")
@@ -191,6 +196,12 @@ _SENTENCES: dict[str, _Say] = {
     "phase.ended": _phase_ended,
     "compensation.started": lambda execution, program, event: f"{escaped(str(event.data['step']))}: is undone",
     "compensation.done": _undone,
+    "playbook.queued": lambda execution, program, event: (
+        f"waits for a place under `{escaped(str(event.data['key']))}`, held by {_listed(event)}"
+    ),
+    "playbook.refused": lambda execution, program, event: (
+        f"got no place under `{escaped(str(event.data['key']))}`, held by {_listed(event)}"
+    ),
     "playbook.paused": lambda execution, program, event: "paused",
     "playbook.resumed": lambda execution, program, event: "resumed",
     "playbook.retried": lambda execution, program, event: "tried again",

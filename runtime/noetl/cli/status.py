@@ -6,7 +6,7 @@ import time
 
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
-from noetl.app.picture import Why, not_known, rows_of
+from noetl.app.picture import Row, Why, holders_now, not_known, rows_of
 from noetl.app.snapshots import is_driven, root_of, snapshot_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, status_text
@@ -23,7 +23,6 @@ from noetl.cli.stores import (
 )
 from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
-from noetl.engine.program import Program
 from noetl.ports import ExecutionRow, Wanted
 from noetl_cli import lazy_click as click
 from noetl_ir.events import iso_of
@@ -50,7 +49,9 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
         if as_json:
             click.echo(json_text(execution_document(runtime, look, owned=owned, why=why)))
         else:
-            _tell(standing_of(runtime, look), look.program, look.execution, url, owned=owned, why=why)
+            holders = holders_now(runtime.store, look.execution)
+            rows = [*rows_of(look.program, look.execution, driven=owned, why=why, holders=holders)]
+            _tell(standing_of(runtime, look), look.execution, rows, url, owned=owned)
             if not owned and look.row.ended is None and (hung := runtime.store.hung(root_of(runtime, look.row))):
                 click.echo(f"why it stands still: {escaped(hung)}; a server takes it up, or `resume`")
     return 0
@@ -69,7 +70,7 @@ def _why(url: str, row: ExecutionRow) -> Why:
     return lambda pool: reasons.get(pool, "")
 
 
-def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, owned: bool, why: Why) -> None:
+def _tell(ending: Ending, execution: Execution, rows: list[Row], url: str, *, owned: bool) -> None:
     over = execution.is_over
     # The times of a script begin at 0; against the wall clock it would have run since 1970.
     now = execution.now if ending.scripted else time.time_ns() // 1000
@@ -86,7 +87,7 @@ def _tell(ending: Ending, program: Program, execution: Execution, url: str, *, o
         click.echo(f"failure: {place_text(ending.error)}{failure_text(ending.error)}")
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")
-    for number, row in enumerate(rows_of(program, execution, driven=owned, why=why)):
+    for number, row in enumerate(rows):
         if number == MOST_ROWS:
             click.echo("  … (--json shows all)")
             break

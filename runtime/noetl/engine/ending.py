@@ -19,6 +19,8 @@ def end_if_over(turn: Turn) -> bool:
         return go_on_after_children(turn)
     if execution.cancelled:
         return end_phase(turn, "cancelled", {"reason": "cancelled on request"})
+    if execution.place.asked is not None:  # it waits for a place, and has not begun
+        return False
     if execution.terminated:
         # What failed before, and no arc took, is what happened: an end that was asked for later does not hide it.
         if execution.failure is not None:

@@ -67,6 +67,9 @@ _OPEN = frozenset({"new", "running"})
 _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "playbook.execution.requested": flow.requested,
     "playbook.request.evaluated": flow.evaluated,
+    "playbook.placed": flow.placed,
+    "playbook.queued": flow.queued,
+    "playbook.refused": flow.refused,
     "workflow.started": flow.workflow_started,
     "token.joined": flow.joined,
     "token.enqueued": flow.token_kept,

@@ -29,14 +29,31 @@ def requested(program: Program, execution: Execution, event: Event) -> None:
     execution.detached = data.get("detached") is True
     execution.scripted = data.get("scripted") is True
     execution.folder = str(data.get("folder", ""))
+    under = data.get("under")
+    pairs = under if isinstance(under, list) else []
+    execution.place.under = tuple([(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list)])
     outer = data.get("iter_parent")
     execution.iter_parent = outer if isinstance(outer, dict) else None
 
 
 def evaluated(program: Program, execution: Execution, event: Event) -> None:
     execution.workload = mapping_of(event.data["workload"])
+    place = event.data.get("place")
+    execution.place.asked = place if isinstance(place, dict) else None
     initial = mapping_of(event.data.get("ctx", {}))
     execution.ctx = {key: initial.get(key, start_of(reduce)) for key, reduce in program.reducers.items()}
+
+
+def placed(program: Program, execution: Execution, event: Event) -> None:
+    execution.place.asked, execution.place.holds = None, str(event.data["key"])
+
+
+def queued(program: Program, execution: Execution, event: Event) -> None:
+    execution.place.queued_behind = texts_of(event.data["holders"])
+
+
+def refused(program: Program, execution: Execution, event: Event) -> None:
+    execution.place.refused = event.data
 
 
 def workflow_started(program: Program, execution: Execution, event: Event) -> None:

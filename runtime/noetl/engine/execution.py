@@ -289,6 +289,22 @@ MOST_WITHDRAWN = 1_000
 """Claims that were withdrawn last: a server that goes on after a crash has them stopped again."""
 
 
+class PlaceState:
+    """The place of an execution under a key: `asked` is what it asks for and does not have yet, `queued_behind` who had
+    one when it was told to wait, `holds` the key of its own, `under` the keys of its callers', each with whose it is,
+    and `refused` says why it got none.
+    """
+
+    __slots__ = ("asked", "holds", "queued_behind", "refused", "under")
+
+    def __init__(self) -> None:
+        self.asked: Mapping | None = None
+        self.queued_behind: list[str] | None = None
+        self.holds = ""
+        self.under: tuple[tuple[str, str], ...] = ()
+        self.refused: Mapping | None = None
+
+
 class Execution:
     """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
     regions to run, `calling` the parked ones whose child is to be started, `to_judge` those whose outcome
@@ -339,6 +355,7 @@ class Execution:
         "paused",
         "paused_by_caller",
         "phase",
+        "place",
         "plan_digest",
         "position",
         "ready",
@@ -382,9 +399,7 @@ class Execution:
         self.undone: Mapping = {}
         self.children: dict[str, str] = {}
         self.leaving: dict[str, str] = {}
-        self.position = 0
-        self.now = 0
-        self.started = 0
+        self.position = self.now = self.started = 0
         self.ended: int | None = None
         self.parent: tuple[str, str] | None = None
         self.children_depth = 0
@@ -401,6 +416,7 @@ class Execution:
         self.ctx: Mapping = {}
         self.ctx_set: dict[str, tuple[int, str]] = {}
         self.contributions: dict[str, list[Waiting]] = {}
+        self.place = PlaceState()
         self.arrivals: dict[str, Arrival] = {}
         self.runs: dict[str, Run] = {}
         self.run_counts: dict[int, int] = {}

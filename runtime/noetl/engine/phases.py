@@ -26,7 +26,8 @@ def end_phase(turn: Turn, status: str, data: dict[str, Json], *, faulty_result: 
         return _end_compensation(turn, status, data)
     is_main = execution.phase == MAIN
     main: Mapping = {"status": status, **data} if is_main else execution.main
-    skipped = not is_main and execution.cancelled
+    # One that ends before it has begun has no phases.
+    skipped = execution.place.asked is not None or (not is_main and execution.cancelled)
     following = None if skipped else _following(turn, str(main["status"]), faulty_result=faulty_result)
     # Nothing new begins while it is paused, unless it was cancelled: who cancels wants it to end.
     if following is not None and execution.paused and not execution.cancelled:
@@ -63,7 +64,8 @@ def go_on_after_children(turn: Turn) -> bool:
 def _go_on(turn: Turn, following: Phase | None, main: Mapping, *, first: bool) -> bool:
     plan = turn.program.plan
     if following is None:
-        finish(turn, main, turn.execution.after if plan.phases or plan.compensations else None)
+        has_any = (plan.phases or plan.compensations) and turn.execution.place.asked is None
+        finish(turn, main, turn.execution.after if has_any else None)
         return False
     told = main if first else {"status": main["status"]}
     data: dict[str, Json] = {"phase": following.name, **told, "error": main.get("error")}

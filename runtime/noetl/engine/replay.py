@@ -16,6 +16,7 @@ from noetl.engine.decide import decide
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.marking import IllegalFiring
+from noetl.engine.places import record_verdict
 from noetl.engine.program import Missing, Program
 from noetl.engine.proposals import ids_of
 from noetl.engine.starting import Request, start
@@ -130,6 +131,8 @@ class _Checker:
                 reports.begin_child(turn, event.run, str(event.data.get("child")))
             case "child.ended":
                 reports.end_child(turn, str(event.data.get("child")))
+            case "playbook.placed" | "playbook.queued" | "playbook.refused":
+                record_verdict(turn, {**event.data, "verdict": event.event_type.partition(".")[2]})
             case "playbook.faulted":
                 problem = event.data.get("error")
                 reports.fault(turn, problem if isinstance(problem, dict) else {})
@@ -145,7 +148,8 @@ class _Checker:
 def _request_of(event: Event) -> Request:
     data = event.data
     parent, payload, outer = data.get("parent"), data.get("payload"), data.get("iter_parent")
-    env = data.get("env")
+    env, under = data.get("env"), data.get("under")
+    under = under if isinstance(under, list) else []
     depth = data.get("depth", 0)
     return Request(
         payload if isinstance(payload, dict) else {},
@@ -159,6 +163,7 @@ def _request_of(event: Event) -> Request:
         call=str(data.get("call", "")),
         env=env if isinstance(env, dict) else None,
         folder=str(data.get("folder", "")),
+        under=tuple([(str(pair[0]), str(pair[1])) for pair in under if isinstance(pair, list) and len(pair) == 2]),
     )
 
 

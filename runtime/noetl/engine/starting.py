@@ -2,9 +2,9 @@
 
 from noetl.engine.execution import Execution
 from noetl.engine.phases import finish
+from noetl.engine.places import begin_main, wanted
 from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
-from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
 from noetl.engine.workload import MISSING, Rendered, render, variables_of
 from noetl_ir.evaluate import Fault
@@ -20,7 +20,8 @@ class Request(NamedTuple):
     the last one's when empty; `detached` says that the caller does not wait, `scripted` that a script stands in for
     tools and the clock is a virtual one; `env` are the variables of the environment that the workload reads and
     may read; `folder` is the one of the playbook's file, from the root that tools' paths stay inside, absolute where it
-    is outside of that, empty where it is that or not known."""
+    is outside of that, empty where it is that or not known; `under` are the keys of the places that it runs under, each
+    with the execution that holds it."""
 
     payload: dict[str, Json]
     parent: tuple[str, str] | None = None
@@ -33,12 +34,12 @@ class Request(NamedTuple):
     call: str = ""
     env: dict[str, Json] | None = None
     folder: str = ""
+    under: tuple[tuple[str, str], ...] = ()
 
 
 def start(turn: Turn, request: Request) -> None:
     """Record the request and the workload, and put the entry token; a workload with a fault fails the run."""
     record_request(turn, request)
-    plan = turn.program.plan
     # The request is in the log before anything of it is evaluated: a start that fails is an execution that can be
     # looked at.
     rendered = _rendered(turn, request)
@@ -49,22 +50,16 @@ def start(turn: Turn, request: Request) -> None:
     try:
         if initial := _initial(turn, rendered.workload):
             evaluated["ctx"] = initial
+        place = wanted(turn, rendered.workload)
+        # Its caller's place is its own.
+        if place is not None and place["key"] not in dict(request.under):
+            evaluated["place"] = place
     except Fault as fault:
         _fail(turn, fault)
         return
     turn.emit("playbook.request.evaluated", data=evaluated)
-    data: dict[str, Json] = {}
-    for key, name, index in (("timeout", "timeout_s", plan.timeout), ("after", "after_s", plan.after)):
-        if index < 0:
-            continue
-        try:
-            scope = workload_scope(turn, rendered.workload, None)
-            what = f"`executor.spec.policy.lifecycle.{name}`"
-            data[key] = time_limit(turn.program, index, scope, code="executor.timeout", what=what)
-        except Fault as fault:
-            _fail(turn, fault)
-            return
-    turn.emit("workflow.started", step=plan.entry, run="1", data=data)
+    if turn.execution.place.asked is None:
+        begin_main(turn)
 
 
 def _initial(turn: Turn, workload: dict[str, Json]) -> dict[str, Json]:
@@ -109,6 +104,8 @@ def record_request(turn: Turn, request: Request) -> None:
         data["scripted"] = True
     if request.env:
         data["env"] = request.env
+    if request.under:
+        data["under"] = [list(pair) for pair in request.under]
     if request.folder:
         data["folder"] = request.folder
     turn.emit("playbook.execution.requested", data=data)

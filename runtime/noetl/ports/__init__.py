@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.needs import HERE, Needs
+from noetl.ports.places import PlaceRow
 from noetl_ir.expr import Json
 from noetl_ir.orders import Broadcast
 from noetl_ir.outcome import Outcome
@@ -259,6 +260,18 @@ class Store(Protocol):
 
     def posts(self, after: int) -> tuple[InboxRow, ...]:
         """The requests to all executions behind row `after`, oldest first."""
+        ...
+
+    def places(self) -> tuple[PlaceRow, ...]:
+        """The places of executions that are not over, in the order in which they were asked for."""
+        ...
+
+    def change_places(self, work: Callable[[tuple[PlaceRow, ...]], Collection[PlaceRow]]) -> None:
+        """Look at these places and change them, in one durable transaction that no other change comes between.
+
+        What `work` returns replaces the place of the same key and execution, or comes behind all others. It may be
+        asked more than once.
+        """
         ...
 
     def own(self, execution_id: str) -> AbstractContextManager[None]:

@@ -14,6 +14,7 @@ from noetl.server.children import Child, Family, NotFound, child_of, may_outlive
 from noetl.server.execution import FOREIGN, OwnedExecution
 from noetl.server.journal import Keep
 from noetl.server.owned_executions import OwnedExecutions
+from noetl.server.places import rows_under
 from noetl_ir.expr import Json
 from noetl_ir.orders import StartChild
 from noetl_ir.outcome import error, ok
@@ -107,6 +108,9 @@ class ChildCalls:
             self._keep(lambda: self._owned.own(child_id))
         if there is None:
             self._keep(lambda: self._store.put_plan(program.digest, program.plan.path, program.bytes))
+            # Before the child is there: from its first event on it holds the places that it runs under.
+            if rows := rows_under(owned, child_id, request.under):
+                self._keep(lambda: self._store.change_places(lambda _: rows))
             self._start(program, child_id, request)
         elif there.status in ("running", "paused"):
             if not is_driven:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from noetl.engine.execution import Execution
 from noetl.engine.identities import child_ids, is_numeric
 from noetl.engine.inputs import INVALID
+from noetl.engine.places import REFUSED
 from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.views import plain_result
@@ -128,6 +129,14 @@ def request_of(order: StartChild, caller: Execution, env: dict[str, Json] | None
         call=order.name,
         env=env,
         folder=caller.folder,
+        under=() if call.get("wait") is False else under_of(caller),
+    )
+
+
+def under_of(caller: Execution) -> tuple[tuple[str, str], ...]:
+    """The places that a child runs under, for which its caller waits: those that its caller runs under, and its own."""
+    return (
+        (*caller.place.under, (caller.place.holds, caller.execution_id)) if caller.place.holds else caller.place.under
     )
 
 
@@ -178,6 +187,9 @@ def outcome_of(owned: OwnedExecution) -> dict[str, Json]:
     if execution.status == "completed":
         result = execution.returned if execution.return_step >= 0 else execution.last_result
         return ok(plain_result(result)).as_json()
+    if execution.place.refused is not None:
+        key, why = execution.place.refused.get("key"), execution.place.refused.get("why")
+        return error(REFUSED, f"playbook `{name}` got no place under `{key}` ({why})").as_json()
     failure: dict[str, Json] = dict(execution.fault or execution.failure or {})
     message = f"playbook `{name}` ended {execution.status}"
     if failure.get("message"):

@@ -10,8 +10,7 @@ An execution whose log somebody else has extended is given up, and whoever it be
 when a turn of one raises what no turn may raise: that one ends with `engine.fault` (`host.engine_faults`).
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from noetl.engine.effects import resume_with, unbegun
 from noetl.engine.execution import Execution
@@ -40,6 +39,7 @@ from noetl.server.inbox import Inbox
 from noetl.server.journal import EVERY_EVENT, Batching, Journal, Keep, at_once
 from noetl.server.orders import Orders
 from noetl.server.owned_executions import OwnedExecutions
+from noetl.server.places import Places
 from noetl.server.redelivery import Redelivery
 from noetl.server.report_intake import Heard, ReportIntake, lets_go
 from noetl.server.waiting_orders import is_waiting
@@ -106,6 +106,7 @@ class ControlPlane:
         self._journal = Journal(store, keep, self._steady, batching, taken_over=self._taken_over, refuse=self._refuse)
         self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
         self._children = Family()
+        self._places = Places(store, self._steady, ask=self._ask, keep=keep)
         self._calls = ChildCalls(
             self._children, self._owned, store=store, blobs=blobs, find=find, load=load, environment=environment,
             keep=keep, say=say, start=self.start, resume=self.resume, end=self._tell_end_again, hand_up=self._hand_up,
@@ -159,13 +160,13 @@ class ControlPlane:
 
     def own_and_start(self, program: Program, execution_id: str, request: Request, key: StartKey | None = None) -> None:
         """Own a new execution and start it. Raises Taken."""
-        with self._owning(execution_id, is_new=True):
+        with self._owned.owning(execution_id, self.give_up, is_new=True):
             self.start(program, execution_id, request, key)
             self._settle_for(execution_id)
 
     def take_up(self, execution_id: str, program: Program, *, retry_fault: bool = False) -> None:
         """Own an execution that is there and go on with it, as `resume` does; raises Owned."""
-        with self._owning(execution_id):
+        with self._owned.owning(execution_id, self.give_up):
             self.resume(execution_id, program, retry_fault=retry_fault)
             self._settle_for(execution_id)
 
@@ -179,16 +180,6 @@ class ControlPlane:
         self._journal.flush()
         if execution_id in self._taken and self._conflict is not None:
             raise self._conflict
-
-    @contextmanager
-    def _owning(self, execution_id: str, *, is_new: bool = False) -> Iterator[None]:
-        """Own an execution, and keep nothing of it, nor of its children, when that fails."""
-        self._owned.own(execution_id, is_new=is_new)
-        try:
-            yield
-        except BaseException:
-            self.give_up(execution_id)
-            raise
 
     def open(self, execution_id: str, program: Program) -> OwnedExecution:
         """Take up an execution and its live children only to hand a request to them: nothing is ordered."""
@@ -258,6 +249,7 @@ class ControlPlane:
         if self._redelivery.is_due(now):
             self._order_again(now)
         did = self._look_for_abandoned() or did
+        did = self._places.step(self.executions) or did
         if self._journal.is_due:
             self._journal.flush()
         did = self._tell_of_left() or did
@@ -333,6 +325,7 @@ class ControlPlane:
         for name in [owned.execution.execution_id for owned in self._owned.family_of(execution_id)]:
             self._children.pop(name)
             self._inbox.forget(name)
+            self._places.forget(name)
             self._journal.forget(name)
             self._let_go(name)
 
@@ -360,7 +353,7 @@ class ControlPlane:
         """When the next timer of any execution is due, or the next look for what nobody claims, by the steady clock."""
         if self._left:
             return self._steady.now()
-        dues = [self._agenda.next(), self._redelivery.next_due(self._agenda.waiting)]
+        dues = [self._agenda.next(), self._places.next_due(), self._redelivery.next_due(self._agenda.waiting)]
         if (left := self._tracker.until_next_look()) is not None:
             dues.append(self._steady.now() + left)
         return min((due for due in dues if due is not None), default=None)
@@ -490,6 +483,8 @@ class ControlPlane:
         self._look_at_leaving(owned)
         if not execution.is_over:
             self._schedule(owned)
+            if execution.place.asked is not None:
+                self._places.add_asking(owned)
         elif self._is_stored(owned):
             self._over(owned)
 
@@ -526,6 +521,7 @@ class ControlPlane:
         calling = self._children.pop(execution_id)
         if owned.execution.parent:
             self._left.append((owned.execution.parent[0], execution_id))
+        self._places.look()
         if self._owned.is_owned(execution_id):
             self._let_go(execution_id)
         if calling is not None:
@@ -565,7 +561,7 @@ class ControlPlane:
         self._left.clear()
         for part in (
             self._journal, self._owned, self._redelivery, self._orders, self._inbox, self._intake, self._children,
-            self._agenda, self._tracker,
+            self._agenda, self._tracker, self._places,
         ):  # fmt: skip
             part.clear()
 

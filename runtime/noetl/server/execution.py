@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from noetl.bounded_table import BoundedTable
-from noetl.engine import reports
+from noetl.engine import places, reports
 from noetl.engine.decide import decide
 from noetl.engine.effects import effects, recover
 from noetl.engine.evolve import evolve
@@ -38,9 +38,9 @@ ANSWERS_KEPT = 4096
 
 
 class Ask(NamedTuple):
-    """A request from outside: `cancel`, `pause`, `resume` or `signal`, with the inbox row that brought it, if any, and
-    the time at which the store has it, None for now (microseconds since the epoch). What a caller hands down
-    to its children says so: a cancel does nothing to one that is past main.
+    """A request from outside: `cancel`, `pause`, `resume` or `signal`, or the answer about its `place`, with the inbox
+    row that brought it, if any, and the time at which the store has it, None for now (microseconds since the epoch).
+    What a caller hands down to its children says so: a cancel does nothing to one that is past main.
     """
 
     verb: str
@@ -336,6 +336,8 @@ def _only_runs(turn: Turn) -> bool:
 
 
 def _apply(turn: Turn, ask: Ask) -> bool:
+    if ask.verb == "place":
+        return places.record_verdict(turn, ask.body if isinstance(ask.body, dict) else {})
     if ask.verb != "signal":
         return reports.control(turn, ask.verb, ask.row, handed_down=ask.handed_down)
     body = ask.body if isinstance(ask.body, dict) else {}

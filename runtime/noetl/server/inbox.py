@@ -63,4 +63,10 @@ class Inbox:
 
 
 def _ask_of(row: InboxRow) -> Ask:
-    return Ask(row.verb, row.row, row.body, row.at or None)
+    # Who makes room for itself cancels as a caller does: nothing of an execution that is past main.
+    by_another = row.verb == "cancel" and isinstance(row.body, dict) and row.body.get("by") == CONCURRENCY
+    return Ask(row.verb, row.row, row.body, row.at or None, handed_down=by_another)
+
+
+CONCURRENCY = "concurrency"
+"""By what a cancel comes that makes room under a key."""

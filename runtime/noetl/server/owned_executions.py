@@ -1,6 +1,7 @@
 """The executions that a control plane has in its hands: the owned of each, which comes first, and their ownership."""
 
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import count
 
 from noetl.ports import Store
@@ -39,6 +40,16 @@ class OwnedExecutions:
         owning = ExitStack()
         owning.enter_context(self._store.own_new(execution_id) if is_new else self._store.own(execution_id))
         self._owned[execution_id] = owning
+
+    @contextmanager
+    def owning(self, execution_id: str, give_up: Callable[[str], None], *, is_new: bool = False) -> Iterator[None]:
+        """Own an execution, and give it up where what is done with it then fails. Raises Owned."""
+        self.own(execution_id, is_new=is_new)
+        try:
+            yield
+        except BaseException:
+            give_up(execution_id)
+            raise
 
     def owned(self) -> list[str]:
         """The executions that are owned here."""

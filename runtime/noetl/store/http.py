@@ -6,7 +6,7 @@ and folded by whoever reads it, by the code that folds it on the server: there i
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from noetl.clients.egress import is_loopback
 from noetl.ports import ALL, Append, Blobs, ExecutionRow, InboxRow, Record, StartKey, Store, StoreFailure, Wanted
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import KEY
+from noetl.ports.places import PlaceRow
 from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of
@@ -322,6 +323,12 @@ class RemoteStore:
 
     def posts(self, after: int) -> tuple[InboxRow, ...]:
         """Refused: the inbox is the server's."""
+        raise self._refused()
+
+    def places(self) -> tuple[PlaceRow, ...]:
+        raise self._refused()
+
+    def change_places(self, work: Callable[[tuple[PlaceRow, ...]], Collection[PlaceRow]]) -> None:
         raise self._refused()
 
     def own_new(self, execution_id: str) -> AbstractContextManager[None]:

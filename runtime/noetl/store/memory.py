@@ -29,6 +29,7 @@ from noetl.ports import (
     Wanted,
 )
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
+from noetl.ports.places import PlaceRow
 from noetl.store import is_sealed, missing, seal_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference
@@ -73,6 +74,7 @@ class MemoryStore:
         self._seals: dict[str, bytes] = {}
         self._starts: dict[str, tuple[str, str]] = {}
         self._owned: set[str] = set()
+        self._places: dict[tuple[str, str], PlaceRow] = {}
         self._hook = hook
         self._now = now
         self._closed = False
@@ -255,6 +257,25 @@ class MemoryStore:
         with self._lock:
             self._reach()
             return tuple(self._inbox[after:])
+
+    def places(self) -> tuple[PlaceRow, ...]:
+        with self._lock:
+            self._reach()
+            rows = sorted(self._places.values(), key=lambda row: row.number)
+            return tuple([row for row in rows if self._is_open(row.execution_id)])
+
+    def change_places(self, work: Callable[[tuple[PlaceRow, ...]], Collection[PlaceRow]]) -> None:
+        with self._lock:
+            self._reach("places.before_write")
+            number = max((row.number for row in self._places.values()), default=0)
+            for row in work(self.places()):
+                number += not row.number
+                self._places[row.key, row.execution_id] = row if row.number else row._replace(number=number)
+            self._reach("places.after_commit")
+
+    def _is_open(self, execution_id: str) -> bool:
+        row = self._rows.get(execution_id)
+        return row is not None and row.ended is None
 
     def own(self, execution_id: str) -> AbstractContextManager[None]:
         """Among the users of this object."""

@@ -23,6 +23,7 @@ from noetl_ir.plan import (
     Cancel,
     Child,
     Compensation,
+    Concurrency,
     Input,
     IterationLimit,
     Join,
@@ -280,6 +281,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         reducers=cast("tuple[Reducer, ...]", extended.get("reducers", ())),
         loop_ends=cast("tuple[LoopEnd, ...]", extended.get("loop_ends", ())),
         cancels=cast("tuple[Cancel, ...]", extended.get("cancels", ())),
+        concurrency=cast("Concurrency | None", extended.get("concurrency")),
     )
 
 

@@ -12,6 +12,7 @@ from noetl_ir.plan import (
     EXTENSIONS,
     Cancel,
     Compensation,
+    Concurrency,
     Input,
     IterationLimit,
     LoopEnd,
@@ -180,6 +181,12 @@ def _read_causes(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _read_concurrency(value: object) -> Concurrency:
+    if not isinstance(value, list) or [*map(type, value)] != [int, int, str]:
+        raise Malformed("the concurrency is damaged")
+    return Concurrency(*value)
+
+
 _FORMS = {
     "inputs": _Form(_write_inputs, _read_inputs),
     "terminates": _Form(_write_terminates, _read_terminates),
@@ -193,4 +200,5 @@ _FORMS = {
     "compensations": _Form(_write_rows, _read_compensations),
     "compensate_on": _Form(lambda value: list(cast("tuple[str, ...]", value)), _read_causes),
     "cancels": _Form(_write_cancels, _read_cancels),
+    "concurrency": _Form(lambda value: list(cast("Concurrency", value)), _read_concurrency),
 }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal, MapTemplate, Native, Template
-from noetl_ir.plan import RESTS, SWALLOW, Plan, Rule, Step, Task, edition_of, later_entries
+from noetl_ir.plan import CONFLICTS, RESTS, SWALLOW, Plan, Rule, Step, Task, edition_of, later_entries
 from noetl_ir.reducing import REDUCERS
 from noetl_ir.words import CAUSES, PHASES
 
@@ -74,6 +74,11 @@ def _extensions(plan: Plan) -> Found:
     yield from _indices("result", len(plan.templates), plan.result)
     if plan.phases or plan.after >= 0 or plan.compensations or plan.compensate_on != CAUSES:
         yield from _phases(plan)
+    if plan.concurrency is not None:
+        if not 0 <= plan.concurrency.key < len(plan.templates) or plan.concurrency.limit < 1:
+            yield "concurrency", "has no key, or no place"
+        if plan.concurrency.on_conflict not in CONFLICTS:
+            yield "concurrency", "does what is not known where there is no place"
     if len({row.key for row in plan.reducers}) != len(plan.reducers):
         yield "reducers", "have the same key twice"
     for row in plan.reducers:

@@ -48,6 +48,7 @@ _LOCK = f"SELECT pg_advisory_lock({_CLASS}, %(holder)s)"
 _OLD = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND backend_start = %s"
 _SELF = "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 INBOX_LOCK = f"SELECT pg_advisory_xact_lock({_CLASS}, 0)"
+PLACES_LOCK = f"SELECT pg_advisory_xact_lock({_CLASS}, 0)"
 
 
 class Holder:

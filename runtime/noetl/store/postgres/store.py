@@ -1,9 +1,10 @@
 """The store, put together from its parts."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from noetl.ports import ALL, Append, ExecutionRow, Hook, InboxRow, Record, StartKey, Wanted
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
+from noetl.ports.places import PlaceRow
 from noetl.store import is_sealed, seal_name_of, seal_of
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.address import address_of
@@ -11,6 +12,7 @@ from noetl.store.postgres.catalogue import PostgresCatalogue
 from noetl.store.postgres.inbox import Inbox
 from noetl.store.postgres.log import Log
 from noetl.store.postgres.owners import Ownership
+from noetl.store.postgres.places import Places
 from noetl.store.postgres.pool import Pool
 from noetl.store.postgres.schema import migrate
 from noetl_ir.expr import Json
@@ -28,6 +30,7 @@ class PostgresStore:
         self._log = Log(self._access)
         self._catalogue = PostgresCatalogue(self._access)
         self._inbox = Inbox(self._access)
+        self._places = Places(self._access)
         try:
             self._pool.once(lambda connection: migrate(connection, address))
         except BaseException:
@@ -100,6 +103,12 @@ class PostgresStore:
 
     def posts(self, after: int) -> tuple[InboxRow, ...]:
         return self._inbox.posts(after)
+
+    def places(self) -> tuple[PlaceRow, ...]:
+        return self._places.places()
+
+    def change_places(self, work: Callable[[tuple[PlaceRow, ...]], Collection[PlaceRow]]) -> None:
+        self._places.change(work)
 
     def own(self, execution_id: str) -> Ownership:
         return Ownership(self._access.holder, execution_id)

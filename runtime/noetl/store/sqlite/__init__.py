@@ -38,16 +38,18 @@ from noetl.ports import (
     Wanted,
 )
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
+from noetl.ports.places import PlaceRow
 from noetl.store import SELECT_EXECUTIONS, Head, condition, cut_off, is_end, is_sealed, missing, seal_name_of, seal_of
 from noetl.store.sqlite.catalogue import SqliteCatalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
 from noetl.store.sqlite.owners import Owners, Ownership
+from noetl.store.sqlite.places import SqlitePlaces
 from noetl_ir.expr import Json
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post")
+    for operation in ("create", "append", "put_plan", "post", "places")
     for point in ("before_write", "after_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet; the main rows written, in an open transaction; all rows written;
@@ -100,6 +102,7 @@ class SqliteStore:
         self._heads: dict[str, Head] = {}
         self._closed: str | None = None
         self._catalogue = SqliteCatalogue(self)
+        self._places = SqlitePlaces(self)
         self._owners = Owners(path + ".owners", self)
         self._open()
         _open.add(self)
@@ -306,6 +309,12 @@ class SqliteStore:
 
     def posts(self, after: int) -> tuple[InboxRow, ...]:
         return self._requests("", after)
+
+    def places(self) -> tuple[PlaceRow, ...]:
+        return self._places.places()
+
+    def change_places(self, work: Callable[[tuple[PlaceRow, ...]], Collection[PlaceRow]]) -> None:
+        self._places.change(work)
 
     def own(self, execution_id: str) -> Ownership:
         return self._owners.own(execution_id)
