@@ -42,17 +42,14 @@ class Database(NamedTuple):
         return outcome.result["rows"]
 
 
-ENDLESS = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t"
-
-
 def slow_sqlite(_: Path, url: str) -> dict[str, Json]:
     """A call that is held up by its own statement."""
-    return {"command": ENDLESS}
+    return {"command": ENDLESS["sqlite"]}
 
 
 def slow_duckdb(_: Path, url: str) -> dict[str, Json]:
     """A call that is held up by its own statement."""
-    return {"command": "SELECT count(*) FROM range(100000000000) a, range(100000) b WHERE a.range = b.range"}
+    return {"command": ENDLESS["duckdb"]}
 
 
 def slow_postgres(_: Path, url: str) -> dict[str, Json]:
