@@ -99,7 +99,9 @@ class Proofs:
 
     @cached_property
     def beside(self) -> dict[str, frozenset[str]]:
-        """Step → the steps that may run beside it, with what guards have shown."""
+        """Step → the steps that may run beside it, with what guards have shown; nothing of a net that is too dense."""
+        if self._too_dense:
+            return {}
         from noetlc.analysis.crowding import beside_of
 
         found: dict[str, frozenset[str]] = {}

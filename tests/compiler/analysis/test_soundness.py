@@ -13,6 +13,7 @@ from noetlc.analysis import packing
 from noetlc.analysis.effort import Budget, Effort
 from noetlc.analysis.endings import Endings, depths_of
 from noetlc.analysis.extents import extents_of
+from noetlc.analysis.proofs import Proofs
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.report import report_of
 from noetlc.analysis.skeleton import success_skeleton
@@ -341,6 +342,8 @@ def test_what_leads_everywhere_is_proved_without_a_way_back_and_unknown_with_man
     assert {each.status for each in report.verdicts} == {Status.UNKNOWN} and report.extents == ()
     assert "more than the 25,000 that are looked at" in report.verdicts[0].detail
     assert not any(each.bug for each in report.verdicts)
+    proofs = Proofs(lambda: plan, single=False)
+    assert (proofs.crowded, proofs.starved, proofs.beside) == ((), (), {})
 
 
 def test_a_net_that_is_too_large_for_its_markings_is_unknown_and_what_the_arcs_prove_stays(
