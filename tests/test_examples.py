@@ -111,6 +111,8 @@ SCRIPTED = [
     ("first_answer", "found", {"from": "mirror", "rows": 2}, 2.0),
     # The shops in their order, the slowest first; the busy one is asked again, and one is closed.
     ("price_survey", "report", {"shops": ["north", "south", "east"], "cheapest": 9, "average": 12.0}, 4.0),
+    # The third order comes after ten minutes and takes one.
+    ("late_orders", "report", {"orders": 3, "total": 35}, 660.0),
     # The step goes on after two seconds; the third replica is awaited by the end.
     ("quorum", "written", {"replicas": 2}, 60.0),
     # A hold, two bookings, and none for the car; three are undone one after the other, and the hold is lifted.

@@ -216,9 +216,9 @@ or left behind to end by themselves.
 
 
 class LoopEnd(NamedTuple):
-    """How a loop level may end before its items are over (`loop.spec.policy.enough` and `rest`): `enough` is the pool
-    index of what is asked after each iteration, -1 where nothing is; `rest` is what then becomes of the iterations that
-    still run, one of `RESTS`.
+    """How a loop level may end before its items are over (`loop.spec.policy` `enough` and `rest`, and `complete`):
+    `enough` is the pool index of what is asked after each iteration, -1 where nothing is; `rest` is what then becomes
+    of the iterations that still run, one of `RESTS`.
     """
 
     step: int
@@ -251,6 +251,22 @@ CONFLICTS = ("queue", "skip", "cancel_running", "fail")
 """What becomes of an execution for which there is no place."""
 
 
+LOOP_VERBS = COMPLETE, CLOSE, MORE = "complete", "close", "more"
+"""What signals and timers of a loop do: they end it, say that no item comes any more, or bring one."""
+
+
+class LoopSignal(NamedTuple):
+    """The signals and timers that a loop level listens for (`loop.spec.more`, `close` and `complete`): `verb` is one of
+    `LOOP_VERBS`, `events` are names of signals, and `timers` the pool index of a mapping of names to durations, -1 for none.
+    """
+
+    step: int
+    level: int
+    verb: str
+    events: tuple[str, ...]
+    timers: int
+
+
 class Child(NamedTuple):
     """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
     bytes.
@@ -278,6 +294,7 @@ class Plan(NamedTuple):
     is the pool index of how long each of them may take (`policy.lifecycle.after_s`), -1 for none. `reducers` are the
     keys of `ctx` that are reduced, in file order.
     `concurrency` is the place that an execution asks for before it begins; None where it asks for none.
+    `loop_signals` are by step, level and verb.
     """
 
     name: str
@@ -315,6 +332,7 @@ class Plan(NamedTuple):
     compensate_on: tuple[str, ...] = ("failed", "blocked", "cancelled")
     cancels: tuple[Cancel, ...] = ()
     concurrency: Concurrency | None = None
+    loop_signals: tuple[LoopSignal, ...] = ()
 
 
 EXTENSIONS = (
@@ -331,6 +349,7 @@ EXTENSIONS = (
     "compensate_on",
     "cancels",
     "concurrency",
+    "loop_signals",
 )
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.

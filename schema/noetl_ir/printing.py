@@ -88,6 +88,10 @@ def _tables(plan: Plan) -> Iterator[str]:
     for over in plan.loop_ends:
         asked = f"enough {_ref(over.enough)}, " if over.enough >= 0 else ""
         yield f"loop of {plan.steps[over.step].name} on level {over.level}: {asked}the rest {over.rest}"
+    for heard in plan.loop_signals:
+        timers = f", timers {_ref(heard.timers)}" if heard.timers >= 0 else ""
+        where = f"loop of {plan.steps[heard.step].name} on level {heard.level}"
+        yield f"{where}: {heard.verb} by {', '.join(heard.events) or 'no signal'}{timers}"
     for end in plan.terminates:
         yield f"{plan.steps[end.step].name} ends all as {end.status}"
     for each in plan.compensations:

@@ -102,7 +102,11 @@ def scripts(draw: st.DrawFn) -> Json:
             "run": st.integers(1, 2),
         },
     )
-    return {"outcomes": [*draw(st.lists(entry, max_size=6)), {"takes": 1, "outcome": {"result": {"v": 2}}}]}
+    signal = st.fixed_dictionaries(
+        {"at": st.sampled_from([0, 0.5, 1, 2, 3]), "name": st.sampled_from("mmcs"), "data": st.sampled_from([1, "x"])}
+    )
+    outcomes = [*draw(st.lists(entry, max_size=6)), {"takes": 1, "outcome": {"result": {"v": 2}}}]
+    return {"outcomes": outcomes, "signals": draw(st.lists(signal, max_size=4))}
 
 
 @st.composite
@@ -163,9 +167,23 @@ def _loops(draw: st.DrawFn, depth: int = 0) -> Json:
         enough = draw(st.sampled_from([1, 2, "{{ workload.list }}", "{{ event.done > 1 }}", "{{ event.failed }}"]))
         rests = ["cancel", "finish"] if depth else ["cancel", "finish", "swallow", "swallow"]
         loop["spec"].setdefault("policy", {}).update(enough=enough, rest=draw(st.sampled_from(rests)))
+    if draw(st.integers(0, 3)) == 3:
+        _listen(draw, loop["spec"], depth)
     if not depth and draw(CALM) == 0:
         loop["loop"] = draw(_loops(depth=1))
     return loop
+
+
+def _listen(draw: st.DrawFn, spec: Json, depth: int) -> None:
+    """What a loop listens for; whatever is added to, ends by a timer."""
+    timers = {"t": draw(st.sampled_from([1, 2.5, "{{ workload.zero + 3 }}", 6]))}
+    if draw(st.booleans()):
+        spec["more"] = {"events": ["m"]}
+        spec["close"] = {"events": ["c"], "timers": timers}
+    if "more" not in spec or draw(st.booleans()):
+        spec["complete"] = {"events": ["s"], **({"timers": timers} if draw(st.booleans()) else {})}
+        rests = ["cancel", "finish"] if depth else ["cancel", "finish", "swallow"]
+        spec.setdefault("policy", {}).setdefault("rest", draw(st.sampled_from(rests)))
 
 
 @st.composite

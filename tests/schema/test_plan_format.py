@@ -440,6 +440,31 @@ def test_ends_of_loops_that_are_damaged_are_refused(section: object, why: str) -
         read_plan(sealed(msgpack.packb(body), version=4))
 
 
+@pytest.mark.parametrize(
+    ("section", "why"),
+    [
+        ([], "no list"),
+        ([[0, 0, "more", ["a"]]], "is damaged"),
+        ([[0, 0, "more", [1], -1]], "is damaged"),
+        ([[0, 0, "stop", ["a"], -1]], "something else"),
+        ([[0, 0, "more", ["a"], -1], [0, 0, "close", ["b"], -1]], "out of order|not in the order"),
+        ([[0, 0, "close", ["b"], -1]], "nothing is added to"),
+        ([[0, 0, "complete", ["b"], -1]], "say nothing of the rest"),
+        ([[0, 0, "more", [], -1]], "no signal and no timer"),
+        ([[0, 1, "more", ["a"], -1]], "no loop levels"),
+        ([[0, 0, "close", ["b"], 99], [0, 0, "more", ["a"], -1]], "not there"),
+    ],
+)
+def test_signals_of_loops_that_are_damaged_are_refused(section: object, why: str) -> None:
+    spec = "{more: {events: [a]}, close: {events: [b], timers: {t: 5}}}"
+    plan = plan_of(steps(f"step: start, loop: {{iterator: i, spec: {spec}}}"))
+    assert read_plan(write_plan(plan)) == plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+    body = msgpack.unpackb(write_plan(plan)[HEADER:])
+    body[10]["loop_signals"] = section
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))
+
+
 def test_a_termination_that_the_net_does_not_have_is_refused() -> None:
     plan = plan_of(steps("step: start"))._replace(terminates=((0, "failed"),), edition=4)  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"not what the tables give|is missing"):

@@ -266,6 +266,27 @@ workflow:
   - {step: last, tool: {name: l, kind: http, url: "http://x/last"}}
 """
 
+GROWS = """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: each}, {step: some}]}}
+  - step: each
+    loop:
+      in: [1]
+      iterator: n
+      spec: {mode: parallel, %s, more: {events: [add]}, close: {events: [last], timers: {late: 20}}}
+    tool: [{name: a, kind: http, url: "http://x/odd"}, {name: b, kind: playbook, path: t/c}]
+    spec: {policy: {failure: {mode: best_effort}}}
+    next: {arcs: [{step: z}]}
+  - step: some
+    loop:
+      in: "{{ range(4) | list }}"
+      iterator: n
+      spec: {mode: parallel, max_in_flight: 2, complete: {events: [stop], timers: {late: 12}}, policy: {rest: %s}}
+    tool: [{name: c, kind: http, url: "http://x/{{ n }}"}, {name: w, kind: wait, events: [go], timers: {t: 5}}]
+    next: {arcs: [{step: z}]}
+  - {step: z, spec: {policy: {join: all}}, tool: {kind: http, url: "http://x/z"}}
+"""
+
 CALLS = """
 workflow:
   - step: start
@@ -425,6 +446,8 @@ def _places(limit: int, way: str, key: str) -> tuple[str, tuple[tuple[str, str],
     return PLACES.replace("LIMIT", str(limit)).replace("WAYS", way), (("t/c", PLACED.replace("KEY", key)),)
 
 
+ADDED = ((0.5, "add"), (1, "add"), (2, "go"), (4, "add"), (6, "stop"), (9, "last"), (10, "add"))
+
 PLAYS = (
     Play("sequence", SEQUENCE),
     Play("join all", _fork("all")),
@@ -456,6 +479,14 @@ PLAYS = (
     Play("places", *_places(1, "queue", "other")),
     Play("places of children", *_places(2, "queue", "k")),
     Play("places that others take", *_places(1, "cancel_running", "other"), same="nothing"),
+    Play("a loop that grows", GROWS % ("max_in_flight: 2", "cancel"), (("t/c", CALLED),), ADDED, same="nothing"),
+    Play(
+        "a loop that grows freely",
+        GROWS % ("policy: {exec: local}", "swallow"),
+        (("t/c", CALLED),),
+        ADDED,
+        same="nothing",
+    ),
     Play("enough, and the rest cancelled", ENOUGH % "cancel", (("t/c", CALLED),), same="nothing"),
     Play("enough, and the rest awaited", ENOUGH % "finish", (("t/c", CALLED),), same="nothing"),
     Play("enough, and the rest left behind", ENOUGH % "swallow", (("t/c", CALLED),), same="nothing"),

@@ -17,11 +17,12 @@ and bounds of their own, with the events that tell of such as have phases behind
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
-from noetl_ir.plan import SWALLOW, Plan
+from noetl_ir.expr import Literal
+from noetl_ir.plan import MORE, SWALLOW, Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import resets_of
 from noetlc.analysis.extents import Extent
-from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, smaller, times, unbounded, widest
+from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, size, smaller, times, unbounded, widest
 from noetlc.analysis.pipelines import NOTHING, Work, either, pipeline_of, together
 from noetlc.analysis.sizes import Sizes
 from noetlc.ast.components import components_of
@@ -83,6 +84,8 @@ class _Bounding:
         self._uncounted: list[str] = []
         self._limited = {(step, level) for step, level, _ in plan.iteration_limits}
         self._asking = {(end.step, end.level) for end in plan.loop_ends if end.enough >= 0}
+        self._growing = {row[:2] for row in plan.loop_signals if row.verb == MORE}
+        self._outside = {row[:2] for row in plan.loop_signals if row.verb != MORE}
         self._leaving = {end.step for end in plan.loop_ends if end.rest == SWALLOW}
         self._inner = [self._run(step) for step in range(len(plan.steps))]
         self._undone: dict[int, Formula] = {}
@@ -137,15 +140,31 @@ class _Bounding:
             self._uncounted.append(step.name)
         work, tokens = NOTHING if pipeline is None else pipeline.work, ONE
         for level in range(len(step.loops) - 1, -1, -1):
-            loop = step.loops[level]
             limited = (number_, level) in self._limited  # one more event where it runs out of time
-            iteration = together((_event(2 + limited), work))
-            events = (2 if level else 1) + ((number_, level) in self._asking)  # one more where it has enough
-            work = together((_event(events), iteration.times(self._sizes.items(loop))))
-            tokens = times(self._sizes.in_flight(loop), tokens)
+            arrives = 2 * ((number_, level) in self._growing)  # its signal, and what that adds
+            iteration = together((_event(2 + limited + arrives), work))
+            items, in_flight = self._items(number_, level)
+            # One more where it has enough, and two where it may be closed from outside.
+            at = (number_, level)
+            events = (2 if level else 1) + (at in self._asking) + 2 * (at in self._outside) + (at in self._growing)
+            work = together((_event(events), iteration.times(items)))
+            tokens = times(in_flight, tokens)
         # Events of the step itself, without its tasks.
         frame = 4 + step.waits + (step.timeout >= 0)  # scheduled, started, done, routed; waits; runs out of time
         return _Load(together((_event(frame), work)), widest((ONE, tokens)))
+
+    def _items(self, number_: int, level: int) -> tuple[Formula, Formula]:
+        """How many items a loop has, and how many of them run at once; what signals add has a name of its own."""
+        step = self._plan.steps[number_]
+        loop = step.loops[level]
+        items, in_flight = self._sizes.items(loop), self._sizes.in_flight(loop)
+        if (number_, level) in self._growing:
+            added = size(f"added to {step.name}" + (f" {level + 1}" if level else ""))
+            written = self._plan.templates[loop.in_flight] if loop.in_flight >= 0 else None
+            most = written.value if isinstance(written, Literal) else None
+            bound = number(most) if isinstance(most, int) else plus((in_flight, added))
+            items, in_flight = plus((items, added)), in_flight if loop.sequential else bound
+        return items, in_flight
 
     def _load(self, step: int) -> _Load:
         """A run and all that follows."""

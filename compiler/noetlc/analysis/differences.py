@@ -141,7 +141,7 @@ def _resting(plan: Plan, number: int) -> str:
         return f"in task `{plan.tasks[place.task].name}` of {step}"
     if place.role in ("in", "free", "held", "idle", "got", "met", "dead", "cold"):
         return f"before the join of {step}"
-    if place.role in ("loop", "todo", "slot", "fin", "rest"):
+    if place.role in ("loop", "todo", "slot", "fin", "rest", "closing"):
         return f"in the loop of {step}"
     if place.role == "fly":
         return f"on a delayed arc of {step}"

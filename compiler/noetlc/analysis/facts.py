@@ -139,6 +139,11 @@ class _Facts:
             yield from self._loop((*at, name), loop)
             if (number, level) in self._limits:
                 yield (*at, name, "timeout"), Fact(Class.RUN, self._time(self._limits[number, level]), loop.span)
+            for heard in self._plan.loop_signals:
+                if heard[:2] == (number, level):
+                    events = ", ".join(sorted(heard.events)) or "no signal"
+                    said = f"{events}, timers {self._text(heard.timers)}" if heard.timers >= 0 else events
+                    yield (*at, name, heard.verb), Fact(Class.RUN, said, loop.span)
             if (number, level) in self._loop_ends:
                 enough, rest = self._loop_ends[number, level]
                 yield (*at, name, "enough"), Fact(Class.RUN, self._text(enough), loop.span)

@@ -208,7 +208,7 @@ def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
         tuple([place.id for place in net.places]),
         tuple([each.id for each in chosen]),
         tuple([_arcs(each.inputs, size) for each in chosen]),
-        tuple([_arcs(each.outputs, size) for each in chosen]),
+        tuple([_made(each, size) for each in chosen]),
         tuple(initial),
     )
     return _with_resets(Skeleton(plan, petri, tuple(kept)), size)
@@ -252,7 +252,7 @@ def _ending(plan: Plan, chosen: list[Transition], initial: list[int], size: int)
     live, over = len(initial), over_place(plan)
     ins, outs = [], []
     for each in chosen:
-        makes = ((over, 1),) if each.role == "terminate" else ((live, 1), *_arcs(each.outputs, size))
+        makes = ((over, 1),) if each.role == "terminate" else ((live, 1), *_made(each, size))
         ins.append(arcs_of(((live, 1), *_arcs(each.inputs, size))))
         outs.append(arcs_of(makes))
     places = (*[place.id for place in plan.net.places], "@live", "@over")
@@ -274,6 +274,13 @@ def unended(skeleton: Skeleton) -> Skeleton:
         return tuple([tuple([(place, weight) for place, weight in arcs if place not in added]) for arcs in rows])
 
     return skeleton._replace(net=net._replace(inputs=without(net.inputs), outputs=without(net.outputs)))
+
+
+def _made(t: Transition, size: int) -> Arcs:
+    """The tokens that a transition makes. An item that is added is one of those that the loop begins with: they may
+    begin at any time later, or be skipped, which is as if they had never come.
+    """
+    return _arcs(t.inputs if t.role == "add" else t.outputs, size)
 
 
 def _arcs(arcs: tuple[Arc, ...], size: int) -> Arcs:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from noetl_ir.net import Transition
-from noetl_ir.plan import Plan, Task
+from noetl_ir.plan import MORE, Plan, Task
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of, is_safe
 from noetlc.analysis.coverability import coverability_of
@@ -179,6 +179,12 @@ def assumptions_of(plan: Plan) -> tuple[str, ...]:
     for step in plan.steps:
         if step.waits:
             found.append(f"the gate of `{step.name}` opens in the end")
+    grows = {(heard.step, heard.level) for heard in plan.loop_signals if heard.verb == MORE}
+    for index, level in sorted(grows):
+        which = (
+            f"loop {level + 1} of `{plan.steps[index].name}`" if level else f"the loop of `{plan.steps[index].name}`"
+        )
+        found.append(f"{which} is closed in the end")
     for task in plan.tasks:
         if task.kind == "wait":
             found.append(f"what `{plan.steps[task.step].name}` waits for in `{task.name}` comes")

@@ -101,6 +101,8 @@ def _line(plan: Plan, t: Transition) -> Line | None:
             return Line(f"the tokens for `{step}` have come together", t.span)
         case "meet_none":
             return Line(f"no branch brings a token to `{step}`", t.span)
+        case "shut":
+            return Line(f"no items come to the loop of `{step}` any more", t.span)
         case "leave":
             return Line(f"`{step}` goes on, and leaves the iterations that still run behind", t.span)
         case "empty_failed":

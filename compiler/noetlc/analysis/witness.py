@@ -32,7 +32,8 @@ MAX_VALUES = 400
 
 OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later"})
 UNSCRIPTED = frozenset({
-    "fault", "lost", "expire", "skip", "stop", "leave", "empty_failed", "admit_fault", "expand_fault", "err",
+    "fault", "lost", "expire", "skip", "stop", "leave", "empty_failed", "add", "shut", "admit_fault", "expand_fault",
+    "err",
 })  # fmt: skip
 """Roles that are not scripted: faults of the playbook, lost workers, what a failing loop does to its others, and how
 one ends that may have enough.
@@ -89,7 +90,7 @@ _NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0)
 def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
     """Values for a run of the plan's net; None when none were found."""
     # A script has no words for these, so that a run with one of them cannot be replayed, whatever its data are.
-    asking = {(end.step, end.level) for end in plan.loop_ends}
+    asking = {row[:2] for row in (*plan.loop_ends, *plan.loop_signals)}
     if any(each.role in UNSCRIPTED or each.role == "park" for each in run) or any(
         each.role in COUNTING and (each.step, each.level) in asking for each in run
     ):

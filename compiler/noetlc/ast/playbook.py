@@ -114,6 +114,15 @@ class Admit(NamedTuple):
     span: Span
 
 
+class LoopSignal(NamedTuple):
+    """Signals and timers that act on a loop: `verb` as in `noetl_ir.plan.LoopSignal`; `timers` is a mapping."""
+
+    verb: str
+    events: tuple[str, ...]
+    timers: Value | None
+    span: Span
+
+
 class Loop(NamedTuple):
     """A loop level; `inner` is the nested loop. `mode` is `sequential` or `parallel`; `knobs` and
     `timeout` as in `StepSpec`. `enough` is what ends it before its items are over, `rest` as in
@@ -135,6 +144,7 @@ class Loop(NamedTuple):
     enough: Value | None = None
     rest: str = ""
     rest_span: Span | None = None
+    signals: tuple[LoopSignal, ...] = ()
 
 
 class Arc(NamedTuple):

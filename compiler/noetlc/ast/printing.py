@@ -270,6 +270,11 @@ def _loop(loop: Loop) -> Keys:
         spec["mode"] = loop.mode
     _put_value(spec, "max_in_flight", loop.max_in_flight)
     _put_value(spec, "timeout", loop.timeout)
+    for signal in loop.signals:
+        heard: Keys = {}
+        _put(heard, "events", list(signal.events))
+        _put_value(heard, "timers", signal.timers)
+        spec[signal.verb] = heard
     spec.update(_pairs(loop.knobs))
     policy: Keys = {}
     if loop.exec != "distributed":

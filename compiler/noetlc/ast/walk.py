@@ -106,6 +106,11 @@ def failure_mode_of(loop: Loop | None) -> str:
     return "fail_fast"
 
 
+def timers_of_loop(loop: Loop) -> list[Value]:
+    """The timers that close or complete a loop level."""
+    return [signal.timers for signal in loop.signals if signal.timers is not None]
+
+
 def rule_values(task: Task) -> list[Value]:
     """The templates that the worker renders after a task, guards aside."""
     return values_of_rules(task.rules)
@@ -183,7 +188,7 @@ def step_values(step: Step) -> list[Value]:
     for loop in loops_of(step):
         found.append(loop.items)
         found += [value for _, value in loop.knobs]
-        levels = (loop.max_in_flight, loop.lifecycle_timeout, loop.timeout, loop.enough)
+        levels = (loop.max_in_flight, loop.lifecycle_timeout, loop.timeout, loop.enough, *timers_of_loop(loop))
         found += [value for value in levels if value is not None]
     for task in step.tasks:
         found += task_values(task)
@@ -258,7 +263,7 @@ def _early(step: Step) -> list[Asked]:
         levels = [
             value
             for loop in loops_of(step)
-            for value in (loop.items, loop.max_in_flight, loop.lifecycle_timeout, loop.enough)
+            for value in (loop.items, loop.max_in_flight, loop.lifecycle_timeout, loop.enough, *timers_of_loop(loop))
         ]
         found += _at((*levels, spec.lifecycle_timeout), "before")
     return found

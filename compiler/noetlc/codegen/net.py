@@ -39,6 +39,7 @@ from noetlc.codegen.tables import (
     limits_of,
     loop_ends_of,
     loop_rows,
+    loop_signals_of,
     phases_of,
     reducers_of,
     task_rows,
@@ -105,13 +106,13 @@ class _Build:
         ways = self._ways(dead_places(playbook))
         spans = arrival_spans(playbook)
         ending, limits = terminates_of(playbook), iteration_limits_of(playbook, pool)
-        limited = frozenset(limit.step for limit in limits)
-        ends = frozenset(end.step for end in ending)
+        limited, ends = frozenset(limit.step for limit in limits), frozenset(end.step for end in ending)
         phases = phases_of(playbook, self._numbers)
         compensations = compensations_of(playbook, self._numbers)
         later = frozenset([*(each.target for each in compensations), *(phase.step for phase in phases)])
-        early = loop_ends_of(playbook, pool)
-        tables = Tables(pool.templates, self._steps, self._tasks, self._arcs, _parks, ends, limited, later, early)
+        early, heard = loop_ends_of(playbook, pool), loop_signals_of(playbook, pool)
+        rows = (pool.templates, self._steps, self._tasks, self._arcs)
+        tables = Tables(*rows, _parks, ends, limited, later, early, heard)
         maker = NetMaker()
         assemble(tables, ways, maker, [_marks(step, spans[step.name]) for step in playbook.steps])
         plan = Plan(
@@ -148,6 +149,7 @@ class _Build:
             concurrency=concurrency,
             loop_ends=early,
             cancels=cancels_of(playbook, self._numbers),
+            loop_signals=heard,
         )
         return plan._replace(edition=edition_of(plan))
 

@@ -3,6 +3,7 @@
 from noetl_ir.expr import Json, Literal
 from noetl_ir.plan import (
     CANCEL,
+    COMPLETE,
     REFERENCE_FIRST,
     Arc,
     Cancel,
@@ -15,6 +16,7 @@ from noetl_ir.plan import (
     Limits,
     Loop,
     LoopEnd,
+    LoopSignal,
     Phase,
     Reducer,
     Rule,
@@ -183,7 +185,19 @@ def loop_ends_of(playbook: ast.Playbook, pool: Pool) -> tuple[LoopEnd, ...]:
             LoopEnd(index, level, pool.value(loop.enough), loop.rest or CANCEL)
             for index, step in enumerate(playbook.steps)
             for level, loop in enumerate(loops_of(step))
-            if loop.enough is not None
+            if loop.enough is not None or any(signal.verb == COMPLETE for signal in loop.signals)
+        ]
+    )
+
+
+def loop_signals_of(playbook: ast.Playbook, pool: Pool) -> tuple[LoopSignal, ...]:
+    """The signals and timers that loops listen for, by step, level and verb."""
+    return tuple(
+        [
+            LoopSignal(index, level, signal.verb, signal.events, pool.value(signal.timers))
+            for index, step in enumerate(playbook.steps)
+            for level, loop in enumerate(loops_of(step))
+            for signal in loop.signals
         ]
     )
 

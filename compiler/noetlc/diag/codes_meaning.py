@@ -243,6 +243,20 @@ MEANING_CODES: dict[str, Code] = {
         "loop: {in: …, iterator: a, loop: {in: …, iterator: b, spec: {policy: {enough: 1, rest: swallow}}}}",
         "spec: {policy: {enough: 1, rest: cancel}}",
     ),
+    "NL518": Code(
+        "idle-close", W, "`close` of a loop that nothing adds items to",
+        "It says that no more items come; the items of this loop are all there when it begins.",
+        "spec: {close: {events: [last_order]}}",
+        "spec: {more: {events: [order]}, close: {events: [last_order]}}\n"
+        "spec: {complete: {events: [last_order]}}   # ends the loop, and skips what waits",
+        "Where `more` is switched on and off by hand.",
+    ),
+    "NL519": Code(
+        "signal-of-two", E, "A signal that is for two things of one loop",
+        "One of them takes it every time, and the other one never gets it.",
+        "spec: {more: {events: [order]}, close: {events: [order]}}",
+        "spec: {more: {events: [order]}, close: {events: [last_order]}}",
+    ),
     "NL607": Code(
         "empty-arcs", N, "A router without arcs",
         "The step is a leaf: its token ends there.",

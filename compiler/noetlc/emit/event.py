@@ -169,11 +169,31 @@ EVENTS: dict[str, EventType] = {
             "level": _LEVEL,
             "items": Key(_LIST, "the items"),
             "timeout": _maybe(_COUNT, "`lifecycle.timeout_s` of an iteration"),
+            "timers": _maybe(_MAP, "when the timers of `close` and `complete` are due, by these words and their names"),
         },
     ),
     "loop.enough": EventType(
         "A loop has enough before its items are over, and what waits is skipped; or it could not be asked, and fails.",
         {"stats": _LOOP_STATS, "level": _LEVEL, "error": _FAILURE._replace(optional=True)},
+    ),
+    "loop.item.added": EventType(
+        "A signal has brought a loop an item.",
+        {
+            "signal": Key(_TEXT, "its name"),
+            "index": Key(_COUNT, "the number of the item"),
+            "item": Key(_ANY, "what came with the signal"),
+            "level": _LEVEL,
+        },
+    ),
+    "loop.closed": EventType(
+        "No items come to a loop any more, or it is to end before its items are over.",
+        {
+            "by": Key({"enum": ["signal", "timer", "enough", "stopped"]}, "why"),
+            "name": _maybe(_TEXT, "the name of the signal or timer"),
+            "data": _maybe(_ANY, "what came with the signal"),
+            "complete": _maybe(_TRUE, "it ends: what waits is skipped"),
+            "level": _LEVEL,
+        },
     ),
     "loop.iteration.started": EventType("An iteration took a slot.", {}),
     "loop.iteration.done": EventType("An iteration succeeded.", {}),
@@ -272,7 +292,8 @@ EVENTS: dict[str, EventType] = {
         {
             "timer": Key(
                 _TEXT,
-                "`wake KEY`, `land KEY`, `wait KEY NAME`, `parked KEY`, `timeout KEY`, `execution` or `phase NAME`",
+                "`wake KEY`, `land KEY`, `wait KEY NAME`, `parked KEY`, `timeout KEY`, `close KEY NAME`, "
+                "`complete KEY NAME`, `execution` or `phase NAME`",
             ),
             "outcome": _maybe(_OUTCOME, "of the parked task"),
             "error": _FAILURE._replace(optional=True),

@@ -105,6 +105,13 @@ _MAP: Schema = {"type": "object"}
 
 _CAUSE = _one_of("failed", "blocked", "cancelled")
 
+
+def _heard(*, timers: bool) -> Schema:
+    names: Schema = _either({"type": "string"}, _list_of({"type": "string"}))
+    properties: Schema = {"events": names, **({"timers": {"type": "object"}} if timers else {})}
+    return {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
+
+
 VALUES: dict[tuple[str, str], Schema] = {
     ("document", "apiVersion"): _one_of(*VERSIONS),
     ("document", "kind"): {"const": "Playbook"},
@@ -159,6 +166,9 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("loop_policy", "mode"): _LOOP_MODE,
     ("loop_policy", "max_in_flight"): {"type": ["integer", "string"]},
     ("loop_policy", "lifecycle"): _LIFECYCLE,
+    ("loop_spec", "more"): _heard(timers=False),
+    ("loop_spec", "close"): _heard(timers=True),
+    ("loop_spec", "complete"): _heard(timers=True),
     ("loop_policy", "enough"): {"type": ["integer", "string"], "minimum": 1},
     ("loop_policy", "rest"): _one_of("cancel", "finish", "swallow"),
     ("loop_policy", "exec"): _one_of("distributed", "local"),

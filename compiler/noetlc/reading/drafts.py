@@ -17,6 +17,7 @@ from noetlc.ast.playbook import (
     Input,
     KeychainEntry,
     Loop,
+    LoopSignal,
     Merge,
     Phase,
     Reducer,
@@ -195,6 +196,7 @@ class LoopDraft:
         "paged",
         "rest",
         "rest_span",
+        "signals",
         "timeout",
     )
 
@@ -209,6 +211,7 @@ class LoopDraft:
         self.enough: Value | None = None
         self.rest = ""
         self.rest_span: Span | None = None
+        self.signals: list[LoopSignal] = []
         self.inner: Loop | None = None
         self.paged = False
         self.timeout: Value | None = None

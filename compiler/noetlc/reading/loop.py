@@ -6,6 +6,7 @@ from noetlc.ast.playbook import Loop, Value
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.loop_ends import check_ends, take_enough, take_rest
+from noetlc.reading.loop_signals import check_signals, grows, take_close, take_complete, take_more, without_idle
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, quotes_told
 from noetlc.reading.specs import inside, lifetime, take_policy, take_spec
@@ -27,6 +28,7 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
     if not refused and not (draft.paged and draft.items is None) and isinstance(node, Mapping):
         _check_whole(r, draft, mapping)
     check_ends(r, draft)
+    check_signals(r, draft)
     return Loop(
         draft.items or Value(Literal([]), mapping.span, None),  # told, and still a loop for all that looks at it
         draft.iterator,
@@ -43,6 +45,7 @@ def read_loop(r: Reader, node: Node) -> Loop | None:
         draft.enough,
         draft.rest,
         draft.rest_span,
+        without_idle(draft),
     )
 
 
@@ -73,7 +76,7 @@ def _renamed(r: Reader, mapping: Mapping) -> Mapping:
 
 def _check_whole(r: Reader, draft: LoopDraft, mapping: Mapping) -> None:
     known = r.tables.loop
-    if draft.items is None and mapping.get("in") is None and not is_misspelt(mapping, "in", known):
+    if draft.items is None and mapping.get("in") is None and not grows(draft) and not is_misspelt(mapping, "in", known):
         missing(r, "the loop's `in`", mapping.span, help='write `in: "{{ … }}"`, an expression that gives a list')
     if not draft.iterator and mapping.get("iterator") is None and not is_misspelt(mapping, "iterator", known):
         missing(r, "the loop's `iterator`", mapping.span, help="name the current item, as in `iterator: item`")
@@ -174,6 +177,9 @@ SPEC_KEYS: Table[LoopDraft] = {
     "mode": _mode,
     "max_in_flight": _max_in_flight,
     "timeout": _timeout,
+    "more": take_more,
+    "close": take_close,
+    "complete": take_complete,
     "policy": _policy,
     "reducers": no_effect,
     "backpressure": no_effect,

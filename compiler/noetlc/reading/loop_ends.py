@@ -37,7 +37,8 @@ def take_rest(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
 
 def check_ends(r: Reader, draft: LoopDraft) -> None:
     """Say what of a level and those inside it cannot be as it is written."""
-    if draft.rest and draft.enough is None and draft.rest_span is not None:
+    ends = draft.enough is not None or any(signal.verb == "complete" for signal in draft.signals)
+    if draft.rest and not ends and draft.rest_span is not None:
         help = "write `enough` beside it, or leave it out: without one the loop ends when all items are over"
         r.report("NL516", "`rest` without `enough`: nothing ends the loop before its items are over",
                  draft.rest_span, help=help)  # fmt: skip

@@ -21,6 +21,7 @@ from noetlc.ast.walk import (
     rule_guards,
     rule_values,
     task_values,
+    timers_of_loop,
 )
 from noetlc.ast.workbook import own_args, pairs_of, template_of_pairs, workbook_name
 from noetlc.ast.workload import workload_needs
@@ -130,7 +131,11 @@ def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
     for loop in loops_of(step):
         level = bare._replace(iterators=outer)
         checks.values(
-            (value for value in (loop.items, loop.max_in_flight, loop.lifecycle_timeout) if value is not None),
+            (
+                value
+                for value in (loop.items, loop.max_in_flight, loop.lifecycle_timeout, *timers_of_loop(loop))
+                if value is not None
+            ),
             Site.LOOP,
             level,
         )

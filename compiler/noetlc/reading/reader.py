@@ -109,6 +109,7 @@ SCOPE_NAMES = {
     "loop": "`loop`",
     "loop_spec": "`loop.spec`",
     "loop_policy": "`loop.spec.policy`",
+    "loop_signal": "`more`, `close` or `complete` of a loop",
     "task": "a task",
     "task_fallback": "a task",
     "task_spec": "`task.spec`",

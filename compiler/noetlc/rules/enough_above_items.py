@@ -25,7 +25,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Numbers in `enough` above the number of items, where both are written out."""
     for step in unit.playbook.steps:
         for loop in loops_of(step):
-            if loop.enough is None or not isinstance(loop.enough.template, Literal):
+            grows = any(signal.verb == "more" for signal in loop.signals)
+            if grows or loop.enough is None or not isinstance(loop.enough.template, Literal):
                 continue
             needed, items = loop.enough.template.value, _count(loop.items.template)
             if items is not None and isinstance(needed, int) and needed > items:

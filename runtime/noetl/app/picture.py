@@ -140,6 +140,7 @@ def _step(program: Program, execution: Execution, key: str, run: Run, begun: str
         counted = ((running, begun), (to_run, "to run"), (waits, "waiting"), (failed, "failed"))
         parts = [f"{done} of {total}", *(f"{count} {words}" for count, words in counted if count)]
         last = ["left behind"] if loop.left else ["stopping"] * loop.stopping
+        last += ["open for more"] * (not loop.closed)
         return Row("step", place, ", ".join([*parts, *last]), None, data)
     if key in execution.regions and execution.regions[key].phase in ("at", "run"):
         region = execution.regions[key]

@@ -74,6 +74,14 @@ def _loop_enough(_: Execution, program: Program, event: Event) -> str:
     return f"{_here(program, event)}: enough, {counts_text(stats)}"
 
 
+def _loop_closed(_: Execution, program: Program, event: Event) -> str:
+    name, by = event.data.get("name"), event.data.get("by")
+    if event.data.get("level") or by not in ("signal", "timer"):
+        return ""  # what it follows from is told
+    what = "completed" if event.data.get("complete") else "no more items"
+    return f"{_here(program, event)}: {what}, by the {by} {escaped(str(name))}"
+
+
 def counts_text(stats: Mapping[str, object]) -> str:
     """The counts of a loop: `9 of 10 ok, 1 failed`."""
     others = [f"{stats[name]} {name}" for name in ("failed", "skipped") if stats.get(name)]
@@ -180,6 +188,7 @@ _SENTENCES: dict[str, _Say] = {
     "step.cancelled": _cancelled,
     "loop.started": _loop_started,
     "loop.enough": _loop_enough,
+    "loop.closed": _loop_closed,
     "loop.done": _loop_done,
     "loop.iteration.failed": _failed,
     "task.started": _task_started,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from noetl.engine.arrivals import arrive, decide_gate, merge
 from noetl.engine.ending import end_if_over
 from noetl.engine.looping import (
-    ask_enough,
+    attend_loop,
     begin_iteration,
     begin_loop,
     close,
@@ -41,7 +41,9 @@ def _decide(turn: Turn) -> None:
 
 
 def _settle(turn: Turn) -> bool:
-    """Decide all that follows in the phase that runs; whether another one has begun by it."""
+    """Decide all that follows in the phase that runs; whether there is more: another one has begun by it, or a signal
+    has given a loop something to do.
+    """
     execution = turn.execution
     agenda, tokens = execution.agenda, execution.marking.tokens
     roles = turn.columns.places.roles
@@ -57,6 +59,8 @@ def _settle(turn: Turn) -> bool:
             share_more(len(turn.events) - before)
     if execution.signals and not execution.paused and not execution.is_over and not execution.terminated:
         deliver_signals(turn)
+        if agenda:
+            return True
     return end_if_over(turn)
 
 
@@ -79,7 +83,8 @@ _DECISIONS: dict[str, Callable[[Turn, int, str], None]] = {
     "parked": stop_where_it_stands,
     "out": end_pipeline,
     "bad": end_pipeline,
-    "loop": ask_enough,
+    "loop": attend_loop,
+    "closing": attend_loop,
     "fin": close,
     "done": _end,
     "failed": route,

@@ -88,6 +88,8 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "loop.enough": loops.loop_enough,
     "step.cancelled": withdrawals.step_cancelled,
     "token.withdrawn": withdrawals.token_withdrawn,
+    "loop.item.added": loops.item_added,
+    "loop.closed": loops.loop_closed,
     "loop.iteration.started": loops.iteration_started,
     "loop.iteration.done": loops.iteration_over,
     "loop.iteration.failed": loops.iteration_over,

@@ -3,7 +3,7 @@
 from noetl.engine.contributions import settle, settle_all
 from noetl.engine.event_data import mapping_of, texts_of
 from noetl.engine.evolve_compensation import remember
-from noetl.engine.evolve_loops import call_off, call_off_all, end_all, keep_result, keep_row, unpark
+from noetl.engine.evolve_loops import call_off, call_off_all, end_all, hush, keep_result, keep_row, unpark
 from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
 from noetl.engine.marking import IllegalFiring
@@ -170,6 +170,7 @@ def step_failed(program: Program, execution: Execution, event: Event) -> None:
     loop = execution.loops.pop(event.run, None)
     settle(program, execution, event.run)
     if loop is not None:
+        hush(execution, loop)
         run.iter, run.stats, run.errors = loop.shared, counts_of(loop), errors_of(loop)
     region = execution.regions.pop(event.run, None)
     remember(program, execution, event.run, region, "failed")

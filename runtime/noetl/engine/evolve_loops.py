@@ -3,12 +3,12 @@
 from noetl.engine.contributions import settle, settle_all
 from noetl.engine.event_data import mapping_of
 from noetl.engine.evolve_compensation import remember
-from noetl.engine.execution import Execution, LoopRun, Mapping, Region, Run
+from noetl.engine.execution import Execution, LoopRun, Mapping, Region, Run, Timer
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl.engine.views import errors_of, final_counts, loop_value
 from noetl_ir.events import Event
-from noetl_ir.plan import CANCEL
+from noetl_ir.plan import CANCEL, CLOSE
 
 
 def loop_created(program: Program, execution: Execution, event: Event) -> None:
@@ -35,6 +35,10 @@ def loop_created(program: Program, execution: Execution, event: Event) -> None:
     timeout = data.get("timeout")
     loop.timeout = timeout if isinstance(timeout, int) else None
     loop.end = program.loop_end(event.step, level)
+    loop.signals, loop.since = program.loop_signals(event.step, level), execution.position
+    loop.closed = not loop.grows
+    if loop.grows:
+        loop.items = [*items]  # those of the event stay as they are
     around = execution.loops.get(event.run.rpartition("/")[0]) if level else None
     if around is not None and around.withdrawn:
         # It was next when the loop around it had enough.
@@ -42,14 +46,82 @@ def loop_created(program: Program, execution: Execution, event: Event) -> None:
 
 
 def loop_started(program: Program, execution: Execution, event: Event) -> None:
-    if execution.loops[event.run].asks:
+    loop = execution.loops[event.run]
+    for verb, timers in mapping_of(event.data.get("timers") or {}).items():
+        for name, due in mapping_of(timers).items():
+            full = f"{verb} {event.run} {name}"
+            execution.timers[full] = Timer(int(str(due)), verb, -1, event.ts)
+            loop.set_timers.append(full)
+    if loop.asks:
         _ask_next(program, execution, event.run)
 
 
 def _ask_next(program: Program, execution: Execution, key: str) -> None:
     """Whether a loop has enough is asked before anything else is decided."""
     loop = execution.loops[key]
-    execution.agenda.appendleft((_place_of(program, "close", loop.step, loop.level), key))
+    execution.agenda.appendleft((_whole(program, loop), key))
+
+
+def _whole(program: Program, loop: LoopRun) -> int:
+    """The place of the token that stands for a loop run."""
+    return _place_of(program, "close" if loop.closed else "shut", loop.step, loop.level)
+
+
+def item_added(program: Program, execution: Execution, event: Event) -> None:
+    """A signal has brought an item, which sees `ctx` as of now."""
+    loop, data = execution.loops[event.run], event.data
+    if not loop.grows or loop.closed or data["index"] != len(loop.items):
+        raise IllegalFiring("an item cannot be added here")
+    take_signal(execution, str(data["signal"]), -1)
+    loop.added[len(loop.items)] = (execution.ctx, execution.position)
+    loop.items.append(data["item"])
+    loop.states.append(None)
+    loop.results.append(None)
+    loop.open += 1
+    if loop.parallel and program.plan.steps[loop.step].loops[loop.level].in_flight < 0:
+        loop.slots += 1
+
+
+def loop_closed(program: Program, execution: Execution, event: Event) -> None:
+    """No item comes any more, or the loop ends from outside."""
+    loop, data = execution.loops[event.run], event.data
+    if data["by"] == "signal":
+        take_signal(execution, str(data["name"]), loop.since)
+    loop.closed = True
+    if data.get("complete"):
+        if loop.end is None or loop.satisfied:
+            raise IllegalFiring("a loop cannot be completed here")
+        _satisfy(program, execution, event.run, loop)
+    elif data["by"] in ("signal", "timer"):
+        hush(execution, loop, CLOSE)
+
+
+def take_signal(execution: Execution, name: str, since: int) -> None:
+    """The oldest kept signal of a name that came behind a log position is kept no longer."""
+    # By position and not by value: two equal signals are two.
+    kept = enumerate(execution.signals)
+    position = next((number for number, one in kept if one.name == name and one.at > since), -1)
+    if position < 0:
+        raise IllegalFiring(f"no signal `{name}` is kept")
+    del execution.signals[position]
+
+
+def hush(execution: Execution, loop: LoopRun, verb: str = "") -> None:
+    """A loop waits for its timers no longer, all of them or those of one verb."""
+    for name in [name for name in loop.set_timers if name.startswith(verb)]:
+        execution.timers.pop(name, None)
+        loop.set_timers.remove(name)
+
+
+def _satisfy(program: Program, execution: Execution, key: str, loop: LoopRun) -> None:
+    """The loop ends well whatever follows: what waits is skipped, what runs gets what its rest says."""
+    loop.satisfied = True
+    hush(execution, loop)
+    if loop.end is not None and loop.end.rest == CANCEL:
+        stop_loop(program, execution, key, withdraw=True)
+    # What waits is skipped, and then the loop may be over.
+    execution.agenda.append((_place_of(program, "begin", loop.step, loop.level), key))
+    execution.agenda.append((_whole(program, loop), key))
 
 
 def loop_enough(program: Program, execution: Execution, event: Event) -> None:
@@ -61,12 +133,7 @@ def loop_enough(program: Program, execution: Execution, event: Event) -> None:
         return
     if loop.end is None or loop.satisfied:
         raise IllegalFiring("a loop cannot have had enough here")
-    loop.satisfied = True
-    if loop.end.rest == CANCEL:
-        stop_loop(program, execution, event.run, withdraw=True)
-    else:
-        for role in ("begin", "close"):  # what waits is skipped, and then the loop may be over
-            execution.agenda.append((_place_of(program, role, loop.step, loop.level), event.run))
+    _satisfy(program, execution, event.run, loop)
 
 
 def iteration_started(program: Program, execution: Execution, event: Event) -> None:
@@ -82,6 +149,8 @@ def iteration_started(program: Program, execution: Execution, event: Event) -> N
     # Iterations in parallel all see the `ctx` of the loop's start, whichever ends first; one by one each sees what
     # those before it set.
     ctx, ctx_at = (loop.ctx, loop.ctx_at) if loop.parallel else (execution.ctx, execution.position)
+    if loop.parallel and index in loop.added:
+        ctx, ctx_at = loop.added.pop(index)
     task = step.tasks[0] if innermost else -1
     region = Region(event.step, task, ctx, ctx_at, iteration=iteration, loop=loop_key, began=event.ts)
     region.came_at = execution.position
@@ -108,10 +177,14 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
         region = execution.regions.pop(event.run)
         remember(program, execution, event.run, region, {"skipped": "stopped"}.get(state, state))
         # Of an iteration that held an inner loop, which a stop or timeout may have left open.
-        execution.loops.pop(event.run, None)
+        within = execution.loops.pop(event.run, None)
+        if within is not None:
+            hush(execution, within)
         settle(program, execution, event.run)
         loop.running.discard(event.run)
         call_off(execution, event.run, region)
+        if region.phase == "run":  # of a loop that has enough: stopping its tool is repeated after a crash
+            execution.withdrawn.append((event.run, region.claim))
         for timer in (f"wake {event.run}", f"timeout {event.run}"):
             execution.timers.pop(timer, None)
         loop.timed.discard(event.run)
@@ -140,6 +213,7 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
 def loop_done(program: Program, execution: Execution, event: Event) -> None:
     loop = execution.loops[event.run]
     loop.left = bool(loop.open)
+    hush(execution, loop)
     if not loop.left:
         del execution.loops[event.run]
     settle(program, execution, event.run)
@@ -181,6 +255,9 @@ def stop_loop(program: Program, execution: Execution, loop_key: str, *, withdraw
     if loop.stopping and not withdraw:
         return
     loop.stopping, loop.withdrawn = True, withdraw
+    hush(execution, loop)
+    if not loop.closed:  # one that is stopped takes no further items
+        execution.agenda.append((_whole(program, loop), loop_key))
     phases = ("at", "run", "due", "parked") if withdraw else ("at", "due", "parked")
     net = program.plan.net
     execution.agenda.append((_place_of(program, "begin", loop.step, loop.level), loop_key))

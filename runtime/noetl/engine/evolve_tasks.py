@@ -2,7 +2,7 @@
 
 from noetl.engine.contributions import contributed, patched
 from noetl.engine.event_data import mapping_of, texts_of
-from noetl.engine.evolve_loops import call_off, end_all, keep_row, leave_child, silence, stop_loop, unpark
+from noetl.engine.evolve_loops import call_off, end_all, keep_row, leave_child, silence, stop_loop, take_signal, unpark
 from noetl.engine.execution import WHOLE, Execution, Kept, Mapping, Parked, Region, Timer
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -80,16 +80,6 @@ def signal_received(program: Program, execution: Execution, event: Event) -> Non
 def signal_missed(program: Program, execution: Execution, event: Event) -> None:
     """Nothing hears the oldest one of its name, and nothing will."""
     take_signal(execution, str(event.data["name"]), -1)
-
-
-def take_signal(execution: Execution, name: str, since: int) -> None:
-    """The oldest kept signal of a name that came behind a log position is kept no longer."""
-    # By position and not by value: two equal signals are two.
-    kept = enumerate(execution.signals)
-    position = next((number for number, one in kept if one.name == name and one.at > since), -1)
-    if position < 0:
-        raise IllegalFiring(f"no signal `{name}` is kept")
-    del execution.signals[position]
 
 
 def token_claimed(program: Program, execution: Execution, event: Event) -> None:

@@ -13,7 +13,7 @@ from noetl.engine.program import Program
 from noetl_ir.events import step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.net import Weight
-from noetl_ir.plan import LoopEnd
+from noetl_ir.plan import MORE, LoopEnd, LoopSignal
 from noetl_ir.records import NamedTuple
 
 Mapping: TypeAlias = dict[str, Json]
@@ -142,6 +142,10 @@ class Region:
         self.pending: Mapping | None = None
 
 
+NO_SIGNALS: dict[str, LoopSignal] = {}
+"""What a loop listens for that listens for nothing."""
+
+
 class LoopRun:
     """One run of a loop level. `states` holds `ok failed skipped` by index, None while open.
 
@@ -150,11 +154,14 @@ class LoopRun:
     keys of iterations, each from the lowest index that set it. `timeout` bounds an iteration (microseconds); those
     whose clock runs are `timed`. `end` says how it may end before its items are over; it is `satisfied` once that has
     come, is `withdrawn` where its running iterations are stopped for it, and `left` once the step has gone on without
-    them.
+    them. `signals` says what it listens for, behind log position `since`, and `closed` whether no item comes any more;
+    `added` has by index the `ctx` and position as of which an item came, `set_timers` the names of its timers.
     """
 
     __slots__ = (
+        "added",
         "cause",
+        "closed",
         "ctx",
         "ctx_at",
         "end",
@@ -170,8 +177,11 @@ class LoopRun:
         "results",
         "running",
         "satisfied",
+        "set_timers",
         "shared",
         "shared_from",
+        "signals",
+        "since",
         "slots",
         "states",
         "step",
@@ -214,10 +224,20 @@ class LoopRun:
         self.cause: Mapping | None = None
         self.shared: Mapping = {}
         self.shared_from: dict[str, int] = {}
+        self.signals: dict[str, LoopSignal] = NO_SIGNALS
+        self.since = ctx_at
+        self.closed = True
+        self.added: dict[int, tuple[Mapping, int]] = {}
+        self.set_timers: list[str] = []
         self.end: LoopEnd | None = None
         self.satisfied = False
         self.withdrawn = False
         self.left = False
+
+    @property
+    def grows(self) -> bool:
+        """Whether signals may add items to it, or might have."""
+        return MORE in self.signals
 
     @property
     def asks(self) -> bool:

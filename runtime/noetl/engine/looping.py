@@ -2,6 +2,7 @@
 
 from noetl.engine.enough import Asked, asked, not_enough
 from noetl.engine.execution import LoopRun
+from noetl.engine.outside import due_timers, end_intake
 from noetl.engine.scope import items_scope
 from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
@@ -10,7 +11,7 @@ from noetl_ir.evaluate import Fault
 from noetl_ir.evaluate.access import rows_of
 from noetl_ir.events import Firing, firing_of
 from noetl_ir.expr import Json
-from noetl_ir.plan import SWALLOW
+from noetl_ir.plan import MORE, SWALLOW
 
 
 def begin_loop(turn: Turn, place: int, key: str) -> None:
@@ -34,7 +35,7 @@ def begin_loop(turn: Turn, place: int, key: str) -> None:
 def _expand(turn: Turn, step: int, level: int, key: str) -> None:
     try:
         items, slots = _evaluate(turn, step, level, key)
-        limit = _limit(turn, step, level, key)
+        limit, timers = _limit(turn, step, level, key), due_timers(turn, step, level, key)
     except Fault as fault:
         error: dict[str, Json] = {
             "code": fault.code,
@@ -53,7 +54,9 @@ def _expand(turn: Turn, step: int, level: int, key: str) -> None:
     data: dict[str, Json] = {"n": len(items), "m": slots, "level": level, "items": items}
     if limit is not None:
         data["timeout"] = limit
-    if items:
+    if timers:
+        data["timers"] = timers
+    if items or MORE in turn.program.loop_signals(step, level):
         expand = Firing(turn.program.transition("expand", step, level=level), key, key)
         turn.emit("loop.started", step=step, run=key, fired=(expand,), data=data)
         return
@@ -128,10 +131,11 @@ def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], 
     else:
         found = "null" if value is None else {"str": "text"}.get(type(value).__name__, "a number")
         raise Fault("loop.in", f"`loop.in` of step `{row.name}` must be a list or a mapping; `{text}` is {found}")
+    grows = MORE in turn.program.loop_signals(step, level)
     if loop.sequential:
         return items, 1
     if loop.in_flight < 0:
-        return items, max(len(items), 1)
+        return items, len(items) if grows else max(len(items), 1)
     limit = turn.program.value(loop.in_flight)(scope)
     # `True` is an int in Python and no number in a playbook.
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
@@ -140,7 +144,7 @@ def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], 
             f"`max_in_flight` of step `{row.name}` must be a whole number of 1 or more, not {limit!r}",
         )
     # More slots than items would only be tokens that never move; the analysis bounds slots by the same minimum.
-    return items, max(1, min(limit, len(items)))
+    return items, limit if grows else max(1, min(limit, len(items)))
 
 
 def _limit(turn: Turn, step: int, level: int, key: str) -> int | None:
@@ -225,21 +229,23 @@ def end_inner_loop(turn: Turn, place: int, key: str) -> None:
     _iteration_ends(turn, "loop.iteration.done", step, key, (Firing(number, key, region.loop),), {})
 
 
-def ask_enough(turn: Turn, place: int, key: str) -> None:
-    """A loop has begun, or an iteration of it is over: it may have enough, or be over."""
+def attend_loop(turn: Turn, place: int, key: str) -> None:
+    """A loop has begun, an iteration of it is over, or no item comes any more: it may have enough, or be over."""
     loop = turn.execution.loops.get(key)
     if loop is None or loop.left:
         return
-    if loop.asks and not loop.satisfied and not loop.stopping:
-        _has_enough(turn, key)
-    elif loop.satisfied:
-        close(turn, place, key)
+    if loop.asks and not loop.satisfied and not loop.stopping and _has_enough(turn, key):
+        return
+    if not loop.closed and (loop.satisfied or loop.stopping):
+        end_intake(turn, key, {"by": "enough" if loop.satisfied else "stopped"})
+        return
+    close(turn, place, key)
 
 
 def close(turn: Turn, place: int, key: str) -> None:
     """An iteration is over: when all are, so is the loop run."""
     loop = turn.execution.loops.get(key)
-    if loop is None or loop.left or (loop.open and not _may_leave(loop)):
+    if loop is None or loop.left or not loop.closed or (loop.open and not _may_leave(loop)):
         return
     program, step, level = turn.program, loop.step, loop.level
     data: dict[str, Json] = {"stats": final_counts(loop), "level": level}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from noetl.engine.columns import Columns, field
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
-from noetl_ir.plan import LoopEnd, Plan
+from noetl_ir.plan import LoopEnd, LoopSignal, Plan
 from noetl_ir.resets import Reset, resets_of
 
 
@@ -65,6 +65,7 @@ class Program:
         "_jumps",
         "_landings",
         "_loop_ends",
+        "_loop_signals",
         "_of_steps",
         "_of_tasks",
         "_resets",
@@ -94,6 +95,9 @@ class Program:
         self._entrances: dict[int, list[int]] = {}
         self._counting: tuple[int, ...] | None = None
         self._loop_ends = {(end.step, end.level): end for end in plan.loop_ends}
+        self._loop_signals: dict[tuple[int, int], dict[str, LoopSignal]] = {}
+        for row in plan.loop_signals:
+            self._loop_signals.setdefault((row.step, row.level), {})[row.verb] = row
         self._columns: Columns | None = None
         self._resets: Mapping[int, Reset] | None = None
         self._indexed = bytearray(len(plan.steps))
@@ -248,6 +252,10 @@ class Program:
         if found < 0:
             raise Missing(f"nothing begins at step {step}")
         return found
+
+    def loop_signals(self, step: int, level: int) -> dict[str, LoopSignal]:
+        """The signals and timers that a loop level listens for, by what they do."""
+        return self._loop_signals.get((step, level)) or {}
 
     def loop_end(self, step: int, level: int) -> LoopEnd | None:
         """How a loop level may end before its items are over; None where it may not."""

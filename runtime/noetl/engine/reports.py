@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from noetl.engine.contributions import fault_in
 from noetl.engine.execution import MAIN, WHOLE, Execution, Region
+from noetl.engine.outside import TIMERS, by_timer
 from noetl.engine.phases import finish
 from noetl.engine.program import Missing
 from noetl.engine.proposals import is_well_formed
@@ -248,6 +249,11 @@ def fire_timer(turn: Turn, name: str) -> None:
         number = program.transition("wake", region.step, region.task)
         event_id = f"{name}:{region.task}:{region.visits[region.task]}:{region.attempt}"
         event = Event(event_id, "timer.fired", turn.now, region.step, key, fired=(Firing(number, key, key),), data=data)
+    elif timer.kind in TIMERS:
+        key, _, waited = key.partition(" ")
+        turn.record(Event(name, "timer.fired", turn.now, execution.loops[key].step, key, data=data))
+        by_timer(turn, timer.kind, key, waited)
+        return
     elif timer.kind == WHOLE:
         is_main = execution.phase == MAIN
         what = "the execution" if is_main else f"phase `{execution.phase}`"

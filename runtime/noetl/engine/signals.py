@@ -7,13 +7,14 @@ came while the execution was paused does not pass a timer that was due before it
 
 from noetl.engine.execution import Execution, Kept
 from noetl.engine.hearing import Kind, Listener
+from noetl.engine.outside import ADDS, CLOSES, COMPLETES
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
 from noetl.engine.waits import WAITS
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 
-KINDS: tuple[Kind, ...] = (WAITS,)
+KINDS: tuple[Kind, ...] = (COMPLETES, CLOSES, ADDS, WAITS)
 """The kinds that hear signals, in the order in which they are asked: interrupt, complete, close, more, wait."""
 
 

@@ -17,7 +17,7 @@ from noetl_ir.assembly.making import NOTHING, Arcs, Maker
 from noetl_ir.assembly.pipeline import build_body, build_expiry, build_stops, stations_of
 from noetl_ir.assembly.routing import Link, build_chains, targets_of
 from noetl_ir.expr import Template
-from noetl_ir.plan import CANCEL, Arc, LoopEnd, Step, Task
+from noetl_ir.plan import CANCEL, MORE, Arc, LoopEnd, LoopSignal, Step, Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
 
@@ -59,7 +59,8 @@ class Marks(NamedTuple):
 class Tables(NamedTuple):
     """The tables of a plan that give its net. `parks` says of a task whether it ends by another's report or signal,
     `terminates` are the steps whose success ends the execution, `limited` those whose iterations have a time limit,
-    `later` those that phases behind main begin at; `loop_ends` say which loops may end before their items are over.
+    `later` those that phases behind main begin at; `loop_ends` say which loops may end before their items are over, and
+    `loop_signals` what they listen for.
     """
 
     templates: Sequence[Template]
@@ -71,6 +72,7 @@ class Tables(NamedTuple):
     limited: frozenset[int] = frozenset()
     later: frozenset[int] = frozenset()
     loop_ends: Sequence[LoopEnd] = ()
+    loop_signals: Sequence[LoopSignal] = ()
 
 
 def assemble(tables: Tables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks] | None = None) -> None:
@@ -121,7 +123,8 @@ class _Assembly:
         bad = maker.place(f"bad {step.name}", "bad", index, span=span)
         body = Ends(stations[0].at, out, bad)
         early = {end.level: end for end in self._tables.loop_ends if end.step == index}
-        level = build_loops(maker, step, index, outer=ends, body=body, early=early, span=span)
+        grows = {row.level for row in self._tables.loop_signals if row.step == index and row.verb == MORE}
+        level = build_loops(maker, step, index, outer=ends, body=body, early=early, grows=grows, span=span)
         build_body(maker, step, index, tasks=tasks, stations=stations, ends=body, spans=marks.tasks)
         # Only in a loop can one pipeline end because another failed.
         if level is not None:

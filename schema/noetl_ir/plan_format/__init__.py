@@ -31,6 +31,7 @@ from noetl_ir.plan import (
     Limits,
     Loop,
     LoopEnd,
+    LoopSignal,
     Phase,
     Plan,
     Reducer,
@@ -282,6 +283,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         loop_ends=cast("tuple[LoopEnd, ...]", extended.get("loop_ends", ())),
         cancels=cast("tuple[Cancel, ...]", extended.get("cancels", ())),
         concurrency=cast("Concurrency | None", extended.get("concurrency")),
+        loop_signals=cast("tuple[LoopSignal, ...]", extended.get("loop_signals", ())),
     )
 
 

@@ -16,6 +16,7 @@ from noetl_ir.plan import (
     Input,
     IterationLimit,
     LoopEnd,
+    LoopSignal,
     Phase,
     Plan,
     Reducer,
@@ -129,6 +130,22 @@ def _read_loop_ends(value: object) -> tuple[LoopEnd, ...]:
     return tuple([LoopEnd(*row) for row in value])
 
 
+def _write_loop_signals(value: object) -> Plain:
+    rows = cast("tuple[LoopSignal, ...]", value)
+    return [[step, level, verb, list(events), timers] for step, level, verb, events, timers in rows]
+
+
+def _read_loop_signals(value: object) -> tuple[LoopSignal, ...]:
+    if not isinstance(value, list) or not value:
+        raise Malformed("the signals of loops are no list")
+    for row in value:
+        if not isinstance(row, list) or [*map(type, row)] != [int, int, str, list, int]:
+            raise Malformed("a signal of a loop is damaged")
+        if not all(type(name) is str for name in row[3]):
+            raise Malformed("a signal of a loop is damaged")
+    return tuple([LoopSignal(step, level, verb, tuple(events), timers) for step, level, verb, events, timers in value])
+
+
 def _read_index(value: object) -> int:
     # A truth value is a number to Python.
     if type(value) is not int:
@@ -201,4 +218,5 @@ _FORMS = {
     "compensate_on": _Form(lambda value: list(cast("tuple[str, ...]", value)), _read_causes),
     "cancels": _Form(_write_cancels, _read_cancels),
     "concurrency": _Form(lambda value: list(cast("Concurrency", value)), _read_concurrency),
+    "loop_signals": _Form(_write_loop_signals, _read_loop_signals),
 }

@@ -49,7 +49,18 @@ def _tables(plan: Plan, seen: "_Seen") -> Tables:
     ending = frozenset(step for step, _ in plan.terminates)
     limited = frozenset(limit.step for limit in plan.iteration_limits)
     later = frozenset(later_entries(plan))
-    return Tables(plan.templates, plan.steps, plan.tasks, plan.arcs, seen.parks, ending, limited, later, plan.loop_ends)
+    return Tables(
+        plan.templates,
+        plan.steps,
+        plan.tasks,
+        plan.arcs,
+        seen.parks,
+        ending,
+        limited,
+        later,
+        plan.loop_ends,
+        plan.loop_signals,
+    )
 
 
 def _sources(plan: Plan) -> list[tuple[str, ...]]:

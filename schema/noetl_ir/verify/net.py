@@ -48,10 +48,12 @@ SHAPES: dict[str, tuple[tuple[str, str], ...]] = {
     "stop": tuple((here, "fin slot") for here in ("at", "run", "due", "parked")),
     "out": (("out", "done"), ("out", "fin slot"), ("done", "fin slot")),
     "bad": (("bad", "failed"), ("bad", "fin slot"), ("failed", "fin slot")),
-    "close": (("fin loop slot", "done"),),
-    "close_failed": (("fin loop slot", "failed"),),
+    "add": (("loop", "loop todo"), ("loop", "loop slot todo")),
+    "shut": (("loop", "closing"),),
+    "close": (("fin loop slot", "done"), ("closing fin slot", "done")),
+    "close_failed": (("fin loop slot", "failed"), ("closing fin slot", "failed")),
     "empty_failed": (("ready", "failed"),),
-    "leave": (("loop", "done rest"),),
+    "leave": (("loop", "done rest"), ("closing", "done rest")),
     "rested": (("fin rest slot", ""),),
     "start": (("at", "run"),),
     "lost": (("run", "at"),),
@@ -83,6 +85,7 @@ TRIGGERS: dict[str, frozenset[Trigger]] = {
         frozenset({Trigger.REPORT, Trigger.SIGNAL}),
     ),
     "admit": frozenset({Trigger.NOW, Trigger.CTX}),
+    **dict.fromkeys(("add", "shut"), frozenset({Trigger.SIGNAL})),
 }
 """Role → its triggers; all others fire in the same turn."""
 

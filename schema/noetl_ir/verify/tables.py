@@ -3,7 +3,21 @@
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal, MapTemplate, Native, Template
-from noetl_ir.plan import CONFLICTS, RESTS, SWALLOW, Plan, Rule, Step, Task, edition_of, later_entries
+from noetl_ir.plan import (
+    CLOSE,
+    COMPLETE,
+    CONFLICTS,
+    LOOP_VERBS,
+    MORE,
+    RESTS,
+    SWALLOW,
+    Plan,
+    Rule,
+    Step,
+    Task,
+    edition_of,
+    later_entries,
+)
 from noetl_ir.reducing import REDUCERS
 from noetl_ir.words import CAUSES, PHASES
 
@@ -65,6 +79,7 @@ def _extensions(plan: Plan) -> Found:
     for _, _, timeout in plan.iteration_limits:
         yield from _indices("iteration_limits", len(plan.templates), timeout)
     yield from _loop_ends(plan)
+    yield from _loop_signals(plan)
     ends = [step for step, _ in plan.terminates]
     if ends != sorted({*ends}) or (ends and not 0 <= ends[0] <= ends[-1] < len(plan.steps)):
         yield "terminates", "are no steps in the order of the table"
@@ -134,12 +149,29 @@ def _region(plan: Plan, start: int) -> set[int]:
 
 def _loop_ends(plan: Plan) -> Found:
     yield from _levels(plan, "loop_ends", [(end.step, end.level) for end in plan.loop_ends])
-    for _, level, enough, rest in plan.loop_ends:
+    signals = {row[:3] for row in plan.loop_signals}
+    for step, level, enough, rest in plan.loop_ends:
         if rest not in RESTS or (level and rest == SWALLOW):
             yield "loop_ends", f"have another rest than {' or '.join(RESTS)}, or one that an inner loop has not"
-        if enough < 0:
-            yield "loop_ends", "are asked nothing"
+        if enough < 0 and (step, level, COMPLETE) not in signals:
+            yield "loop_ends", "are asked nothing, and end by no signal"
         yield from _indices("loop_ends", len(plan.templates), enough)
+
+
+def _loop_signals(plan: Plan) -> Found:
+    rows = [(step, level, verb) for step, level, verb, _, _ in plan.loop_signals]
+    if rows != sorted({*rows}):
+        yield "loop_signals", "are not in the order of the table"
+    yield from _levels(plan, "loop_signals", sorted({(step, level) for step, level, _ in rows}))
+    ends = {(end.step, end.level) for end in plan.loop_ends}
+    for step, level, verb, events, timers in plan.loop_signals:
+        if verb not in LOOP_VERBS or (verb == COMPLETE and (step, level) not in ends):
+            yield "loop_signals", f"do something else than {' or '.join(LOOP_VERBS)}, or say nothing of the rest"
+        if verb == CLOSE and (step, level, MORE) not in rows:
+            yield "loop_signals", "close a loop that nothing is added to"
+        if (not events and timers < 0) or (verb == MORE and timers >= 0):
+            yield "loop_signals", "name no signal and no timer, or add an item by a timer"
+        yield from _mappings(plan, "loop_signals", timers)
 
 
 def _levels(plan: Plan, what: str, rows: list[tuple[int, int]]) -> Found:

@@ -12,6 +12,7 @@ from noetlc.emit.pictures.steps import (
     MAX_RULE,
     arc_id,
     enough_line,
+    heard_line,
     kinds_of,
     rule_line,
     step_id,
@@ -69,7 +70,9 @@ def _node(plan: Plan, number: int) -> Node:
     ends = {end.level: end for end in plan.loop_ends if end.step == number}
     for level, loop in enumerate(step.loops):
         lines.append(f"{'sequential' if loop.sequential else 'parallel'} loop: {loop.iterator}")
-        if level in ends:
+        heard = [row for row in plan.loop_signals if row[:2] == (number, level)]
+        lines += [heard_line(row.verb, row.events) for row in heard]
+        if level in ends and ends[level].enough >= 0:
             lines.append(enough_line(plan.templates[ends[level].enough], ends[level].rest))
     joins = step.join.mode != "any"
     if joins:

@@ -1,6 +1,6 @@
 """The steps of a playbook as a picture, alone or with the tasks inside them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from noetl_ir.expr import Literal, Template
 from noetl_ir.words import FAILING
@@ -69,6 +69,7 @@ def _node(step: Step, entry: str, phase: str) -> Node:
     lines += [_kinds(step)] if _kinds(step) else []
     for loop in loops_of(step):
         lines.append(f"{loop.mode} loop: {loop.iterator}")
+        lines += [heard_line(signal.verb, signal.events) for signal in loop.signals]
         if loop.enough is not None:
             lines.append(enough_line(loop.enough.template, loop.rest or "cancel"))
     if step.spec.join != "any":
@@ -88,6 +89,11 @@ def _node(step: Step, entry: str, phase: str) -> Node:
     shape = Shape.ENTRY if step.name == entry or phase else Shape.LOOP if step.loop is not None else Shape.STEP
     joins = step.spec.join != "any"
     return Node(step_id(step.name), shape, step.name, tuple(lines), step.span, joins=joins, forks=forks)
+
+
+def heard_line(verb: str, events: Sequence[str]) -> str:
+    """The words for what adds items to a loop, closes or completes it."""
+    return clipped(f"{verb}: {', '.join(events) or 'a timer'}", MAX_GUARD)
 
 
 def enough_line(enough: Template, rest: str) -> str:
