@@ -257,7 +257,8 @@ LOOP_VERBS = COMPLETE, CLOSE, MORE = "complete", "close", "more"
 
 class LoopSignal(NamedTuple):
     """The signals and timers that a loop level listens for (`loop.spec.more`, `close` and `complete`): `verb` is one of
-    `LOOP_VERBS`, `events` are names of signals, and `timers` the pool index of a mapping of names to durations, -1 for none.
+    `LOOP_VERBS`, `events` are names of signals, and `timers` the pool index of a mapping of names to durations, -1 for
+    none.
     """
 
     step: int
