@@ -16,6 +16,7 @@ from noetl_ir.collecting import uncollected
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook
+from noetlc.codegen.child_inputs import unfit_calls
 from noetlc.codegen.family import (
     BROKEN,
     COMPUTED,
@@ -233,7 +234,7 @@ class _Run:
         if self._catalogue is NO_CATALOGUE or document.playbook is None:
             return document
         family, root = family_of(Member(source.name, document.playbook), self._look)
-        found = (*document.diagnostics, *obstacles_of(family, root))
+        found = (*document.diagnostics, *obstacles_of(family, root), *unfit_calls(family, root))
         return document._replace(diagnostics=found, called=family.asked)
 
     def plan(self, source: Source, node: Node) -> Document:
@@ -255,6 +256,7 @@ class _Run:
                 made[key] = Child("", digest_of(data), data)
         children, findings = embedded_in(family, root, made)
         plan = self._built(family.members[root], children, self._observer)
+        findings += unfit_calls(family, root)
         return document._replace(plan=plan, diagnostics=(*document.diagnostics, *findings))
 
     def _look(self, path: str) -> Member | str:

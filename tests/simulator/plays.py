@@ -442,6 +442,45 @@ workflow:
 """
 
 
+DECLARED = """
+executor:
+  spec:
+    inputs: {day: {type: string}, n: {type: integer}}
+    result: {sum: "{{ ctx.total }}", who: "{{ z }}"}
+    ctx: {total: {reduce: sum}}
+workload: {day: monday, n: 5}
+workflow:
+  - step: start
+    loop: {in: [1, 2], iterator: i, spec: {mode: parallel}}
+    spec: {policy: {failure: {mode: best_effort}}}
+    tool:
+      name: call
+      kind: playbook
+      path: t/c
+      args: {a: "{{ iter.i }}"}
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {total: "{{ outcome.result.twice }}"}}}}]}}
+    next: {arcs: [{step: bad}]}
+  - step: bad
+    tool:
+      name: call
+      kind: playbook
+      path: t/c
+      args: {a: text}
+      spec: {policy: {rules: [{else: {then: {do: continue}}}]}}
+    next: {arcs: [{step: z}]}
+  - {step: z, tool: {kind: noop, result: "{{ bad | default('nothing', true) }}"}}
+"""
+
+DECLARING = """
+executor:
+  spec:
+    inputs: {a: {type: integer, required: true}}
+    result: {twice: "{{ 2 * workload.a }}", got: "{{ start.name }}"}
+workflow:
+  - {step: start, tool: {kind: http, url: "http://x/child"}}
+"""
+
+
 def _places(limit: int, way: str, key: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     return PLACES.replace("LIMIT", str(limit)).replace("WAYS", way), (("t/c", PLACED.replace("KEY", key)),)
 
@@ -476,6 +515,7 @@ PLAYS = (
     Play("join tokens", _fork("{tokens: 2}"), same="nothing"),
     Play("phases", PHASES, (("t/c", CALLED_PHASES),), signals=((1, "go"),), same="nothing"),
     Play("reducers", REDUCED),
+    Play("inputs and results", DECLARED, (("t/c", DECLARING),)),
     Play("places", *_places(1, "queue", "other")),
     Play("places of children", *_places(2, "queue", "k")),
     Play("places that others take", *_places(1, "cancel_running", "other"), same="nothing"),

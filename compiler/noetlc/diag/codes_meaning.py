@@ -329,6 +329,13 @@ MEANING_CODES: dict[str, Code] = {
         "Call the shared child from fewer places.",
         "Where the child is in the catalogue of every place that runs the playbook.",
     ),
+    "NL695": Code(
+        "unfit-call", W, "A call that the inputs of its child refuse",
+        "The child is known, and declares what it may be given: the call gives the error outcome `inputs.invalid`\n"
+        "whenever it is made.",
+        "tool: {kind: playbook, path: jobs/report, args: {dya: 1}}     # inputs: {day: {type: string}}",
+        "tool: {kind: playbook, path: jobs/report, args: {day: monday}}",
+    ),
     # NL9yy: what lowering did to older constructs, by class, and what it could not lower.
     "NL903": Code(
         "not-lowered", E, "A construct that has no canonical form",

@@ -19,7 +19,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Expr, Not
+from noetl_ir.expr import Compare, Expr, Not
 from noetlc.ast.playbook import Rule as PolicyRule
 from noetlc.ast.playbook import Task
 from noetlc.ast.truth import ERROR_FACTS, truth_of
@@ -64,12 +64,26 @@ def _is_split(task: Task, end: PolicyRule | None) -> bool:
         # One that goes on says that errors are meant, or it lets them pass as `else` does.
         if rule.directive == "continue" and len(asked) == len(parts):
             continue
-        match asked:
-            case [Not(of=of)]:
-                fails.add(of)
-            case [part]:
-                holds.add(part)
+        if len(asked) == 1:
+            part, is_so = _condition(asked[0])
+            (holds if is_so else fails).add(part)
     return not holds.isdisjoint(fails)
+
+
+_OPPOSITE = {"!=": "==", "not in": "in"}
+
+
+def _condition(expr: Expr) -> tuple[Expr, bool]:
+    """The condition that a guard asks for, and whether it has to hold: `x != 1` and `not x == 1` ask alike."""
+    is_so = True
+    while True:
+        match expr:
+            case Not(of=of):
+                expr, is_so = of, not is_so
+            case Compare(first=first, rest=((op, second),)) if op in _OPPOSITE:
+                return Compare(first, ((_OPPOSITE[op], second),)), not is_so
+            case _:
+                return expr, is_so
 
 
 RULE = Rule("NL507", Severity.WARNING, "ast", check)

@@ -119,3 +119,16 @@ def test_a_plan_is_analysed_and_compared_in_both_forms(run: Run, form: str) -> N
     assert run("diff", "a.yaml", "a.ir") == (0, "", "")
     put("b.ir", '{"format": "noetl-plan", "x": 1}')
     assert {run("analyze", "b.ir").status, run("graph", "b.ir").status, run("diff", "b.ir", "a.ir").status} == {2}
+
+
+def test_a_picture_says_what_its_playbook_declares(run: Run) -> None:
+    declared = (
+        "executor: {spec: {inputs: {day: {required: true}, n: {}}, concurrency: {key: k}, result: '{{ start }}'}}\n"
+    )
+    put(
+        "p.yaml", HEAD + declared + steps("step: start, tool: {kind: noop, result: '{{ [workload.day, workload.n] }}'}")
+    )
+    assert run("compile", "p.yaml", "-o", "p.plan").status == 0
+    wanted = ["inputs: day (must be given), n", "at most 1 at once under k, else queue", "result: {{ start }}"]
+    for name in ("p.yaml", "p.plan"):
+        assert picture(run, name)["captions"] == wanted

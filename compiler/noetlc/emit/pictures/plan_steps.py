@@ -5,6 +5,7 @@ from noetl_ir.plan import Plan, Rule, Step, Task
 from noetl_ir.span import Span
 from noetlc.ast.graph import END
 from noetlc.ast.truth import truth
+from noetlc.emit.pictures.declared import captions_of_plan
 from noetlc.emit.pictures.metrics import clipped
 from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
 from noetlc.emit.pictures.steps import (
@@ -44,7 +45,7 @@ def steps_of_plan(plan: Plan) -> Picture:
             target = arc.target if arc.target >= 0 else end
             kind = Kind.KO if fails else Kind.OK
             edges.append(Edge(arc_id(step.name, position), number, target, kind, text, _place(arc.span)))
-    return Picture(plan.name, "steps", tuple(nodes), tuple(edges))
+    return Picture(plan.name, "steps", tuple(nodes), tuple(edges), captions_of_plan(plan))
 
 
 def tasks_of_plan(plan: Plan) -> Picture:

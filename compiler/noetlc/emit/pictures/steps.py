@@ -8,6 +8,7 @@ from noetlc.ast.graph import END, ENTRY, later_of
 from noetlc.ast.playbook import Arc, Merge, Playbook, Rule, Step, Task
 from noetlc.ast.truth import NO_FACTS, done_facts, takes_part_on_failure, truth_of
 from noetlc.ast.walk import loops_of
+from noetlc.emit.pictures.declared import captions_of
 from noetlc.emit.pictures.metrics import clipped
 from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
 
@@ -32,7 +33,7 @@ def steps_of(playbook: Playbook) -> Picture:
                 nodes.append(Node(step_id(END), Shape.END, END))
             if arc.target in numbers:
                 edges.append(_edge(step, position, arc, (number, numbers[arc.target])))
-    return Picture(playbook.name, "steps", tuple(nodes), tuple(edges))
+    return Picture(playbook.name, "steps", tuple(nodes), tuple(edges), captions_of(playbook))
 
 
 def tasks_of(playbook: Playbook) -> Picture:
