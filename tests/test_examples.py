@@ -45,6 +45,7 @@ RUNS = [
     ("streaming_pagination.yaml", [], "summary", STREAMED),
     ("parallel_http.yaml", [], "report", {"total": 10, "ok": 9, "failed": 1, "names": NAMES}),
     ("nested_paging.yaml", [], "report", {"rooms_by_city": {"Lisbon": 13, "Oslo": 6}, "rooms": 19}),
+    ("nightly_import.yaml", ["--set", "day=2026-03-01"], "store", {"orders": 3, "total": 60}),
     ("retry_backoff.yaml", [], "done", {"received": 42, "attempts": 3}),
     (
         "failure_cleanup.yaml",

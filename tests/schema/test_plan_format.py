@@ -465,6 +465,27 @@ def test_signals_of_loops_that_are_damaged_are_refused(section: object, why: str
         read_plan(sealed(msgpack.packb(body), version=4))
 
 
+@pytest.mark.parametrize(
+    ("section", "why"),
+    [
+        (None, "is damaged"),
+        ([0, 1], "is damaged"),
+        ([0, True, "queue"], "is damaged"),
+        ([99, 1, "queue"], "has no key"),
+        ([-1, 1, "queue"], "has no key"),
+        ([0, 0, "queue"], "no place"),
+        ([0, 1, "wait"], "is not known"),
+    ],
+)
+def test_places_that_are_damaged_are_refused(section: object, why: str) -> None:
+    plan = plan_of("executor: {spec: {concurrency: {key: a, limit: 2}}}\n" + steps("step: start"))
+    assert read_plan(write_plan(plan)) == plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+    body = msgpack.unpackb(write_plan(plan)[HEADER:])
+    body[10]["concurrency"] = section
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))
+
+
 def test_a_termination_that_the_net_does_not_have_is_refused() -> None:
     plan = plan_of(steps("step: start"))._replace(terminates=((0, "failed"),), edition=4)  # type: ignore[arg-type]
     with pytest.raises(PlanError, match=r"not what the tables give|is missing"):

@@ -10,6 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.running import compiled, run
+from noetl.app.picture import rows_of
+from noetl.engine.evolve import evolve
+from noetl.engine.execution import Execution
 from noetl.ports.places import PlaceRow
 from noetl.server.places import Verdict, holders_of, is_circle, judged
 from noetl_ir.plan_format import read_plan
@@ -143,6 +146,25 @@ workflow:
     assert sorted(str(data["status"]) for _, data in ends) == ["cancelled", "cancelled", "completed", "failed"]
     waited = {name for name, _, event in ran.seen if event.event_type == "workflow.started"}
     assert [data.get("after") for name, data in ends if name not in waited] == [None]
+
+
+def test_a_picture_of_one_that_waits_names_who_holds_what_it_waits_for() -> None:
+    text = (
+        "workflow: [{step: start, tool: {kind: playbook, path: t/c, wait: false}, next: {arcs: [{step: work}]}}, "
+        + ("{step: work, tool: {kind: playbook, path: t/c}}]\n")
+    )
+    ran = run(HEAD + text + CHILD, {"outcomes": [{"task": "work", "takes": 3}]})
+    program = next(program for name, program, _ in ran.seen if name != "e1")
+    waiting = next(name for name, _, event in ran.seen if event.event_type == "playbook.queued")
+    events = [event for name, _, event in ran.seen if name == waiting]
+    asks = Execution(waiting, program)
+    for event in events[: [event.event_type for event in events].index("playbook.queued") + 1]:
+        evolve(program, asks, event)
+    [holder] = {name for name, _, _ in ran.seen} - {"e1", waiting}
+    [row] = rows_of(program, asks)
+    assert (row.what, row.data) == ("place", {"key": "k", "holders": [holder]})
+    [row] = rows_of(program, asks, holders=["another"])
+    assert row.text == "waits for a place under `k`, held by another"
 
 
 def test_a_plan_without_the_key_is_as_it_was() -> None:
