@@ -184,6 +184,13 @@ class Cancel(NamedTuple):
     targets: tuple[int, ...]
 
 
+class Locks(NamedTuple):
+    """The locks that a run of a step holds (`policy.lock`), by name."""
+
+    step: int
+    names: tuple[str, ...]
+
+
 class IterationLimit(NamedTuple):
     """How long an iteration of a loop level may take (`loop.spec.policy.lifecycle.timeout_s`): a pool index."""
 
@@ -288,7 +295,8 @@ class Plan(NamedTuple):
     constructs. `edition` is the format whose meaning the plan has: in one of format 1 the result of an
     execution is that of its last run, since then that of the last run on the line of its entry. The rows of a
     plan that runs are made when they are asked for. `inputs` are what a start may bring; None where nothing says so.
-    `terminates` are the steps that end the execution, `cancels` those that cancel others, in the order of the table.
+    `terminates` are the steps that end the execution, `cancels` those that cancel others, `locks` those that hold some,
+    in the order of the table.
     `timeout` is the pool index of `executor.spec.policy.lifecycle.timeout_s`, -1 for none. `iteration_limits` and
     `loop_ends` are in the order of steps and levels. `result` is the pool index of the result that the playbook
     declares, -1 where it is that of the line. `phases` are those behind main, in the order in which they come; `after`
@@ -334,6 +342,7 @@ class Plan(NamedTuple):
     cancels: tuple[Cancel, ...] = ()
     concurrency: Concurrency | None = None
     loop_signals: tuple[LoopSignal, ...] = ()
+    locks: tuple[Locks, ...] = ()
 
 
 EXTENSIONS = (
@@ -351,6 +360,7 @@ EXTENSIONS = (
     "cancels",
     "concurrency",
     "loop_signals",
+    "locks",
 )
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.

@@ -103,6 +103,8 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield f"{phase.name} {plan.steps[phase.step].name}"
     if plan.after >= 0:
         yield f"each phase behind main: timeout {_ref(plan.after)}"
+    for locks in plan.locks:
+        yield f"{plan.steps[locks.step].name} holds {' '.join(locks.names)}"
     for cancel in plan.cancels:
         yield f"{plan.steps[cancel.step].name} cancels {' '.join(plan.steps[each].name for each in cancel.targets)}"
     if plan.result >= 0:

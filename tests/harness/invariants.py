@@ -19,7 +19,19 @@ TERMINAL = ("step.done", "loop.done", "step.failed", "step.cancelled")
 PASSING = ("agenda", "ready", "calling", "to_judge", "stopped")
 """What a turn leaves for the orders after it: no state, and empty when a run is over."""
 
-LEFTOVERS = ("arrivals", "runs", "left", "regions", "loops", "timers", "waiting", "waits", "transient", "parked")
+LEFTOVERS = (
+    "arrivals",
+    "runs",
+    "left",
+    "regions",
+    "loops",
+    "timers",
+    "waiting",
+    "holding",
+    "waits",
+    "transient",
+    "parked",
+)
 
 
 def check(program: Program, log: Sequence[Event], live: Execution) -> None:

@@ -73,6 +73,7 @@ class _Bounding:
         self._circles = {
             step: members for members in self._groups for step in members if len(members) > 1 or step in targets[step]
         }
+        self._locked = frozenset(step for step, _ in plan.locks)  # it waits for its locks, takes and gives them
         self._renewed = frozenset(
             place.step
             for reset in resets_of(plan).values()
@@ -150,7 +151,9 @@ class _Bounding:
             work = together((_event(events), iteration.times(items)))
             tokens = times(in_flight, tokens)
         # Events of the step itself, without its tasks.
-        frame = 4 + step.waits + (step.timeout >= 0)  # scheduled, started, done, routed; waits; runs out of time
+        frame = (
+            4 + step.waits + 3 * (number_ in self._locked) + (step.timeout >= 0)
+        )  # scheduled, started, done, routed; waits; runs out of time
         return _Load(together((_event(frame), work)), widest((ONE, tokens)))
 
     def _items(self, number_: int, level: int) -> tuple[Formula, Formula]:

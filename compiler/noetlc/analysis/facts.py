@@ -79,6 +79,8 @@ class _Facts:
             step: f"{plan.steps[target].name}{', also where it only started' if started else ''}"
             for step, target, started in plan.compensations
         }
+        self._cancelled = {step: ", ".join(plan.steps[each].name for each in targets) for step, targets in plan.cancels}
+        self._locks = {step: ", ".join(names) for step, names in plan.locks}
         self._limits = {(step, level): timeout for step, level, timeout in plan.iteration_limits}
         self._loop_ends = {(step, level): (enough, rest) for step, level, enough, rest in plan.loop_ends}
         transitions = plan.net.transitions
@@ -130,6 +132,9 @@ class _Facts:
         at = (f"step {step.name}",)
         yield at, Fact(Class.RUN, "", step.span)
         yield (*at, "join"), Fact(Class.RUN, join_text(step.join), step.span)
+        for what, rows in (("cancels", self._cancelled), ("locks", self._locks)):
+            if number in rows:
+                yield (*at, what), Fact(Class.RUN, rows[number], step.span)
         guard, span = self._gates.get(number, (-1, None))
         if step.gated or step.waits:
             waits = "waits for " if step.waits else ""

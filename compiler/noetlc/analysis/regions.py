@@ -69,8 +69,11 @@ def _alone(plan: Plan, entry: int, steps: frozenset[int]) -> Plan:
         for step, targets in plan.cancels
         if step in steps and not steps.isdisjoint(targets)
     ]
+    locks = tuple([each for each in plan.locks if each.step in steps])
     whole = Net(net.places, transitions, tuple(initial))
-    return plan._replace(entry=entry, phases=(), compensations=(), net=whole, terminates=ends, cancels=tuple(rows))
+    return plan._replace(
+        entry=entry, phases=(), compensations=(), net=whole, terminates=ends, cancels=tuple(rows), locks=locks
+    )
 
 
 def _tokens(net: Net, place: int) -> int:

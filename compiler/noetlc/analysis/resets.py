@@ -1,4 +1,4 @@
-"""Reset sets as a plain net: what a step cancels, in a net that every analysis reads (EXTENSIONS.md §3, `cancels`).
+"""Reset and emptiness sets as a plain net, which every analysis reads (EXTENSIONS.md §3, `cancels` and `lock`).
 
 No arc of a plain net empties a place. Where a place holds fewer than `cap` tokens, one beside it can count those that
 are missing, and with it a place is emptied one token after the other, while all that touches a set stands still:
@@ -7,6 +7,8 @@ are missing, and with it a place is emptied one token after the other, while all
     [@drop p]   (@S i) + (p)                  →  (@S i) + (@less p)
     [@next p]   (@S i) + cap·(@less p)        →  (@S i+1) + cap·(@less p)
     [@end]      (@S k)                        →  (ready S) + (@open) + the memory of joins as it was at first
+
+    [admit S]   (gate S) + cap·(@less p)      →  (ready S) + cap·(@less p)        only while (p) is empty
 
 A router fires all its chain at once (`next.selected`): a token in the midst of one holds `@open`, too.
 
@@ -19,6 +21,7 @@ as many tokens in each place or more, so that what it cannot do cannot be done; 
 
 from collections.abc import Mapping, Sequence
 
+from noetl_ir.locks import tests_of
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset, resets_of
@@ -69,18 +72,18 @@ def closed(plan: Plan, net: Petri, origin: Sequence[int], size: int) -> Closed:
     """The net of a plan with its reset sets; `origin` are the plan's transitions that those of the net are, `size` is
     the number of items of its loops.
     """
-    rows = _rows(plan, origin)
-    if not rows:
+    rows, tests = _rows(plan, origin), _tested(plan, origin)
+    if not (rows or tests):
         return Closed(net, (), "")
     chain = frozenset(number for number, place in enumerate(plan.net.places) if place.role in CHAIN)
     key = (len(origin), size)
     known = next((each for each in _known if each.plan is plan and each[1:3] == key), None)
     if known is None:
-        known = _Known(plan, *key, *_bound(net, rows, chain, size))
+        known = _Known(plan, *key, *_bound(net, rows, tests, chain, size))
         _known[:] = [known, *_known[:7]]
     if not known.cap:
         return Closed(_loose(net, rows), (), known.reason)
-    made = _Encoding(net, rows, chain, known.cap)
+    made = _Encoding(net, rows, tests, chain, known.cap)
     return Closed(made.net(), tuple(made.owners), "")
 
 
@@ -92,6 +95,11 @@ def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> Petri:
 def _rows(plan: Plan, origin: Sequence[int]) -> dict[int, Reset]:
     resets = resets_of(plan)
     return {row: resets[number] for row, number in enumerate(origin) if number in resets}
+
+
+def _tested(plan: Plan, origin: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    tests = tests_of(plan)
+    return {row: tests[number] for row, number in enumerate(origin) if number in tests}
 
 
 def played(net: Petri, run: Sequence[int]) -> Marking:
@@ -109,11 +117,13 @@ def _is_able(net: Petri, marking: Marking, transition: int) -> bool:
     return all(marking[place] >= weight for place, weight in net.inputs[transition])
 
 
-def _bound(net: Petri, rows: Mapping[int, Reset], chain: frozenset[int], size: int) -> tuple[int, str]:
+def _bound(
+    net: Petri, rows: Mapping[int, Reset], tests: Mapping[int, tuple[int, ...]], chain: frozenset[int], size: int
+) -> tuple[int, str]:
     """A number of tokens to which no place of a set comes, or 0 and why none is known."""
     cap = 2 * size
     while cap <= WIDEST * size:
-        watched = _Encoding(net, rows, chain, cap).net(watched=True)
+        watched = _Encoding(net, rows, tests, chain, cap).net(watched=True)
         over = watched.places.index(OVER)
         small = reduced(watched, frozenset({over}))
         ends = terminals_of(small.net, STATES)
@@ -139,7 +149,14 @@ def _loose(net: Petri, rows: Mapping[int, Reset]) -> Petri:
 class _Encoding:
     """The plain net. `owners` are the rows that the added transitions belong to."""
 
-    def __init__(self, net: Petri, rows: Mapping[int, Reset], chain: frozenset[int], cap: int) -> None:
+    def __init__(
+        self,
+        net: Petri,
+        rows: Mapping[int, Reset],
+        tests: Mapping[int, tuple[int, ...]],
+        chain: frozenset[int],
+        cap: int,
+    ) -> None:
         self._net = net
         self._chain = chain
         self._rows = rows
@@ -148,7 +165,9 @@ class _Encoding:
         made.update(place for place, tokens in enumerate(net.initial) if tokens)
         # What nothing ever marks needs no emptying.
         self._emptied = {row: [place for place in reset.places if place in made] for row, reset in rows.items()}
-        watched = sorted({place for places in self._emptied.values() for place in places})
+        self._tested = {row: [place for place in places if place in made] for row, places in tests.items()}
+        self._moving = {place for places in self._emptied.values() for place in places}
+        watched = sorted({*self._moving, *(place for places in self._tested.values() for place in places)})
         self._places = [*net.places]
         self._initial = [*net.initial]
         self._less = {place: self._place(f"@less {net.places[place]}", cap - net.initial[place]) for place in watched}
@@ -167,7 +186,7 @@ class _Encoding:
         if watched:
             over = self._place(OVER, 0)
             for place in self._less:
-                ins = [(place, self._cap), (self._open, 1)]
+                ins = [(place, self._cap), *([(self._open, 1)] if place in self._moving else [])]
                 self._transition(f"@full {self._net.places[place]}", ins, [(over, 1)], -1)
         return Petri(
             self._net.name,
@@ -194,17 +213,27 @@ class _Encoding:
         them.
         """
         ins, outs = [*self._net.inputs[number]], [*self._net.outputs[number]]
+        empty = [self._less[place] for place in self._tested.get(number, ())]
         if number in self._rows:
-            self._inputs.append([*ins, (self._open, 1)])
-            self._outputs.append([(self._less[place], weight) for place, weight in ins if place in self._less])
+            kept = [(place, self._cap) for place in empty]
+            self._inputs.append([*ins, *kept, (self._open, 1)])
+            self._outputs.append(
+                [*kept, *((self._less[place], weight) for place, weight in ins if place in self._less)]
+            )
             return
         for place, count in effect_of(self._net, number).items():
-            if place in self._less:
+            if self._less.get(place, -1) in empty:  # what is made there was missing
+                outs.append((self._less[place], -count))
+            elif place in self._less:
                 (ins if count > 0 else outs).append((self._less[place], abs(count)))
+        ins += [(place, self._cap) for place in empty]
+        outs += [(place, self._cap) for place in empty]
         before, after = self._net.inputs[number], self._net.outputs[number]
         holds = any(place in self._chain for place, _ in before)
         keeps = any(place in self._chain for place, _ in after)
-        touches = any(place in self._less for place, _ in (*before, *after))
+        if not self._moving:
+            holds = keeps = False
+        touches = any(place in self._moving for place, _ in (*before, *after))
         if not holds and (keeps or touches):
             ins.append((self._open, 1))
         if not keeps and (holds or touches):

@@ -68,7 +68,9 @@ class Skeleton(NamedTuple):
         # engine. All other places are empty again before anybody can look.
         lasting: set[int] = set()
         for transition in self.plan.net.transitions:
-            several = len(transition.inputs) > 1 or any(arc.weight != 1 for arc in transition.inputs)
+            # A token waits at the gate of a step for its locks.
+            several = transition.role == "admit" and transition.step in dict(self.plan.locks)
+            several = several or len(transition.inputs) > 1 or any(arc.weight != 1 for arc in transition.inputs)
             if transition.trigger is not Trigger.NOW or several:
                 lasting.update(arc.place for arc in transition.inputs)
         return frozenset(range(len(self.plan.net.places))) - lasting
@@ -223,12 +225,12 @@ def unemptied(skeleton: Skeleton, size: int = 1) -> Skeleton:
         return skeleton
     from noetlc.analysis.resets import loosened
 
-    plain = whole_skeleton(skeleton.plan._replace(cancels=()), size)
+    plain = whole_skeleton(skeleton.plan._replace(cancels=(), locks=()), size)
     return plain._replace(plan=skeleton.plan, net=loosened(skeleton.plan, plain.net, plain.origin))
 
 
 def _with_resets(skeleton: Skeleton, size: int) -> Skeleton:
-    if not skeleton.plan.cancels:
+    if not (skeleton.plan.cancels or skeleton.plan.locks):
         return skeleton
     from noetlc.analysis.resets import closed  # few playbooks cancel steps
 

@@ -44,7 +44,9 @@ class Transfer(NamedTuple):
 
 def transfer_of(old: Plan, new: Plan) -> Transfer:
     """Where a run of the old plan cannot go on in the new one."""
-    if old.cancels or new.cancels:  # places count there what others lack, and cannot be carried over one by one
+    if (
+        old.cancels or new.cancels or old.locks or new.locks
+    ):  # places count there what others lack, and cannot be carried over one by one
         return Transfer((), (), False)
     source, target = success_skeleton(old), success_skeleton(new)
     # Those of the skeletons: they have places of their own where a step may end the execution.

@@ -51,7 +51,7 @@ class _Join(NamedTuple):
 def folded(skeleton: Skeleton) -> Skeleton:
     """The skeleton with each `taken` join folded into its fork that can be; the same one without any."""
     # Folding relies on what leads to what; an end of all that may come at any moment is no part of that.
-    joins = [] if skeleton.plan.terminates or skeleton.plan.cancels else _joins_of(skeleton.plan)
+    joins = [] if skeleton.plan.terminates or skeleton.plan.cancels or skeleton.plan.locks else _joins_of(skeleton.plan)
     asked = [join for join in joins if join.fork >= 0]
     # Waves are judged on all runs, failures included. What holds there holds for every smaller skeleton, so that both
     # of a plan are folded alike.

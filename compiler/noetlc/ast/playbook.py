@@ -191,7 +191,8 @@ class StepName(NamedTuple):
 
 class StepSpec(NamedTuple):
     """The rest of `step.spec` beside the admission: `join` is `any all taken first`, a number or a merge, `terminate`
-    the status that the step's success ends the execution with, `cancels` the steps that a run of it cancels.
+    the status that the step's success ends the execution with, `cancels` the steps that a run of it cancels, `locks`
+    the names of what a run of it holds.
 
     `knobs` are those that tasks may inherit, `policy` aside.
     """
@@ -208,6 +209,7 @@ class StepSpec(NamedTuple):
     terminate_span: Span | None = None
     compensate: Compensate | None = None
     cancels: tuple[StepName, ...] = ()
+    locks: tuple[str, ...] = ()
 
 
 class Step(NamedTuple):

@@ -237,6 +237,7 @@ def _step_spec(spec: StepSpec, failure_mode: str) -> Keys:
     if spec.compensate is not None:
         how = spec.compensate
         policy["compensate"] = {"step": how.step, "on": "started"} if how.started else how.step
+    _put(policy, "lock", spec.locks[0] if len(spec.locks) == 1 else list(spec.locks))
     _put(policy, "cancels", [target.name for target in spec.cancels])
     found: Keys = {}
     _put(found, "pool", spec.pool)

@@ -37,6 +37,7 @@ from noetlc.codegen.tables import (
     join_of,
     keychain_rows,
     limits_of,
+    locks_of,
     loop_ends_of,
     loop_rows,
     loop_signals_of,
@@ -106,8 +107,7 @@ class _Build:
         ways, spans = self._ways(dead_places(playbook)), arrival_spans(playbook)
         ending, limits = terminates_of(playbook), iteration_limits_of(playbook, pool)
         limited, ends = frozenset(limit.step for limit in limits), frozenset(end.step for end in ending)
-        phases = phases_of(playbook, self._numbers)
-        compensations = compensations_of(playbook, self._numbers)
+        phases, compensations = phases_of(playbook, self._numbers), compensations_of(playbook, self._numbers)
         later = frozenset([*(each.target for each in compensations), *(phase.step for phase in phases)])
         early, heard = loop_ends_of(playbook, pool), loop_signals_of(playbook, pool)
         rows = (pool.templates, self._steps, self._tasks, self._arcs)
@@ -149,6 +149,7 @@ class _Build:
             loop_ends=early,
             cancels=cancels_of(playbook, self._numbers),
             loop_signals=heard,
+            locks=locks_of(playbook),
         )
         return plan._replace(edition=edition_of(plan))
 

@@ -14,6 +14,7 @@ from noetl_ir.plan import (
     Join,
     KeychainEntry,
     Limits,
+    Locks,
     Loop,
     LoopEnd,
     LoopSignal,
@@ -148,6 +149,12 @@ def cancels_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Cancel,
             if step.spec.cancels
         ]
     )
+
+
+def locks_of(playbook: ast.Playbook) -> tuple[Locks, ...]:
+    """The steps whose runs hold locks, each with their names in order."""
+    rows = enumerate(playbook.steps)
+    return tuple([Locks(index, tuple(sorted(step.spec.locks))) for index, step in rows if step.spec.locks])
 
 
 def terminates_of(playbook: ast.Playbook) -> tuple[Terminate, ...]:

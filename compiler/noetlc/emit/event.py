@@ -134,7 +134,14 @@ EVENTS: dict[str, EventType] = {
         "The oldest `wait` that listens for a signal took it.",
         {"signal": Key(_TEXT, "its name"), "outcome": Key(_OUTCOME, "of the parked task")},
     ),
-    "token.waiting": EventType("A gate with `on_deny: wait` keeps a token until `ctx` changes.", {}),
+    "token.waiting": EventType(
+        "A gate keeps a token: until `ctx` changes (`on_deny: wait`), or until locks are free.",
+        {"locks": _maybe(_TEXTS, "the locks that it waits for")},
+    ),
+    "lock.taken": EventType("A run holds the locks of its step.", {"locks": Key(_TEXTS, "their names")}),
+    "lock.given": EventType(
+        "Nothing is left of a run that held locks, and they are free.", {"locks": Key(_TEXTS, "their names")}
+    ),
     "token.rejected": EventType("A gate refused a token; it ends.", {"reason": Key(_TEXT, "in words")}),
     "token.withdrawn": EventType(
         "The start of a step that cancels this one took a token that flew, waited or was not routed yet.", {"by": _BY}

@@ -148,6 +148,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("step_policy", "compensate"): _either(
         _TEXT, {"type": "object", "properties": {"step": _TEXT, "on": _one_of("done", "started")}}
     ),
+    ("step_policy", "lock"): _either(_TEXT, _list_of(_TEXT)),
     ("step_policy", "cancels"): _either(_list_of(_TEXT), _TEXT),
     ("step_policy", "terminate"): _one_of("completed", "failed"),
     ("step_policy", "join"): _either(

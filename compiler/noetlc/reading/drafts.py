@@ -146,6 +146,7 @@ class StepSpecDraft:
         "join_span",
         "knobs",
         "lifecycle_timeout",
+        "locks",
         "pool",
         "terminate",
         "terminate_span",
@@ -161,6 +162,7 @@ class StepSpecDraft:
         self.lifecycle_timeout: Value | None = None
         self.terminate = ""
         self.cancels: list[StepName] = []
+        self.locks: list[str] = []
         self.terminate_span: Span | None = None
         self.compensate: Compensate | None = None
         self.failure_mode = ""

@@ -27,7 +27,7 @@ from noetlc.reading.specs import failure_mode, inside, lifetime, take_policy, ta
 from noetlc.reading.task import read_tool
 from noetlc.reading.values import read_timeout
 from noetlc.reading.word_tool import STEP_KEYS, has_word_tool, sink_of_words, tool_of_call, tool_of_words
-from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
 
 
 def read_step(r: Reader, node: Node) -> Step | None:
@@ -137,6 +137,7 @@ def _spec_of(draft: StepSpecDraft) -> StepSpec:
         draft.terminate_span,
         draft.compensate,
         tuple(draft.cancels),
+        tuple(draft.locks),
     )
 
 
@@ -258,6 +259,21 @@ def _cancels(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
             draft.cancels.append(StepName(name, entry.span))
 
 
+def _lock(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    if isinstance(node, Sequence):
+        entries = node.items
+        if not entries:
+            r.report("NL104", "`lock`: a list without a name", node.span, help="name a lock, or leave it out")
+    else:
+        entries = [node]
+    for entry in entries:
+        name = name_of(r, entry, "a lock")
+        if name in draft.locks:
+            r.report("NL104", f"`lock`: `{name}` is named twice", entry.span, help="leave one of them out")
+        elif name is not None:
+            draft.locks.append(name)
+
+
 KEYS: Table[StepDraft] = {
     "step": _name,
     "desc": _desc,
@@ -277,6 +293,7 @@ POLICY_KEYS: Table[StepSpecDraft] = {
     "terminate": _terminate,
     "compensate": _compensate,
     "cancels": _cancels,
+    "lock": _lock,
     "emit": no_effect,
     "tracing": no_effect,
     "quotas": no_effect,

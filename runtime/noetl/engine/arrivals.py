@@ -6,6 +6,7 @@ Joins match by order: the k-th token of every source belongs to wave k, whatever
 from itertools import islice
 
 from noetl.engine.cancelling import NOTHING, cancelled_by, withdraw
+from noetl.engine.locking import are_free, take
 from noetl.engine.scope import admit_scope
 from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
@@ -143,6 +144,12 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
     """Ask the admission; the token starts a run, ends, or waits for `ctx` to change."""
     program = turn.program
     row = program.plan.steps[step]
+    if step in program.locks and not are_free(turn, step, key):
+        # Rules are asked when the locks are free; that answer counts.
+        if key not in turn.execution.waiting:
+            names: list[Json] = [*sorted(program.locks[step])]
+            turn.emit("token.waiting", step=step, run=key, fired=entering, data={"locks": names})
+        return
     admit = program.transition("admit", step)
     guard = turn.columns.transitions.guards[admit]
     try:
@@ -163,6 +170,7 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
         reached = cancelled_by(turn, admit, key) if program.resets else NOTHING
         turn.emit("step.scheduled", step=step, run=key, fired=(*entering, firing_of((admit, key, key))), data=data)
         withdraw(turn, reached, key)
+        take(turn, step, key)
     elif row.waits:
         # A gate is asked again at each change of `ctx`. Only the first refusal is an event, or a busy ctx would fill
         # the log.

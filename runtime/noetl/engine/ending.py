@@ -1,6 +1,7 @@
 """How an execution ends: no run stays `running` when nothing can move (LANGUAGE §3, Endings)."""
 
 from noetl.engine.execution import MAIN, Execution, Region, limit_of
+from noetl.engine.locking import are_free
 from noetl.engine.phases import end_phase, go_on_after_children
 from noetl.engine.scope import result_scope
 from noetl.engine.signals import is_listening
@@ -110,6 +111,9 @@ def _reason(turn: Turn) -> str:
         elif place.role == "merge":
             needed = program.plan.steps[place.step].join.n
             parts.append(f"the join of step `{name}` needs {needed} tokens and has {len(tokens)}")
+        elif place.role == "gate" and not are_free(turn, place.step, next(iter(tokens))):
+            needed_locks = ", ".join(f"`{lock}`" for lock in sorted(program.locks[place.step]))
+            parts.append(f"a token waits at the gate of step `{name}` for the lock {needed_locks}")
         elif place.role == "gate":
             parts.append(f"a token waits at the gate of step `{name}` for an admission rule to allow it")
     for key, names in turn.execution.waits.items():

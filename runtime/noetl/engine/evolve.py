@@ -90,6 +90,8 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "token.withdrawn": withdrawals.token_withdrawn,
     "loop.item.added": loops.item_added,
     "loop.closed": loops.loop_closed,
+    "lock.taken": flow.lock_taken,
+    "lock.given": flow.lock_freed,
     "loop.iteration.started": loops.iteration_started,
     "loop.iteration.done": loops.iteration_over,
     "loop.iteration.failed": loops.iteration_over,

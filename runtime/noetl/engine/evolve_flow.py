@@ -13,6 +13,8 @@ from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.reducing import start_of
 
+NO_LOCKS: frozenset[str] = frozenset()
+
 
 def requested(program: Program, execution: Execution, event: Event) -> None:
     data = event.data
@@ -118,6 +120,25 @@ def token_kept(program: Program, execution: Execution, event: Event) -> None:
     if event.event_type == "token.waiting":
         gate = program.transition("admit", event.step)
         execution.waiting[event.run] = program.plan.net.transitions[gate].inputs[0].place
+
+
+def lock_taken(program: Program, execution: Execution, event: Event) -> None:
+    if event.step not in program.locks or event.run in execution.holding:
+        raise IllegalFiring(f"run `{event.run}` takes no locks here")
+    execution.holding[event.run] = event.step
+
+
+def lock_freed(program: Program, execution: Execution, event: Event) -> None:
+    """The locks of a run are free: whoever waits for one of them is asked again, the oldest first."""
+    ask_for_locks(program, execution, program.locks[execution.holding.pop(event.run)])
+
+
+def ask_for_locks(program: Program, execution: Execution, locks: frozenset[str]) -> None:
+    """Have all asked again that wait for one of some locks, in the order in which they wait."""
+    rows = program.columns.places.steps
+    for key, place in execution.waiting.items():
+        if locks & program.locks.get(rows[place], NO_LOCKS):
+            execution.agenda.append((place, key))
 
 
 def scheduled(program: Program, execution: Execution, event: Event) -> None:

@@ -360,6 +360,7 @@ class Execution:
         "failure",
         "fault",
         "folder",
+        "holding",
         "inbox_row",
         "iter_parent",
         "leaving",
@@ -406,7 +407,7 @@ class Execution:
 
     def __init__(self, execution_id: str, program: Program) -> None:
         self.execution_id = execution_id
-        self.plan_digest = ""
+        self.plan_digest = self.folder = ""
         self.status: Status = "new"
         self.paused = self.paused_by_caller = self.cancelled = self.closing = False
         self.terminated = ""
@@ -424,13 +425,12 @@ class Execution:
         self.parent: tuple[str, str] | None = None
         self.children_depth = 0
         self.trace_id = execution_id
-        self.detached = False
-        self.scripted = False
-        self.folder = ""
+        self.detached = self.scripted = False
         self.iter_parent: Mapping | None = None
         self.inbox_row = 0
         self.agenda: deque[tuple[int, str]] = deque()
-        self.marking = Marking(program.plan.net, program.columns.moves, self._weigh, self.agenda, program.resets)
+        sets = program.resets, program.tests
+        self.marking = Marking(program.plan.net, program.columns.moves, self._weigh, self.agenda, *sets)
         self.next_key = 1
         self.workload: Mapping = {}
         self.ctx: Mapping = {}
@@ -446,6 +446,7 @@ class Execution:
         self.results: dict[int, object] = {}
         self.timers: dict[str, Timer] = {}
         self.waiting: dict[str, int] = {}
+        self.holding: dict[str, int] = {}
         self.parked: dict[str, Parked] = {}
         self.ready: list[str] = []
         self.calling: list[str] = []

@@ -2,6 +2,7 @@
 
 from noetl.engine.enough import Asked, asked, not_enough
 from noetl.engine.execution import LoopRun
+from noetl.engine.locking import give
 from noetl.engine.outside import due_timers, end_intake
 from noetl.engine.scope import items_scope
 from noetl.engine.time_limits import time_limit
@@ -113,6 +114,7 @@ def _iteration_ends(
     if loop.left and loop.open == 1:
         fired = (*fired, Firing(turn.program.transition("rested", step, level=loop.level), owner, owner))
     turn.emit(event_type, step=step, run=key, fired=fired, data=data)
+    give(turn, owner)
 
 
 def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], int]:

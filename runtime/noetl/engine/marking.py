@@ -22,6 +22,7 @@ class IllegalFiring(Exception):
 
 
 NO_RESETS: Mapping[int, Reset] = {}
+NO_TESTS: Mapping[int, tuple[int, ...]] = {}
 Weigh = Callable[[Weight, str], int]
 Agenda = deque[tuple[int, str]]
 
@@ -47,14 +48,21 @@ class Marking:
     """
 
     __slots__ = (
-        "_agenda", "_controls", "_follows", "_net", "_resets", "_sources", "_targets", "_transitions", "_weigh",
-        "control", "tokens",
+        "_agenda", "_controls", "_follows", "_net", "_resets", "_sources", "_targets", "_tests", "_transitions",
+        "_weigh", "control", "tokens",
     )  # fmt: skip
 
     def __init__(
-        self, net: Net, moves: Moves, weigh: Weigh, agenda: Agenda, resets: Mapping[int, Reset] = NO_RESETS
+        self,
+        net: Net,
+        moves: Moves,
+        weigh: Weigh,
+        agenda: Agenda,
+        resets: Mapping[int, Reset] = NO_RESETS,
+        tests: Mapping[int, tuple[int, ...]] = NO_TESTS,
     ) -> None:
         self._resets = resets
+        self._tests = tests
         self._net = net
         self._transitions = net.transitions
         self._sources, self._targets, self._controls, self._follows = moves
@@ -122,6 +130,9 @@ class Marking:
     def _fire_arcs(self, index: int, took: Keys, made: Keys) -> None:
         """Fire any transition, arc by arc."""
         transition = self._transitions[index]
+        for place in self._tests.get(index, ()):
+            if place in self.tokens:
+                raise IllegalFiring(f"`{transition.id}` needs place `{self._net.places[place].id}` to be empty")
         place = self._sources[index]
         if place >= 0 and isinstance(took, str):
             self._take(place, took, 1)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from noetl.engine.columns import Columns, field
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
+from noetl_ir.locks import lock_places, tests_of
 from noetl_ir.plan import LoopEnd, LoopSignal, Plan
 from noetl_ir.resets import Reset, resets_of
 
@@ -70,8 +71,11 @@ class Program:
         "_of_tasks",
         "_resets",
         "_templates",
+        "_tests",
         "bytes",
         "digest",
+        "lock_places",
+        "locks",
         "plan",
         "reducers",
         "step_numbers",
@@ -100,6 +104,9 @@ class Program:
             self._loop_signals.setdefault((row.step, row.level), {})[row.verb] = row
         self._columns: Columns | None = None
         self._resets: Mapping[int, Reset] | None = None
+        self._tests: Mapping[int, tuple[int, ...]] | None = None
+        self.locks = {step: frozenset(names) for step, names in plan.locks}
+        self.lock_places = lock_places(plan)
         self._indexed = bytearray(len(plan.steps))
 
     @property
@@ -115,9 +122,16 @@ class Program:
         """The net by its columns; made for the first execution."""
         if self._columns is None:
             self._columns = Columns(self.plan.net)
-            for number in self.resets:  # a firing that empties places is no plain move
+            for number in (*self.resets, *self.tests):  # a firing that empties or tests places is no plain move
                 self._columns.moves.targets[number] = -1
         return self._columns
+
+    @property
+    def tests(self) -> Mapping[int, tuple[int, ...]]:
+        """Transition → the places that have to be empty; most plans have none."""
+        if self._tests is None:
+            self._tests = tests_of(self.plan)
+        return self._tests
 
     @property
     def resets(self) -> Mapping[int, Reset]:

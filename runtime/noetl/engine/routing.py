@@ -4,6 +4,7 @@ All guards, args and delays of the walk are evaluated first; then one event fire
 """
 
 from noetl.engine.execution import Execution
+from noetl.engine.locking import give
 from noetl.engine.scope import arc_scope
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault, Scope
@@ -46,6 +47,8 @@ def route(turn: Turn, place: int, key: str) -> None:
     """Fire the router of the run with this key, or end its token with the reason."""
     program, places = turn.program, turn.columns.places
     step = places.steps[place]
+    if turn.execution.holding:
+        give(turn, key)
     if program.plan.terminates and places.roles[place] == "done":
         status = dict(program.plan.terminates).get(step)
         if status is not None:

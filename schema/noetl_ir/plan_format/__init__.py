@@ -29,6 +29,7 @@ from noetl_ir.plan import (
     Join,
     KeychainEntry,
     Limits,
+    Locks,
     Loop,
     LoopEnd,
     LoopSignal,
@@ -284,6 +285,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         cancels=cast("tuple[Cancel, ...]", extended.get("cancels", ())),
         concurrency=cast("Concurrency | None", extended.get("concurrency")),
         loop_signals=cast("tuple[LoopSignal, ...]", extended.get("loop_signals", ())),
+        locks=cast("tuple[Locks, ...]", extended.get("locks", ())),
     )
 
 

@@ -15,6 +15,7 @@ from noetl_ir.plan import (
     Concurrency,
     Input,
     IterationLimit,
+    Locks,
     LoopEnd,
     LoopSignal,
     Phase,
@@ -87,6 +88,23 @@ def _terminate(row: object) -> Terminate:
 
 def _write_cancels(value: object) -> Plain:
     return [[step, list(targets)] for step, targets in cast("tuple[Cancel, ...]", value)]
+
+
+def _write_locks(value: object) -> Plain:
+    return [[step, list(names)] for step, names in cast("tuple[Locks, ...]", value)]
+
+
+def _read_locks(value: object) -> tuple[Locks, ...]:
+    if not isinstance(value, list) or not value:
+        raise Malformed("the locks are no list")
+    return tuple([_locks(row) for row in value])
+
+
+def _locks(row: object) -> Locks:
+    match row:
+        case [int(step), list(names)] if type(step) is int and {*map(type, names)} == {str}:
+            return Locks(step, tuple(names))
+    raise Malformed("a step's locks are damaged")
 
 
 def _read_cancels(value: object) -> tuple[Cancel, ...]:
@@ -219,4 +237,5 @@ _FORMS = {
     "cancels": _Form(_write_cancels, _read_cancels),
     "concurrency": _Form(lambda value: list(cast("Concurrency", value)), _read_concurrency),
     "loop_signals": _Form(_write_loop_signals, _read_loop_signals),
+    "locks": _Form(_write_locks, _read_locks),
 }

@@ -86,6 +86,11 @@ def _extensions(plan: Plan) -> Found:
     if any(status not in ENDS for _, status in plan.terminates):
         yield "terminates", f"have another status than {' or '.join(ENDS)}"
     yield from _cancels(plan)
+    rows = [step for step, _ in plan.locks]
+    if rows != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < len(plan.steps)):
+        yield "locks", "are of no steps in the order of the table"
+    if any(not names or [*names] != sorted({*names}) for _, names in plan.locks):
+        yield "locks", "are no names in their order"
     yield from _indices("result", len(plan.templates), plan.result)
     if plan.phases or plan.after >= 0 or plan.compensations or plan.compensate_on != CAUSES:
         yield from _phases(plan)

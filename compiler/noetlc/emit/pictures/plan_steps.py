@@ -79,6 +79,9 @@ def _node(plan: Plan, number: int) -> Node:
     if joins:
         counted = {"count": f"{step.join.n}", "tokens": f"{step.join.n} tokens"}
         lines.append(f"join: {counted.get(step.join.mode, step.join.mode)}")
+    locks = dict(plan.locks).get(number, ())
+    if locks:
+        lines.append(f"lock: {', '.join(locks)}")
     cancelled = dict(plan.cancels).get(number, ())
     if cancelled:
         lines.append(f"cancels: {', '.join(plan.steps[each].name for each in cancelled)}")

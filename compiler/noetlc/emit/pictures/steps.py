@@ -83,6 +83,8 @@ def _node(step: Step, entry: str, phase: str) -> Node:
         lines.append("inclusive fork")
     if step.spec.compensate is not None:
         lines.append(f"undone by {step.spec.compensate.step}")
+    if step.spec.locks:
+        lines.append(f"lock: {', '.join(step.spec.locks)}")
     if step.spec.cancels:
         lines.append(f"cancels: {', '.join(target.name for target in step.spec.cancels)}")
     if step.spec.terminate:
