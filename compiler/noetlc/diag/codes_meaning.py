@@ -106,6 +106,7 @@ MEANING_CODES: dict[str, Code] = {
         "`after_s` bounds each phase behind main; `timeout_s` bounds main.",
         "executor: {spec: {policy: {lifecycle: {after_s: 60}}}}",
         "executor: {spec: {finally: release, policy: {lifecycle: {after_s: 60}}}}",
+        "While the step that such a phase begins with is still to be written.",
     ),
     "NL221": Code(
         "compensated-behind-main", W, "A step behind main whose runs are to be compensated",
@@ -113,6 +114,7 @@ MEANING_CODES: dict[str, Code] = {
         "executor: {spec: {finally: release}}\n"
         "workflow: [{step: start}, {step: release, spec: {policy: {compensate: undo}}}, {step: undo}]",
         "Remove it, or handle the failure with arcs.",
+        "Where the step is meant to be moved into main again.",
     ),
     # NL3yy: templates, guards and the names in them.
     "NL301": Code(

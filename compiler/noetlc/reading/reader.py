@@ -123,6 +123,7 @@ SCOPE_NAMES = {
     "lifecycle": "`lifecycle`",
     "join": "`join`",
     "failure": "`failure`",
+    "compensate": "`compensate`",
     "requires": "`executor.requires`",
     "results": "`results`",
     "limits": "`limits`",

@@ -35,7 +35,7 @@ def named(published: dict[str, Any]) -> str:
     return str(published["name"])
 
 
-@pytest.mark.parametrize("answer", [each for each in PUBLISHED if each["bounded"]], ids=named)
+@pytest.mark.parametrize("published", [each for each in PUBLISHED if each["bounded"]], ids=named)
 def test_every_published_answer_about_a_bounded_net_is_reproduced(published: dict[str, Any]) -> None:
     net = model(published)
     found = census_of(net, LIMIT)
@@ -63,7 +63,7 @@ SMALL = [each for each in PUBLISHED if each["one_safe"] and each["places"] <= 10
 """Safe nets of which the diagrams take no seconds."""
 
 
-@pytest.mark.parametrize("answer", SMALL, ids=named)
+@pytest.mark.parametrize("published", SMALL, ids=named)
 def test_decision_diagrams_give_the_published_answers_about_safe_nets(published: dict[str, Any]) -> None:
     found = counted(model(published))
     assert isinstance(found, Counted)
@@ -92,7 +92,7 @@ DIAGRAMS = (
 NOT_ASKED = {"name", "file", "structure", "confirmed_by_explicit_exploration"}
 
 
-@pytest.mark.parametrize("answer", [each for each in PUBLISHED if not each["bounded"]], ids=named)
+@pytest.mark.parametrize("published", [each for each in PUBLISHED if not each["bounded"]], ids=named)
 def test_every_published_answer_about_an_unbounded_net_is_reproduced_with_a_witness(published: dict[str, Any]) -> None:
     net = model(published)
     found = census_of(net, LIMIT)

@@ -116,6 +116,7 @@ ROWS: dict[str, str] = {
     "words at the root; fields one level deeper": "root-words deeper-fields",
     "timers that nothing starts": "case-timer-unstarted",
     "`data` of a SQL result": "sql-data",
+    "the timeout of a step around a call": "timeout-wait",
 }
 
 

@@ -137,7 +137,7 @@ def test_a_child_is_driven_by_the_owner_of_its_caller(home: "Home") -> None:
     assert home.run("cancel", child).returncode == 0
     code, output = ended(parent)
     assert code == 1
-    assert "playbook.cancelled" in output
+    assert "child.cancelled" in output
 
 
 def test_a_store_that_fails_while_it_runs_stops_with_5(home: "Home") -> None:
