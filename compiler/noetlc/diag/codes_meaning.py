@@ -337,6 +337,7 @@ MEANING_CODES: dict[str, Code] = {
         "whenever it is made.",
         "tool: {kind: playbook, path: jobs/report, args: {dya: 1}}     # inputs: {day: {type: string}}",
         "tool: {kind: playbook, path: jobs/report, args: {day: monday}}",
+        "Where another playbook has that path where it runs.",
     ),
     # NL9yy: what lowering did to older constructs, by class, and what it could not lower.
     "NL903": Code(
