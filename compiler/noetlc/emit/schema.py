@@ -207,7 +207,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "document": ("apiVersion", "kind", "workflow"),
     "step": ("step",),
     "arc": ("step",),
-    "loop": ("in", "iterator"),
+    "loop": ("iterator",),
 }
 _KNOBBED = frozenset({"executor_spec", "step_spec", "loop_spec", "task_spec"})
 _APART = frozenset({"document", "task", "task_forms"})
@@ -273,6 +273,10 @@ def _schema(title: str, form: _Form) -> Schema:
     if not form.open:
         definitions["block"] = _either(*[_block(word) for word in tables.task_entries])
         entry = _either(_ref("task"), _ref("block"), {**labelled, "additionalProperties": _ref("task")})
+    if "loop" in form.required:
+        # Items that signals bring may be all that a loop has.
+        more: Schema = {"required": ["spec"], "properties": {"spec": {"required": ["more"]}}}
+        definitions["loop"] = {**_scope(form, "loop", tuple(tables.loop)), **_either({"required": ["in"]}, more)}
     definitions["tasks"] = _list_of(entry)
     definitions["tool"] = _either(_ref("task"), _ref("tasks"), {"type": "null"})
     definitions["rule"] = {
