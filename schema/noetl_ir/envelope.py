@@ -40,6 +40,7 @@ _STATUS_BY_TYPE = {
     "signal.received": "success",
     "signal.missed": "skipped",
     "child.ended": "success",
+    "signal.sent": "success",
 }
 _STATUS_BY_END = {"completed": "success", "cancelled": "skipped", "failed": "error", "blocked": "error"}
 _ENTITY_BY_PREFIX = {
@@ -147,6 +148,8 @@ def _entity(origin: Origin, event: Event, task_run: str | None) -> tuple[str, st
     # The prefix table says `loop` for it; an iteration is an entity of its own.
     if event.event_type.startswith("loop.iteration."):
         kind = "iteration"
+    if event.event_type == "signal.sent":
+        kind = "task"
     match kind:
         case "playbook":
             return kind, origin.execution_id, origin.parent

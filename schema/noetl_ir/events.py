@@ -24,6 +24,7 @@ INPUT_EVENTS = WORKER_EVENTS | {
     "playbook.execution.requested",
     "timer.fired",
     "signal.received",
+    "signal.sent",
     "task.lost",
     "playbook.paused",
     "playbook.resumed",

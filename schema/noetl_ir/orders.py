@@ -84,6 +84,18 @@ class StartChild(NamedTuple):
     trace_id: str
 
 
+class SendSignal(NamedTuple):
+    """Send the signal of a parked `signal` task, if it was not sent yet. `call` holds the rendered fields; a receiver
+    has one signal for each `action_id`.
+    """
+
+    execution_id: str
+    run: str
+    claim: int
+    action_id: str
+    call: dict[str, Json]
+
+
 class ControlChild(NamedTuple):
     """Hand `verb` (`cancel`, `pause`, `resume`) down to a child execution."""
 
@@ -98,7 +110,7 @@ class ClaimCheck(NamedTuple):
     reference: dict[str, Json]
 
 
-Order = RunPipeline | StopPipeline | DrainWorker | StartChild | ControlChild | ClaimCheck
+Order = RunPipeline | StopPipeline | DrainWorker | StartChild | SendSignal | ControlChild | ClaimCheck
 
 
 class Report(NamedTuple):

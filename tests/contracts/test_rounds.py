@@ -54,12 +54,12 @@ class Watched:
             raise StoreRefused("it has what cannot be stored")
         self._store.append_all(appends)
 
-    def append(self, execution_id: str, expected: int, records: Any, *, status: str, ended: int | None) -> int:
+    def append(self, execution_id: str, expected: int, records: Any, **more: Any) -> int:
         """`Store.append`."""
         self.transactions += 1
-        if self.is_wrong(Append(execution_id, expected, records, status, ended)):
+        if self.is_wrong(Append(execution_id, expected, records, **more)):
             raise StoreRefused("it has what cannot be stored")
-        return self._store.append(execution_id, expected, records, status=status, ended=ended)
+        return self._store.append(execution_id, expected, records, **more)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

@@ -20,9 +20,10 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Call
 from noetl.server.control import ControlPlane
-from noetl.server.execution import OwnedExecution, hydrate
+from noetl.server.execution import OwnedExecution
 from noetl.server.journal import BEFORE_EFFECTS, Batching
 from noetl.server.store_retry import StoreRetry
+from noetl.server.stored_events import hydrate
 from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers
 from noetl.store.memory import MemoryBlobs, MemoryStore
 from noetl.worker.launcher import AsyncLauncher

@@ -145,14 +145,21 @@ class Disk:
         self._commit(commit)
 
     def append(
-        self, execution_id: str, expected: int, records: Sequence[tuple[str, bytes]], *, status: str, ended: int | None
+        self,
+        execution_id: str,
+        expected: int,
+        records: Sequence[tuple[str, bytes]],
+        *,
+        status: str,
+        ended: int | None,
+        read: int | None = None,
     ) -> int:
         """`Store.append`."""
 
         def commit() -> int:
             if self._holders.of.get(execution_id, self) is not self:
                 raise Conflict(f"execution {execution_id!r} is owned by another process now")
-            return self._shared.append(execution_id, expected, records, status=status, ended=ended)
+            return self._shared.append(execution_id, expected, records, status=status, ended=ended, read=read)
 
         position: int = self._commit(commit)
         return position

@@ -507,6 +507,26 @@ def _places(limit: int, way: str, key: str) -> tuple[str, tuple[tuple[str, str],
 
 ADDED = ((0.5, "add"), (1, "add"), (2, "go"), (4, "add"), (6, "stop"), (9, "last"), (10, "add"))
 
+SENDS = """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: call}, {step: hear}]}}
+  - {step: call, tool: {name: c, kind: playbook, path: t/sender}}
+  - step: hear
+    tool:
+      - {name: h, kind: wait, events: [back]}
+      - {name: t, kind: http, url: "http://x/{{ h.data }}"}
+      - {name: s, kind: signal, to: children, signal: go, data: 2}
+"""
+
+SENDER = """
+workflow:
+  - step: start
+    tool:
+      - {name: a, kind: http, url: "http://x/1"}
+      - {name: s, kind: signal, to: parent, signal: back, data: 1}
+      - {name: w, kind: wait, events: [go]}
+"""
+
 PLAYS = (
     Play("sequence", SEQUENCE),
     Play("join all", _fork("all")),
@@ -533,6 +553,7 @@ PLAYS = (
     Play("bounded iterations", BOUNDED, same="nothing"),
     Play("cancels", CANCELS, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
     Play("locks", LOCKS, (("t/c", CALLED),), same="nothing"),
+    Play("signals to others", SENDS, (("t/sender", SENDER),)),
     Play("join tokens", _fork("{tokens: 2}"), same="nothing"),
     Play("phases", PHASES, (("t/c", CALLED_PHASES),), signals=((1, "go"),), same="nothing"),
     Play("reducers", REDUCED),

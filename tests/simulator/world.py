@@ -16,9 +16,9 @@ from noetl.engine.execution import WHOLE, Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Wanted
-from noetl.server.execution import hydrate
 from noetl.server.journal import EVERY_EVENT, EVERY_ROUND, Batching
 from noetl.server.service import Busy
+from noetl.server.stored_events import hydrate
 from noetl.store.memory import MemoryBlobs, MemoryStore
 from noetl_ir.events import Event
 from simulator.disk import Disk, DiskOdds, Holders

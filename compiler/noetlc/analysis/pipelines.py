@@ -73,6 +73,8 @@ def _visit(task: Task) -> Work:
     again, last = 2 + any(rule.set_ctx for rule in retries), 2 + any(rule.set_ctx for rule in task.rules)
     later = any(rule.directive == "jump" and rule.delay >= 0 for rule in task.rules)
     parked = 2 if task.kind == "wait" else int(task.kind == "playbook" and task.timeout >= 0)
+    # Sent, or over time and sent nonetheless.
+    parked += int(task.kind == "signal")
     events = (attempts - 1) * (again + 1) + last + later + attempts * parked
     return Work(number(attempts), number(events))
 

@@ -288,6 +288,10 @@ EVENTS: dict[str, EventType] = {
             ),
         },
     ),
+    "signal.sent": EventType(
+        "The signal of a parked task is with its receivers, or has none.",
+        {"outcome": Key(_OUTCOME, "of the parked task")},
+    ),
     "signal.missed": EventType(
         "Nothing hears the oldest kept signal of that name, and nothing will: every wait for it is `transient` and "
         "listens only to what comes later. Only in runs of playbooks with such a wait.",

@@ -15,9 +15,9 @@ from noetl.app.task_environment import Log
 from noetl.engine.program import Program
 from noetl.host.environment import NO_ENVIRONMENT, Environment
 from noetl.ports import Blobs, Fence, Store
-from noetl.server.execution import hydrate
 from noetl.server.journal import Keep, at_once
 from noetl.server.store_retry import LONGEST, StoreRetry
+from noetl.server.stored_events import hydrate
 from noetl_ir.events import Event
 from noetl_ir.records import NamedTuple
 

@@ -57,7 +57,8 @@ def _settle(turn: Turn) -> bool:
             before = len(turn.events)
             decision(turn, number, key)
             share_more(len(turn.events) - before)
-    if execution.signals and not execution.paused and not execution.is_over and not execution.terminated:
+    is_ending = execution.is_over or execution.terminated or execution.cancelled
+    if execution.signals and not execution.paused and not is_ending:
         deliver_signals(turn)
         if agenda:
             return True

@@ -4,11 +4,12 @@ the disk within their process; what has an effect is not (`noetl.server.journal`
 Orders follow from the state, so a repeat is harmless: a worker's report is accepted once, the ids of a child are fixed.
 """
 
-from noetl.engine.evolve_tasks import WAIT
+from noetl.engine.evolve_tasks import SIGNAL, WAIT
 from noetl.engine.execution import Execution, Region
 from noetl.engine.program import Program
+from noetl_ir.events import action_id_of
 from noetl_ir.expr import Json
-from noetl_ir.orders import Order, RunPipeline, StartChild, StopPipeline
+from noetl_ir.orders import Order, RunPipeline, SendSignal, StartChild, StopPipeline
 
 
 def effects(program: Program, execution: Execution) -> list[Order]:
@@ -30,7 +31,7 @@ def effects(program: Program, execution: Execution) -> list[Order]:
                 orders.append(_pipeline(program, execution, key, region, region.pending))
         execution.to_judge.clear()
     if execution.calling:
-        orders += [_child(execution, key) for key in execution.calling if key in execution.parked]
+        orders += [_call(program, execution, key) for key in execution.calling if key in execution.parked]
         execution.calling.clear()
     return orders
 
@@ -122,9 +123,14 @@ def _pipeline(
     )
 
 
-def _child(execution: Execution, key: str) -> StartChild:
+def _call(program: Program, execution: Execution, key: str) -> StartChild | SendSignal:
     region = execution.regions[key]
     visit = region.visits[region.task]
+    if program.plan.tasks[region.task].kind == SIGNAL:
+        action_id = action_id_of(execution.execution_id, key, region.task, visit)
+        call = execution.parked[key].data.get("call")
+        fields = call if isinstance(call, dict) else {}
+        return SendSignal(execution.execution_id, key, region.claim, action_id, fields)
     # The claim is not part of the name: after a lost claim the next worker must find the child that the one before it
     # started.
     name = f"{key}:{region.task}:{visit}:{region.attempt}"

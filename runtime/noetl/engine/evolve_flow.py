@@ -310,3 +310,9 @@ def finished(program: Program, execution: Execution, event: Event) -> None:
         execution.declared = event.data["result"]
     execution.ready.clear()
     execution.timers.clear()
+
+
+def unfinish(execution: Execution, size: int) -> None:
+    """Take back the end, which are the last `size` events. Nothing but its marks has to be put back: it ends again."""
+    execution.status, execution.ended = "running", None
+    execution.position -= size

@@ -11,6 +11,9 @@ from noetl_ir.events import Event, step_run_of
 WAIT = "wait"
 """The kind whose tasks park for signals and timers."""
 
+SIGNAL = "signal"
+"""The kind whose tasks park until the server has sent a signal."""
+
 
 def task_started(program: Program, execution: Execution, event: Event) -> None:
     region = execution.regions[event.run]
@@ -85,6 +88,11 @@ def signal_missed(program: Program, execution: Execution, event: Event) -> None:
 def token_claimed(program: Program, execution: Execution, event: Event) -> None:
     """The oldest wait that listens for it takes a signal."""
     take_signal(execution, str(event.data["signal"]), execution.transient.get(event.run, -1))
+    _give_outcome(execution, event)
+
+
+def signal_sent(program: Program, execution: Execution, event: Event) -> None:
+    """A signal is with its receivers, or has none."""
     _give_outcome(execution, event)
 
 

@@ -9,7 +9,7 @@ delay or signal, a signal more, independent reports in another order, and times 
 store's checksums over the log are there for those.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
@@ -19,9 +19,12 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.places import record_verdict
 from noetl.engine.program import Missing, Program
 from noetl.engine.proposals import ids_of
+from noetl.engine.refused_ends import END, end_again, take_back
+from noetl.engine.signals import miss_signals
 from noetl.engine.starting import Request, start
 from noetl.engine.turn import Turn
 from noetl_ir.events import INPUT_EVENTS, Event
+from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
 
@@ -57,6 +60,7 @@ class _Checker:
         self._execution = Execution(execution_id, program)
         self._expected: list[Event] = []
         self._input: Event | None = None
+        self._refused: dict[str, Json] | None = None
 
     def see(self, event: Event) -> str:
         """The fault of the next event of the log, or an empty text."""
@@ -67,6 +71,10 @@ class _Checker:
         if event.event_type in INPUT_EVENTS:
             # What follows an input was decided with one time, that of the first event after it: the log says it.
             why = self._settle(event.ts)
+            if not why and event.event_type == "signal.received" and _is_end(self._expected):
+                # The store refused that end: what is in the inbox then is read before it.
+                self._refused = take_back(Turn(self._program, self._execution, event.ts), self._expected)
+                self._expected = []
             if not why and self._expected:
                 why = f"`{event.event_type}` came before `{self._expected[0].event_type}`, which had to follow"
             # The input is applied with the next event, not now: only that one's time tells when it was decided.
@@ -83,12 +91,17 @@ class _Checker:
     def _settle(self, now: int) -> str:
         """Put the input seen last to the engine, with the time of what followed it."""
         event, self._input = self._input, None
+        refused = self._refused
         if event is None:
             return ""
         turn = Turn(self._program, self._execution, now)
         try:
             why = self._apply(turn, event)
-            decide(turn)
+            if refused is None:
+                decide(turn)
+            else:
+                miss_signals(turn)
+                end_again(turn, refused)
         except (IllegalFiring, Missing, LookupError, TypeError, ValueError) as problem:
             return f"`{event.event_type}` could not have happened here: {problem}"
         if why:
@@ -133,6 +146,9 @@ class _Checker:
                 reports.end_child(turn, str(event.data.get("child")))
             case "playbook.placed" | "playbook.queued" | "playbook.refused":
                 record_verdict(turn, {**event.data, "verdict": event.event_type.partition(".")[2]})
+            case "signal.sent":
+                outcome = event.data.get("outcome")
+                reports.sent(turn, event.run, outcome if isinstance(outcome, dict) else {})
             case "playbook.faulted":
                 problem = event.data.get("error")
                 reports.fault(turn, problem if isinstance(problem, dict) else {})
@@ -143,6 +159,11 @@ class _Checker:
                 row = event.data.get("row")
                 reports.control(turn, verb[event.event_type], row if isinstance(row, int) else None)
         return "" if turn.events else f"`{event.event_type}` changes nothing here"
+
+
+def _is_end(events: Sequence[Event]) -> bool:
+    """Whether nothing but the end is expected."""
+    return tuple(event.event_type for event in events) == END
 
 
 def _request_of(event: Event) -> Request:

@@ -295,6 +295,19 @@ def signal(turn: Turn, name: str, data: Json, row: int | None, came: int | None 
     return True
 
 
+def sent(turn: Turn, key: str, outcome: dict[str, Json]) -> bool:
+    """Record that the signal of a parked task is with its receivers, or has none. False where nobody waits for it."""
+    execution = turn.execution
+    region = execution.regions.get(key)
+    if execution.is_over or region is None or region.phase != "parked" or region.pending is not None:
+        return False
+    visit = region.visits[region.task]
+    event_id = f"{key}:{region.task}:{visit}:{region.attempt}:sent"
+    place = region.step, key, region.task, visit, region.attempt, region.claim
+    turn.record(Event(event_id, "signal.sent", turn.now, *place, data={"outcome": outcome}))
+    return True
+
+
 def fault(turn: Turn, problem: dict[str, Json]) -> None:
     """A mistake of the engine ends the execution: it is over until it is tried again."""
     turn.emit("playbook.faulted", data={"error": problem})

@@ -52,7 +52,7 @@ def deliver_signals(turn: Turn) -> None:
             kind, listener = heard
             kind.hear(turn, listener, signal)
     if execution.signals:
-        _miss(turn)
+        miss_signals(turn)
 
 
 def overdue(execution: Execution) -> str | None:
@@ -83,7 +83,7 @@ def _first(turn: Turn, signal: Kept) -> tuple[Kind, Listener] | None:
     return None
 
 
-def _miss(turn: Turn) -> None:
+def miss_signals(turn: Turn) -> None:
     """Record each signal that is kept for nothing: nobody takes it later, and none that hears it is next."""
     program, execution = turn.program, turn.execution
     names = [kind.names(program) for kind in KINDS]

@@ -42,6 +42,14 @@ class StoreRefused(StoreFailure):
     """The store will not do it, however often it is asked."""
 
 
+class Unread(StoreRefused):
+    """An execution is to end, and a signal came that it has not read. Nothing of the append is stored."""
+
+
+class Over(StoreFailure):
+    """An execution that has ended takes no signal any more."""
+
+
 class Damaged(StoreFailure):
     """The log of one execution is not what was written: an event was changed, or is missing. All others are whole.
 
@@ -102,13 +110,18 @@ class ExecutionRow(NamedTuple):
 
 
 class Append(NamedTuple):
-    """Events that go behind position `expected` of a log, and how its execution stands once they are there."""
+    """Events that go behind position `expected` of a log, and how its execution stands once they are there.
+
+    With `ended`, its inbox was read up to the row `read`: the execution does not end while a signal behind that is
+    there; None ends it in any case.
+    """
 
     execution_id: str
     expected: int
     records: Sequence[tuple[str, bytes]]
     status: str
     ended: int | None
+    read: int | None = None
 
 
 class StartKey(NamedTuple):
@@ -186,11 +199,13 @@ class Store(Protocol):
         *,
         status: str,
         ended: int | None,
+        read: int | None = None,
     ) -> int:
         """Append at position `expected` + 1 in one durable transaction; returns the new last position.
 
         An equal repeat of an event that is there is skipped, and a batch of nothing but repeats changes
-        nothing. With `ended` the execution may be nobody's from then on. Raises Conflict.
+        nothing. With `ended` the execution may be nobody's from then on; for `read` see `Append`. Raises Conflict,
+        Unread.
         """
         ...
 
@@ -246,8 +261,10 @@ class Store(Protocol):
         """Whether that was noted, in this store and of these checks; a note that was made otherwise is none."""
         ...
 
-    def post(self, execution_id: str, verb: str, body: Json) -> int:
-        """Leave a request for the owner of an execution; returns its row."""
+    def post(self, execution_id: str, verb: str, body: Json, *, once: str = "") -> int:
+        """Leave a request for the owner of an execution; returns its row. What was left `once` under a name stays the
+        only one of that name. Raises Over for a signal to what has ended, which the transaction of the row looks at.
+        """
         ...
 
     def posted(self) -> int:

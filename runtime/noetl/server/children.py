@@ -10,7 +10,8 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request, unmet
 from noetl.engine.views import plain_result
 from noetl.ports import Blobs, ExecutionRow, Store, StoreFailure
-from noetl.server.execution import OwnedExecution, hydrate
+from noetl.server.execution import OwnedExecution
+from noetl.server.stored_events import hydrate
 from noetl_ir.expr import Json, Literal, MapTemplate
 from noetl_ir.orders import StartChild
 from noetl_ir.outcome import Outcome, error, ok

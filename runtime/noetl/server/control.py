@@ -42,12 +42,13 @@ from noetl.server.owned_executions import OwnedExecutions
 from noetl.server.places import Places
 from noetl.server.redelivery import Redelivery
 from noetl.server.report_intake import Heard, ReportIntake, lets_go
+from noetl.server.sends import send
 from noetl.server.waiting_orders import is_waiting
 from noetl.server.workers.tracker import WorkerTracker
 from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
-from noetl_ir.orders import Answer, Order, RunPipeline, Said, StartChild, StopPipeline
+from noetl_ir.orders import Answer, Order, RunPipeline, Said, SendSignal, StartChild, StopPipeline
 
 Observer = Callable[[Execution, Program, Event], None]
 """Hears every event once it is on disk."""
@@ -103,7 +104,10 @@ class ControlPlane:
         self._conflict: Conflict | None = None
         self._taken: set[str] = set()
         self._left: list[tuple[str, str]] = []
-        self._journal = Journal(store, keep, self._steady, batching, taken_over=self._taken_over, refuse=self._refuse)
+        self._journal = Journal(
+            store, keep, self._steady, batching, taken_over=self._taken_over, refuse=self._refuse,
+            amend=self._owned.amend,
+        )  # fmt: skip
         self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
         self._children = Family()
         self._places = Places(store, self._steady, ask=self._ask, keep=keep)
@@ -351,9 +355,8 @@ class ControlPlane:
 
     def next_due(self) -> int | None:
         """When the next timer of any execution is due, or the next look for what nobody claims, by the steady clock."""
-        if self._left:
-            return self._steady.now()
-        dues = [self._agenda.next(), self._places.next_due(), self._redelivery.next_due(self._agenda.waiting)]
+        hurried = self._steady.now() if self._left or self._inbox.is_hurried else None
+        dues = [hurried, self._agenda.next(), self._places.next_due(), self._redelivery.next_due(self._agenda.waiting)]
         if (left := self._tracker.until_next_look()) is not None:
             dues.append(self._steady.now() + left)
         return min((due for due in dues if due is not None), default=None)
@@ -471,13 +474,14 @@ class ControlPlane:
         for order in orders:
             if isinstance(order, RunPipeline):
                 self._queue(order)
+            elif not self._is_stored(owned):  # whoever goes on after a crash would not know of it
+                return
             elif isinstance(order, StartChild):
-                if not self._is_stored(owned):
-                    return
                 self._calls.start(owned, order)
+            elif isinstance(order, SendSignal):
+                self._follow_up(owned, *owned.sent(order, send(self._store, self._keep, execution, order).as_json()))
+                self._inbox.hurry()
             elif isinstance(order, StopPipeline):
-                if not self._is_stored(owned):  # whoever goes on after a crash would not know of the stop
-                    return
                 self._stop_child(execution.execution_id, order.run)
                 self._orders.add_stop(self._tracker.stamped(order))
         self._look_at_leaving(owned)

@@ -12,22 +12,33 @@ from noetl.bounded_table import BoundedTable
 from noetl.engine import places, reports
 from noetl.engine.decide import decide
 from noetl.engine.effects import effects, recover
-from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.engine.refused_ends import END, LateSignal, end_again, end_behind, take_back
 from noetl.engine.signals import overdue
 from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
-from noetl.ports import Append, Blobs, Clock, Conflict, ExecutionRow, Owned, Record, StartKey, Store, StoreFailure
+from noetl.ports import (
+    Append,
+    Blobs,
+    Clock,
+    Conflict,
+    ExecutionRow,
+    InboxRow,
+    Owned,
+    StartKey,
+    Store,
+    StoreFailure,
+)
 from noetl.server.dues import Dues
 from noetl.server.journal import Journal, Keep, at_once
+from noetl.server.stored_events import WHOLE_OUTSIDE, evolve_record
 from noetl.server.waiting_orders import WaitingOrders, waiting
 from noetl_ir import codec
 from noetl_ir.evaluate.work import SLICE, spent
-from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event, write_event
+from noetl_ir.events import Event, write_event
 from noetl_ir.expr import Json
-from noetl_ir.orders import Answer, Order, Report, RunPipeline
-from noetl_ir.outcome import is_reference
+from noetl_ir.orders import Answer, Order, Report, RunPipeline, SendSignal
 from noetl_ir.records import NamedTuple
 
 FOREIGN = (Conflict, Owned, StoreFailure)
@@ -48,6 +59,17 @@ class Ask(NamedTuple):
     body: Json = None
     at: int | None = None
     handed_down: bool = False
+
+
+def ask_of(row: InboxRow) -> Ask:
+    """The request of a row."""
+    # Who makes room for itself cancels as a caller does: nothing of an execution that is past main.
+    by_another = row.verb == "cancel" and isinstance(row.body, dict) and row.body.get("by") == CONCURRENCY
+    return Ask(row.verb, row.row, row.body, row.at or None, handed_down=by_another)
+
+
+CONCURRENCY = "concurrency"
+"""By what a cancel comes that makes room under a key."""
 
 
 class OwnedExecution:
@@ -81,6 +103,7 @@ class OwnedExecution:
         self._steady = steady
         self._wall = wall
         self._turned = 0
+        self._last: list[Event] = []
         self.dues = Dues(clock, steady)
         self._answers: BoundedTable[tuple[str, str], Answer] = BoundedTable(ANSWERS_KEPT)
         self._begun: dict[str, tuple[str, int]] = {}
@@ -112,6 +135,14 @@ class OwnedExecution:
         records = self._records(turn.events)
         self._keep(lambda: self._store.create(row, records, key=key))
         return turn.events, []
+
+    def sent(self, order: SendSignal, outcome: dict[str, Json]) -> tuple[list[Event], list[Order]]:
+        """The signal of a parked task is with its receivers, or has none."""
+        turn = self._turn()
+        region = self.execution.regions.get(order.run)
+        if region is not None and region.claim == order.claim and reports.sent(turn, order.run, outcome):
+            decide(turn)
+        return self._commit(turn)
 
     def fault(self, problem: dict[str, Json]) -> tuple[list[Event], list[Order]]:
         """A mistake of the engine ends the execution."""
@@ -301,9 +332,28 @@ class OwnedExecution:
             # appended since, the store raises Conflict and nothing of this turn is kept.
             expected, records = execution.position - len(turn.events), self._records(turn.events)
             name, status, ended = execution.execution_id, status_of(execution), self._shown_end(execution.ended)
-            self._journal.add_turn(Append(name, expected, records, status, ended))
+            # What the engine's mistake ended is over, whatever came; it is read when that is tried again.
+            read = execution.inbox_row if execution.fault is None else None
+            self._journal.add_turn(Append(name, expected, records, status, ended, read))
+            self._last = turn.events
             self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
+
+    def amend_end(self, append: Append) -> Append:
+        """The last turn once more, whose end the store refused since a signal came: it reads that, and ends then.
+
+        Whoever waits for the events of that turn is told of these.
+        """
+        turn = self._turn()
+        end = take_back(turn, self._last)
+        for row in self._store.inbox(self.execution.execution_id, self.execution.inbox_row):
+            if row.verb == "signal" and isinstance(row.body, dict):
+                name = str(row.body.get("name", ""))
+                end_behind(turn, LateSignal(name, row.body.get("data"), row.row, row.at or None))
+        end_again(turn, end)
+        self._last[-len(END) :] = turn.events
+        kept = [*append.records[: -len(END)], *self._records(turn.events)]
+        return append._replace(records=kept, read=self.execution.inbox_row)
 
     def _shown_end(self, ended: int | None) -> int | None:
         """When it ended, as lists show it."""
@@ -344,35 +394,8 @@ def _apply(turn: Turn, ask: Ask) -> bool:
     return reports.signal(turn, str(body.get("name", "")), body.get("data"), ask.row, ask.at)
 
 
-WHOLE_OUTSIDE = "payload"
-"""The one key of a stored event all of whose data lies outside the log."""
-
-
 def status_of(execution: Execution) -> str:
     """The status that lists show; `paused` is a running execution that starts nothing new."""
     if execution.paused and not execution.is_over:
         return "paused"
     return "running" if execution.status == "new" else execution.status
-
-
-def hydrate(record: Record, blobs: Blobs) -> Event:
-    """The event of a record, its data brought back from outside; raises StoreFailure when it is damaged."""
-    try:
-        event = read_event(record.body)
-        outside: Json = event.data.get(WHOLE_OUTSIDE)
-        # A signal or a result may have a key of that name too. Only a sole key with a whole reference is ours; limits
-        # hold, as the file may have been altered on disk.
-        if outside is not None and len(event.data) == 1 and is_reference(outside) and isinstance(outside, dict):
-            data = codec.unpack(blobs.get(outside), max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
-            event = event._replace(data=data if isinstance(data, dict) else {})
-    except (codec.CodecError, KeyError) as problem:
-        text = problem.args[0] if problem.args else problem
-        raise StoreFailure(f"event {record.position} of the log cannot be read: {text}") from None
-    return event
-
-
-def evolve_record(program: Program, execution: Execution, record: Record, blobs: Blobs) -> Event:
-    """Fold one stored record in; returns its event."""
-    event = hydrate(record, blobs)
-    evolve(program, execution, event)
-    return event

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from noetl.ports import Clock, InboxRow, Store
-from noetl.server.execution import Ask, OwnedExecution
+from noetl.ports import Clock, Store
+from noetl.server.execution import Ask, OwnedExecution, ask_of
 
 LOOK_EVERY = 50_000
 """Microseconds between two looks, so that a busy run does not ask all the time."""
@@ -17,7 +17,12 @@ class Inbox:
         self._clock = clock
         self._posted: int | None = None
         self._looked = 0
+        self.is_hurried = False
         self._asked: dict[str, list[Ask]] = {}
+
+    def hurry(self) -> None:
+        """Something was posted here: look at once."""
+        self.is_hurried = True
 
     def open(self) -> None:
         """Requests matter from now on; those that came before are read with each execution that is taken up."""
@@ -28,16 +33,16 @@ class Inbox:
         """A request that was posted while nobody drove an execution is answered in the next round."""
         execution_id = owned.execution.execution_id
         if rows := self._store.inbox(execution_id, owned.execution.inbox_row):
-            self._asked[execution_id] = [_ask_of(row) for row in rows]
+            self._asked[execution_id] = [ask_of(row) for row in rows]
 
     def take_asks(self, executions: Mapping[str, OwnedExecution]) -> dict[str, list[Ask]]:
         """The requests that came since the last look, and those that waited for whom was taken up."""
         asked, self._asked = self._asked, {}
         now = self._clock.now()
         # What was read for an execution that was taken up goes out at once; only the question to the store waits.
-        if now - self._looked < LOOK_EVERY:
+        if now - self._looked < LOOK_EVERY and not self.is_hurried:
             return asked
-        self._looked = now
+        self._looked, self.is_hurried = now, False
         # The number of the last post is one small query; rows are asked for only where it moved.
         posted = self._store.posted()
         if posted != self._posted:
@@ -49,7 +54,7 @@ class Inbox:
                     known = asked.setdefault(row.execution_id, [])
                     # `read_for` may have read it already, when its execution was taken up between two looks.
                     if row.row not in {ask.row for ask in known}:
-                        known.append(_ask_of(row))
+                        known.append(ask_of(row))
             self._posted = posted
         return asked
 
@@ -60,13 +65,3 @@ class Inbox:
     def clear(self) -> None:
         """Forget what was read; who is taken up again reads it again."""
         self._asked.clear()
-
-
-def _ask_of(row: InboxRow) -> Ask:
-    # Who makes room for itself cancels as a caller does: nothing of an execution that is past main.
-    by_another = row.verb == "cancel" and isinstance(row.body, dict) and row.body.get("by") == CONCURRENCY
-    return Ask(row.verb, row.row, row.body, row.at or None, handed_down=by_another)
-
-
-CONCURRENCY = "concurrency"
-"""By what a cancel comes that makes room under a key."""

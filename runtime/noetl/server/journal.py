@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from noetl.ports import Append, Clock, Conflict, Owned, Store, StoreRefused
+from noetl.ports import Append, Clock, Conflict, Owned, Store, StoreRefused, Unread
 from noetl_ir.records import NamedTuple
 
 _T = TypeVar("_T")
@@ -52,7 +52,8 @@ _MOST_EVENTS, _MOST_BYTES = 5_000, 8 << 20
 
 class Journal:
     """The pending turns. `taken_over` hears that somebody else goes on with an execution, `refuse` that what one has is
-    never stored; `keep` has everything stored, and `clock` measures how long it is pending.
+    never stored; `amend` gives the end of one that came before a signal once more, as it is behind that. `keep` has
+    everything stored, and `clock` measures how long it is pending.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Journal:
         *,
         taken_over: Callable[[str, Conflict | Owned], None],
         refuse: Callable[[str, StoreRefused], None],
+        amend: Callable[[str, Append], Append],
     ) -> None:
         self.ahead = batching.ahead
         self._batching = batching
@@ -72,6 +74,7 @@ class Journal:
         self._clock = clock
         self._taken_over = taken_over
         self._refuse = refuse
+        self._amend = amend
         self._pending: deque[Append] = deque()
         self._events = 0
         self._size = 0
@@ -204,6 +207,11 @@ class Journal:
             self._pending.popleft()
 
     def _fail(self, execution_id: str, problem: Conflict | StoreRefused) -> None:
+        if isinstance(problem, Unread):
+            for number, append in enumerate(self._pending):
+                if append.execution_id == execution_id and append.ended is not None:
+                    self._pending[number] = self._amend(execution_id, append)
+            return
         self.forget(execution_id)
         if isinstance(problem, StoreRefused):
             self._refuse(execution_id, problem)
@@ -214,8 +222,8 @@ class Journal:
         if len(appends) > 1:
             self._keep(lambda: self._store.append_all(appends))
             return
-        name, expected, records, status, ended = appends[0]
-        self._keep(lambda: self._store.append(name, expected, records, status=status, ended=ended))
+        name, expected, records, status, ended, read = appends[0]
+        self._keep(lambda: self._store.append(name, expected, records, status=status, ended=ended, read=read))
 
     def _transaction(self) -> list[Append]:
         """The first turns, as many as one transaction has."""
@@ -248,6 +256,13 @@ def together(turns: Sequence[Append]) -> list[Append]:
         found.setdefault(turn.execution_id, []).append(turn)
     # The store checks the position of each append against what is on disk, where the first of these turns is not yet.
     return [
-        Append(name, mine[0].expected, [row for turn in mine for row in turn.records], mine[-1].status, mine[-1].ended)
+        Append(
+            name,
+            mine[0].expected,
+            [row for turn in mine for row in turn.records],
+            mine[-1].status,
+            mine[-1].ended,
+            mine[-1].read,
+        )
         for name, mine in found.items()
     ]

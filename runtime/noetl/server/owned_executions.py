@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import count
 
-from noetl.ports import Store
+from noetl.ports import Append, Store
 from noetl.server.execution import OwnedExecution
 
 
@@ -22,6 +22,10 @@ class OwnedExecutions:
         """An execution is driven here from now on."""
         self.executions[execution_id] = owned
         self._ranks[execution_id] = next(self._numbers)
+
+    def amend(self, execution_id: str, append: Append) -> Append:
+        """The last turn of an execution, whose end the store refused."""
+        return self.executions[execution_id].amend_end(append)
 
     def rank(self, execution_id: str) -> tuple[int, str]:
         """Executions are looked at in the order in which they came or were put last, those that are not driven here

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from noetl.engine.execution import Execution
 from noetl.ports import Clock, Store
 from noetl.ports.places import PlaceRow
-from noetl.server.execution import Ask, OwnedExecution
-from noetl.server.inbox import CONCURRENCY
+from noetl.server.execution import CONCURRENCY, Ask, OwnedExecution
 from noetl.server.journal import Keep, at_once
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple

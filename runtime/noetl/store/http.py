@@ -236,7 +236,14 @@ class RemoteStore:
         raise self._refused()
 
     def append(
-        self, execution_id: str, expected: int, records: Sequence[tuple[str, bytes]], *, status: str, ended: int | None
+        self,
+        execution_id: str,
+        expected: int,
+        records: Sequence[tuple[str, bytes]],
+        *,
+        status: str,
+        ended: int | None,
+        read: int | None = None,
     ) -> int:
         """Refused: the server does it."""
         raise self._refused()
@@ -308,8 +315,8 @@ class RemoteStore:
         """The word of the server with the plan: who trusts it for the log has no more of the plan."""
         return bool(verifier) and self._verified.get(digest) == verifier
 
-    def post(self, execution_id: str, verb: str, body: Json) -> int:
-        """The row is the server's affair."""
+    def post(self, execution_id: str, verb: str, body: Json, *, once: str = "") -> int:
+        """The row is the server's affair, and so is what is left only once."""
         self._connection.json("POST", f"{_of(execution_id)}/{verb}", data=body)
         return 0
 

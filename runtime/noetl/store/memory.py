@@ -20,12 +20,14 @@ from noetl.ports import (
     ExecutionRow,
     Hook,
     InboxRow,
+    Over,
     Owned,
     Record,
     StartKey,
     Store,
     StoreFailure,
     Taken,
+    Unread,
     Wanted,
 )
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
@@ -70,6 +72,8 @@ class MemoryStore:
         self._plans: dict[str, bytes] = {}
         self._paths: dict[str, list[str]] = {}
         self._inbox: list[InboxRow] = []
+        self._once: dict[str, int] = {}
+        self._signalled: dict[str, int] = {}
         self._claims_key = os.urandom(32)
         self._seals: dict[str, bytes] = {}
         self._starts: dict[str, tuple[str, str]] = {}
@@ -123,9 +127,10 @@ class MemoryStore:
         *,
         status: str,
         ended: int | None,
+        read: int | None = None,
     ) -> int:
         with self._lock:
-            self._append((Append(execution_id, expected, records, status, ended),))
+            self._append((Append(execution_id, expected, records, status, ended, read),))
             return len(self._logs[execution_id])
 
     def append_all(self, appends: Sequence[Append]) -> None:
@@ -139,6 +144,10 @@ class MemoryStore:
                 raise StoreFailure(f"there is no execution {append.execution_id!r} in this store")
         # All are looked at before any is written, so that a Conflict of one leaves all others as they were.
         fresh = [self._missing(append.execution_id, append.expected, append.records) for append in appends]
+        for append in appends:
+            is_final = append.ended is not None and append.read is not None
+            if is_final and self._signalled.get(append.execution_id, 0) > (append.read or 0):
+                raise Unread(f"execution {append.execution_id!r} has a signal that it has not read")
         self._reach("append.before_commit")
         for append, records in zip(appends, fresh, strict=True):
             if records:
@@ -233,12 +242,20 @@ class MemoryStore:
             self._reach()
             return is_sealed(self._seals.get(digest), self._claims_key, digest, verifier)
 
-    def post(self, execution_id: str, verb: str, body: Json) -> int:
+    def post(self, execution_id: str, verb: str, body: Json, *, once: str = "") -> int:
         with self._lock:
             self._reach("post.before_write")
             if execution_id not in self._rows:
                 raise StoreFailure(f"there is no execution {execution_id!r} in this store")
+            if (there := self._once.get(once)) is not None:
+                return there
+            if verb == "signal" and self._rows[execution_id].ended is not None:
+                raise Over(f"execution {execution_id!r} is over")
             self._reach("post.before_commit")
+            if verb == "signal":
+                self._signalled[execution_id] = len(self._inbox) + 1
+            if once:
+                self._once[once] = len(self._inbox) + 1
             self._inbox.append(InboxRow(len(self._inbox) + 1, execution_id, verb, body, self._now()))
             self._reach("post.after_commit")
             return len(self._inbox)

@@ -32,8 +32,9 @@ class Pending:
         for name in "ab":
             self.store.create(ExecutionRow(name, "t/t", "d", "running", None, 1, None))
         self.journal = Journal(
-            self.store, at_once, self.clock, batching, taken_over=self._taken_over, refuse=lambda name, problem: None
-        )
+            self.store, at_once, self.clock, batching, taken_over=self._taken_over, refuse=lambda name, problem: None,
+            amend=lambda name, append: append,
+        )  # fmt: skip
 
     def _taken_over(self, name: str, problem: object) -> None:
         self.taken.append(name)

@@ -2,7 +2,7 @@
 
 import psycopg
 
-from noetl.ports import NoRoom, StoreFailure, StoreRefused
+from noetl.ports import NoRoom, StoreFailure, StoreRefused, Unread
 from noetl.store.postgres.address import Address
 
 TEXTS = {
@@ -28,10 +28,13 @@ TEXTS = {
     "57P04": "the database was dropped",
     "58": "the system of the server reported an error",
     "P0001": "the database refuses the change",
+    "NT001": "an execution has a signal that it has not read",
     "XX": "the server has an internal error; is the database damaged?",
 }
 """SQLSTATE, or the first part of one → what it means. The driver's own words follow in brackets."""
 
+UNREAD = "NT001"
+"""What `may_end` raises: a signal is unread."""
 FULL = "53"
 """The class of what the server has not enough of: disk, memory, connections. It did nothing, and may do it later."""
 REFUSED = ("22", "23", "54")
@@ -54,6 +57,8 @@ def failure(error: Exception, address: Address) -> StoreFailure:
     meaning = _meaning(error)
     text = f"{address.shown}: {meaning} [{words}]"
     state = getattr(error, "sqlstate", None) or ""
+    if state == UNREAD:
+        return Unread(text)
     if state.startswith(FULL):
         return NoRoom(text, meaning)
     return StoreRefused(text) if state.startswith(REFUSED) else StoreFailure(text)

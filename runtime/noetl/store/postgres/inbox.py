@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from noetl.ports import InboxRow, StoreFailure
+from noetl.ports import InboxRow, Over, StoreFailure
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.owners import INBOX_LOCK
 from noetl.store.postgres.pool import Connection
@@ -13,10 +13,18 @@ from noetl.store.postgres.texts import read, written
 from noetl_ir.expr import Json
 
 _POST = """
-INSERT INTO inbox (execution, verb, body, token, at) SELECT number, %(verb)s, %(body)s, %(token)s,
-  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-FROM executions WHERE execution_id = %(name)s ON CONFLICT (token) DO NOTHING
+WITH mine AS (
+  SELECT number FROM executions WHERE execution_id = %(name)s AND (%(verb)s <> 'signal' OR ended IS NULL) FOR UPDATE
+), posted AS (
+  INSERT INTO inbox (execution, verb, body, token, at) SELECT number, %(verb)s, %(body)s, %(token)s,
+    (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+  FROM mine ON CONFLICT (token) DO NOTHING RETURNING row, execution
+)
+UPDATE executions SET signalled = posted.row FROM posted WHERE number = posted.execution AND %(verb)s = 'signal'
 """
+_THERE = "SELECT FROM executions WHERE execution_id = %(name)s"
+_SENT = uuid.UUID("6e6f6574-6c00-5e47-8000-7369676e616c")
+"""The name space of what is sent once."""
 _POSTED = "SELECT row FROM inbox WHERE token = %(token)s"
 _REQUESTS = """
 SELECT row, execution_id, verb, body, at FROM inbox JOIN executions ON number = execution WHERE row > %(after)s
@@ -29,7 +37,7 @@ class Inbox:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    def post(self, execution_id: str, verb: str, body: Json) -> int:
+    def post(self, execution_id: str, verb: str, body: Json, *, once: str = "") -> int:
         try:
             text = json.dumps(body, allow_nan=False)
         except (ValueError, TypeError, RecursionError) as error:
@@ -37,7 +45,8 @@ class Inbox:
         self._access.reach("post.before_write")
         # Made outside of `work`, which may be repeated: with the same token the second try finds the row of the
         # first.
-        values = {"name": written(execution_id), "verb": written(verb), "body": text, "token": uuid.uuid4()}
+        token = uuid.uuid5(_SENT, once) if once else uuid.uuid4()
+        values = {"name": written(execution_id), "verb": written(verb), "body": text, "token": token}
         lock = {"schema": self._access.pool.address.namespace}
 
         def work(connection: Connection) -> int:
@@ -47,6 +56,8 @@ class Inbox:
                 connection.execute(INBOX_LOCK, lock)
                 connection.execute(_POST, values)
                 row = connection.execute(_POSTED, values).fetchone()
+                if row is None and connection.execute(_THERE, values).fetchone() is not None:
+                    raise Over(f"execution {execution_id!r} is over")
                 if row is None:
                     raise self._access.unknown(execution_id)
                 self._access.reach("post.before_commit")

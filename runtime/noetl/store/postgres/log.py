@@ -61,12 +61,14 @@ _INSERT_LAST = _INSERT.replace(
 SELECT FROM logged
 """,
 )
+# Nor does what is over leave a signal unread: `may_end` raises then.
+_INSERT_LAST = _INSERT_LAST.replace("ended = %(ended)s", "ended = may_end(signalled, %(read)s, %(ended)s)")
 # Of several logs at once: where one is another owner's, nothing is written at all.
 _INSERT_ALL = """
 WITH turns AS (
   SELECT * FROM unnest(%(numbers)b::bigint[], %(names)b::text[], %(statuses)b::text[], %(endings)b::bigint[],
-    %(counts)b::integer[], %(sums)b::bigint[], %(held)b::boolean[])
-    AS turns (number, name, status, ended, events, chain, held)
+    %(counts)b::integer[], %(sums)b::bigint[], %(held)b::boolean[], %(reads)b::bigint[])
+    AS turns (number, name, status, ended, events, chain, held, unread_from)
 ), logged AS (
   INSERT INTO events SELECT fresh.* FROM unnest(%(executions)b::bigint[], %(positions)b::integer[],
     %(ids)b::text[], %(bodies)b::bytea[], %(chains)b::bigint[]) AS fresh (execution, position, event_id, body, chain)
@@ -75,7 +77,8 @@ WITH turns AS (
       AND NOT EXISTS (SELECT FROM owners WHERE execution_id = turns.name AND holder = %(holder)s))
   RETURNING position
 ), summed AS (
-  UPDATE executions SET status = turns.status, ended = turns.ended, events = turns.events, chain = turns.chain
+  UPDATE executions SET status = turns.status, ended = CASE WHEN turns.ended IS NOT NULL
+    THEN may_end(executions.signalled, turns.unread_from, turns.ended) END, events = turns.events, chain = turns.chain
   FROM turns WHERE executions.number = turns.number AND EXISTS (SELECT FROM logged)
 ), freed AS (
   DELETE FROM owners USING turns WHERE turns.ended IS NOT NULL AND turns.held AND owners.holder = %(holder)s
@@ -247,7 +250,7 @@ class Log:
             owned = holder.number if append.execution_id in holder.names else 0
             values: dict[str, Any] = {
                 "number": head.number, "name": written(append.execution_id), "status": append.status,
-                "ended": append.ended, "holder": owned, **batch,
+                "ended": append.ended, "read": _read_up_to(append), "holder": owned, **batch,
             }  # fmt: skip
             after = [Head(head.number, position, chain, append.status, append.ended)]
             statement = _INSERT if append.ended is None else _INSERT_LAST
@@ -345,8 +348,14 @@ def _batches(
         "counts": [head.position for head in after],
         "sums": [head.chain for head in after],
         "held": [append.execution_id in owned for append in appends],
+        "reads": [_read_up_to(append) for append in appends],
     }
     return {**columns, **turns}, after
+
+
+def _read_up_to(append: Append) -> int:
+    """The row of the inbox up to which it was read; the last of all where that does not matter."""
+    return (1 << 62) if append.read is None else append.read
 
 
 def _row(columns: Sequence[Any]) -> ExecutionRow:

@@ -56,8 +56,9 @@ class PostgresStore:
         *,
         status: str,
         ended: int | None,
+        read: int | None = None,
     ) -> int:
-        return self._log.append_all((Append(execution_id, expected, records, status, ended),))[0].position
+        return self._log.append_all((Append(execution_id, expected, records, status, ended, read),))[0].position
 
     def append_all(self, appends: Sequence[Append]) -> None:
         self._log.append_all(appends)
@@ -92,8 +93,8 @@ class PostgresStore:
     def vouches(self, digest: str, verifier: str) -> bool:
         return is_sealed(self._catalogue.seal(seal_name_of(digest)), self.claims_key(), digest, verifier)
 
-    def post(self, execution_id: str, verb: str, body: Json) -> int:
-        return self._inbox.post(execution_id, verb, body)
+    def post(self, execution_id: str, verb: str, body: Json, *, once: str = "") -> int:
+        return self._inbox.post(execution_id, verb, body, once=once)
 
     def posted(self) -> int:
         return self._inbox.posted()

@@ -30,11 +30,13 @@ from noetl.ports import (
     ExecutionRow,
     Hook,
     InboxRow,
+    Over,
     Record,
     StartKey,
     Store,
     StoreFailure,
     Taken,
+    Unread,
     Wanted,
 )
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
@@ -73,6 +75,9 @@ SELECT key & 4294967295, body FROM events WHERE key >> 32 = ?1 AND event_id = ?2
 
 _SUM_UP = "UPDATE executions SET status = ?, ended = ?, events = ?, chain = ? WHERE number = ?"
 _COUNT_UP = "UPDATE executions SET events = ?, chain = ? WHERE number = ?"
+_POST = "INSERT INTO inbox (execution, verb, body, at, once) VALUES (?, ?, ?, ?, ?)"
+_POSTED = "SELECT row FROM inbox WHERE once = ?"
+_SIGNALLED = "SELECT signalled FROM executions WHERE number = ?"
 _STARTED = "SELECT execution_id, request FROM starts WHERE key = ?"
 _READ = f"SELECT key, event_id, body, chain FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT {_PAGE}"
 _T = TypeVar("_T")
@@ -169,8 +174,9 @@ class SqliteStore:
         *,
         status: str,
         ended: int | None,
+        read: int | None = None,
     ) -> int:
-        return self._append((Append(execution_id, expected, records, status, ended),))[0].position
+        return self._append((Append(execution_id, expected, records, status, ended, read),))[0].position
 
     def append_all(self, appends: Sequence[Append]) -> None:
         self._append(appends)
@@ -282,7 +288,7 @@ class SqliteStore:
         found = self.rows("SELECT value FROM keys WHERE name = ?", (seal_name_of(digest),))
         return bool(found) and is_sealed(found[0][0], self.claims_key(), digest, verifier)
 
-    def post(self, execution_id: str, verb: str, body: Json) -> int:
+    def post(self, execution_id: str, verb: str, body: Json, *, once: str = "") -> int:
         import json
 
         try:
@@ -291,11 +297,17 @@ class SqliteStore:
             raise StoreFailure(f"the body of the request cannot be stored [{error}]") from error
 
         def work(cursor: sqlite3.Cursor) -> int:
-            number = self._head(cursor, execution_id).number
-            values = number, verb, text, time.time_ns() // 1000
-            cursor.execute("INSERT INTO inbox (execution, verb, body, at) VALUES (?, ?, ?, ?)", values)
+            head = self._head(cursor, execution_id)
+            if once and (there := cursor.execute(_POSTED, (once,)).fetchone()) is not None:
+                return int(there[0])
+            if verb == "signal" and head.ended is not None:
+                raise Over(f"execution {execution_id!r} is over")
+            cursor.execute(_POST, (head.number, verb, text, time.time_ns() // 1000, once or None))
+            row = cursor.lastrowid or 0
+            if verb == "signal":
+                cursor.execute("UPDATE executions SET signalled = ? WHERE number = ?", (row, head.number))
             self.reach("post.after_write")
-            return cursor.lastrowid or 0
+            return row
 
         return self.write("post", work)
 
@@ -442,6 +454,10 @@ class SqliteStore:
         if (append.status, append.ended) == (head.status, head.ended):
             cursor.execute(_COUNT_UP, (head.position, head.chain, head.number))
             return head
+        if append.ended is not None and append.read is not None:
+            (signalled,) = cursor.execute(_SIGNALLED, (head.number,)).fetchone()
+            if signalled > append.read:
+                raise Unread(f"execution {append.execution_id!r} has a signal that it has not read")
         cursor.execute(_SUM_UP, (append.status, append.ended, head.position, head.chain, head.number))
         return head._replace(status=append.status, ended=append.ended)
 
