@@ -59,3 +59,11 @@ def later_steps(playbook: Playbook) -> frozenset[str]:
         return frozenset()
     parts = parts_of(playbook, graph_of(playbook))
     return frozenset(playbook.steps[at].name for part in parts if part.phase != MAIN for at in part.before)
+
+
+def phase_of_steps(playbook: Playbook, graph: StepGraph) -> dict[int, str]:
+    """The phase of each step that one leads to, main aside; empty where there is no other."""
+    if not graph.later:
+        return {}
+    parts = parts_of(playbook, graph)
+    return {at: part.phase for part in parts if part.phase != MAIN for at in part.before}

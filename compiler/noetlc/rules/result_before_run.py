@@ -18,8 +18,10 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Expr
 from noetl_ir.span import Span
+from noetl_ir.words import COMPENSATION, PHASES
 from noetlc.ast.graph import has_unknown_target, reached
 from noetlc.ast.once import Once
+from noetlc.ast.phases import MAIN, phase_of_steps
 from noetlc.ast.playbook import Step
 from noetlc.ast.walk import step_expressions
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -84,11 +86,14 @@ class _After:
         self._graph = unit.graph
         self._found: dict[int, set[int]] = {}
         self._left = _BUDGET
+        self._phases = phase_of_steps(unit.playbook, unit.graph)
 
     def leads(self, read: int, here: int) -> bool:
         """Whether a way leads from one step to the other; also when that would cost too much to say."""
         # The frequent case, without a walk.
         if read in self._graph.sources[here]:
+            return True
+        if self._graph.later and self._is_earlier(read, here):
             return True
         if read not in self._found:
             if self._left <= 0:
@@ -97,6 +102,13 @@ class _After:
             # Steps are counted, not time: the same file has the same findings on every machine.
             self._left -= len(self._found[read]) + 1
         return here in self._found[read]
+
+    def _is_earlier(self, read: int, here: int) -> bool:
+        """Whether a step is of a phase before that of another; what of it has run when that begins is not known."""
+        return _ORDER.index(self._phases.get(read, MAIN)) < _ORDER.index(self._phases.get(here, MAIN))
+
+
+_ORDER = (MAIN, COMPENSATION, *PHASES)
 
 
 def _step_of(access: Access, names: Names, when: str) -> str:

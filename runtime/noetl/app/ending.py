@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of
-from noetl.engine.execution import Execution
+from noetl.engine.execution import MAIN, Execution
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result
 from noetl_ir.events import iso_of
@@ -19,7 +19,8 @@ class Ending(NamedTuple):
     """The document of an execution's end. `error` of a failure, `reason` of any other end that needs one.
 
     `result` only of a completed execution: what a step came to before a failure is no outcome of the whole.
-    `scripted`: times are those of a virtual clock.
+    `scripted`: times are those of a virtual clock. `after` is what became of each phase behind main, `phase` the one
+    that runs.
     """
 
     execution_id: str
@@ -32,6 +33,8 @@ class Ending(NamedTuple):
     ended: int | None
     counts: dict[str, int]
     scripted: bool
+    after: tuple[Json, ...] = ()
+    phase: str = ""
 
     def as_json(self) -> dict[str, Json]:
         """One document; times as RFC 3339."""
@@ -46,6 +49,8 @@ class Ending(NamedTuple):
             "ended": iso_of(self.ended) if self.ended is not None else None,
             "counts": dict(self.counts),
             "scripted": self.scripted,
+            **({"phase": self.phase} if self.phase else {}),
+            **({"after": list(self.after)} if self.after else {}),
         }
 
 
@@ -70,7 +75,14 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         execution.ended,
         execution.counts,
         execution.scripted,
+        tuple([_located_row(program, row) for row in execution.after]),
+        execution.phase if execution.phase != MAIN and not execution.is_over else "",
     )
+
+
+def _located_row(program: Program, row: Json) -> Json:
+    """What became of a phase, its error with its place in the file."""
+    return {**row, "error": located(program, row["error"])} if isinstance(row, dict) and "error" in row else row
 
 
 def bare(value: Json) -> Json:

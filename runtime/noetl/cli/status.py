@@ -87,6 +87,7 @@ def _tell(ending: Ending, execution: Execution, rows: list[Row], url: str, *, ow
         click.echo(f"failure: {place_text(ending.error)}{failure_text(ending.error)}")
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")
+    _tell_phases(ending, execution)
     for number, row in enumerate(rows):
         if number == MOST_ROWS:
             click.echo("  … (--json shows all)")
@@ -94,6 +95,18 @@ def _tell(ending: Ending, execution: Execution, rows: list[Row], url: str, *, ow
         click.echo(f"  {row_text(row, now)}")
     if not over and not owned:
         click.echo(f"resume with: {escaped(command_with(url, 'resume', ending.execution_id))}")
+
+
+def _tell_phases(ending: Ending, execution: Execution) -> None:
+    """The phases behind main: what became of each, and the one that runs."""
+    for row in ending.after:
+        if isinstance(row, dict):
+            error = row.get("error")
+            why = f": {place_text(error)}{failure_text(error)}" if error else ""
+            click.echo(f"{escaped(str(row['phase']))}: {escaped(str(row['status']))}{why}")
+    if ending.phase:
+        left = f", {amount(len(execution.remembered), 'run')} left to undo" if execution.remembered else ""
+        click.echo(f"{escaped(ending.phase)}: runs, after main ended {escaped(str(execution.main['status']))}{left}")
 
 
 def _all(url: str, *, as_json: bool) -> int:

@@ -34,7 +34,7 @@ def memories(program: Program, execution: Execution) -> list[Remembered]:
 def _memory(program: Program, execution: Execution, key: str, region: Region, status: str) -> Remembered | None:
     how = compensation_of(program, region.step)
     # Of nested loops the innermost iterations do the work.
-    if how is None or region.task < 0 or (status != "done" and not (how.started and _has_begun(region))):
+    if how is None or region.task < 0 or (status != "done" and not (how.started and region.begun)):
         return None
     run = _run_of(execution, key)
     index = int(key.rpartition("/")[2]) if "/" in key else None
@@ -53,11 +53,6 @@ def _run_of(execution: Execution, key: str) -> Run:
 def compensation_of(program: Program, step: int) -> Compensation | None:
     """How the runs of a step are compensated, None where they are not."""
     return next((each for each in program.plan.compensations if each.step == step), None)
-
-
-def _has_begun(region: Region) -> bool:
-    """Whether a task of it has been started."""
-    return region.phase in ("run", "parked") or region.tasks_run > 0 or region.attempt > 1 or region.claim > 1
 
 
 def started(program: Program, execution: Execution, step: int, run: str) -> Mapping:

@@ -17,6 +17,7 @@ SIGNAL = "signal"
 
 def task_started(program: Program, execution: Execution, event: Event) -> None:
     region = execution.regions[event.run]
+    region.begun = True
     region.phase = "run"
     if "call" in event.data:
         # A `wait` and a `playbook` task hold no worker while they wait: what they wait for is state of the execution

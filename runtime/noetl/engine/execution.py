@@ -89,12 +89,14 @@ class Region:
     `loop` is the key of the loop run it iterates in, empty without one. `pending` is the outcome of a parked task
     that came from outside and that a worker is still to judge. `visits` counts arrivals by task, `origins` are
     where the secrets of its tasks went first; `ctx_at` is the
-    log position that its view of `ctx` is as of, `came_at` that of the event that put the token before its task.
+    log position that its view of `ctx` is as of, `came_at` that of the event that put the token before its task;
+    `begun` says that a task of it was started.
     """
 
     __slots__ = (
         "attempt",
         "began",
+        "begun",
         "came_at",
         "claim",
         "ctx",
@@ -127,6 +129,7 @@ class Region:
         self.loop = loop
         self.began = began
         self.came_at = 0
+        self.begun = False
         self.phase: Phase = "at"
         self.attempt = 1
         self.claim = 1

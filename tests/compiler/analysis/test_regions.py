@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nets import Game, Marking, compiled, plan_of, steps
+from nets import HEAD, Game, Marking, compiled, plan_of, steps
 from noetl_ir.net import PlaceClass, Transition
 from noetl_ir.plan import Plan, later_entries
 from noetlc.analysis.differences import differences_of
@@ -16,6 +16,7 @@ from noetlc.analysis.report import report_of
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
 from noetlc.diag.diagnostic import Severity
+from playbooks import linted
 
 STUCK, CYCLES, PARTS = "nothing can get stuck", "every cycle has an exit", "every part can run"
 Space = dict[Marking, list[tuple[Transition, Marking]]]
@@ -173,3 +174,18 @@ def test_a_compensation_runs_once_for_each_run_that_it_undoes() -> None:
     assert asked["never(undo and back)"] is asked["never(start and undo)"] is Status.PROVED
     assert asked["at most 1 of undo"] is asked["reachable(back)"] is Status.UNKNOWN
     assert report.bounds is not None and str(report.bounds.attempts) == "3 + 2·|l|"
+
+
+def test_a_change_of_what_undoes_a_run_is_told() -> None:
+    other = UNDO.replace("compensate: undo}", "compensate: {step: undo, on: started}}")
+    told = [change.message for change in differences_of(plan_of(UNDO), plan_of(other))]
+    assert told == ["step `start`, is undone by: undo → undo, also where it only started"]
+
+
+def test_a_later_phase_may_read_what_main_has_come_to() -> None:
+    read = "step: {}, tool: {{kind: noop, result: '{{{{ {} }}}}'}}"
+    lines = ["step: start, next: {arcs: [{step: a}]}", "step: a", read.format("tell", "a"), read.format("free", "tell")]
+    assert linted(HEAD + PHASES + steps(*lines)) == []
+    early = [*lines[:2], read.format("tell", "free"), "step: free"]
+    found = linted(HEAD + PHASES + steps(*early))
+    assert len(found) == 1 and "`free`" in str(found[0]), found

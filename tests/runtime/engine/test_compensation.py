@@ -169,3 +169,22 @@ workflow:
     assert (ran.status, undone(ran), [row["status"] for row in ran.execution.after if isinstance(row, dict)]) == (
         "failed", [("start", "")] * 3, ["completed"],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["step", "iteration", "execution"])
+def test_what_runs_out_of_time_is_undone_where_it_only_started(what: str) -> None:
+    spec = {"step": "lifecycle: {timeout_s: 3}, "}.get(what, "")
+    each = "spec: {policy: {lifecycle: {timeout_s: 3}}}, " if what == "iteration" else ""
+    above = "executor: {spec: {policy: {lifecycle: {timeout_s: 3}}}}" if what == "execution" else ""
+    text = f"""
+{above}
+workflow:
+  - step: start
+    spec: {{policy: {{{spec}compensate: {{step: undo, on: started}}}}}}
+    loop: {{in: [1, 2], iterator: i, {each}}}
+    tool: {{name: t, kind: http, url: "http://x/"}}
+  - {{step: undo, tool: {{kind: http, url: "http://x/undo"}}}}
+"""
+    ran = run(text, "outcomes: [{step: start, takes: 9}, {step: undo, takes: 1}]")
+    # The second one waited for the first, and never began.
+    assert (ran.status, undone(ran), ran.log[-1].ts) == ("failed", [("start", "0")], 4_000_000)
