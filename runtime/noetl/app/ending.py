@@ -81,7 +81,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
 
 
 def _located_row(program: Program, row: Json) -> Json:
-    """What became of a phase, its error with its place in the file."""
+    """The end of a phase, its error with its place in the file."""
     return {**row, "error": located(program, row["error"])} if isinstance(row, dict) and "error" in row else row
 
 
