@@ -561,16 +561,8 @@ PLAYS = (
     Play("places", *_places(1, "queue", "other")),
     Play("places of children", *_places(2, "queue", "k")),
     Play("places that others take", *_places(1, "cancel_running", "other"), same="nothing"),
-    Play("a loop that grows", GROWS % ("max_in_flight: 2", "cancel"), (("t/c", CALLED),), ADDED, same="nothing"),
-    Play(
-        "a loop that grows freely",
-        GROWS % ("policy: {exec: local}", "swallow"),
-        (("t/c", CALLED),),
-        ADDED,
-        same="nothing",
-    ),
+    Play("a loop that grows", GROWS % ("max_in_flight: 2", "swallow"), (("t/c", CALLED),), ADDED, same="nothing"),
     Play("enough, and the rest cancelled", ENOUGH % "cancel", (("t/c", CALLED),), same="nothing"),
-    Play("enough, and the rest awaited", ENOUGH % "finish", (("t/c", CALLED),), same="nothing"),
     Play("enough, and the rest left behind", ENOUGH % "swallow", (("t/c", CALLED),), same="nothing"),
     Play("compensation", SAGA, (("t/c", CALLED_PHASES),), same="nothing"),
 )
