@@ -15,7 +15,7 @@ from harness.invariants import state_of
 from noetl.engine.execution import WHOLE, Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import Wanted
+from noetl.ports import Over, Wanted
 from noetl.server.journal import EVERY_EVENT, EVERY_ROUND, Batching
 from noetl.server.service import Busy
 from noetl.server.stored_events import hydrate
@@ -196,7 +196,8 @@ class World:
         if self._shared.store.execution(name) is None:
             self.timeline.after(SECOND, lambda: self._post(name, verb, body))
             return
-        self._shared.store.post(name, verb, body)
+        with suppress(Over):  # who sends a signal to what has ended is told so
+            self._shared.store.post(name, verb, body)
         for server in self.servers:
             self.timeline.after(200_000, server.life.wake)
 

@@ -107,7 +107,9 @@ class _Bounding:
         entries += [self._undoing(target) for target in dict.fromkeys(each.target for each in self._plan.compensations)]
         # A later phase has two events of its own, and its limit of time fires once at most.
         phases = len(self._plan.phases) + bool(self._plan.compensations)
-        own = _event(EXECUTION + (2 + (self._plan.after >= 0)) * phases)
+        # A place under a key is waited for, where there is none, and given.
+        places = 2 * (self._plan.concurrency is not None)
+        own = _event(EXECUTION + places + (2 + (self._plan.after >= 0)) * phases)
         work = together((*(entry.work for entry in entries), *(root.work for root in roots), own))
         # Phases follow each other.
         tokens = plus((widest([entry.tokens for entry in entries]), *(root.tokens for root in roots)))

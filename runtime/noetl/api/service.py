@@ -30,7 +30,7 @@ from noetl.engine.retyped import retyped
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.host.runnable_kinds import unable
-from noetl.ports import ExecutionRow, NoRoom, Owned, Record, StartKey, Taken, Wanted
+from noetl.ports import ExecutionRow, NoRoom, Over, Owned, Record, StartKey, Taken, Wanted
 from noetl.ports.catalogue import PlanRow, Versions
 from noetl.ports.idempotency import other
 from noetl.server.children import NotFound
@@ -181,7 +181,10 @@ class ApiService:
         # Posted first, then woken: the thread that drives looks into the store, and what it has read there is all
         # that counts after a crash.
         with self._storing():
-            self._runtime.store.post(execution_id, verb, body)
+            try:
+                self._runtime.store.post(execution_id, verb, body)
+            except Over:  # it ended meanwhile
+                raise Rejected(f"execution {execution_id} is over: there is nothing to {verb}") from None
         self._service.wake()
 
     def retry_fault(self, execution_id: str) -> None:

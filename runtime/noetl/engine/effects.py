@@ -123,6 +123,12 @@ def _pipeline(
     )
 
 
+def call_name(region: Region, key: str) -> str:
+    """The name of the attempt at a `playbook` task that a pipeline stands at, in its execution."""
+    # The claim is no part of it: after a lost claim the next worker must find the child that the one before it started.
+    return f"{key}:{region.task}:{region.visits[region.task]}:{region.attempt}"
+
+
 def _call(program: Program, execution: Execution, key: str) -> StartChild | SendSignal:
     region = execution.regions[key]
     visit = region.visits[region.task]
@@ -131,13 +137,17 @@ def _call(program: Program, execution: Execution, key: str) -> StartChild | Send
         call = execution.parked[key].data.get("call")
         fields = call if isinstance(call, dict) else {}
         return SendSignal(execution.execution_id, key, region.claim, action_id, fields)
-    # The claim is not part of the name: after a lost claim the next worker must find the child that the one before it
-    # started.
-    name = f"{key}:{region.task}:{visit}:{region.attempt}"
     parked = execution.parked[key]
     call = parked.data.get("call")
     parent_iter = region.iter if region.loop or "parent" in region.iter else None
     known = call if isinstance(call, dict) else {}
     return StartChild(
-        execution.execution_id, key, region.claim, name, parked.since, known, parent_iter, execution.trace_id
+        execution.execution_id,
+        key,
+        region.claim,
+        call_name(region, key),
+        parked.since,
+        known,
+        parent_iter,
+        execution.trace_id,
     )

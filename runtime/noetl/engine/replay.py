@@ -10,11 +10,14 @@ store's checksums over the log are there for those.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
+from noetl.engine.effects import call_name
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
+from noetl.engine.identities import child_ids
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.places import record_verdict
 from noetl.engine.program import Missing, Program
@@ -26,6 +29,9 @@ from noetl.engine.turn import Turn
 from noetl_ir.events import INPUT_EVENTS, Event
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
+
+MOST_IDS = 1_000
+"""How many ids of a child are tried where others have the first ones: more than ever met in a millisecond."""
 
 
 class Verdict(NamedTuple):
@@ -141,7 +147,9 @@ class _Checker:
                     came if isinstance(came, int) else None,
                 )
             case "child.started":
-                reports.begin_child(turn, event.run, str(event.data.get("child")))
+                if not self._is_child(event.run, child := str(event.data.get("child"))):
+                    return f"`{child}` is no id of that call's child"
+                reports.begin_child(turn, event.run, child)
             case "child.ended":
                 reports.end_child(turn, str(event.data.get("child")))
             case "playbook.placed" | "playbook.queued" | "playbook.refused":
@@ -159,6 +167,14 @@ class _Checker:
                 row = event.data.get("row")
                 reports.control(turn, verb[event.event_type], row if isinstance(row, int) else None)
         return "" if turn.events else f"`{event.event_type}` changes nothing here"
+
+    def _is_child(self, run: str, child: str) -> bool:
+        """Whether the child of a call can have that id: the first one, or a next one where others have those before."""
+        execution = self._execution
+        if run not in execution.parked or (region := execution.regions.get(run)) is None:
+            return True  # the event is refused for that
+        ids = child_ids(execution.execution_id, call_name(region, run), execution.parked[run].since)
+        return child in islice(ids, MOST_IDS)
 
 
 def _is_end(events: Sequence[Event]) -> bool:

@@ -20,9 +20,12 @@ from noetlc.analysis.formulas import Formula
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "run"
 OUTSIDE = frozenset(
-    {"task.lost", "playbook.paused", "playbook.resumed", "playbook.cancelled", "signal.received", "signal.missed"}
-)
-"""Events that people and broken machines make; those signals count that a wait has claimed."""
+    {
+        "task.lost", "playbook.paused", "playbook.resumed", "playbook.cancelled", "signal.received", "signal.missed",
+        "child.started", "child.ended",
+    }
+)  # fmt: skip
+"""Events that people, broken machines and children make; those signals count that a wait has claimed."""
 
 
 class Counts(NamedTuple):
@@ -40,7 +43,23 @@ def counts_of(log: list[Event], program: Program) -> Counts:
 
 def tokens_of(log: list[Event], plan: Plan) -> int:
     """The most steps and iterations in flight, counted from what each event's transitions took and made."""
-    waiting = {"loop", "todo", "fin", "slot", "free", "idle", "held", "got", "met", "warm", "cold", "dead"}
+    waiting = {
+        "loop",
+        "todo",
+        "fin",
+        "slot",
+        "free",
+        "idle",
+        "held",
+        "got",
+        "met",
+        "warm",
+        "cold",
+        "dead",
+        "closing",
+        "rest",
+        "lock",
+    }
     places = plan.net.places
     here, most = 1, 1
     for event in log:
@@ -54,7 +73,8 @@ def tokens_of(log: list[Event], plan: Plan) -> int:
 
 def sizes_of(log: list[Event], formulas: Bounds) -> dict[str, int]:
     """Every size as the largest loop of the run; a mapping of its own is not needed for a bound."""
-    largest = max([1, *(int(event.data["n"]) for event in log if event.event_type == "loop.started")])
+    added = sum(event.event_type == "loop.item.added" for event in log)
+    largest = max([1, added, *(int(event.data["n"]) for event in log if event.event_type == "loop.started")])
     names = {name for formula in (formulas.attempts, formulas.tokens, formulas.events) for name in formula.sizes}
     return dict.fromkeys(names, largest)
 

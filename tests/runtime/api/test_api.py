@@ -12,6 +12,7 @@ from starlette.responses import StreamingResponse
 from harness.running import HEAD, compiled
 from harness.serving import Served, served, until
 from noetl.api.lasting import Lasting
+from noetl.api.service import ApiService
 from noetl.api.streams import Streams
 from noetl.app.programs import WORTH
 from noetl.app.verifier import verifier
@@ -144,6 +145,18 @@ def test_pause_resume_and_cancel(server: Served) -> None:
     for verb, then in [("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")]:
         assert server.client.post(f"/executions/{execution_id}/{verb}").status_code == 202
         until(lambda: status(server, execution_id) == then)  # noqa: B023
+
+
+def test_a_signal_to_what_ends_meanwhile_is_refused(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row was read before the end, and the signal is stored behind it."""
+    register(server, WAITS)
+    execution_id = start(server, path="t/t")
+    server.client.post(f"/executions/{execution_id}/cancel")
+    until(lambda: status(server, execution_id) == "cancelled")
+    row = ApiService._row
+    monkeypatch.setattr(ApiService, "_row", lambda self, name: row(self, name)._replace(ended=None))
+    refused = server.client.post(f"/executions/{execution_id}/signal", json={"name": "go"})
+    assert (refused.status_code, "is over" in refused.json()["detail"]) == (409, True)
 
 
 def test_events_are_followed_to_the_end_and_from_where_one_was(server: Served) -> None:
