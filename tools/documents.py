@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pattern_page
 from noetl_ir import registry
 from noetl_ir.kinds import Field, Kind
 from noetl_ir.scopes import table_markdown
@@ -30,6 +31,11 @@ def authors() -> str:
 def compiler_readme() -> str:
     """`compiler/README.md` with its generated parts as they must be."""
     return filled((ROOT / "compiler" / "README.md").read_text(encoding="utf-8"))
+
+
+def patterns() -> str:
+    """`schema/patterns.md` with its generated parts as they must be."""
+    return filled((ROOT / "schema" / "patterns.md").read_text(encoding="utf-8"))
 
 
 def codes_markdown() -> str:
@@ -111,6 +117,8 @@ def _words(fields: dict[str, Field]) -> list[str]:
 
 
 PARTS: dict[str, Callable[[], str]] = {
+    "controlflow": pattern_page.control_flow,
+    "exceptions": pattern_page.exceptions,
     "codes": codes_markdown,
     "scopes": table_markdown,
     "kinds": kinds_markdown,

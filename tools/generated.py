@@ -16,6 +16,7 @@ GENERATED: dict[str, str] = {
     "schema/README.md": "documents:reference",
     "schema/playbook.md": "documents:authors",
     "compiler/README.md": "documents:compiler_readme",
+    "schema/patterns.md": "documents:patterns",
     "compiler/noetlc/expr/tables.py": "grammar_tables:tables",
     "compiler/noetlc/diag/rule_table.py": "rule_table:table",
 }

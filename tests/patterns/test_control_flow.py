@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+import pattern_page
 from harness.running import compiled, run
 from noetl_ir.plan_format import read_plan
 from noetlc.analysis.soundness import soundness_of
@@ -47,3 +48,19 @@ def test_a_file_is_named_after_its_pattern() -> None:
     for path in PATTERNS:
         asked = asked_of(path)
         assert path.stem == f"{asked['number']:02}_{asked['name'].lower().replace(' ', '_')}"
+
+
+def test_the_page_names_what_yawl_supports_as_often_as_its_authors_count() -> None:
+    # Russell and ter Hofstede 2010, 2.4.2: 31 of the 43 directly, and three in part.
+    support = [published.yawl for published in pattern_page.CONTROL_FLOW.values()]
+    assert (len(support), support.count("+"), support.count("+/-")) == (43, 31, 3)
+
+
+def test_the_page_refuses_a_pattern_that_is_not_named_as_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = PATTERNS[0].read_text("utf-8").replace("name: Sequence", "name: Sequel")
+    (tmp_path / "01_sequel.yaml").write_text(text, "utf-8")
+    monkeypatch.setattr(pattern_page, "FOLDER", tmp_path)
+    with pytest.raises(ValueError, match=r"01_sequel\.yaml"):
+        pattern_page.control_flow()
