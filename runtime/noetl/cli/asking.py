@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime
@@ -29,18 +30,22 @@ def ask(execution: str, verb: str, url: str, *, as_json: bool) -> int:
     with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
         asks = row.ended is None and row.status != _DONE[verb]
+        is_heard = False
         if asks:
-            row = _asked(runtime, row, verb)
-    # What goes on may have ended before anybody looks.
-    good = row.status == _DONE[verb] or (asks and verb == "resume" and row.ended is not None)
+            row, is_heard = _asked(runtime, row, verb)
+        is_driven = runtime.store.is_owned(root_of(runtime, row))
+    # Of a cancel the phases behind main follow; what goes on may have ended before anybody looks.
+    follows = verb == "cancel" and is_heard and row.ended is None
+    good = follows or row.status == _DONE[verb] or (asks and verb == "resume" and row.ended is not None)
     reason = None if good else _reason(row, verb)
     if as_json:
         click.echo(json_text({"execution_id": row.execution_id, "status": row.status, "reason": reason}))
     elif reason is not None:
         raise Problem(reason)
     else:
-        click.echo(f"{row.status}: {escaped(row.playbook)}, execution {row.execution_id}")
-        if row.status == "paused":
+        left = ": what follows its main part is left to do" if follows else ""
+        click.echo(f"{_DONE[verb]}: {escaped(row.playbook)}, execution {row.execution_id}{left}")
+        if row.status == "paused" or (follows and not is_driven):
             click.echo(f"resume with: {escaped(command_with(url, 'resume', row.execution_id))}")
     return 0 if good else 1
 
@@ -52,27 +57,30 @@ def _reason(row: ExecutionRow, verb: str) -> str:
     return f"still {row.status}: its owner has not acted within {SECONDS:g} s; the request stays"
 
 
-def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> ExecutionRow:
-    """The row once the request took effect, or as it is when the time is over."""
+def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> tuple[ExecutionRow, bool]:
+    """The row once the request took effect, or as it is when the time is over; and whether it was heard.
+
+    It is made once, here or by the inbox: a second cancel is one of the phase behind main that follows from the first.
+    """
     root = root_of(runtime, row)
-    posted = False
+    position = max((position for position, _ in runtime.events(row.execution_id)), default=0)
+    posted = 0
+    is_heard = False
     end = time.monotonic() + SECONDS
-    while row.ended is None and row.status != _DONE[verb] and time.monotonic() < end:
-        if not runtime.store.is_owned(root):
-            try:
-                apply_here(runtime, row, Ask(verb))
-            # Somebody took it up between the look and the ownership: then it is asked by its inbox, in the next turn
-            # of the loop.
-            except Owned:
-                continue
-        # Posted once and not each time round: every post is a row of the inbox, and a second one a second request.
-        elif not posted:
-            runtime.store.post(row.execution_id, verb, None)
-            posted = True
-        else:
+    while row.ended is None and row.status != _DONE[verb] and not is_heard and time.monotonic() < end:
+        if posted:
             time.sleep(_PAUSE)
+            is_heard = any(event.data.get("row") == posted for _, event in runtime.events(row.execution_id, position))
+        elif runtime.store.is_owned(root):
+            posted = runtime.store.post(row.execution_id, verb, None)
+        else:
+            # Somebody may take it up between the look and the ownership: then it is asked by its inbox, in the next
+            # turn of the loop.
+            with suppress(Owned):
+                apply_here(runtime, row, Ask(verb))
+                is_heard = True
         row = runtime.store.execution(row.execution_id) or row
-    return row
+    return row, is_heard
 
 
 def apply_here(runtime: Runtime, row: ExecutionRow, request: Ask) -> None:

@@ -153,3 +153,49 @@ def test_a_store_that_fails_while_it_runs_stops_with_5(home: "Home") -> None:
     assert child.returncode == 5
     assert "disk on fire" in said
     assert f"Resume with: noetl resume {execution}" in said
+
+
+PHASES = """
+executor: {spec: {finally: last}}
+workflow:
+  - step: start
+    spec: {policy: {compensate: {step: undo, on: started}}}
+    tool:
+      - nap: {kind: shell, command: ": > seen; sleep 60"}
+  - {step: undo, tool: {kind: shell, command: "echo undone >> told; sleep 60"}}
+  - {step: last, tool: {kind: shell, command: "echo last >> told"}}
+"""
+
+
+def test_cancelled_without_an_owner_the_phases_behind_main_are_left_to_a_resume(home: "Home") -> None:
+    child = home.start("run", home.plan(PHASES.replace("told; sleep 60", "told")), until="start: started")
+    while not (home.folder / "seen").exists():
+        assert child.poll() is None
+    child.kill()
+    child.wait()
+    execution = home.only()
+    done = home.run("cancel", execution)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        f"cancelled: tests/tried, execution {execution}: what follows its main part is left to do\n"
+        f"resume with: noetl resume {execution}\n"
+    )
+    document = home.json("resume", execution)
+    assert isinstance(document, dict)
+    assert document["status"] == "cancelled"
+    assert (home.folder / "told").read_text().split() == ["undone", "last"]
+    types = [json.loads(line)["event_type"] for line in home.run("events", execution, "--json").stdout.splitlines()]
+    assert types.count("playbook.cancelled") == 1
+
+
+def test_a_cancel_does_not_wait_for_what_follows_and_a_second_one_ends_that(home: "Home") -> None:
+    child = home.start("run", home.plan(PHASES), until="start: started")
+    while not (home.folder / "seen").exists():
+        assert child.poll() is None
+    execution = home.only()
+    done = home.run("cancel", execution)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"cancelled: tests/tried, execution {execution}: what follows its main part is left to do\n"
+    home.run("cancel", execution)
+    assert ended(child)[0] == 4
+    assert (home.folder / "told").read_text().split() == ["undone"]
