@@ -188,6 +188,9 @@ class _Encoding:
             for place in self._less:
                 ins = [(place, self._cap), *([(self._open, 1)] if place in self._moving else [])]
                 self._transition(f"@full {self._net.places[place]}", ins, [(over, 1)], -1)
+            for number, place, count in self._leaps():
+                ins = [each for each in self._inputs[number] if each[0] not in (place, self._less[place])]
+                self._transition(f"@full {number} {place}", [*ins, (place, self._cap - count)], [(over, 1)], -1)
         return Petri(
             self._net.name,
             tuple(self._places),
@@ -196,6 +199,20 @@ class _Encoding:
             tuple(map(arcs_of, self._outputs)),
             tuple(self._initial),
         )
+
+    def _leaps(self) -> list[tuple[int, int, int]]:
+        """Transitions of the plan, places that they fill, and with how many tokens, where a full place would not be
+        seen: in the midst of a router, which holds `@open`, and where several tokens come at once.
+        """
+        return [
+            (number, place, count)
+            for number, arcs in enumerate(self._net.inputs)
+            if number not in self._rows
+            for place, count in effect_of(self._net, number).items()
+            if place in self._less
+            and count > 0
+            and (count > 1 or (self._moving and any(each in self._chain for each, _ in arcs)))
+        ]
 
     def _place(self, id: str, tokens: int) -> int:
         self._places.append(id)

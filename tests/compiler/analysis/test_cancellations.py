@@ -30,9 +30,11 @@ Space = dict[Marking, list[tuple[Transition, Marking]]]
 
 @st.composite
 def playbooks(draw: st.DrawFn) -> str:
-    """Four or five noops with arcs to any others; some cancel others, themselves too."""
+    """Four or five noops with arcs to any others, from the fork also several to one; some cancel others, themselves
+    too.
+    """
     count = draw(st.integers(4, 5))
-    rows: list[list[int]] = [draw(st.lists(st.integers(1, count - 1), min_size=2, max_size=3, unique=True))]
+    rows: list[list[int]] = [draw(st.lists(st.integers(1, count - 1), min_size=2, max_size=4))]
     rows += [draw(st.lists(st.integers(0, count), max_size=2, unique=True)) for _ in range(1, count)]
     cancelling = draw(st.sets(st.integers(1, count - 1), min_size=1, max_size=2))
     lines = []
@@ -187,8 +189,11 @@ PROVED, UNKNOWN, REFUTED = Status.PROVED, Status.UNKNOWN, Status.REFUTED
           "step: j, spec: {policy: {join: all}}"), UNKNOWN, 1),
         # A step that cancels itself ends its other runs, here on a cycle that would fill.
         ((FORK, "step: a, next: {arcs: [{step: b}]}", "step: b, spec: {policy: {join: any, cancels: [b]}}"), PROVED, 2),
+        # A router that gives one step more tokens than were watched at first.
+        (("step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: a}, {step: a}]}",
+          "step: a, spec: {policy: {join: any, cancels: [a]}}"), PROVED, 1),
     ],
-    ids=["discriminator", "a source left out", "a join that waits for it", "itself"],
+    ids=["discriminator", "a source left out", "a join that waits for it", "itself", "several tokens of one router"],
 )  # fmt: skip
 def test_what_a_step_cancels_is_gone(rows: tuple[str, ...], stuck: Status, runs: int) -> None:
     plan = plan_of(steps(*rows))
