@@ -112,7 +112,7 @@ def _chosen(skeleton: Skeleton, kept: Iterable[int]) -> Skeleton:
 
 
 def counting(net: Petri, place: int, count: int) -> tuple[Petri, Arcs]:
-    """The net in which a place gets at most `count` tokens in all; and the target that says it got them."""
+    """The net in which a place gets about `count` tokens in all; and the target that says it got them."""
     left, used = len(net.places), len(net.places) + 1
     marks = [dict(arcs).get(place, 0) for arcs in net.outputs]
     counted = Petri(
@@ -121,7 +121,8 @@ def counting(net: Petri, place: int, count: int) -> tuple[Petri, Arcs]:
         net.transitions,
         tuple((*arcs, (left, each)) if each else arcs for arcs, each in zip(net.inputs, marks, strict=True)),
         tuple((*arcs, (used, each)) if each else arcs for arcs, each in zip(net.outputs, marks, strict=True)),
-        (*net.initial, count, 0),
+        # A transition that gives it several is the last where not all of these are asked for.
+        (*net.initial, count + max(marks, default=1) - 1, 0),
     )
     return counted, ((used, count),)
 

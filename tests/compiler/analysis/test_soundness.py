@@ -291,6 +291,13 @@ def test_how_often_steps_run_and_beside_which() -> None:
     assert found["start"].beside == ()
 
 
+@pytest.mark.parametrize("arcs", [2, 3, 5])
+def test_tokens_that_come_together_are_as_many_runs(arcs: int) -> None:
+    fork = f"step: start, next: {{spec: {{mode: inclusive}}, arcs: [{', '.join(['{step: a}'] * arcs)}]}}"
+    found = extents_of(plan_of(steps(fork, "step: a")), Effort(Budget(10_000)))
+    assert (found[1].runs, found[1].at_once) == (arcs, arcs)
+
+
 def test_waiting_gates_waits_and_children_are_assumed_to_end() -> None:
     admits = '{admit: {on_deny: wait, rules: [{when: "{{ ctx.go }}", then: {allow: true}}]}}'
     plan = plan_of(
