@@ -51,6 +51,9 @@ def deliver_signals(turn: Turn) -> None:
         else:
             kind, listener = heard
             kind.hear(turn, listener, signal)
+            # What it has ended listens no more: that is decided before the next one is handed out.
+            if execution.agenda:
+                return
     if execution.signals:
         miss_signals(turn)
 

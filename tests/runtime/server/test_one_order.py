@@ -24,6 +24,14 @@ workflow:
   - {step: a, tool: {name: w, kind: wait, events: [go], timers: {soon: 2}}}
   - {step: b, tool: {name: v, kind: wait, events: [go, stop], timers: {late: 9}}}
 """
+LOOP = """
+workflow:
+  - step: start
+    loop: {in: [1, 2], iterator: x, spec: {mode: parallel, complete: {events: [stop]}}}
+    tool: {kind: wait, events: [go]}
+    next: {arcs: [{step: b}]}
+  - {step: b, tool: {name: v, kind: wait, events: [go], timers: {late: 9}}}
+"""
 
 
 def ends(log: list[Any]) -> list[tuple[str, Any]]:
@@ -77,6 +85,8 @@ def went_on(text: str, signals: list[tuple[float, str]], *, recorded: bool) -> l
         (TWO, [(1, "stop"), (3, "go")], [("signal", 0), ("timer", "soon")]),
         (TWO, [(1, "go"), (3, "go")], [("signal", 0), ("signal", 1)]),
         (TWO, [(1, "go"), (9, "go")], [("signal", 0), ("timer", "late")]),
+        # A wait in a loop that is over listens no more, though it has not been stopped yet.
+        (LOOP, [(1, "stop"), (3, "go")], [("signal", 1)]),
     ],
 )
 def test_what_was_due_and_what_came_is_taken_in_one_order(
