@@ -15,7 +15,7 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing
 from noetl.ports import ExecutionRow, Owned
 from noetl.server.children import NotFound
-from noetl.server.execution import Ask
+from noetl.server.execution import Ask, ask_of
 from noetl_cli import lazy_click as click
 
 SECONDS = 10.0
@@ -83,13 +83,21 @@ def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> tuple[ExecutionRow
     return row, is_heard
 
 
-def apply_here(runtime: Runtime, row: ExecutionRow, request: Ask) -> None:
-    """Own the execution and let it decide; no task is started. Raises Owned."""
+def apply_here(runtime: Runtime, row: ExecutionRow, request: Ask) -> bool:
+    """Own the execution and let it decide; no task is started. What was asked before, and nobody has read, goes first;
+    False where that has ended it. Raises Owned.
+    """
     program = program_of(runtime, row.execution_id)
     try:
         # The root is owned too: whoever drives the caller drives this one, and would not see that it is taken.
         with owning_root(runtime, row), driver_of(runtime, row.execution_id, Silent().observe) as driver:
-            driver.control.open(row.execution_id, program)
+            owned = driver.control.open(row.execution_id, program)
+            # A process that died may have left them, and a signal must not pass one that came before it.
+            for unread in runtime.store.inbox(row.execution_id, owned.execution.inbox_row):
+                driver.control.ask(row.execution_id, ask_of(unread))
+            if owned.execution.is_over:
+                return False
             driver.control.ask(row.execution_id, request)
+            return True
     except (IllegalFiring, Missing, NotFound) as problem:
         raise Problem(f"the log is no run of the plan: {problem}") from None

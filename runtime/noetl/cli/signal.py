@@ -46,7 +46,8 @@ def signal(execution: str, name: str, data: str, anyway: bool, url: str, as_json
         driven = runtime.store.is_owned(root_of(runtime, row))
         if not driven:
             try:
-                apply_here(runtime, row, request)
+                if not apply_here(runtime, row, request):
+                    raise Problem(f"execution {row.execution_id} is over: it takes no signal")
             # A process took it up since the look; it reads the inbox.
             except Owned:
                 driven = True

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from noetl.app.runtime import Settings, open_runtime
+
 if TYPE_CHECKING:
     from conftest import Home
 
@@ -36,6 +38,23 @@ def test_a_signal_for_a_run_that_nobody_drives_is_kept_until_it_goes_on(home: "H
     assert isinstance(document, dict)
     assert (document["status"], document["result"]) == ("completed", {"by": "night"})
     assert home.run("signal", execution, "--name", "approval").returncode == 1
+
+
+def test_a_signal_passes_none_that_a_process_which_died_has_not_read(home: "Home") -> None:
+    other = "- other: {kind: wait, events: [approval]}"
+    two = WAITS.replace("- use:", f"{other}\n      - use:").replace("args: {", "args: {then: '{{ other.data.by }}', ")
+    child = home.start("run", home.plan(two), until="start: started")
+    execution = home.only()
+    child.kill()
+    child.wait()
+    with open_runtime(
+        f"sqlite:///{home.folder / '.noetl/noetl.db'}", Settings(root=home.folder), lambda path: b""
+    ) as runtime:
+        runtime.store.post(execution, "signal", {"name": "approval", "data": {"by": "first"}})
+    assert home.run("signal", execution, "--name", "approval", "--data", '{"by": "second"}').returncode == 0
+    document = home.json("resume", execution)
+    assert isinstance(document, dict)
+    assert document["result"] == {"by": "first", "then": "second"}
 
 
 def test_what_is_no_json_is_wrong_usage(home: "Home") -> None:
