@@ -10,7 +10,7 @@ from noetl.engine.workload import MISSING, Rendered, render, variables_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
-from noetl_ir.reducing import CODE, start_fault
+from noetl_ir.reducing import CODE, reduced, start_fault
 from noetl_ir.scopes.values import View
 
 
@@ -75,6 +75,8 @@ def _initial(turn: Turn, workload: dict[str, Json]) -> dict[str, Json]:
             raise Fault(fault.code, f"{where}: {fault.message}", fault.path) from None
         if why := start_fault(row.reduce, found[row.key]):
             raise Fault(CODE, f"{where}: {why}")
+        if row.reduce == "union":
+            found[row.key] = reduced("union", [], found[row.key])
     return found
 
 

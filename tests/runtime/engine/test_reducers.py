@@ -146,3 +146,11 @@ workflow:
     ran = run(text, script)
     assert ran.execution.failure is not None and ran.execution.failure["code"] == "reduce.type"
     assert ran.execution.ctx == {"top": 5}
+
+
+def test_a_union_that_begins_with_equal_items_keeps_the_first() -> None:
+    ran = run("""
+executor: {spec: {ctx: {tags: {reduce: union, initial: [2, 1, 2.0, 1]}}}}
+workflow: [{step: start, tool: {kind: noop, result: "{{ ctx.tags }}"}}]
+""")
+    assert ran.result("start") == [2, 1]
