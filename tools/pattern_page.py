@@ -86,7 +86,11 @@ MISSING = {
 
 
 def control_flow() -> str:
-    """All control-flow patterns by number. Raises ValueError for a file that does not name its pattern as published."""
+    """All control-flow patterns by number.
+
+    Raises ValueError for a file that does not name its pattern as published, and KeyError for a pattern of which
+    nothing is known.
+    """
     found = {asked["number"]: (path, asked) for path, asked in _read(FOLDER)}
     wrong = [path.name for number, (path, asked) in found.items() if asked["name"] != CONTROL_FLOW[number].name]
     if wrong:
@@ -96,10 +100,10 @@ def control_flow() -> str:
         if number in found:
             path, asked = found[number]
             name, construct, verdict = _link(published.name, path), asked["construct"], _verdict(path)
+            if "findings" in asked:
+                verdict += f"; lint says {', '.join(asked['findings'])}"
         else:
-            missing = number in MISSING
-            verdict = "not supported yet" if missing else "no file yet"
-            name, construct = published.name, MISSING.get(number, "")
+            name, construct, verdict = published.name, MISSING[number], "not supported yet"
         lines.append(_row(str(number), name, construct, verdict, published.yawl, published.bpmn))
     lines += ["", f"{len(found)} of {len(CONTROL_FLOW)} have a file."]
     return "\n".join(lines) + "\n"
