@@ -50,3 +50,9 @@ def resets_of(plan: Plan) -> Mapping[int, Reset]:
         restored = [each for each in places if marked.get(each) and plan.net.places[each].kind is PlaceClass.MEMO]
         found[admits[step]] = Reset(tuple(places), tuple(restored))
     return found
+
+
+def renewed_joins(plan: Plan) -> frozenset[int]:
+    """The steps whose joins go back to their beginning when a step starts: they may meet again in the same wave."""
+    numbers = {number for reset in resets_of(plan).values() for number in reset.restored}
+    return frozenset(plan.net.places[number].step for number in numbers)

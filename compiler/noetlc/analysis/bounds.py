@@ -20,7 +20,7 @@ from functools import reduce
 from noetl_ir.expr import Literal
 from noetl_ir.plan import MORE, SWALLOW, Plan
 from noetl_ir.records import NamedTuple
-from noetl_ir.resets import resets_of
+from noetl_ir.resets import renewed_joins
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, size, smaller, times, unbounded, widest
 from noetlc.analysis.pipelines import NOTHING, Work, either, pipeline_of, together
@@ -74,11 +74,7 @@ class _Bounding:
             step: members for members in self._groups for step in members if len(members) > 1 or step in targets[step]
         }
         self._locked = frozenset(step for step, _ in plan.locks)  # it waits for its locks, takes and gives them
-        self._renewed = frozenset(
-            place.step
-            for reset in resets_of(plan).values()
-            for place in [plan.net.places[number] for number in reset.restored]
-        )
+        self._renewed = renewed_joins(plan)
         self._forks = self._dead_makers()
         self._forked = {join: fork for fork, joins in self._forks.items() for join in joins}
         self._loads: list[_Load] = [NO_LOAD] * len(plan.steps)

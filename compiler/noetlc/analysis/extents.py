@@ -2,6 +2,7 @@
 
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
+from noetl_ir.resets import renewed_joins
 from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
@@ -124,16 +125,19 @@ def _most_runs(plan: Plan) -> list[int | None]:
     """An upper bound on the runs of each step from its arcs alone; None on and behind cycles."""
     targets = [[plan.arcs[row].target for row in step.arcs if plan.arcs[row].target >= 0] for step in plan.steps]
     found: list[int | None] = [0] * len(plan.steps)
+    renewed = renewed_joins(plan)
     for members in reversed(list(components_of(targets))):
         for number in members:
             if len(members) > 1 or number in targets[number]:
                 found[number] = None
             elif number == plan.entry or found[number] is not None:
-                found[number] = _joined(plan, number, found, targets)
+                found[number] = _joined(plan, number, found, targets, renewed)
     return found
 
 
-def _joined(plan: Plan, number: int, found: list[int | None], targets: list[list[int]]) -> int | None:
+def _joined(
+    plan: Plan, number: int, found: list[int | None], targets: list[list[int]], renewed: frozenset[int]
+) -> int | None:
     """The runs of a step off every cycle, its sources being known."""
     step = plan.steps[number]
     index = {each.name: at for at, each in enumerate(plan.steps)}
@@ -155,4 +159,7 @@ def _joined(plan: Plan, number: int, found: list[int | None], targets: list[list
         return None
     if step.join.mode == "tokens":
         return sum(known) // step.join.n
-    return sum(known) if step.join.mode == "any" else max(known, default=0)
+    if step.join.mode == "any":
+        return sum(known)
+    # A join that counts meets once a wave; where it is emptied, with every number of tokens that it counts.
+    return sum(known) // max(1, step.join.n) if number in renewed else max(known, default=0)

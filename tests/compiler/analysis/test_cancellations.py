@@ -15,6 +15,7 @@ from nets import Game, Marking, compiled, plan_of, steps
 from noetl_ir.net import PlaceClass, Transition
 from noetl_ir.plan import Plan
 from noetlc.analysis.effort import STANDARD, Effort
+from noetlc.analysis.extents import extents_of
 from noetlc.analysis.queries import query_of
 from noetlc.analysis.report import query_verdict, report_of
 from noetlc.analysis.soundness import soundness_of
@@ -203,3 +204,46 @@ def test_what_a_step_cancels_is_gone(rows: tuple[str, ...], stuck: Status, runs:
     last = plan.steps[-1].name
     once = query_verdict(plan, query_of(f"at most 1 of {last}"), "q", Effort(STANDARD))
     assert (once.status is PROVED) is (runs == 1)
+
+
+def most_runs(plan: Plan, found: Space) -> dict[int, int] | None:
+    """Step → its most runs on any way through a space; None where a way has no end."""
+    order = {here: at for at, here in enumerate(_ordered(found))}
+    if any(order[after] >= order[here] for here, row in found.items() for _, after in row):
+        return None
+    most: dict[Marking, dict[int, int]] = {}
+    for here in order:
+        counts = dict.fromkeys(range(len(plan.steps)), 0)
+        for t, after in found[here]:
+            for step, runs in most[after].items():
+                counts[step] = max(counts[step], runs + (t.role == "admit" and t.step == step))
+        most[here] = counts
+    return most[next(reversed(order))]
+
+
+def _ordered(found: Space) -> list[Marking]:
+    """The markings, each behind all that follow it, where no way goes in a circle; the first one last."""
+    done: list[Marking] = []
+    seen: set[Marking] = set()
+    waiting: list[tuple[Marking, bool]] = [(next(iter(found)), False)]
+    while waiting:
+        here, left = waiting.pop()
+        if left:
+            done.append(here)
+        elif here not in seen:
+            seen.add(here)
+            waiting.append((here, True))
+            waiting += ((after, False) for _, after in found[here])
+    return done
+
+
+@shares(20)
+@given(playbooks())
+def test_no_step_runs_more_often_than_is_said(share: int, body: str) -> None:
+    made = compiled(body)
+    assume(not made.count_of(Severity.ERROR))
+    plan = made.plans[0]
+    found = spaces(plan)
+    runs = None if found is None else most_runs(plan, found)
+    for at, extent in enumerate(() if runs is None else extents_of(plan, Effort(STANDARD))):
+        assert extent.runs is None or extent.runs >= runs[at], (extent, runs[at])
