@@ -104,10 +104,15 @@ async def _uv(*words: str, folder: str) -> bytes:
     return ended.stdout
 
 
-def _program() -> str:
-    """The program uv: beside this Python, else on PATH. Raises NotInstalled."""
+def installer() -> str | None:
+    """The program uv: beside this Python, else on PATH; None where it is not installed."""
     beside = os.path.join(os.path.dirname(sys.executable), "uv")
-    found = beside if os.path.isfile(beside) else shutil.which("uv")
+    return beside if os.path.isfile(beside) else shutil.which("uv")
+
+
+def _program() -> str:
+    """The program uv. Raises NotInstalled."""
+    found = installer()
     if found is None:
         raise NotInstalled("it needs uv: pip install 'noetlc[requirements]'", retryable=False)
     return found

@@ -7,7 +7,7 @@ tools, nothing is asked.
 from collections.abc import Iterator
 from functools import cache
 
-from noetl_ir.expr import Json
+from noetl_ir.expr import Json, Literal, MapTemplate
 from noetl_ir.kinds import Kind
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import open_plan
@@ -23,6 +23,7 @@ FEATURES = frozenset({
     "vars_v1", "vars_v2",
 })  # fmt: skip
 """The features that older runtimes were asked for by name; the language has them all."""
+INSTALLER = "pip install 'noetlc[requirements]'"
 OLDER_KINDS = frozenset({"auth", "iterator", "sink", "workbook"})
 """Words of older playbooks for tools that are constructs here."""
 
@@ -57,9 +58,29 @@ def _unable(plan: Plan) -> Iterator[str]:
             where = f" of step `{step}`" if step else ""
             yield f"the kind `{kind}`{where} in `{plan.path or plan.name}` {why}"
     yield from _unmet(plan)
+    if "python" in plan.kinds and not _can_install() and (step := _installing(plan)):
+        yield f"step `{step}` in `{plan.path or plan.name}` has `requirements`, for which uv is needed: {INSTALLER}"
     # Children too: a run that fails in its child for want of a program could have been refused at its start.
     for child in plan.children:
         yield from _unable(open_plan(child.data))
+
+
+def _installing(plan: Plan) -> str:
+    """The name of a step with a python task that asks for packages; empty where none does."""
+    for task in plan.tasks:
+        fields = plan.templates[task.fields] if task.kind == "python" and task.fields >= 0 else None
+        match fields:
+            case Literal(value=dict() as value) if value.get("requirements"):
+                return plan.steps[task.step].name
+            case MapTemplate(items=items) if any(name == "requirements" for name, _ in items):
+                return plan.steps[task.step].name
+    return ""
+
+
+def _can_install() -> bool:
+    from noetl.host.python_environments import installer
+
+    return installer() is not None
 
 
 def _unmet(plan: Plan) -> Iterator[str]:

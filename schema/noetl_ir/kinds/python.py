@@ -21,8 +21,8 @@ KIND = Kind(
         "requirements": Field(
             ("list of names",),
             text="literal",
-            doc="Packages that the code imports, as `pandas==2.2.3`; installed once for each such list, from wheels, "
-            "where the operator allows it.",
+            doc="Packages that the code imports, as `pandas==2.2.3`; installed by uv, which the extra `requirements` "
+            "brings, once for each such list and from wheels; under `server` and `worker` with --allow-requirements.",
         ),
         "auth": Field(("text", "map"), doc="A keychain entry, or names to entries, readable in the code as `auth`."),
     },

@@ -81,6 +81,15 @@ def test_nothing_is_started_where_it_is_not_met(home: "Home") -> None:
     assert home.json("list") == []
 
 
+def test_packages_need_an_installer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noetl.host.python_environments.installer", lambda: None)
+    asked = "python, code: 'result = x', requirements: [sums==1.0]"
+    for more in ("", ", libs: {x: os}", ", auth: '{{ n }}'"):
+        (told,) = runnable_kinds.unable(read_plan(compiled(LOOP % (asked + more))))
+        assert told.startswith("step `start` in `t/t` has `requirements`, for which uv is needed: pip install")
+    assert runnable_kinds.unable(read_plan(compiled(LOOP % "python, code: 'result = 1'"))) == ()
+
+
 def test_children_are_asked_too() -> None:
     child = HEAD.replace("t/t", "t/c") + "workflow:\n  - {step: start, tool: {kind: rhai, code: x}}\n"
     plan = read_plan(compiled(f"workflow:\n  - {{step: start, tool: {{kind: playbook, path: t/c}}}}\n---\n{child}"))
