@@ -85,8 +85,9 @@ def read_args(r: Reader, node: Node, what: str) -> Value | None:
 def read_duration(r: Reader, node: Node, what: str) -> Value | None:
     """Seconds, `1.5s`, `5m`, `2h`, or an expression (LANGUAGE §4)."""
     value = read_value(r, node)
-    # A computed duration is checked when it is there.
-    if isinstance(value.template, Literal) and not is_duration(value.template.value):
+    # A computed duration is checked when it is there; what is computed inside of a list or mapping never is one.
+    is_written = isinstance(value.template, Literal) and not is_duration(value.template.value)
+    if is_written or not isinstance(node, Scalar):
         written = f"`{node.text}`" if isinstance(node, Scalar) else "this"
         r.report(
             "NL119",
