@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noetl.app.ending import Ending, ending_of
-from noetl.app.picture import Why, holders_now, rows_of
+from noetl.app.picture import Why, queue_now, rows_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import Snapshot, events_of, program_of
 from noetl.engine.program import Program
@@ -47,8 +47,8 @@ def execution_document(runtime: Runtime, snapshot: Snapshot, *, owned: bool, why
     # A result may be large, and whoever asks how an execution stands asks often: it has an address of its own.
     del document["result"]
     parent: Json = list(snapshot.execution.parent) if snapshot.execution.parent else None
-    holders = holders_now(runtime.store, snapshot.execution)
-    rows = rows_of(snapshot.program, snapshot.execution, driven=owned, why=why, holders=holders)
+    queue = queue_now(runtime, snapshot.execution)
+    rows = rows_of(snapshot.program, snapshot.execution, driven=owned, why=why, queue=queue)
     now: list[Json] = [row.as_json() for row in rows]
     return {**document, "owned": owned, "events": snapshot.execution.position, "parent": parent, "now": now}
 

@@ -7,12 +7,14 @@ loop and none for each of its iterations; retries and delays have the time at wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
+from noetl.app.runtime import Runtime
+from noetl.app.snapshots import root_of
 from noetl.engine.execution import Execution, Region, Run
 from noetl.engine.program import Program
-from noetl.ports import Store, StoreFailure
-from noetl.server.places import holders_of, key_in_store
+from noetl.ports import StoreFailure
+from noetl.server.places import holders_of, key_in_store, waiting_before
 from noetl.server.waiting_orders import waiting
 from noetl_ir.events import index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
@@ -57,24 +59,43 @@ def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
     return text
 
 
-def holders_now(store: Store, execution: Execution) -> tuple[str, ...] | None:
-    """The executions that hold places under the key that one asks for; None where the store does not tell."""
+class Queue(NamedTuple):
+    """Whom one that asks for a place waits for: executions that hold places under its key, and those that asked before
+    it; of the latter `undriven` are those that no process drives, which nobody comes behind until somebody does.
+    """
+
+    holders: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    undriven: frozenset[str] = frozenset()
+
+
+def queue_now(runtime: Runtime, execution: Execution) -> Queue | None:
+    """The queue that an execution stands in; None where it asks for no place, or the store does not tell."""
     if execution.place.asked is None:
         return None
+    key = key_in_store(execution, str(execution.place.asked["key"]))
     try:
-        return holders_of(store.places(), key_in_store(execution, str(execution.place.asked["key"])))
+        rows, row_of = runtime.store.places(), runtime.store.execution
+        before = tuple(row.execution_id for row in waiting_before(rows, key, execution.execution_id))
+        known = [row for row in map(row_of, before) if row is not None]
+        undriven = [row.execution_id for row in known if not runtime.store.is_owned(root_of(runtime, row))]
+        return Queue(holders_of(rows, key), before, frozenset(undriven))
     except StoreFailure:  # that of a server, which answers for itself
         return None
 
 
-def _queue(execution: Execution, holders: Sequence[str] | None) -> Iterator[Row]:
+def _queue(execution: Execution, queue: Queue | None) -> Iterator[Row]:
     if execution.place.asked is not None:
-        by_whom = [*(execution.place.queued_behind or () if holders is None else holders)]
+        known = queue or Queue(tuple(execution.place.queued_behind or ()))
         key = str(execution.place.asked["key"])
-        by = f", held by {', '.join(by_whom)}" if by_whom else ""
-        yield Row(
-            "place", "concurrency", f"waits for a place under `{key}`{by}", None, {"key": key, "holders": [*by_whom]}
-        )
+        text = f"waits for a place under `{key}`"
+        if known.holders:
+            text += f", held by {', '.join(known.holders)}"
+        if known.before:
+            marked = [f"{each} (no process drives it)" if each in known.undriven else each for each in known.before]
+            text += f", behind {', '.join(marked)}"
+        data: dict[str, Json] = {"key": key, "holders": [*known.holders], "before": [*known.before]}
+        yield Row("place", "concurrency", text, None, data)
 
 
 def rows_of(
@@ -83,17 +104,17 @@ def rows_of(
     *,
     driven: bool = True,
     why: Why = not_known,
-    holders: Sequence[str] | None = None,
+    queue: Queue | None = None,
 ) -> Iterator[Row]:
     """The activity in words, in the order of the playbook's life: steps, retries and delays, gates, joins; then
     the signals that are kept.
 
-    `driven` says that a process drives the execution: without one nothing is at work, whatever was. `holders` have the
-    places that it waits for, where that is known better than by its log.
+    `driven` says that a process drives the execution: without one nothing is at work, whatever was. `queue` is the one
+    that it stands in for a place, where that is known better than by its log.
     """
     if execution.is_over:
         return
-    yield from _queue(execution, holders)
+    yield from _queue(execution, queue)
     # Why no worker begins something is only of interest where somebody drives: else that is the reason.
     for_worker = {step_run_of(key) for key in waiting(execution)} if driven else set()
     for key, run in (*execution.runs.items(), *execution.left.items()):

@@ -6,7 +6,7 @@ import time
 
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
-from noetl.app.picture import Row, Why, holders_now, not_known, rows_of
+from noetl.app.picture import Row, Why, not_known, queue_now, rows_of
 from noetl.app.snapshots import is_driven, root_of, snapshot_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, status_text
@@ -49,8 +49,8 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
         if as_json:
             click.echo(json_text(execution_document(runtime, look, owned=owned, why=why)))
         else:
-            holders = holders_now(runtime.store, look.execution)
-            rows = [*rows_of(look.program, look.execution, driven=owned, why=why, holders=holders)]
+            queue = queue_now(runtime, look.execution)
+            rows = [*rows_of(look.program, look.execution, driven=owned, why=why, queue=queue)]
             _tell(standing_of(runtime, look), look.execution, rows, url, owned=owned)
             if not owned and look.row.ended is None and (hung := runtime.store.hung(root_of(runtime, look.row))):
                 click.echo(f"why it stands still: {escaped(hung)}; a server takes it up, or `resume`")

@@ -62,6 +62,13 @@ def holders_of(rows: Sequence[PlaceRow], key: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.root for row in rows if row.placed and row.key == key))
 
 
+def waiting_before(rows: Sequence[PlaceRow], key: str, execution_id: str) -> tuple[PlaceRow, ...]:
+    """Who asked for a place under a key before an execution that waits for one, the first one first."""
+    mine = next((row.number for row in rows if (row.key, row.execution_id) == (key, execution_id)), None)
+    before = [row for row in rows if _waits(row, key) and mine is not None and row.number < mine]
+    return tuple(sorted(before, key=lambda row: row.number))
+
+
 def _waits(row: PlaceRow, key: str) -> bool:
     return row.key == key and not row.placed and row.on_conflict != _ENDED
 

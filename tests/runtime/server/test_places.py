@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.running import compiled, run
-from noetl.app.picture import rows_of
+from noetl.app.picture import Queue, rows_of
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.ports.places import PlaceRow
-from noetl.server.places import Verdict, holders_of, is_circle, judged
+from noetl.server.places import Verdict, holders_of, is_circle, judged, waiting_before
 from noetl_ir.plan_format import read_plan
 from playbooks import HEAD
 
@@ -162,9 +162,21 @@ def test_a_picture_of_one_that_waits_names_who_holds_what_it_waits_for() -> None
         evolve(program, asks, event)
     [holder] = {name for name, _, _ in ran.seen} - {"e1", waiting}
     [row] = rows_of(program, asks)
-    assert (row.what, row.data) == ("place", {"key": "k", "holders": [holder]})
-    [row] = rows_of(program, asks, holders=["another"])
+    assert (row.what, row.data) == ("place", {"key": "k", "holders": [holder], "before": []})
+    [row] = rows_of(program, asks, queue=Queue(("another",)))
     assert row.text == "waits for a place under `k`, held by another"
+    [row] = rows_of(program, asks, queue=Queue((), ("one", "two"), frozenset({"one"})))
+    assert row.text == "waits for a place under `k`, behind one (no process drives it), two"
+    assert row.data == {"key": "k", "holders": [], "before": ["one", "two"]}
+
+
+def test_the_queue_has_who_asked_before_in_that_order() -> None:
+    def asked(name: str, number: int, *, placed: bool = False, key: str = "k") -> PlaceRow:
+        return PlaceRow(key, name, name, placed, number=number)
+
+    rows = [asked("c", 3), asked("a", 1, placed=True), asked("b", 2), asked("d", 4), asked("x", 1, key="other")]
+    assert [row.execution_id for row in waiting_before(rows, "k", "d")] == ["b", "c"]
+    assert waiting_before(rows, "k", "b") == waiting_before(rows, "k", "nobody") == ()
 
 
 def test_a_plan_without_the_key_is_as_it_was() -> None:
