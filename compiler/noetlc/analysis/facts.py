@@ -151,7 +151,8 @@ class _Facts:
                     yield (*at, name, heard.verb), Fact(Class.RUN, said, loop.span)
             if (number, level) in self._loop_ends:
                 enough, rest = self._loop_ends[number, level]
-                yield (*at, name, "enough"), Fact(Class.RUN, self._text(enough), loop.span)
+                if enough >= 0:  # one that is only completed from outside is never asked
+                    yield (*at, name, "enough"), Fact(Class.RUN, self._text(enough), loop.span)
                 yield (*at, name, "rest"), Fact(Class.RUN, rest, loop.span)
         if step.timeout >= 0:
             yield (*at, "timeout"), Fact(Class.RUN, self._time(step.timeout), step.span)

@@ -280,3 +280,11 @@ def test_a_duration_in_another_unit_is_the_same(same: str) -> None:
     row = 'step: start, tool: {kind: http, url: "http://x", timeout: %s, spec: {timeout: %s}}, spec: {timeout: %s}'
     assert told(steps(row % ("10", "10", "10")), steps(row % (same, same, same))) == []
     assert len(told(steps(row % ("10", "10", "10")), steps(row % ("10", "11", "10")))) == 1
+
+
+def test_a_loop_that_is_ended_from_outside_gets_nothing_that_says_how_many_are_enough() -> None:
+    ended = LOOP.replace("iterator: row", "iterator: row, spec: {complete: {events: [stop]}}")
+    assert told(steps(LOOP), steps(ended)) == [
+        ("run", "+", "step `start`, loop, complete: stop"),
+        ("run", "+", "step `start`, loop, rest: cancel"),
+    ]
