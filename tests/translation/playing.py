@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-import noetl.app.composition
+import noetl.worker.scripted
 from harness.running import HEAD, MEMORY, compiled
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
@@ -83,12 +83,12 @@ def outcome_of(tools: ToolDouble) -> Iterator[None]:
             assert isinstance(args, dict), call
             return _outcome(tools(args))
 
-    assembled = noetl.app.composition.ScriptedLauncher
-    noetl.app.composition.ScriptedLauncher = Launcher  # type: ignore[misc]
+    assembled = noetl.worker.scripted.ScriptedLauncher
+    noetl.worker.scripted.ScriptedLauncher = Launcher  # type: ignore[misc]
     try:
         yield
     finally:
-        noetl.app.composition.ScriptedLauncher = assembled  # type: ignore[misc]
+        noetl.worker.scripted.ScriptedLauncher = assembled  # type: ignore[misc]
 
 
 def no_compiler(path: Path) -> bytes:
