@@ -7,8 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from types import ModuleType
 
 import pytest
 
@@ -419,10 +417,6 @@ def test_two_writers_never_make_a_gap_or_a_double(store: Store, open_store: Open
         assert [record[1] for record in found if record[1].startswith(who)] == wanted
 
 
-class Stop(Exception):
-    """What the hook raises."""
-
-
 def several(store: Store) -> list[str]:
     """Make three executions of one event each; their names."""
     names = ["r1", "r2", "r3"]
@@ -515,47 +509,6 @@ def test_an_unknown_execution_among_several_is_a_failure(store: Store) -> None:
     with pytest.raises(StoreFailure, match="there is no execution"):
         store.append_all([turn("r1", 1, ("b", b"")), turn("nobody", 0, ("b", b""))])
     assert bodies(store, "r1") == [[("a", b"1")]]
-
-
-def test_a_failure_at_a_named_point_leaves_all_or_nothing(adapter: ModuleType, open_store: Open) -> None:
-    for point in adapter.FAULT_POINTS:
-        stop_at: list[str] = []
-        store = open_store(partial(stop_if_in, stop_at))
-        row = ROW._replace(execution_id=f"at {point}")
-        operation, state = operations(store, row)[point.partition(".")[0]]
-        if not point.startswith("create"):
-            store.create(row, [("a", b"1")])
-        before = state()
-        stop_at.append(point)
-        with pytest.raises(Stop, match=point):
-            operation()
-        assert (state() == before) is not point.endswith("after_commit")
-        stop_at.clear()
-        operation()
-        operation()
-        assert state() != before
-        name = row.execution_id
-        assert store.append(name, state_end(store, name), [("z", b"")], status="running", ended=None)
-
-
-def stop_if_in(points: list[str], reached: str) -> None:
-    """Raises at the points listed."""
-    if reached in points:
-        raise Stop(reached)
-
-
-def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
-    """Operation → how to do it, and what shows that it was done."""
-    name = row.execution_id
-    return {
-        "create": (lambda: store.create(row, [("a", b"1")]), lambda: store.execution(name)),
-        "append": (
-            lambda: store.append(name, 1, [("b", b"2"), ("c", b"3")], status="failed", ended=9),
-            lambda: (list(store.read(name)), store.execution(name)),
-        ),
-        "put_plan": (lambda: store.put_plan(name, name, b"plan"), lambda: store.plan_at(name)),
-        "post": (lambda: store.post(name, "cancel", None), lambda: len(store.inbox(name, 0))),
-    }
 
 
 def state_end(store: Store, name: str) -> int:

@@ -11,8 +11,8 @@ from simulator.world import undisturbed
 
 NUMBERS = range(len(PLAYS))
 NAMES = [play.name for play in PLAYS]
-PARTS = 3
-"""Every third point at which a process may be killed is one test; `tools/check` has the first of each play."""
+PARTS = 6
+"""Every sixth point at which a process may be killed is one test; `tools/check` has the first of each play."""
 
 
 @pytest.mark.parametrize("share", first(1, range(PARTS)))

@@ -18,6 +18,7 @@ ROW = ExecutionRow("e1", "p", "d", "running", None, 1, None)
 WRITER = """
 import os, signal, sys
 from noetl.ports import ExecutionRow
+from noetl.ports.places import PlaceRow
 from noetl.store.sqlite import SqliteStore
 path, point, turn = sys.argv[1], sys.argv[2], int(sys.argv[3])
 seen = 0
@@ -30,6 +31,7 @@ store = SqliteStore(path, hook=hook)
 store.create(ExecutionRow("e1", "p", "d", "running", None, 1, None), [("v0", b"0")])
 store.put_plan("d", "p", b"plan")
 store.post("e1", "pause", None)
+store.change_places(lambda rows: [PlaceRow("k", "e1", "e1", placed=True)])
 with store.own("e1"):
     position = 1
     while position < 3_000:
@@ -88,6 +90,8 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
         assert length == 1
         if point.startswith("put_plan"):
             assert (store.plan_at("p") is not None) is is_done
+        elif point.startswith("places"):
+            assert [place.key for place in store.places()] == ["k"] * is_done
         else:
             assert store.posted() == int(is_done)
         store.close()

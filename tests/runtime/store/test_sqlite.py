@@ -100,7 +100,8 @@ def test_a_damaged_event_is_reported_with_its_position(path: str, statement: str
     store = filled(path, 4)
     with sqlite3.connect(path) as other:
         other.executescript("DROP TRIGGER events_never_change; DROP TRIGGER events_never_go;")
-        other.executescript("PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '');")
+        unbound = "UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '') WHERE name = 'events'"
+        other.executescript(f"PRAGMA writable_schema = 1; {unbound};")
     other.close()
     sql(path, statement)
     reader = store.read("e1")

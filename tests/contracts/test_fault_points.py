@@ -1,0 +1,62 @@
+"""Stores that fail at the named points of their transactions: what was to be written is there wholly or not at all."""
+
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+
+import pytest
+
+from noetl.ports import ExecutionRow, Store
+from noetl.ports.places import PlaceRow
+
+ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
+Open = Callable[..., Store]
+
+
+class Stop(Exception):
+    """What the hook raises."""
+
+
+def test_a_failure_at_a_named_point_leaves_all_or_nothing(adapter: ModuleType, open_store: Open) -> None:
+    for point in adapter.FAULT_POINTS:
+        stop_at: list[str] = []
+        store = open_store(partial(stop_if_in, stop_at))
+        row = ROW._replace(execution_id=f"at {point}")
+        operation, state = operations(store, row)[point.partition(".")[0]]
+        if not point.startswith("create"):
+            store.create(row, [("a", b"1")])
+        before = state()
+        stop_at.append(point)
+        with pytest.raises(Stop, match=point):
+            operation()
+        assert (state() == before) is not point.endswith("after_commit")
+        stop_at.clear()
+        operation()
+        operation()
+        assert state() != before
+        name = row.execution_id
+        assert store.append(name, len([*store.read(name)]), [("z", b"")], status="running", ended=None)
+
+
+def stop_if_in(points: list[str], reached: str) -> None:
+    """Raises at the points listed."""
+    if reached in points:
+        raise Stop(reached)
+
+
+def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
+    """Operation → how to do it, and what shows that it was done."""
+    name = row.execution_id
+    return {
+        "create": (lambda: store.create(row, [("a", b"1")]), lambda: store.execution(name)),
+        "append": (
+            lambda: store.append(name, 1, [("b", b"2"), ("c", b"3")], status="failed", ended=9),
+            lambda: (list(store.read(name)), store.execution(name)),
+        ),
+        "put_plan": (lambda: store.put_plan(name, name, b"plan"), lambda: store.plan_at(name)),
+        "post": (lambda: store.post(name, "cancel", None), lambda: len(store.inbox(name, 0))),
+        "places": (
+            lambda: store.change_places(lambda rows: [PlaceRow(name, name, name, placed=True)]),
+            lambda: [place.key for place in store.places()],
+        ),
+    }
