@@ -17,11 +17,13 @@ from noetl.ports import ExecutionRow, Owned
 from noetl.server.children import NotFound
 from noetl.server.execution import Ask, ask_of
 from noetl_cli import lazy_click as click
+from noetl_ir.events import Event
 
 SECONDS = 10.0
 """How long to wait for the process that drives the execution."""
 
 _PAUSE = 0.05
+_HEARD = {"cancel": "playbook.cancelled", "pause": "playbook.paused", "resume": "playbook.resumed"}
 _DONE = {"cancel": "cancelled", "pause": "paused", "resume": "running"}
 
 
@@ -64,13 +66,13 @@ def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> tuple[ExecutionRow
     """
     root = root_of(runtime, row)
     position = max((position for position, _ in runtime.events(row.execution_id)), default=0)
-    posted = 0
+    posted: int | None = None
     is_heard = False
     end = time.monotonic() + SECONDS
     while row.ended is None and row.status != _DONE[verb] and not is_heard and time.monotonic() < end:
-        if posted:
+        if posted is not None:
             time.sleep(_PAUSE)
-            is_heard = any(event.data.get("row") == posted for _, event in runtime.events(row.execution_id, position))
+            is_heard = any(_is_of(event, verb, posted) for _, event in runtime.events(row.execution_id, position))
         elif runtime.store.is_owned(root):
             posted = runtime.store.post(row.execution_id, verb, None)
         else:
@@ -81,6 +83,14 @@ def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> tuple[ExecutionRow
                 is_heard = True
         row = runtime.store.execution(row.execution_id) or row
     return row, is_heard
+
+
+def _is_of(event: Event, verb: str, posted: int) -> bool:
+    """Whether an event says that a request was heard.
+
+    A server does not tell the row of what it was asked: there `posted` is 0, and any event of that verb counts.
+    """
+    return event.data.get("row") == posted if posted else event.event_type == _HEARD[verb]
 
 
 def apply_here(runtime: Runtime, row: ExecutionRow, request: Ask) -> bool:

@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -199,3 +200,30 @@ def test_a_cancel_does_not_wait_for_what_follows_and_a_second_one_ends_that(home
     home.run("cancel", execution)
     assert ended(child)[0] == 4
     assert (home.folder / "told").read_text().split() == ["undone"]
+
+
+def test_a_server_is_asked_once_to_cancel_so_that_what_follows_runs(home: "Home") -> None:
+    """A second request would end the later phase."""
+    text = """
+executor: {spec: {finally: tidy}}
+workflow:
+  - {step: start, tool: {kind: wait, events: [go]}}
+  - {step: tidy, tool: {kind: python, code: "import time; time.sleep(2); result = 1"}}
+"""
+    plan = home.plan(text)
+    with home.serving() as (_, url):
+        assert home.run("register", plan, "--server", url).returncode == 0
+        started = home.json("start", "tests/tried", "--server", url)
+        assert isinstance(started, dict)
+        execution = str(started["execution_id"])
+        done = home.run("cancel", execution, "--server", url)
+        assert done.returncode == 0, done.stderr
+        for _ in range(200):
+            row = home.json("status", execution, "--server", url)
+            assert isinstance(row, dict)
+            if row["status"] not in ("running", "new"):
+                break
+            time.sleep(0.05)
+        events = home.run("events", execution, "--server", url).stdout
+    assert events.count("playbook.cancelled") == 1
+    assert "step.done" in events and "tidy" in events
