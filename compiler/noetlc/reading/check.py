@@ -121,10 +121,11 @@ def _check_targets(r: Reader, step: Step, graph: StepGraph, names: tuple[str, ..
 
 
 def _check_cancels(r: Reader, step: Step, graph: StepGraph, names: tuple[str, ...]) -> None:
-    known = tuple(name for name in names if name != END)
     for target in step.spec.cancels:
         if target.name not in graph.positions:
             message = f"`cancels` names `{target.name}`, and there is no such step"
+            # Made for who needs it: for each step it would be a walk over all of them.
+            known = tuple(name for name in names if name != END)
             unknown(r, "NL203", message, target.span, name=target.name, known=known)
 
 
