@@ -367,6 +367,15 @@ def expressions_of(template: Template) -> Iterator[Expr]:
             return
 
 
+def entries_of(template: Template) -> Mapping[str, Template] | None:
+    """The template of each key of a mapping; None where it is none, or all of it is computed."""
+    if isinstance(template, MapTemplate):
+        return dict(template.items)
+    if isinstance(template, Literal) and isinstance(template.value, dict):
+        return {key: Literal(value) for key, value in template.value.items()}
+    return None
+
+
 def texts_in(value: Json) -> Iterator[str]:
     """The texts in a value, keys aside, in order."""
     match value:

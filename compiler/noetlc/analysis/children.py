@@ -6,7 +6,7 @@ cycle without an exit never ends, and its caller waits for ever. What is proved 
 
 from collections.abc import Callable, Iterator
 
-from noetl_ir.expr import Literal, MapTemplate, Template
+from noetl_ir.kinds.playbook import called_path
 from noetl_ir.plan import Plan, Task
 from noetl_ir.plan_format import read_plan
 from noetl_ir.records import NamedTuple
@@ -78,18 +78,7 @@ def refined(plan: Plan, children: tuple[Called, ...], assumptions: tuple[str, ..
 
 def _path_in(plan: Plan, task: Task) -> str:
     """The path that a task calls, "" where it is computed, or the task calls nothing."""
-    return _path_of(plan.templates[task.fields]) if task.kind == "playbook" and task.fields >= 0 else ""
-
-
-def _path_of(fields: Template) -> str:
-    match fields:
-        case MapTemplate(items=items):
-            found = dict(items).get("path")
-            return found.value if isinstance(found, Literal) and isinstance(found.value, str) else ""
-        case Literal(value=dict() as value):
-            return str(value.get("path", ""))
-        case _:
-            return ""
+    return called_path(plan.templates[task.fields]) if task.kind == "playbook" and task.fields >= 0 else ""
 
 
 def _unplaced(story: Story) -> Story:

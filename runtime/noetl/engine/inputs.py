@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from noetl.engine.program import Program
 from noetl_ir.evaluate import Fault
-from noetl_ir.expr import Json, Literal, MapTemplate
+from noetl_ir.expr import Json, entries_of
 from noetl_ir.nearest import nearest
 from noetl_ir.plan import Input, Plan
 
@@ -93,7 +93,4 @@ def texts_of(plan: Plan) -> Callable[[tuple[str, ...]], bool]:
 
 def keys_of(plan: Plan) -> tuple[str, ...]:
     """The keys of `workload` as written."""
-    template = plan.templates[plan.workload] if plan.workload >= 0 else None
-    if isinstance(template, MapTemplate):
-        return tuple(name for name, _ in template.items)
-    return tuple(template.value) if isinstance(template, Literal) and isinstance(template.value, dict) else ()
+    return tuple(entries_of(plan.templates[plan.workload]) or ()) if plan.workload >= 0 else ()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from noetl.engine.columns import Columns, field
 from noetl_ir import evaluate
-from noetl_ir.expr import Json, Literal, MapTemplate, Native, Template
+from noetl_ir.expr import Json, Native, Template, entries_of
 from noetl_ir.locks import lock_places, tests_of
 from noetl_ir.plan import LoopEnd, LoopSignal, Plan
 from noetl_ir.resets import Reset, resets_of
@@ -282,10 +282,9 @@ class Program:
     def gives_result(self, task: int) -> bool:
         """Whether a task is a noop with `result`: a generated one replaces the step's result (LANGUAGE §2)."""
         row = self.plan.tasks[task]
-        fields = self.plan.templates[row.fields] if row.kind == "noop" and row.fields >= 0 else None
-        if isinstance(fields, MapTemplate):
-            return any(name == "result" for name, _ in fields.items)
-        return isinstance(fields, Literal) and isinstance(fields.value, dict) and "result" in fields.value
+        return (
+            row.kind == "noop" and row.fields >= 0 and "result" in (entries_of(self.plan.templates[row.fields]) or ())
+        )
 
     def value(self, index: int) -> Callable[[evaluate.Scope], Json]:
         """The compiled template at a pool index."""

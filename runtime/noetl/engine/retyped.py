@@ -8,9 +8,8 @@ A value that is null or a template says nothing.
 from collections.abc import Iterator, Mapping
 
 from noetl.engine.program import Program
-from noetl.engine.workload import parts_of
 from noetl_ir.evaluate.access import kind_of
-from noetl_ir.expr import Json, Literal, MapTemplate, Template
+from noetl_ir.expr import Json, Literal, MapTemplate, Template, entries_of
 
 _MOST = 20
 """How many values are told one by one."""
@@ -37,7 +36,7 @@ def _changed(template: Template, payload: Mapping[str, Json]) -> Iterator[tuple[
     waiting: list[tuple[str, Template, Json]] = [("", template, dict(payload))]
     while waiting:
         path, here, value = waiting.pop()
-        if isinstance(value, dict) and (inner := parts_of(here)) is not None:
+        if isinstance(value, dict) and (inner := entries_of(here)) is not None:
             waiting += [
                 (f"{path}.{key}" if path else key, inner[key], part) for key, part in value.items() if key in inner
             ][::-1]

@@ -12,7 +12,7 @@ from noetl.engine.execution import Execution, Kept
 from noetl.engine.hearing import Kind, Listener, Names
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
-from noetl_ir.expr import Json, Literal, MapTemplate, Template
+from noetl_ir.expr import Json, Literal, Template, entries_of
 from noetl_ir.outcome import ok
 from noetl_ir.records import NamedTuple
 
@@ -59,11 +59,8 @@ def _literal_events(template: Template | None) -> frozenset[str] | None:
 
 def _part(template: Template | None, name: str) -> Template | None:
     """A field of a wait; null where it is not given, None where all of them are computed."""
-    if isinstance(template, MapTemplate):
-        return dict(template.items).get(name, Literal(None))
-    if isinstance(template, Literal) and isinstance(template.value, dict):
-        return Literal(template.value.get(name))
-    return Literal(None) if template is None else None
+    parts = {} if template is None else entries_of(template)
+    return None if parts is None else parts.get(name, Literal(None))
 
 
 def _listening(program: Program, execution: Execution) -> Iterator[Listener]:

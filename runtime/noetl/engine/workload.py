@@ -10,7 +10,20 @@ from typing import TypeAlias
 from noetl.engine.inputs import INVALID, absent, name_faults, value_faults
 from noetl.engine.program import Program
 from noetl_ir.evaluate import Fault, Scope
-from noetl_ir.expr import Attribute, Const, Expr, Item, Json, Literal, MapTemplate, Name, Template, expressions_of, walk
+from noetl_ir.expr import (
+    Attribute,
+    Const,
+    Expr,
+    Item,
+    Json,
+    Literal,
+    MapTemplate,
+    Name,
+    Template,
+    entries_of,
+    expressions_of,
+    walk,
+)
 from noetl_ir.records import NamedTuple
 
 MISSING = INVALID
@@ -88,19 +101,10 @@ def _parts(program: Program) -> Mapping[str, Template]:
     """The template of each key. Raises Fault."""
     plan = program.plan
     template = plan.templates[plan.workload] if plan.workload >= 0 else Literal({})
-    parts = parts_of(template)
+    parts = entries_of(template)
     if parts is None:
         raise Fault("workload", "the workload is no mapping")
     return parts
-
-
-def parts_of(template: Template) -> Mapping[str, Template] | None:
-    """The template of each key of a mapping; None where it is none, or all of it is computed."""
-    if isinstance(template, MapTemplate):
-        return dict(template.items)
-    if isinstance(template, Literal) and isinstance(template.value, dict):
-        return {key: Literal(value) for key, value in template.value.items()}
-    return None
 
 
 def _over(program: Program, template: Template, over: Json, is_payload: bool, scope: Scope) -> Json:

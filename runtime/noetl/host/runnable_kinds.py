@@ -7,7 +7,7 @@ tools, nothing is asked.
 from collections.abc import Iterator
 from functools import cache
 
-from noetl_ir.expr import Json, Literal, MapTemplate
+from noetl_ir.expr import Json, Literal, entries_of
 from noetl_ir.kinds import Kind
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import open_plan
@@ -68,11 +68,9 @@ def _unable(plan: Plan) -> Iterator[str]:
 def _installing(plan: Plan) -> str:
     """The name of a step with a python task that asks for packages; empty where none does."""
     for task in plan.tasks:
-        fields = plan.templates[task.fields] if task.kind == "python" and task.fields >= 0 else None
-        match fields:
-            case Literal(value=dict() as value) if value.get("requirements"):
-                return plan.steps[task.step].name
-            case MapTemplate(items=items) if any(name == "requirements" for name, _ in items):
+        if task.kind == "python" and task.fields >= 0:
+            asked = (entries_of(plan.templates[task.fields]) or {}).get("requirements", Literal([]))
+            if asked not in (Literal([]), Literal(None)):
                 return plan.steps[task.step].name
     return ""
 

@@ -12,10 +12,11 @@ from noetl.engine.views import plain_result
 from noetl.ports import Blobs, ExecutionRow, Store, StoreFailure
 from noetl.server.execution import OwnedExecution
 from noetl.server.stored_events import hydrate
-from noetl_ir.expr import Json, Literal, MapTemplate
+from noetl_ir.expr import Json
+from noetl_ir.kinds.playbook import called_path
 from noetl_ir.orders import StartChild
 from noetl_ir.outcome import Outcome, error, ok
-from noetl_ir.plan import Plan, Task
+from noetl_ir.plan import Plan
 from noetl_ir.plan_format import read_plan
 from noetl_ir.records import NamedTuple
 
@@ -162,23 +163,14 @@ def _may_outlive(plan: Plan) -> bool:
     if plan.phases or plan.compensations:
         return True
     paths = {child.path: child for child in plan.children}
-    called = [path_of(plan, task) for task in plan.tasks if task.kind == "playbook"]
+    called = [
+        called_path(plan.templates[task.fields]) if task.fields >= 0 else ""
+        for task in plan.tasks
+        if task.kind == "playbook"
+    ]
     if any(path not in paths for path in called):  # looked up when it is called
         return True
     return any(_may_outlive(read_plan(paths[path].data)) for path in dict.fromkeys(called))
-
-
-def path_of(plan: Plan, task: Task) -> str:
-    """The path that a task calls, "" where it is computed."""
-    template = plan.templates[task.fields] if task.fields >= 0 else None
-    if isinstance(template, MapTemplate):
-        found = dict(template.items).get("path")
-        value = found.value if isinstance(found, Literal) else None
-    else:
-        value = (
-            template.value.get("path") if isinstance(template, Literal) and isinstance(template.value, dict) else None
-        )
-    return value if isinstance(value, str) else ""
 
 
 def outcome_of(owned: OwnedExecution) -> dict[str, Json]:

@@ -1,5 +1,6 @@
 """playbook: another playbook as a child execution (LANGUAGE §7)."""
 
+from noetl_ir.expr import Literal, Template, entries_of
 from noetl_ir.kinds import Field, Kind
 
 KIND = Kind(
@@ -22,3 +23,9 @@ KIND = Kind(
     # The child runs as an execution of its own, for days perhaps; no worker waits for it.
     parks=True,
 )
+
+
+def called_path(fields: Template) -> str:
+    """The path that a task with these fields calls, "" where it is computed."""
+    path = (entries_of(fields) or {}).get("path")
+    return str(path.value) if isinstance(path, Literal) and isinstance(path.value, str | int | float) else ""
