@@ -1,11 +1,14 @@
 """Plans out of a few lines of text, and a naive explorer of their nets for the tests.
 
 The explorer plays the token game on the skeleton (no colours, no guards) with plain dictionaries, one marking
-at a time, so that it can be read and believed; it shares no code with the product's analyses.
+at a time, so that it can be read and believed; it shares no code with the product's analyses. A test whose construct
+does more than its transitions say (empties places, holds locks, ends all) gives the explorer a successor function.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
+
+from hypothesis import assume
 
 from noetl_ir.net import PlaceClass, Transition, Weight
 from noetl_ir.plan import Plan
@@ -13,6 +16,13 @@ from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import Compiled, compile_source
 
 Marking = tuple[int, ...]
+Space = dict[Marking, list[tuple[Transition, Marking]]]
+"""Markings, each with what may happen there and the marking after it; the first one is that of the start."""
+
+STUCK, CYCLES, PARTS, BOUNDED = (
+    "nothing can get stuck", "every cycle has an exit", "every part can run", "tokens are bounded",
+)  # fmt: skip
+"""The questions of which every analysis gives a verdict."""
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\n"
 
@@ -29,9 +39,41 @@ def plan_of(body: str) -> Plan:
     return found.plans[0]
 
 
+def random_plan(body: str) -> Plan:
+    """The plan of a random playbook; one that does not compile is no case of the property."""
+    found = compiled(body)
+    assume(not found.count_of(Severity.ERROR))
+    return found.plans[0]
+
+
 def steps(*lines: str) -> str:
     """A workflow of steps that are each given as one line of flow YAML, a noop each where no tool is given."""
     return "workflow:\n" + "".join(f"  - {{{line}}}\n" for line in lines)
+
+
+def random_steps(rows: list[list[int]], policies: list[str], chooses: list[bool]) -> str:
+    """A workflow of noops named by number, of which one beyond the last is `end`: arcs to the numbers of its row each.
+
+    A step that chooses has a guard on each arc, of which it takes one; the others take all.
+    """
+    lines = []
+    for at, (row, policy) in enumerate(zip(rows, policies, strict=True)):
+        when = "when: '{{ workload.x }}', " if chooses[at] else ""
+        arcs = ", ".join(f"{{{when}step: {name_of(to) if to < len(rows) else 'end'}}}" for to in row)
+        mode = "exclusive" if chooses[at] else "inclusive"
+        routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{arcs}]}}" if row else ""
+        lines.append(f"step: {name_of(at)}, spec: {{policy: {{{policy}}}}}{routes}")
+    return "workload: {x: 1}\n" + steps(*lines)
+
+
+def name_of(number: int) -> str:
+    """The name of a step of `random_steps`."""
+    return f"s{number}" if number else "start"
+
+
+def sources_of(rows: list[list[int]], number: int) -> int:
+    """How many sources the join of a step of `random_steps` has, its entry one of them."""
+    return sum(number in row for row in rows) + (number == 0)
 
 
 class Game(NamedTuple):
@@ -67,15 +109,10 @@ class Game(NamedTuple):
                     after[arc.place] += self._weight(arc.weight)
                 yield transition, tuple(after)
 
-    def reached(self, start: Marking | None = None) -> dict[Marking, list[tuple[Transition, Marking]]]:
+    def reached(self, start: Marking | None = None) -> Space:
         """Every marking that can be reached, with what may happen there."""
-        waiting = [self.initial() if start is None else start]
-        found: dict[Marking, list[tuple[Transition, Marking]]] = {}
-        while waiting:
-            here = waiting.pop()
-            if here not in found:
-                found[here] = list(self.steps_from(here))
-                waiting += (after for _, after in found[here])
+        found = space_of(self.initial() if start is None else start, self.steps_from, None)
+        assert found is not None
         return found
 
     def dead(self) -> list[dict[str, int]]:
@@ -95,7 +132,7 @@ class Game(NamedTuple):
         """How often the transition fires at most on one way; the net must have no cycle."""
         reached = self.reached()
         best: dict[Marking, int] = {}
-        for marking in _innermost_first(reached, self.initial()):
+        for marking in innermost_first(reached):
             best[marking] = max((best[after] + (t.id == id) for t, after in reached[marking]), default=0)
         return best[self.initial()]
 
@@ -103,7 +140,7 @@ class Game(NamedTuple):
         """How often the transition fires at least on a way to the end; the net must have no cycle."""
         reached = self.reached()
         best: dict[Marking, int] = {}
-        for marking in _innermost_first(reached, self.initial()):
+        for marking in innermost_first(reached):
             best[marking] = min((best[after] + (t.id == id) for t, after in reached[marking]), default=0)
         return best[self.initial()]
 
@@ -113,10 +150,28 @@ class Game(NamedTuple):
         return self.items if weight is Weight.ITEMS else self.slots
 
 
-def _innermost_first(reached: dict[Marking, list[tuple[Transition, Marking]]], start: Marking) -> Iterator[Marking]:
-    """The markings, each after all that follow it."""
+def space_of(
+    start: Marking, after: Callable[[Marking], Iterable[tuple[Transition, Marking]]], most: int | None
+) -> Space | None:
+    """Every marking that is reached from the start by what may happen; None where there are more than `most`."""
+    waiting = [start]
+    found: Space = {}
+    while waiting:
+        here = waiting.pop()
+        if here in found:
+            continue
+        if most is not None and len(found) >= most:
+            return None
+        found[here] = list(after(here))
+        waiting += (marking for _, marking in found[here])
+    return found
+
+
+def innermost_first(space: Space) -> Iterator[Marking]:
+    """The markings, each after all that follow it where no way goes in a circle; the start is the last."""
+    start = next(iter(space))
     seen = {start}
-    path = [(start, iter(reached[start]))]
+    path = [(start, iter(space[start]))]
     while path:
         marking, rest = path[-1]
         following = next(rest, None)
@@ -125,7 +180,42 @@ def _innermost_first(reached: dict[Marking, list[tuple[Transition, Marking]]], s
             yield marking
         elif following[1] not in seen:
             seen.add(following[1])
-            path.append((following[1], iter(reached[following[1]])))
+            path.append((following[1], iter(space[following[1]])))
+
+
+def is_endless(space: Space) -> bool:
+    """Whether from some marking nothing leads to one in which nothing happens."""
+    before: dict[Marking, list[Marking]] = {}
+    for here, row in space.items():
+        for _, after in row:
+            before.setdefault(after, []).append(here)
+    waiting = [here for here, row in space.items() if not row]
+    ending = set(waiting)
+    while waiting:
+        for here in before.get(waiting.pop(), ()):
+            if here not in ending:
+                ending.add(here)
+                waiting.append(here)
+    return len(ending) < len(space)
+
+
+def is_end(plan: Plan, marking: Marking) -> bool:
+    """Whether a marking has no token that could still go on, and no join that has some of its tokens and waits."""
+    tokens = {place.id for place, count in zip(plan.net.places, marking, strict=True) if count}
+    left = any(place.kind is PlaceClass.CONTROL and place.id in tokens for place in plan.net.places)
+    half = any(f"idle {step.name}" in tokens and f"held {step.name} {source}" in tokens
+               for step in plan.steps for source in step.join.sources)  # fmt: skip
+    return not left and not half
+
+
+def fired_in(spaces: Iterable[Space]) -> set[str]:
+    """The ids of the transitions that fire somewhere."""
+    return {t.id for space in spaces for row in space.values() for t, _ in row}
+
+
+def is_calm(transition: Transition) -> bool:
+    """The skeleton of runs without faults, failures and lost workers, whose loops may still skip and stop items."""
+    return not transition.fault and transition.role not in ("lost", "fail")
 
 
 def well(transition: Transition) -> bool:

@@ -7,12 +7,32 @@ empties what is of the steps that it names, and their joins are as at first. It 
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.samples import shares
-from nets import Game, Marking, compiled, plan_of, steps
-from noetl_ir.net import PlaceClass, Transition
+from nets import (
+    BOUNDED,
+    CYCLES,
+    PARTS,
+    STUCK,
+    Game,
+    Marking,
+    Space,
+    fired_in,
+    innermost_first,
+    is_calm,
+    is_end,
+    is_endless,
+    name_of,
+    plan_of,
+    random_plan,
+    random_steps,
+    sources_of,
+    space_of,
+    steps,
+)
+from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.extents import extents_of
@@ -20,13 +40,8 @@ from noetlc.analysis.queries import query_of
 from noetlc.analysis.report import query_verdict, report_of
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
-from noetlc.diag.diagnostic import Severity
 
-STUCK, CYCLES, PARTS, BOUNDED = (
-    "nothing can get stuck", "every cycle has an exit", "every part can run", "tokens are bounded",
-)  # fmt: skip
 MOST = 4_000
-Space = dict[Marking, list[tuple[Transition, Marking]]]
 
 
 @st.composite
@@ -38,39 +53,21 @@ def playbooks(draw: st.DrawFn) -> str:
     rows: list[list[int]] = [draw(st.lists(st.integers(1, count - 1), min_size=2, max_size=4))]
     rows += [draw(st.lists(st.integers(0, count), max_size=2, unique=True)) for _ in range(1, count)]
     cancelling = draw(st.sets(st.integers(1, count - 1), min_size=1, max_size=2))
-    lines = []
-    for at, row in enumerate(rows):
-        sources = len({other for other, arcs in enumerate(rows) if at in arcs}) + (at == 0)
-        join = draw(st.sampled_from(("any", "all", "all", "first", "first", "{tokens: 2}"))) if sources > 1 else "any"
+    joins = ("any", "all", "all", "first", "first", "{tokens: 2}")
+    policies, chooses = [], []
+    for at in range(count):
+        join = draw(st.sampled_from(joins)) if sources_of(rows, at) > 1 else "any"
         targets = draw(st.lists(st.integers(1, count - 1), min_size=1, max_size=3, unique=True))
-        cancels = f", cancels: [{', '.join(map(_name, targets))}]" if at in cancelling else ""
-        chooses = bool(at) and draw(st.booleans())
-        when = "when: '{{ workload.x }}', " if chooses else ""
-        arcs = ", ".join(f"{{{when}step: {_name(target) if target < count else 'end'}}}" for target in row)
-        mode = "exclusive" if chooses else "inclusive"
-        routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{arcs}]}}" if row else ""
-        lines.append(f"step: {_name(at)}, spec: {{policy: {{join: {join}{cancels}}}}}{routes}")
-    return steps(*lines).replace("workflow:", "workload: {x: 1}\nworkflow:", 1)
-
-
-def _name(number: int) -> str:
-    return f"s{number}" if number else "start"
+        cancels = f", cancels: [{', '.join(map(name_of, targets))}]" if at in cancelling else ""
+        policies.append(f"join: {join}{cancels}")
+        chooses.append(bool(at) and draw(st.booleans()))
+    return random_steps(rows, policies, chooses)
 
 
 def spaces(plan: Plan) -> Space | None:
     """Every marking of runs without failures, with what may happen there; None when there are too many."""
-    game = Game(plan)
-    waiting: list[Marking] = [game.initial()]
-    found: Space = {}
-    while waiting:
-        here = waiting.pop()
-        if here in found:
-            continue
-        if len(found) > MOST:
-            return None
-        found[here] = list(_after(game, here))
-        waiting += (after for _, after in found[here])
-    return found
+    game = Game(plan, allowed=is_calm)
+    return space_of(game.initial(), lambda here: _after(game, here), MOST)
 
 
 def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
@@ -79,8 +76,6 @@ def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
     for t, after in game.steps_from(here):
         # A router fires all its chain at once.
         if asked and not any(arc.place in asked for arc in t.inputs):
-            continue
-        if t.fault or t.role in ("lost", "fail"):
             continue
         targets = dict(plan.cancels).get(t.step, ()) if t.role == "admit" else ()
         if not targets:
@@ -99,41 +94,15 @@ def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
         yield t, tuple(left)
 
 
-def is_end(plan: Plan, marking: Marking) -> bool:
-    tokens = {place.id for place, count in zip(plan.net.places, marking, strict=True) if count}
-    left = any(place.kind is PlaceClass.CONTROL and place.id in tokens for place in plan.net.places)
-    half = any(f"idle {step.name}" in tokens and f"held {step.name} {source}" in tokens
-               for step in plan.steps for source in step.join.sources)  # fmt: skip
-    return not left and not half
-
-
-def endless(found: Space) -> bool:
-    """Whether from some marking nothing leads to one in which nothing happens."""
-    before: dict[Marking, list[Marking]] = {}
-    for here, row in found.items():
-        for _, after in row:
-            before.setdefault(after, []).append(here)
-    waiting = [here for here, row in found.items() if not row]
-    ending = set(waiting)
-    while waiting:
-        for here in before.get(waiting.pop(), ()):
-            if here not in ending:
-                ending.add(here)
-                waiting.append(here)
-    return len(ending) < len(found)
-
-
 @shares(40)
 @given(playbooks())
 def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
-    made = compiled(body)
-    assume(not made.count_of(Severity.ERROR))
-    plan = made.plans[0]
+    plan = random_plan(body)
     found = spaces(plan)
     if found is None:
         return
     stuck = any(not row and not is_end(plan, here) for here, row in found.items())
-    fired = {t.id for row in found.values() for t, _ in row}
+    fired = fired_in([found])
     most = max(max(here) for here in found)
     for verdict in soundness_of(plan):
         assert verdict.bug is None, verdict.bug
@@ -142,7 +111,7 @@ def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
         if verdict.question == STUCK:
             assert (verdict.status is Status.PROVED) is not stuck, body
         elif verdict.question == CYCLES:
-            assert (verdict.status is Status.REFUTED) is endless(found), body
+            assert (verdict.status is Status.REFUTED) is is_endless(found), body
         elif verdict.question == PARTS and verdict.status is Status.PROVED:
             assert all(f"begin {step.name}" in fired for step in plan.steps), body
         elif verdict.question == PARTS:
@@ -208,7 +177,7 @@ def test_what_a_step_cancels_is_gone(rows: tuple[str, ...], stuck: Status, runs:
 
 def most_runs(plan: Plan, found: Space) -> dict[int, int] | None:
     """Step → its most runs on any way through a space; None where a way has no end."""
-    order = {here: at for at, here in enumerate(_ordered(found))}
+    order = {here: at for at, here in enumerate(innermost_first(found))}
     if any(order[after] >= order[here] for here, row in found.items() for _, after in row):
         return None
     most: dict[Marking, dict[int, int]] = {}
@@ -221,28 +190,10 @@ def most_runs(plan: Plan, found: Space) -> dict[int, int] | None:
     return most[next(reversed(order))]
 
 
-def _ordered(found: Space) -> list[Marking]:
-    """The markings, each behind all that follow it, where no way goes in a circle; the first one last."""
-    done: list[Marking] = []
-    seen: set[Marking] = set()
-    waiting: list[tuple[Marking, bool]] = [(next(iter(found)), False)]
-    while waiting:
-        here, left = waiting.pop()
-        if left:
-            done.append(here)
-        elif here not in seen:
-            seen.add(here)
-            waiting.append((here, True))
-            waiting += ((after, False) for _, after in found[here])
-    return done
-
-
 @shares(20)
 @given(playbooks())
 def test_no_step_runs_more_often_than_is_said(share: int, body: str) -> None:
-    made = compiled(body)
-    assume(not made.count_of(Severity.ERROR))
-    plan = made.plans[0]
+    plan = random_plan(body)
     found = spaces(plan)
     runs = None if found is None else most_runs(plan, found)
     for at, extent in enumerate(() if runs is None else extents_of(plan, Effort(STANDARD))):

@@ -7,25 +7,38 @@ step that has a lock in common with it is between its admission and its end. It 
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.samples import shares
-from nets import Game, Marking, compiled, plan_of, steps
-from noetl_ir.net import PlaceClass, Transition
+from nets import (
+    BOUNDED,
+    CYCLES,
+    PARTS,
+    STUCK,
+    Game,
+    Marking,
+    Space,
+    fired_in,
+    is_calm,
+    is_end,
+    is_endless,
+    plan_of,
+    random_plan,
+    random_steps,
+    sources_of,
+    space_of,
+    steps,
+)
+from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.queries import query_of
 from noetlc.analysis.report import query_verdict
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
-from noetlc.diag.diagnostic import Severity
 
-STUCK, CYCLES, PARTS, BOUNDED = (
-    "nothing can get stuck", "every cycle has an exit", "every part can run", "tokens are bounded",
-)  # fmt: skip
 MOST = 6_000
-Space = dict[Marking, list[tuple[Transition, Marking]]]
 RUNNING = ("ready", "at", "run", "due", "parked", "out", "bad")
 
 
@@ -35,38 +48,19 @@ def playbooks(draw: st.DrawFn) -> str:
     count = draw(st.integers(4, 5))
     rows: list[list[int]] = [draw(st.lists(st.integers(1, count - 1), min_size=2, max_size=2, unique=True))]
     rows += [draw(st.lists(st.integers(0, count), max_size=2, unique=True)) for _ in range(1, count)]
-    lines = []
-    for at, row in enumerate(rows):
-        sources = len({other for other, arcs in enumerate(rows) if at in arcs}) + (at == 0)
-        join = draw(st.sampled_from(("any", "all", "first"))) if sources > 1 else "any"
+    policies, chooses = [], []
+    for at in range(count):
+        join = draw(st.sampled_from(("any", "all", "first"))) if sources_of(rows, at) > 1 else "any"
         lock = draw(st.sampled_from(("", ", lock: a", ", lock: b", ", lock: [a, b]"))) if at else ""
-        chooses = bool(at) and draw(st.booleans())
-        when = "when: '{{ workload.x }}', " if chooses else ""
-        arcs = ", ".join(f"{{{when}step: {_name(target) if target < count else 'end'}}}" for target in row)
-        mode = "exclusive" if chooses else "inclusive"
-        routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{arcs}]}}" if row else ""
-        lines.append(f"step: {_name(at)}, spec: {{policy: {{join: {join}{lock}}}}}{routes}")
-    return steps(*lines).replace("workflow:", "workload: {x: 1}\nworkflow:", 1)
-
-
-def _name(number: int) -> str:
-    return f"s{number}" if number else "start"
+        policies.append(f"join: {join}{lock}")
+        chooses.append(bool(at) and draw(st.booleans()))
+    return random_steps(rows, policies, chooses)
 
 
 def spaces(plan: Plan) -> Space | None:
     """Every marking of runs without failures, with what may happen there; None when there are too many."""
-    game = Game(plan)
-    waiting: list[Marking] = [game.initial()]
-    found: Space = {}
-    while waiting:
-        here = waiting.pop()
-        if here in found:
-            continue
-        if len(found) > MOST:
-            return None
-        found[here] = list(_after(game, here))
-        waiting += (after for _, after in found[here])
-    return found
+    game = Game(plan, allowed=is_calm)
+    return space_of(game.initial(), lambda here: _after(game, here), MOST)
 
 
 def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
@@ -77,46 +71,19 @@ def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
     }
     used = set[str]().union(*(locks.get(step, set()) for step in running))
     for t, after in game.steps_from(here):
-        if t.fault or t.role in ("lost", "fail") or (t.role == "admit" and used & locks.get(t.step, set())):
-            continue
-        yield t, after
-
-
-def is_end(plan: Plan, marking: Marking) -> bool:
-    tokens = {place.id for place, count in zip(plan.net.places, marking, strict=True) if count}
-    left = any(place.kind is PlaceClass.CONTROL and place.id in tokens for place in plan.net.places)
-    half = any(f"idle {step.name}" in tokens and f"held {step.name} {source}" in tokens
-               for step in plan.steps for source in step.join.sources)  # fmt: skip
-    return not left and not half
-
-
-def endless(found: Space) -> bool:
-    """Whether from some marking nothing leads to one in which nothing happens."""
-    before: dict[Marking, list[Marking]] = {}
-    for here, row in found.items():
-        for _, after in row:
-            before.setdefault(after, []).append(here)
-    waiting = [here for here, row in found.items() if not row]
-    ending = set(waiting)
-    while waiting:
-        for here in before.get(waiting.pop(), ()):
-            if here not in ending:
-                ending.add(here)
-                waiting.append(here)
-    return len(ending) < len(found)
+        if t.role != "admit" or not used & locks.get(t.step, set()):
+            yield t, after
 
 
 @shares(40)
 @given(playbooks())
 def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
-    made = compiled(body)
-    assume(not made.count_of(Severity.ERROR))
-    plan = made.plans[0]
+    plan = random_plan(body)
     found = spaces(plan)
     if found is None:
         return
     stuck = any(not row and not is_end(plan, here) for here, row in found.items())
-    fired = {t.id for row in found.values() for t, _ in row}
+    fired = fired_in([found])
     for verdict in soundness_of(plan):
         assert verdict.bug is None, verdict.bug
         if verdict.status is Status.UNKNOWN:
@@ -124,7 +91,7 @@ def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
         if verdict.question == STUCK:
             assert (verdict.status is Status.PROVED) is not stuck, body
         elif verdict.question == CYCLES:
-            assert (verdict.status is Status.REFUTED) is endless(found), body
+            assert (verdict.status is Status.REFUTED) is is_endless(found), body
         elif verdict.question == PARTS and verdict.status is Status.PROVED:
             assert all(f"begin {step.name}" in fired for step in plan.steps), body
         elif verdict.question == BOUNDED:

@@ -7,29 +7,39 @@ analysis.
 """
 
 import os
+from collections.abc import Iterator
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nets import Game, Marking, compiled, plan_of, steps
-from noetl_ir.net import Place, PlaceClass, Transition, Trigger, Weight
+from nets import (
+    BOUNDED,
+    CYCLES,
+    PARTS,
+    STUCK,
+    Game,
+    Marking,
+    Space,
+    fired_in,
+    is_end,
+    is_endless,
+    plan_of,
+    random_plan,
+    space_of,
+    steps,
+)
+from noetl_ir.net import Place, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
 from noetlc.analysis.bounds import bounds_of
 from noetlc.analysis.effort import Budget, Effort
 from noetlc.analysis.extents import extents_of
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
-from noetlc.diag.diagnostic import Severity
 
-STUCK, CYCLES, PARTS, BOUNDED = (
-    "nothing can get stuck", "every cycle has an exit", "every part can run", "tokens are bounded",
-)  # fmt: skip
 MOST = 3_000
 CASES = int(os.environ.get("LOOP_END_CASES", "25"))
 FAILED = "when: \"{{ event.name == 'step.failed' }}\""
-
-Space = dict[Marking, list[tuple[Transition, Marking]]]
 
 
 @st.composite
@@ -100,21 +110,13 @@ class Explored:
     def space(self) -> Space | None:
         """The states; None when there are too many."""
         start = (*Game(self.plan).initial(), *((0, 0) * len(self.growing)))
-        waiting, found = [start], dict[Marking, list[tuple[Transition, Marking]]]()
-        while waiting:
-            here = waiting.pop()
-            if here in found:
-                continue
-            if len(found) > MOST:
-                return None
-            try:
-                found[here] = [
-                    (t, after) for t in self.rows if t.id not in self.left_out for after in self.fire(here, t)
-                ]
-            except Mixed:
-                return None
-            waiting += (after for _, after in found[here])
-        return found
+        try:
+            return space_of(start, self._after, MOST)
+        except Mixed:
+            return None
+
+    def _after(self, here: Marking) -> Iterator[tuple[Transition, Marking]]:
+        return ((t, after) for t in self.rows if t.id not in self.left_out for after in self.fire(here, t))
 
     def fire(self, state: Marking, t: Transition) -> list[Marking]:
         """The states after a transition; none where it may not fire."""
@@ -161,11 +163,7 @@ class Explored:
         forced = [t for t in self.rows if t.id in self.left_out and t.trigger is Trigger.NOW and not t.fault]
         if any(t.role != "expand" and self.fire(state, t) for t in forced):
             return False
-        tokens = {place.id for place, count in zip(self.plan.net.places, state, strict=False) if count}
-        left = any(place.kind is PlaceClass.CONTROL and place.id in tokens for place in self.plan.net.places)
-        half = any(f"idle {step.name}" in tokens and f"held {step.name} {source}" in tokens
-                   for step in self.plan.steps for source in step.join.sources)  # fmt: skip
-        return left or half
+        return not is_end(self.plan, state[: len(self.plan.net.places)])
 
 
 def _never(plan: Plan, t: Transition) -> bool:
@@ -191,43 +189,25 @@ def _unhandled(plan: Plan) -> set[str]:
         bad |= more
 
 
-def endless(found: Space) -> bool:
-    """Whether from some marking nothing leads to one in which nothing happens."""
-    before: dict[Marking, list[Marking]] = {}
-    for here, row in found.items():
-        for _, after in row:
-            before.setdefault(after, []).append(here)
-    waiting = [here for here, row in found.items() if not row]
-    ending = set(waiting)
-    while waiting:
-        for here in before.get(waiting.pop(), ()):
-            if here not in ending:
-                ending.add(here)
-                waiting.append(here)
-    return len(ending) < len(found)
-
-
 @settings(max_examples=CASES, deadline=None, derandomize=True, database=None)
 @given(playbooks())
 def test_verdicts_are_those_of_the_explorer(body: str) -> None:
-    made = compiled(body)
-    assume(not made.count_of(Severity.ERROR))
-    plan = made.plans[0]
+    plan = random_plan(body)
     explored = [Explored(plan, items) for items in (1, 2)]
     spaces = [one.space() for one in explored]
     known = [(one, space) for one, space in zip(explored, spaces, strict=True) if space is not None]
     whole = len(known) == len(spaces)
     stuck = any(not row and one.is_stuck(here) for one, space in known for here, row in space.items())
-    fired = {t.id for _, space in known for row in space.values() for t, _ in row}
+    fired = fired_in(space for _, space in known)
     for verdict in soundness_of(plan):
         assert verdict.bug is None, verdict.bug
         if verdict.question == STUCK:
             assert verdict.status is not Status.PROVED or not stuck, body
             assert verdict.status is not Status.REFUTED or stuck or not whole, body
         elif verdict.question == CYCLES and verdict.status is Status.PROVED:
-            assert not any(endless(space) for _, space in known), body
+            assert not any(is_endless(space) for _, space in known), body
         elif verdict.question == CYCLES and verdict.status is Status.REFUTED and whole:
-            assert any(endless(space) for _, space in known), body
+            assert any(is_endless(space) for _, space in known), body
         elif verdict.question == PARTS and verdict.status is Status.PROVED and whole:
             assert all({f"begin {step.name}", f"expand {step.name} 0"} & fired for step in plan.steps), body
             assert all(t.id in fired for t in plan.net.transitions if t.role in ("add", "shut")), body

@@ -7,19 +7,33 @@ nothing fires any more. It shares no code with the analysis.
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nets import Game, Marking, compiled, plan_of, steps
-from noetl_ir.net import PlaceClass, Transition
+from nets import (
+    BOUNDED,
+    CYCLES,
+    PARTS,
+    STUCK,
+    Game,
+    Marking,
+    Space,
+    fired_in,
+    is_calm,
+    is_end,
+    is_endless,
+    plan_of,
+    random_plan,
+    random_steps,
+    sources_of,
+    space_of,
+    steps,
+)
+from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
-from noetlc.diag.diagnostic import Severity
 
-STUCK, CYCLES, PARTS, BOUNDED = (
-    "nothing can get stuck", "every cycle has an exit", "every part can run", "tokens are bounded",
-)  # fmt: skip
 OVER: Marking = ()
 """Stands for every marking that a step has ended."""
 MOST = 4_000
@@ -36,90 +50,41 @@ def playbooks(draw: st.DrawFn) -> str:
     ]
     for at in range(1, count):
         rows.append([] if at in ending else draw(st.lists(st.integers(0, count), max_size=2, unique=True)))
-    lines = []
-    for at, row in enumerate(rows):
-        sources = len({other for other, arcs in enumerate(rows) if at in arcs}) + (at == 0)
-        join = draw(st.sampled_from(("any", "all", "all", "all", "first"))) if sources > 1 else "any"
-        # A guard on each arc of a choice; the fork at the start always takes all.
-        chooses = bool(at) and draw(st.booleans())
-        when = "when: '{{ workload.x }}', " if chooses else ""
-        arcs = ", ".join(f"{{{when}step: {_name(target) if target < count else 'end'}}}" for target in row)
-        end = ", terminate: completed" if at in ending else ""
-        mode = "exclusive" if chooses else "inclusive"
-        routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{arcs}]}}" if row else ""
-        lines.append(f"step: {_name(at)}, spec: {{policy: {{join: {join}{end}}}}}{routes}")
-    return steps(*lines).replace("workflow:", "workload: {x: 1}\nworkflow:", 1)
+    policies, chooses = [], []
+    for at in range(count):
+        join = draw(st.sampled_from(("any", "all", "all", "all", "first"))) if sources_of(rows, at) > 1 else "any"
+        policies.append(f"join: {join}{', terminate: completed' if at in ending else ''}")
+        # The fork at the start always takes all.
+        chooses.append(bool(at) and draw(st.booleans()))
+    return random_steps(rows, policies, chooses)
 
 
-def _name(number: int) -> str:
-    return f"s{number}" if number else "start"
-
-
-def spaces(plan: Plan) -> dict[Marking, list[tuple[Transition, Marking]]] | None:
+def spaces(plan: Plan) -> Space | None:
     """Every marking of runs without failures, with what may happen there; None when there are too many."""
-    game = Game(plan)
-    waiting: list[Marking] = [game.initial()]
-    found: dict[Marking, list[tuple[Transition, Marking]]] = {}
-    while waiting:
-        here = waiting.pop()
-        if here in found:
-            continue
-        if len(found) > MOST:
-            return None
-        found[here] = list(_after(game, here)) if here != OVER else []
-        waiting += (after for _, after in found[here])
-    return found
+    game = Game(plan, allowed=is_calm)
+    return space_of(game.initial(), lambda here: _after(game, here), MOST)
 
 
 def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
-    for t, after in game.steps_from(here):
-        if not t.fault and t.role not in ("lost", "fail"):
-            yield t, OVER if t.role == "terminate" else after
-
-
-def is_end(plan: Plan, marking: Marking) -> bool:
-    if marking == OVER:
-        return True
-    tokens = {place.id for place, count in zip(plan.net.places, marking, strict=True) if count}
-    left = any(place.kind is PlaceClass.CONTROL and place.id in tokens for place in plan.net.places)
-    half = any(f"idle {step.name}" in tokens and f"held {step.name} {source}" in tokens
-               for step in plan.steps for source in step.join.sources)  # fmt: skip
-    return not left and not half
-
-
-def endless(found: dict[Marking, list[tuple[Transition, Marking]]]) -> bool:
-    """Whether from some marking nothing leads to one in which nothing happens."""
-    before: dict[Marking, list[Marking]] = {}
-    for here, row in found.items():
-        for _, after in row:
-            before.setdefault(after, []).append(here)
-    waiting = [here for here, row in found.items() if not row]
-    ending = set(waiting)
-    while waiting:
-        for here in before.get(waiting.pop(), ()):
-            if here not in ending:
-                ending.add(here)
-                waiting.append(here)
-    return len(ending) < len(found)
+    for t, after in game.steps_from(here) if here != OVER else ():
+        yield t, OVER if t.role == "terminate" else after
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(playbooks())
 def test_verdicts_are_those_of_the_explorer(body: str) -> None:
-    made = compiled(body)
-    assume(not made.count_of(Severity.ERROR))
-    plan = made.plans[0]
+    plan = random_plan(body)
     found = spaces(plan)
     if found is None:
         return
-    stuck = any(not row and not is_end(plan, here) for here, row in found.items())
-    fired = {t.id for row in found.values() for t, _ in row}
+    stuck = any(not row and here != OVER and not is_end(plan, here) for here, row in found.items())
+    fired = fired_in([found])
     for verdict in soundness_of(plan):
         assert verdict.bug is None, verdict.bug
         if verdict.question == STUCK:
             assert (verdict.status is Status.PROVED) is not stuck, body
         elif verdict.question == CYCLES and verdict.status is not Status.UNKNOWN:
-            assert (verdict.status is Status.REFUTED) is endless(found), body
+            assert (verdict.status is Status.REFUTED) is is_endless(found), body
         elif verdict.question == PARTS and verdict.status is Status.PROVED:
             assert all(f"begin {step.name}" in fired for step in plan.steps), body
         elif verdict.question == BOUNDED:
