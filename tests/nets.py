@@ -167,6 +167,14 @@ def space_of(
     return found
 
 
+def calm_space(
+    plan: Plan, after: Callable[[Game, Marking], Iterable[tuple[Transition, Marking]]], most: int
+) -> Space | None:
+    """The space of runs without faults, failures and lost workers, by what may happen in the game of the plan."""
+    game = Game(plan, allowed=is_calm)
+    return space_of(game.initial(), lambda here: after(game, here), most)
+
+
 def innermost_first(space: Space) -> Iterator[Marking]:
     """The markings, each after all that follow it where no way goes in a circle; the start is the last."""
     start = next(iter(space))

@@ -19,9 +19,9 @@ from nets import (
     Game,
     Marking,
     Space,
+    calm_space,
     fired_in,
     innermost_first,
-    is_calm,
     is_end,
     is_endless,
     name_of,
@@ -29,7 +29,6 @@ from nets import (
     random_plan,
     random_steps,
     sources_of,
-    space_of,
     steps,
 )
 from noetl_ir.net import Transition
@@ -64,12 +63,6 @@ def playbooks(draw: st.DrawFn) -> str:
     return random_steps(rows, policies, chooses)
 
 
-def spaces(plan: Plan) -> Space | None:
-    """Every marking of runs without failures, with what may happen there; None when there are too many."""
-    game = Game(plan, allowed=is_calm)
-    return space_of(game.initial(), lambda here: _after(game, here), MOST)
-
-
 def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
     plan = game.plan
     asked = {n for n, tokens in enumerate(here) if tokens and plan.net.places[n].role in ("c", "n", "s")}
@@ -98,7 +91,7 @@ def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
 @given(playbooks())
 def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
     plan = random_plan(body)
-    found = spaces(plan)
+    found = calm_space(plan, _after, MOST)
     if found is None:
         return
     stuck = any(not row and not is_end(plan, here) for here, row in found.items())
@@ -194,7 +187,7 @@ def most_runs(plan: Plan, found: Space) -> dict[int, int] | None:
 @given(playbooks())
 def test_no_step_runs_more_often_than_is_said(share: int, body: str) -> None:
     plan = random_plan(body)
-    found = spaces(plan)
+    found = calm_space(plan, _after, MOST)
     runs = None if found is None else most_runs(plan, found)
     for at, extent in enumerate(() if runs is None else extents_of(plan, Effort(STANDARD))):
         assert extent.runs is None or extent.runs >= runs[at], (extent, runs[at])

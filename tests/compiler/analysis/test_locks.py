@@ -18,20 +18,17 @@ from nets import (
     STUCK,
     Game,
     Marking,
-    Space,
+    calm_space,
     fired_in,
-    is_calm,
     is_end,
     is_endless,
     plan_of,
     random_plan,
     random_steps,
     sources_of,
-    space_of,
     steps,
 )
 from noetl_ir.net import Transition
-from noetl_ir.plan import Plan
 from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.queries import query_of
 from noetlc.analysis.report import query_verdict
@@ -57,12 +54,6 @@ def playbooks(draw: st.DrawFn) -> str:
     return random_steps(rows, policies, chooses)
 
 
-def spaces(plan: Plan) -> Space | None:
-    """Every marking of runs without failures, with what may happen there; None when there are too many."""
-    game = Game(plan, allowed=is_calm)
-    return space_of(game.initial(), lambda here: _after(game, here), MOST)
-
-
 def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
     plan = game.plan
     locks = {step: set(names) for step, names in plan.locks}
@@ -79,7 +70,7 @@ def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
 @given(playbooks())
 def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
     plan = random_plan(body)
-    found = spaces(plan)
+    found = calm_space(plan, _after, MOST)
     if found is None:
         return
     stuck = any(not row and not is_end(plan, here) for here, row in found.items())

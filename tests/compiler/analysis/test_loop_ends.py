@@ -6,13 +6,13 @@ where a failure is taken by no arc; it works out by itself from where there is n
 analysis.
 """
 
-import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.samples import shares
 from nets import (
     BOUNDED,
     CYCLES,
@@ -38,7 +38,6 @@ from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
 
 MOST = 3_000
-CASES = int(os.environ.get("LOOP_END_CASES", "25"))
 FAILED = "when: \"{{ event.name == 'step.failed' }}\""
 
 
@@ -189,9 +188,9 @@ def _unhandled(plan: Plan) -> set[str]:
         bad |= more
 
 
-@settings(max_examples=CASES, deadline=None, derandomize=True, database=None)
+@shares(25)
 @given(playbooks())
-def test_verdicts_are_those_of_the_explorer(body: str) -> None:
+def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
     plan = random_plan(body)
     explored = [Explored(plan, items) for items in (1, 2)]
     spaces = [one.space() for one in explored]

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.samples import shares
 from nets import (
     CYCLES,
     HEAD,
@@ -74,9 +75,9 @@ def spaces(plan: Plan) -> Iterator[Space | None]:
         yield space_of(tuple(marking), game.steps_from, MOST)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@shares(40)
 @given(playbooks())
-def test_verdicts_are_those_of_the_explorer(body: str) -> None:
+def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
     plan = random_plan(body)
     found = [space for space in spaces(plan) if space is not None]
     if len(found) <= len(later_entries(plan)):

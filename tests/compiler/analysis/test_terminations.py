@@ -7,9 +7,10 @@ nothing fires any more. It shares no code with the analysis.
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.samples import shares
 from nets import (
     BOUNDED,
     CYCLES,
@@ -17,20 +18,17 @@ from nets import (
     STUCK,
     Game,
     Marking,
-    Space,
+    calm_space,
     fired_in,
-    is_calm,
     is_end,
     is_endless,
     plan_of,
     random_plan,
     random_steps,
     sources_of,
-    space_of,
     steps,
 )
 from noetl_ir.net import Transition
-from noetl_ir.plan import Plan
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
 
@@ -59,22 +57,16 @@ def playbooks(draw: st.DrawFn) -> str:
     return random_steps(rows, policies, chooses)
 
 
-def spaces(plan: Plan) -> Space | None:
-    """Every marking of runs without failures, with what may happen there; None when there are too many."""
-    game = Game(plan, allowed=is_calm)
-    return space_of(game.initial(), lambda here: _after(game, here), MOST)
-
-
 def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
     for t, after in game.steps_from(here) if here != OVER else ():
         yield t, OVER if t.role == "terminate" else after
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@shares(60)
 @given(playbooks())
-def test_verdicts_are_those_of_the_explorer(body: str) -> None:
+def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
     plan = random_plan(body)
-    found = spaces(plan)
+    found = calm_space(plan, _after, MOST)
     if found is None:
         return
     stuck = any(not row and here != OVER and not is_end(plan, here) for here, row in found.items())
