@@ -39,7 +39,8 @@ class Endless(Exception):
 
 class Ran(NamedTuple):
     """A run that was checked. `seen` is what was observed, children included, as (execution id, program, event);
-    `commits` are the lengths of the log at which a crash can leave it."""
+    `commits` are the lengths of the log at which a crash can leave it, `faults` the mistakes that the engine told of
+    itself, children included: an execution ends by one, and everything else about it looks well."""
 
     status: str
     log: list[Event]
@@ -47,6 +48,7 @@ class Ran(NamedTuple):
     program: Program
     seen: list[tuple[str, Program, Event]]
     commits: list[int]
+    faults: list[Event]
 
     def names(self) -> list[str]:
         """Event names in log order."""
@@ -118,6 +120,9 @@ def run(
         actions = sorted((round(seconds * 1_000_000), verb) for seconds, verb in (at or {}).items())
         with _bus(odds, seed), _driver(runtime, seen, actions, endless) as driver:
             status = driver.embedded.start(program, "e1", Request(dict(payload or {})))
+            # To a server, what an observer raises is a mistake of the engine: it ends the execution and goes on.
+            if len(seen) > endless:
+                raise Endless
             ran = _ran(runtime, driver, status, program, seen)
         while ran.status == "paused" and any(verb == "resume" for _, verb in actions):
             now = next(time for time, verb in actions if verb == "resume")
@@ -174,12 +179,14 @@ def _ran(
     assert row is not None and (row.status == status or status == "interrupted"), (row, status)
     if execution.is_over:
         assert not driver.embedded._parts.worker.busy, "a worker slot is left busy"
+    faults = [event for event in log if event.event_type == "playbook.faulted"]
     for child in runtime.store.executions():
         if child.execution_id != "e1":
             logged = [event for _, event in runtime.events(child.execution_id)]
             folded = Execution(child.execution_id, runtime.programs.load(child.plan_digest))
             _fold(runtime.programs.load(child.plan_digest), folded, logged)
-    return Ran(status, log, execution, program, seen, [])
+            faults += [event for event in logged if event.event_type == "playbook.faulted"]
+    return Ran(status, log, execution, program, seen, [], faults)
 
 
 def _fold(program: Program, folded: Execution, log: list[Event]) -> None:

@@ -32,10 +32,12 @@ def ran_of(playbook: Any, script: Any, **more: Any) -> Ran:
     """The run of a playbook given as data; one that goes round for ever is not for us."""
     plan = plan_of(playbook)
     try:
-        return run(plan, script, endless=1500, **more)
+        ran = run(plan, script, endless=1500, **more)
     except Endless:
         assume(False)
         raise
+    assert not ran.faults
+    return ran
 
 
 @BOUNDED
@@ -59,7 +61,7 @@ def test_random_playbooks_go_on_after_a_crash(playbook: Any, script: Any, where:
     crashes = whole.commits[:-1]
     assume(crashes)
     resumed = resume_prefix(whole, crashes[int(where * len(crashes))], script)
-    assert resumed.execution.is_over
+    assert resumed.execution.is_over and not resumed.faults
 
 
 @BOUNDED
