@@ -12,7 +12,24 @@ from simulator.world import undisturbed
 NUMBERS = range(len(PLAYS))
 NAMES = [play.name for play in PLAYS]
 PARTS = 6
-"""Every sixth point at which a process may be killed is one test; `tools/check` has the first of each play."""
+"""In how many tests a play is killed at all its points; `tools/check` has the first of them."""
+AT_MOST = 40
+"""About how many points the first has at most, over the whole of the play; the others share what it leaves."""
+
+
+def points_of(share: int, points: int) -> list[int]:
+    """The points of a share. The first has every seventh, or fewer: an odd step meets both sides of commits."""
+    chosen = range(1, points + 1, max(PARTS, points // AT_MOST) | 1)
+    return (
+        list(chosen) if not share else [at for at in range(1, points + 1) if at not in chosen][share - 1 :: PARTS - 1]
+    )
+
+
+def test_the_shares_have_each_point_once() -> None:
+    for points in (1, 33, 240, 1838):
+        shared = [at for share in range(PARTS) for at in points_of(share, points)]
+        assert sorted(shared) == list(range(1, points + 1))
+        assert len(points_of(0, points)) < 1.25 * AT_MOST
 
 
 @pytest.mark.parametrize("share", first(1, range(PARTS)))
@@ -22,7 +39,7 @@ def test_what_was_shown_or_done_is_in_the_log_wherever_it_is_killed(number: int,
     wanted = undisturbed(number)
     end, points, _ = lives(number, 0)
     assert end == wanted and points > 20
-    for at in range(1 + share, points + 1, PARTS):
+    for at in points_of(share, points):
         end, reached, _ = lives(number, at)
         assert reached >= at and end == wanted, f"killed at point {at}"
 
