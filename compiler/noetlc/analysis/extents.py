@@ -1,5 +1,7 @@
 """How often each step can run, how many of its runs there can be at once, and beside which other steps."""
 
+from collections.abc import Mapping, Sequence
+
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import renewed_joins
@@ -7,7 +9,7 @@ from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.query_checks import counting
-from noetlc.analysis.regions import regions_of
+from noetlc.analysis.regions import Region, regions_of
 from noetlc.analysis.skeleton import unemptied, unended, whole_skeleton
 from noetlc.analysis.together import together_of
 from noetlc.analysis.waves import folded
@@ -40,42 +42,49 @@ def extents_of(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
     if effort.refuses(plan, DENSE):
         return ()
     regions = regions_of(plan)
-    if len(regions) == 1:
-        return _extents(plan, effort)
+    renewed = frozenset[int]().union(*(renewed_joins(region.plan) for region in regions))
+    upper = _most_runs(plan, renewed)
+    undoing: dict[int, list[int]] = {}
+    for each in plan.compensations:
+        undoing.setdefault(each.target, []).append(each.step)
     found: dict[int, Extent] = {}
     for region in regions:
-        found.update({at: each for at, each in enumerate(_extents(region.plan, effort)) if at in region.steps})
-        for at in region.steps if region.plan.entry in {each.target for each in plan.compensations} else ():
+        found.update(_extents(region, upper, effort))
+        if region.plan.entry not in undoing:
+            continue
+        undone = _undone(plan, undoing[region.plan.entry], found)
+        for at in region.steps:
             runs = found[at].runs
-            undone = _undone(plan, region.plan.entry, found)
             many = None if runs is None or undone is None else runs * undone
             found[at] = found[at]._replace(runs=0 if runs == 0 else many)
     return tuple([found[at] for at in range(len(plan.steps))])
 
 
-def _undone(plan: Plan, target: int, found: dict[int, Extent]) -> int | None:
-    """The most runs that a step undoes in all; None where a cycle or a loop gives any number of them."""
+def _undone(plan: Plan, steps: Sequence[int], found: Mapping[int, Extent]) -> int | None:
+    """The most runs of some steps in all; None where a cycle or a loop gives any number of them."""
     most = 0
-    for each in plan.compensations:
-        if each.target == target:
-            runs = found[each.step].runs
-            if runs is None or plan.steps[each.step].loops:
-                return None
-            most += runs
+    for step in steps:
+        runs = found[step].runs
+        if runs is None or plan.steps[step].loops:
+            return None
+        most += runs
     return most
 
 
-def _extents(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
-    ready = _ready(plan)
-    upper = _most_runs(plan)
-    numbers = {place: number for number, place in enumerate(ready)}
-    together = together_of(folded(unended(unemptied(whole_skeleton(plan, 2), 2))).net, frozenset(ready), effort)
+def _extents(region: Region, upper: Sequence[int | None], effort: Effort) -> dict[int, Extent]:
+    """The extents of the steps of a region, none of which runs more often than its `upper` bound."""
+    plan = region.plan
+    places = enumerate(plan.net.places)
+    ready = {place.step: at for at, place in places if place.role == "ready" and not place.level}
+    numbers = {place: number for number, place in ready.items()}
+    net = folded(unended(unemptied(whole_skeleton(plan, 2), 2))).net
+    together = together_of(net, frozenset(numbers), effort)
     small = together.small
-    found = []
+    found = {}
     # A large net makes each search dear, so that fewer steps are searched for. The number depends on the net alone,
     # not on the machine.
     left = min(ASKED, max(4, ASKED_PLACES // len(small.net.places)))
-    for number, place in enumerate(ready):
+    for number, place in sorted(ready.items()):
         runs, at_once = upper[number], together.most[place]
         if at_once == 0:
             runs = 0
@@ -86,15 +95,7 @@ def _extents(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
                 runs = None if runs is None else _runs(small.net, small.place(place), runs, effort)
                 at_once = _at_once(small.net, small.place(place), effort) if at_once is None else at_once
         beside = tuple(plan.steps[each].name for each in sorted(numbers[other] for other in together.beside[place]))
-        found.append(Extent(plan.steps[number].name, runs, at_once, beside))
-    return tuple(found)
-
-
-def _ready(plan: Plan) -> list[int]:
-    found = [-1] * len(plan.steps)
-    for number, place in enumerate(plan.net.places):
-        if place.role == "ready" and place.level == 0:
-            found[place.step] = number
+        found[number] = Extent(plan.steps[number].name, runs, at_once, beside)
     return found
 
 
@@ -121,26 +122,30 @@ def _at_once(net: Petri, place: int, effort: Effort) -> int | None:
     return None
 
 
-def _most_runs(plan: Plan) -> list[int | None]:
-    """An upper bound on the runs of each step from its arcs alone; None on and behind cycles."""
+def _most_runs(plan: Plan, renewed: frozenset[int]) -> list[int | None]:
+    """An upper bound on the runs of each step from its arcs alone; None on and behind cycles. The joins of the steps
+    that are `renewed` may begin anew.
+    """
     targets = [[plan.arcs[row].target for row in step.arcs if plan.arcs[row].target >= 0] for step in plan.steps]
+    index = {each.name: at for at, each in enumerate(plan.steps)}
     found: list[int | None] = [0] * len(plan.steps)
-    renewed = renewed_joins(plan)
     for members in reversed(list(components_of(targets))):
         for number in members:
-            if len(members) > 1 or number in targets[number]:
-                found[number] = None
-            elif number == plan.entry or found[number] is not None:
-                found[number] = _joined(plan, number, found, targets, renewed)
+            on_cycle = len(members) > 1 or number in targets[number]
+            found[number] = None if on_cycle else _joined(plan, number, found, targets, index, number in renewed)
     return found
 
 
 def _joined(
-    plan: Plan, number: int, found: list[int | None], targets: list[list[int]], renewed: frozenset[int]
+    plan: Plan,
+    number: int,
+    found: list[int | None],
+    targets: list[list[int]],
+    index: Mapping[str, int],
+    is_renewed: bool,
 ) -> int | None:
     """The runs of a step off every cycle, its sources being known."""
     step = plan.steps[number]
-    index = {each.name: at for at, each in enumerate(plan.steps)}
     arriving: list[int | None] = []
     for source in step.join.sources:
         if source == "@entry":
@@ -162,4 +167,4 @@ def _joined(
     if step.join.mode == "any":
         return sum(known)
     # A join that counts meets once a wave; where it is emptied, with every number of tokens that it counts.
-    return sum(known) // max(1, step.join.n) if number in renewed else max(known, default=0)
+    return sum(known) // max(1, step.join.n) if is_renewed else max(known, default=0)

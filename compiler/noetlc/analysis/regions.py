@@ -6,9 +6,9 @@ true of all runs, and steps of two of them never run at once. A run in a later p
 one of main that ends as it has to, so that what it would refute stays unknown.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from noetl_ir.net import Net
+from noetl_ir.net import Net, Transition
 from noetl_ir.plan import Cancel, Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.words import COMPENSATION, ON_FAILURE
@@ -21,7 +21,7 @@ LATER = "it was not looked for how main comes to phase `{}` with such data"
 
 class Region(NamedTuple):
     """A phase, the plan in which it is all there is, and the rows of its steps. The tables of the plan are those of the
-    whole, as are the places of its net.
+    whole; its net is the part of these steps.
     """
 
     phase: str
@@ -40,7 +40,8 @@ def regions_of(plan: Plan) -> tuple[Region, ...]:
     # What nothing leads to belongs to main, where it is told.
     others = frozenset[int]().union(*(steps for _, _, steps in later))
     main = (MAIN, plan.entry, frozenset(range(len(plan.steps))) - others)
-    return tuple([Region(name, _alone(plan, entry, steps), steps) for name, entry, steps in (main, *later)])
+    parts = _Parts(plan)
+    return tuple([Region(name, parts.alone(entry, steps), steps) for name, entry, steps in (main, *later)])
 
 
 def _led_to(plan: Plan, start: int) -> frozenset[int]:
@@ -54,30 +55,51 @@ def _led_to(plan: Plan, start: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def _alone(plan: Plan, entry: int, steps: frozenset[int]) -> Plan:
-    """The plan with the part of its net that belongs to some steps, and its entry token at one of them."""
-    net, entrance = plan.net, f"in {plan.steps[entry].name} @entry"
-    initial = [
-        (number, 1) if place.id == entrance else (number, tokens)
-        for number, place in enumerate(net.places)
-        if place.step in steps and (place.id == entrance or (tokens := _tokens(net, number)))
-    ]
-    transitions = tuple([each for each in net.transitions if each.step in steps])
-    ends = tuple([each for each in plan.terminates if each.step in steps])
-    rows = [
-        Cancel(step, tuple([each for each in targets if each in steps]))
-        for step, targets in plan.cancels
-        if step in steps and not steps.isdisjoint(targets)
-    ]
-    locks = tuple([each for each in plan.locks if each.step in steps])
-    whole = Net(net.places, transitions, tuple(initial))
-    return plan._replace(
-        entry=entry, phases=(), compensations=(), net=whole, terminates=ends, cancels=tuple(rows), locks=locks
-    )
+class _Parts:
+    """The places and transitions of a net by their steps, so that all regions together cost what the net does."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._initial = dict(plan.net.initial)
+        self._places: list[list[int]] = [[] for _ in plan.steps]
+        self._transitions: list[list[int]] = [[] for _ in plan.steps]
+        for number, place in enumerate(plan.net.places):
+            self._places[place.step].append(number)
+        for number, t in enumerate(plan.net.transitions):
+            self._transitions[t.step].append(number)
+
+    def alone(self, entry: int, steps: frozenset[int]) -> Plan:
+        """The plan with the part of its net that belongs to some steps, and its entry token at one of them."""
+        plan = self._plan
+        net, entrance = plan.net, f"in {plan.steps[entry].name} @entry"
+        chosen = [net.transitions[each] for each in sorted(each for step in steps for each in self._transitions[step])]
+        own = {each for step in steps for each in self._places[step]}
+        # What nothing leads to may itself lead into a later phase, and put tokens where nothing takes them.
+        used = {arc.place for t in chosen for arc in (*t.inputs, *t.outputs)}
+        kept = sorted(own | used)
+        numbers = {place: number for number, place in enumerate(kept)}
+        marked = {each: 1 if net.places[each].id == entrance else self._initial.get(each, 0) for each in own}
+        terminates = tuple([each for each in plan.terminates if each.step in steps])
+        cancels = [
+            Cancel(step, tuple([each for each in targets if each in steps]))
+            for step, targets in plan.cancels
+            if step in steps and not steps.isdisjoint(targets)
+        ]
+        locks = tuple([each for each in plan.locks if each.step in steps])
+        part = Net(
+            tuple([net.places[each] for each in kept]),
+            tuple([_renumbered(t, numbers) for t in chosen]),
+            tuple([(numbers[each], marked[each]) for each in kept if marked.get(each)]),
+        )
+        return plan._replace(
+            entry=entry, phases=(), compensations=(), net=part, terminates=terminates, cancels=tuple(cancels),
+            locks=locks,
+        )  # fmt: skip
 
 
-def _tokens(net: Net, place: int) -> int:
-    return next((tokens for number, tokens in net.initial if number == place), 0)
+def _renumbered(t: Transition, numbers: Mapping[int, int]) -> Transition:
+    inputs, outputs = ([arc._replace(place=numbers[arc.place]) for arc in side] for side in (t.inputs, t.outputs))
+    return t._replace(inputs=tuple(inputs), outputs=tuple(outputs))
 
 
 def judged(plan: Plan, judge: Callable[[Plan], Sequence[Verdict]]) -> list[Verdict]:

@@ -27,6 +27,7 @@ from noetl_ir.plan import Plan, later_entries
 from noetlc.analysis.differences import differences_of
 from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.extents import extents_of
+from noetlc.analysis.regions import regions_of
 from noetlc.analysis.report import report_of
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
@@ -170,3 +171,17 @@ def test_a_later_phase_may_read_what_main_has_come_to() -> None:
     early = [*lines[:2], read.format("tell", "free"), "step: free"]
     found = linted(HEAD + PHASES + steps(*early))
     assert len(found) == 1 and "`free`" in str(found[0]), found
+
+
+def test_the_regions_of_a_plan_share_its_net() -> None:
+    # Were each as large as the whole, many compensations would cost the square of what the plan does.
+    undone = [f"step: s{at}, spec: {{policy: {{compensate: u{at}}}}}" for at in range(5)]
+    arcs = ", ".join(f"{{step: s{at}}}" for at in range(5))
+    fork = f"step: start, next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}"
+    plan = plan_of(steps(fork, *undone, *(f"step: u{at}" for at in range(5))))
+    nets = [region.plan.net for region in regions_of(plan)]
+    assert len(nets) == 6
+    assert sorted(place.id for net in nets for place in net.places) == sorted(place.id for place in plan.net.places)
+    assert sorted(each.id for net in nets for each in net.transitions) == sorted(
+        each.id for each in plan.net.transitions
+    )
