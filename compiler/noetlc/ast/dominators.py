@@ -10,7 +10,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def dominators_of(entry: Node, after: Mapping[Node, Sequence[Node]]) -> dict[Node, Node]:
-    """Node → its immediate dominator, for every node but the entry that can be reached from it."""
+    """Node → its immediate dominator, for every node but the entry that can be reached from it; dominators first."""
     if entry not in after:
         return {}
     order = _postorder(entry, after)
@@ -33,6 +33,22 @@ def dominators_of(entry: Node, after: Mapping[Node, Sequence[Node]]) -> dict[Nod
                 found[node] = head
                 changed = True
     del found[entry]
+    return found
+
+
+def dominated_of(entry: Node, dominators: Mapping[Node, Node]) -> dict[Node, range]:
+    """Node → numbers, the first of them its own: it dominates the nodes whose own number is among them.
+
+    `dominators` are those of `dominators_of`, in which each node stands behind its immediate dominator.
+    """
+    sizes = dict.fromkeys((entry, *dominators), 1)
+    for node in reversed(tuple(dominators)):
+        sizes[dominators[node]] += sizes[node]
+    found = {entry: range(sizes[entry])}
+    free = {entry: 1}
+    for node, head in dominators.items():
+        found[node] = range(free[head], free[head] + sizes[node])
+        free[head], free[node] = found[node].stop, found[node].start + 1
     return found
 
 

@@ -67,6 +67,13 @@ class Unit:
         return graph_of(self.playbook)
 
     @cached_property
+    def dominators(self) -> dict[int, int]:
+        """Step → the last one that all ways from the entry to it pass; without the entry, and what none leads to."""
+        from noetlc.ast.dominators import dominators_of  # few rules ask it
+
+        return dominators_of(self.graph.entry, dict(enumerate(self.graph.successors)))
+
+    @cached_property
     def written(self) -> Written:
         """The part of the playbook that its author wrote; all of it where it was not read in another form."""
         return Written(self.read, self.playbook)

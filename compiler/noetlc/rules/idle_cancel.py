@@ -12,9 +12,10 @@ When to ignore
     Never: the list does nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
-from noetlc.ast.graph import reached
+from noetlc.ast.dominators import dominated_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
@@ -22,34 +23,31 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Steps in `cancels` to which every way leads through the step that names them, where that runs once."""
     steps, graph = unit.playbook.steps, unit.graph
-    for at, step in enumerate(steps):
-        if not step.spec.cancels or not _runs_once(unit, at):
-            continue
-        without = tuple(() if here == at else after for here, after in enumerate(graph.successors))
-        before = reached(without, [graph.entry]) if graph.entry >= 0 else set()
-        for target in step.spec.cancels:
+    once = _running_once(unit)
+    dominated = dominated_of(graph.entry, unit.dominators) if once else {}
+    for at in sorted(once):
+        for target in steps[at].spec.cancels:
             number = graph.positions.get(target.name, -1)
-            if number < 0 or number == at or number in before:
+            # Of what no way from the entry leads to nothing is there, either.
+            if number < 0 or number == at or (number in dominated and dominated[number].start not in dominated[at]):
                 continue
             yield RULE.finding(
-                f"`{target.name}` runs only after `{step.name}`, which cannot cancel it",
+                f"`{target.name}` runs only after `{steps[at].name}`, which cannot cancel it",
                 target.span,
                 help="leave it out, or name what runs beside the step",
             )
 
 
-def _runs_once(unit: Unit, at: int) -> bool:
-    """Whether one way alone leads to a step: a second run of it may find what the first one has led to."""
+def _running_once(unit: Unit) -> set[int]:
+    """The steps that one way alone leads to: a second run of another may find what the first one has led to."""
     steps, graph = unit.playbook.steps, unit.graph
-    for _ in steps:
-        sources = graph.sources[at]
-        if at == graph.entry or len(sources) != 1:
-            return at == graph.entry and not sources
-        router = steps[sources[0]].router
-        if router is None or sum(arc.target == steps[at].name for arc in router.arcs) != 1:
-            return False
-        at = sources[0]
-    return False
+    found = [graph.entry] if graph.entry >= 0 and not graph.sources[graph.entry] else []
+    for here in found:  # it grows
+        router = steps[here].router
+        taken = Counter(arc.target for arc in router.arcs) if router is not None else Counter[str]()
+        ways = [graph.positions[name] for name, count in taken.items() if count == 1 and name in graph.positions]
+        found += [at for at in ways if graph.sources[at] == (here,)]
+    return set(found)
 
 
 RULE = Rule("NL717", Severity.WARNING, "ast", check, about=("cancels",))

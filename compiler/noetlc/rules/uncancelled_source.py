@@ -17,7 +17,6 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.ast.dominators import dominators_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit, listed
 
@@ -41,10 +40,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 def _between(unit: Unit, at: int) -> set[int]:
     """The steps from which a way leads to a step that does not pass the step which all ways to it pass."""
-    steps, graph = unit.playbook.steps, unit.graph
-    after = {step.name: [steps[each].name for each in graph.successors[of]] for of, step in enumerate(steps)}
-    fork = dominators_of(steps[graph.entry].name, after).get(steps[at].name)
-    ends = {at, graph.positions.get(fork or "", -1)}
+    graph, ends = unit.graph, {at, unit.dominators.get(at, -1)}
     found: set[int] = set()
     waiting = [source for source in graph.sources[at] if source not in ends]
     while waiting:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noetlc.ast.components import components_of, terminal_components
-from noetlc.ast.dominators import dominators_of
+from noetlc.ast.dominators import dominated_of, dominators_of
 
 GRAPHS = st.integers(1, 9).flatmap(
     lambda size: st.lists(st.lists(st.integers(0, size - 1), max_size=4), min_size=size, max_size=size)
@@ -24,6 +24,19 @@ def test_dominators_are_those_of_networkx(after: list[list[int]]) -> None:
     expected = dict(nx.immediate_dominators(oracle(after), 0))
     expected.pop(0, None)
     assert dominators_of(0, dict(enumerate(after))) == expected
+
+
+@given(GRAPHS)
+def test_a_node_dominates_what_the_entry_does_not_lead_to_without_it(after: list[list[int]]) -> None:
+    numbers = dominated_of(0, dominators_of(0, dict(enumerate(after))))
+    graph = oracle(after)
+    alive = {0, *nx.descendants(graph, 0)}
+    assert numbers.keys() == alive
+    for node in alive:
+        without = graph.copy()
+        without.remove_node(node)
+        left = {0, *nx.descendants(without, 0)} if node else set()
+        assert {other for other in alive if numbers[other].start in numbers[node]} == alive - left
 
 
 @given(GRAPHS)
