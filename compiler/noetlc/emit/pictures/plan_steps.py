@@ -1,7 +1,8 @@
 """The steps of a plan as a picture, as `steps` draws those of a playbook: guards and rules in canonical writing."""
 
 from noetl_ir.expr import Expr, Native
-from noetl_ir.plan import Plan, Rule, Step, Task
+from noetl_ir.plan import LoopEnd, LoopSignal, Plan, Rule, Step, Task
+from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.graph import END
 from noetlc.ast.truth import truth
@@ -25,7 +26,8 @@ from noetlc.expr.unparse import unparse
 
 def steps_of_plan(plan: Plan) -> Picture:
     """The steps of a plan; the places are those of the playbook that it was made of."""
-    nodes = [_node(plan, number) for number in range(len(plan.steps))]
+    rows = _rows_of(plan)
+    nodes = [_node(plan, number, rows) for number in range(len(plan.steps))]
     edges: list[Edge] = []
     end = len(nodes)
     guards, failing = _guards(plan)
@@ -61,35 +63,57 @@ def tasks_of_plan(plan: Plan) -> Picture:
     return picture._replace(level="tasks", nodes=tuple(nodes))
 
 
-def _node(plan: Plan, number: int) -> Node:
+class _Rows(NamedTuple):
+    """What the tables of a plan say of its steps, by number, and of their loops, by number and level."""
+
+    begins: dict[int, str]
+    undone: dict[int, list[int]]
+    locks: dict[int, tuple[str, ...]]
+    cancels: dict[int, tuple[int, ...]]
+    ends: dict[tuple[int, int], LoopEnd]
+    heard: dict[tuple[int, int], list[LoopSignal]]
+
+
+def _rows_of(plan: Plan) -> _Rows:
+    begins = {phase.step: phase.name for phase in reversed(plan.phases)}
+    begins |= {each.target: "compensation" for each in plan.compensations}
+    undone: dict[int, list[int]] = {}
+    for each in plan.compensations:
+        undone.setdefault(each.step, []).append(each.target)
+    heard: dict[tuple[int, int], list[LoopSignal]] = {}
+    for row in plan.loop_signals:
+        heard.setdefault((row.step, row.level), []).append(row)
+    ends = {(end.step, end.level): end for end in plan.loop_ends}
+    return _Rows(begins, undone, dict(plan.locks), dict(plan.cancels), ends, heard)
+
+
+def _node(plan: Plan, number: int, rows: _Rows) -> Node:
     step = plan.steps[number]
     tasks = [task.kind for task in _shown(plan, step)]
-    phase = next((each.name for each in plan.phases if each.step == number), "")
-    phase = "compensation" if any(each.target == number for each in plan.compensations) else phase
+    phase = rows.begins.get(number, "")
     lines = [f"begins {phase}"] if phase else []
     lines += [kinds_of(tasks)] if tasks else []
-    ends = {end.level: end for end in plan.loop_ends if end.step == number}
     for level, loop in enumerate(step.loops):
         lines.append(f"{'sequential' if loop.sequential else 'parallel'} loop: {loop.iterator}")
-        heard = [row for row in plan.loop_signals if row[:2] == (number, level)]
-        lines += [heard_line(row.verb, row.events) for row in heard]
-        if level in ends and ends[level].enough >= 0:
-            lines.append(enough_line(plan.templates[ends[level].enough], ends[level].rest))
+        lines += [heard_line(row.verb, row.events) for row in rows.heard.get((number, level), ())]
+        end = rows.ends.get((number, level))
+        if end is not None and end.enough >= 0:
+            lines.append(enough_line(plan.templates[end.enough], end.rest))
     joins = step.join.mode != "any"
     if joins:
         counted = {"count": f"{step.join.n}", "tokens": f"{step.join.n} tokens"}
         lines.append(f"join: {counted.get(step.join.mode, step.join.mode)}")
-    locks = dict(plan.locks).get(number, ())
+    locks = rows.locks.get(number, ())
     if locks:
         lines.append(f"lock: {', '.join(locks)}")
-    cancelled = dict(plan.cancels).get(number, ())
+    cancelled = rows.cancels.get(number, ())
     if cancelled:
         lines.append(f"cancels: {', '.join(plan.steps[each].name for each in cancelled)}")
     if step.gated or step.waits:
         lines.append("admit: waits" if step.waits else "admit")
     forks = step.inclusive and len(step.arcs) > 1
     lines += ["inclusive fork"] if forks else []
-    lines += [f"undone by {plan.steps[each.target].name}" for each in plan.compensations if each.step == number]
+    lines += [f"undone by {plan.steps[target].name}" for target in rows.undone.get(number, ())]
     shape = Shape.ENTRY if number == plan.entry or phase else Shape.LOOP if step.loops else Shape.STEP
     return Node(step_id(step.name), shape, step.name, tuple(lines), _place(step.span), joins=joins, forks=forks)
 
