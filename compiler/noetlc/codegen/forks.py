@@ -16,10 +16,13 @@ from noetlc.expr.shorthand import conjuncts
 
 
 class Fork(NamedTuple):
-    """The fork of a `taken` join: the step that routes, and for each of its branches (arc number, source)."""
+    """The fork of a `taken` join: the step that routes, for each of its branches (arc number, source), and the steps of
+    all of them.
+    """
 
     step: str
     branches: tuple[tuple[int, str], ...]
+    inside: frozenset[str]
 
 
 class Illegal(NamedTuple):
@@ -99,7 +102,7 @@ class _Graph:
         for source in sources:
             if reached.count(source) != 1:
                 return Illegal(f"{reached.count(source)} branches of {head!r} end in its source {source!r}")
-        return self._crossed(fork.name, owners, branches) or Fork(fork.name, tuple(branches))
+        return self._crossed(fork.name, owners, branches) or Fork(fork.name, tuple(branches), frozenset(owners))
 
     def _branch(self, fork: str, first: str, join: str, number: int, owners: dict[str, int]) -> str | Illegal:
         """The one source that the branch behind an arc ends in; marks the branch's steps in `owners`."""
@@ -156,9 +159,10 @@ MAX_ADMISSION_RULES = 64
 
 def refusals_of(playbook: Playbook) -> Iterator[Diagnostic]:
     """Errors that stop the build, in any order."""
-    for name, fork in taken_joins(playbook).items():
+    joins, steps = taken_joins(playbook), {step.name: step for step in playbook.steps}
+    for name, fork in joins.items():
         if isinstance(fork, Illegal):
-            step = next(step for step in playbook.steps if step.name == name)
+            step = steps[name]
             yield finding(
                 "NL650",
                 f"`{name}` cannot wait for the branches that were taken: {fork.reason}",
@@ -166,7 +170,7 @@ def refusals_of(playbook: Playbook) -> Iterator[Diagnostic]:
                 help="write `join: all` to wait for every source, or let one inclusive router fork into "
                 "branches that each end in one source of the join",
             )
-    yield from _torn_branches(playbook)
+    yield from _torn_branches(joins, steps)
     for step in playbook.steps:
         admit = step.spec.admit
         if admit is not None and len(admit.rules) > MAX_ADMISSION_RULES:
@@ -178,18 +182,19 @@ def refusals_of(playbook: Playbook) -> Iterator[Diagnostic]:
             )
 
 
-def _torn_branches(playbook: Playbook) -> Iterator[Diagnostic]:
+def _torn_branches(joins: dict[str, Fork | Illegal], steps: dict[str, Step]) -> Iterator[Diagnostic]:
     """Cancellations of a part of the branches that a `taken` join waits for: it would wait for ever for the rest."""
-    steps = {step.name: step for step in playbook.steps}
-    cancelling = [step for step in playbook.steps if step.spec.cancels]
-    for join, fork in taken_joins(playbook).items() if cancelling else ():
+    cancelling: dict[str, list[Step]] = {}
+    for step in steps.values():
+        for target in step.spec.cancels:
+            cancelling.setdefault(target.name, []).append(step)
+    for join, fork in joins.items() if cancelling else ():
         if isinstance(fork, Illegal):
             continue
-        inside = _inside(steps, fork, join)
-        for step in cancelling:
-            named = {target.name for target in step.spec.cancels}
-            left = (inside | {join}) - named - {step.name}
-            if named & (inside | {join}) and left:
+        inside = fork.inside | {join}
+        for step in {step.name: step for name in sorted(inside) for step in cancelling.get(name, ())}.values():
+            left = inside - {target.name for target in step.spec.cancels} - {step.name}
+            if left:
                 also = ", ".join(f"`{name}`" for name in sorted(left))
                 yield finding(
                     "NL653",
@@ -197,18 +202,3 @@ def _torn_branches(playbook: Playbook) -> Iterator[Diagnostic]:
                     step.spec.cancels[0].span,
                     help=f"cancel {also}, too, or join with `all` and let the branches bring their tokens",
                 )
-
-
-def _inside(steps: dict[str, Step], fork: Fork, join: str) -> set[str]:
-    """The steps of the branches between a fork and its join."""
-    router = steps[fork.step].router
-    numbers = {number for number, _ in fork.branches}
-    waiting = [arc.target for number, arc in enumerate(router.arcs) if number in numbers] if router is not None else []
-    found: set[str] = set()
-    while waiting:
-        here = waiting.pop()
-        if here in steps and here != join and here not in found:
-            found.add(here)
-            following = steps[here].router
-            waiting += [arc.target for arc in following.arcs] if following is not None else []
-    return found
