@@ -1,7 +1,6 @@
 """How a loop ends before its items are over (EXTENSIONS.md §5): what is enough, and what becomes of the rest."""
 
 from noetl_ir.expr import Literal, Native
-from noetlc.ast.playbook import Loop
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import choice_of, quotes_told
@@ -36,20 +35,14 @@ def take_rest(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
 
 
 def check_ends(r: Reader, draft: LoopDraft) -> None:
-    """Say what of a level and those inside it cannot be as it is written."""
+    """Say what of a level and the one inside it cannot be as it is written; that one has said it of its own."""
     ends = draft.enough is not None or any(signal.verb == "complete" for signal in draft.signals)
     if draft.rest and not ends and draft.rest_span is not None:
         help = "write `enough` beside it, or leave it out: without one the loop ends when all items are over"
         r.report("NL516", "`rest` without `enough`: nothing ends the loop before its items are over",
                  draft.rest_span, help=help)  # fmt: skip
     inner = draft.inner
-    while inner is not None:
-        _check_inner(r, inner)
-        inner = inner.inner
-
-
-def _check_inner(r: Reader, loop: Loop) -> None:
-    if loop.rest == "swallow" and loop.rest_span is not None:
+    if inner is not None and inner.rest == "swallow" and inner.rest_span is not None:
         help = "write `cancel` or `finish`, or `swallow` at the outermost loop of the step"
         message = "`rest: swallow` in an inner loop: its iterations end with the iteration around them"
-        r.report("NL517", message, loop.rest_span, help=help)
+        r.report("NL517", message, inner.rest_span, help=help)

@@ -10,7 +10,8 @@ from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 
 class SignalDraft:
-    """One of `more`, `close` and `complete`; `given` says which keys stand there, also those that could not be read."""
+    """One of `more`, `close` and `complete`; `written` says that a key stands there, also one that
+    could not be read."""
 
     __slots__ = ("events", "timers", "written")
 
