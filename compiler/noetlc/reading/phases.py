@@ -2,7 +2,7 @@
 
 from noetl_ir.words import CAUSES, COMPENSATION
 from noetlc.ast.graph import END, StepGraph, later_of
-from noetlc.ast.phases import Part, parts_of
+from noetlc.ast.phases import MAIN, Part, parts_of
 from noetlc.ast.playbook import Compensate, Playbook
 from noetlc.diag.diagnostic import Related
 from noetlc.reading.reader import Reader, Table, take_all, unknown
@@ -72,9 +72,10 @@ def check_phases(r: Reader, playbook: Playbook, graph: StepGraph) -> None:
             r.report("NL219", message, phase.span, help="give the step another name")
     parts = parts_of(playbook, graph)
     _check_parts(r, playbook, parts)
-    main = parts[0].before if parts and parts[0].phase == "main" else {}
+    main = parts[0].before if parts and parts[0].phase == MAIN else {}
+    behind = {at for part in parts for at in part.before} - main.keys()
     for at, step in enumerate(playbook.steps):
-        if step.spec.compensate is not None and at not in main and any(at in part.before for part in parts):
+        if step.spec.compensate is not None and at in behind:
             r.report(
                 "NL221",
                 f"`{step.name}` belongs to a phase behind main, and only runs of main are compensated",
@@ -84,12 +85,16 @@ def check_phases(r: Reader, playbook: Playbook, graph: StepGraph) -> None:
 
 
 def _check_parts(r: Reader, playbook: Playbook, parts: tuple[Part, ...]) -> None:
+    owners: dict[int, list[int]] = {}
     for number, part in enumerate(parts):
-        for other in parts[:number]:
-            shared = [at for at in part.before if at in other.before]
-            # What lies behind the first shared step is shared for the same reason.
-            if shared and playbook.steps[part.entry].name != END:
-                _tell(r, playbook, part, other, shared[0])
+        # What lies behind the first shared step is shared for the same reason.
+        shared: dict[int, int] = {}
+        for at in part.before:
+            for other in owners.setdefault(at, []):
+                shared.setdefault(other, at)
+            owners[at].append(number)
+        for other in sorted(shared) if playbook.steps[part.entry].name != END else ():
+            _tell(r, playbook, part, parts[other], shared[other])
 
 
 def _tell(r: Reader, playbook: Playbook, part: Part, other: Part, at: int) -> None:
