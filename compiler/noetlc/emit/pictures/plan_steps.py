@@ -64,7 +64,7 @@ def tasks_of_plan(plan: Plan) -> Picture:
 
 
 class _Rows(NamedTuple):
-    """What the tables of a plan say of its steps, by number, and of their loops, by number and level."""
+    """The tables of a plan by step, and those about loops by step and level."""
 
     begins: dict[int, str]
     undone: dict[int, list[int]]
