@@ -96,6 +96,13 @@ class _Assembly:
         self._ways = ways
         self._marks = marks
         self._maker = maker
+        self._early: dict[int, dict[int, LoopEnd]] = {}
+        for end in tables.loop_ends:
+            self._early.setdefault(end.step, {})[end.level] = end
+        self._growing: dict[int, set[int]] = {}
+        for row in tables.loop_signals:
+            if row.verb == MORE:
+                self._growing.setdefault(row.step, set()).add(row.level)
 
     def build(self) -> None:
         steps = self._tables.steps
@@ -122,8 +129,7 @@ class _Assembly:
         out = maker.place(f"out {step.name}", "out", index, span=span)
         bad = maker.place(f"bad {step.name}", "bad", index, span=span)
         body = Ends(stations[0].at, out, bad)
-        early = {end.level: end for end in self._tables.loop_ends if end.step == index}
-        grows = {row.level for row in self._tables.loop_signals if row.step == index and row.verb == MORE}
+        early, grows = self._early.get(index, {}), self._growing.get(index, set())
         level = build_loops(maker, step, index, outer=ends, body=body, early=early, grows=grows, span=span)
         build_body(maker, step, index, tasks=tasks, stations=stations, ends=body, spans=marks.tasks)
         # Only in a loop can one pipeline end because another failed.
