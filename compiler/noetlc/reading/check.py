@@ -29,11 +29,12 @@ def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknow
     _check_entry(r, playbook, graph, node)
     # Generated names are proposed to nobody.
     names = (*(name for name in graph.positions if not name.startswith("__")), END)
+    entries = frozenset(graph.entries)
     for position, step in enumerate(playbook.steps):
         _check_targets(r, step, graph, names)
         _check_cancels(r, step, graph, names)
         # The entry has one token more: the run's own.
-        _check_join(r, step, len(graph.sources[position]) + (position in graph.entries))
+        _check_join(r, step, len(graph.sources[position]) + (position in entries))
         _check_tasks(r, step, owners)
     _check_workbook(r, playbook)
     if playbook.executor.phases or playbook.executor.after is not None or graph.later or compensates(playbook):

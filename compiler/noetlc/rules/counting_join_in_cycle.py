@@ -17,7 +17,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.ast.graph import reached
+from noetlc.ast.components import components_of
 from noetlc.ast.playbook import Merge
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit, listed
@@ -25,7 +25,8 @@ from noetlc.rules import Rule, Unit, listed
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Joins of `first` or `n` on a cycle at which tokens stay, or that no source on the cycle can start again."""
-    graph = unit.graph
+    graph, entries = unit.graph, frozenset(unit.graph.entries)
+    part = {at: number for number, steps in enumerate(components_of(graph.successors)) for at in steps}
     stuck = {each.step: each for each in unit.starved if each.cause == "cycle"}
     for at, step in enumerate(unit.playbook.steps):
         if (
@@ -34,11 +35,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             or not unit.written.has_join(step)
         ):
             continue
-        # From what follows, not from the step itself, so that a step counts as behind itself only on a cycle.
-        behind = reached(graph.successors, graph.successors[at])
-        inner = [source for source in graph.sources[at] if source in behind]
-        outer = [source for source in graph.sources[at] if source not in behind]
-        if at in stuck or (inner and (outer or at in graph.entries)):
+        # A source that the step leads to is on a cycle with it, and so is a step that is its own source.
+        inner = [source for source in graph.sources[at] if part[source] == part[at]]
+        outer = [source for source in graph.sources[at] if part[source] != part[at]]
+        if at in stuck or (inner and (outer or at in entries)):
             starved = stuck.get(at)
             source = listed([unit.playbook.steps[each].name for each in outer]) or "the entry"
             yield RULE.story(
