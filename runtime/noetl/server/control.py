@@ -42,7 +42,6 @@ from noetl.server.owned_executions import OwnedExecutions
 from noetl.server.places import Places
 from noetl.server.redelivery import Redelivery
 from noetl.server.report_intake import Heard, ReportIntake, lets_go
-from noetl.server.sends import send
 from noetl.server.waiting_orders import is_waiting
 from noetl.server.workers.tracker import WorkerTracker
 from noetl_ir.evaluate.work import SLICE, spent
@@ -479,6 +478,8 @@ class ControlPlane:
             elif isinstance(order, StartChild):
                 self._calls.start(owned, order)
             elif isinstance(order, SendSignal):
+                from noetl.server.sends import send
+
                 self._follow_up(owned, *owned.sent(order, send(self._store, self._keep, execution, order).as_json()))
                 self._inbox.hurry()
             elif isinstance(order, StopPipeline):

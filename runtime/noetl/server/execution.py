@@ -14,7 +14,6 @@ from noetl.engine.decide import decide
 from noetl.engine.effects import effects, recover
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.engine.refused_ends import END, LateSignal, end_again, end_behind, take_back
 from noetl.engine.signals import overdue
 from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
@@ -344,6 +343,8 @@ class OwnedExecution:
 
         Whoever waits for the events of that turn is told of these.
         """
+        from noetl.engine.refused_ends import END, LateSignal, end_again, end_behind, take_back
+
         turn = self._turn()
         end = take_back(turn, self._last)
         for row in self._store.inbox(self.execution.execution_id, self.execution.inbox_row):

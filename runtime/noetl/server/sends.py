@@ -4,8 +4,6 @@ Law: an execution gets the signal of one task run once, however often that is tr
 and the word of it. That the receiver has not ended is looked at in the transaction of the row.
 """
 
-import json
-
 from noetl.engine.execution import Execution
 from noetl.ports import Over, Store, Wanted
 from noetl.server.journal import Keep
@@ -41,6 +39,8 @@ def send(store: Store, keep: Keep, execution: Execution, order: SendSignal) -> O
 
 def _body_of(call: dict[str, Json]) -> Json:
     """The body of the row; None where it is no JSON."""
+    import json
+
     body: Json = {"name": call.get("signal"), "data": call.get("data")}
     try:
         json.dumps(body, allow_nan=False)

@@ -1,6 +1,5 @@
 """Places under keys: rows that count as long as their executions are not over."""
 
-import json
 import sqlite3
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
@@ -37,6 +36,7 @@ class SqlitePlaces:
 
     def change(self, work: Callable[[tuple[PlaceRow, ...]], Collection[PlaceRow]]) -> None:
         """`Store.change_places`."""
+        import json
 
         def changed(cursor: sqlite3.Cursor) -> None:
             cursor.execute(_SWEEP)
@@ -51,5 +51,7 @@ class SqlitePlaces:
 
 
 def _row(values: tuple[Any, ...]) -> PlaceRow:
+    import json
+
     key, execution_id, root, placed, most, on_conflict, above, number = values
     return PlaceRow(key, execution_id, root, bool(placed), most, on_conflict, tuple(json.loads(above)), number)
