@@ -161,16 +161,11 @@ class Marking:
 
     def _bound(self, arcs: tuple[Arc, ...], keys: Keys, transition: Transition) -> list[tuple[int, str, int]]:
         """The arcs with their keys and weights as numbers."""
-        if (
-            len(arcs) == 1
-            and isinstance(arcs[0].weight, int)
-            and 1 < arcs[0].weight == len(keys)
-            and type(keys) is tuple
-        ):
-            # The only arc of a merge takes so many tokens, each with a key of its own.
-            return [(arcs[0].place, key, 1) for key in keys]
         if isinstance(keys, str):
             keys = (keys,) * len(arcs)
+        elif len(arcs) == 1 and 1 < len(keys) == arcs[0].weight:
+            # The only arc of a merge takes so many tokens, each with a key of its own.
+            return [(arcs[0].place, key, 1) for key in keys]
         elif len(keys) != len(arcs):
             raise IllegalFiring(f"`{transition.id}` has {len(arcs)} arcs, the firing names {len(keys)} tokens")
         return [
