@@ -67,13 +67,11 @@ def _can_move(turn: Turn) -> bool:
     # The limit of all moves nothing: it ends what is left.
     if len(execution.timers) > (limit_of(execution) in execution.timers):
         return True
-    if is_listening(turn.program, execution):
-        return True
     # From the newest: the first to begin are the first to be over, and what a table lost at its head is walked over.
     for key, region in reversed(execution.regions.items()):  # noqa: SIM110  (asked after every event)
         if _is_alive(execution, key, region):
             return True
-    return False
+    return is_listening(turn.program, execution)
 
 
 def _is_alive(execution: Execution, key: str, region: Region) -> bool:
