@@ -130,24 +130,20 @@ def call_name(region: Region, key: str) -> str:
 
 
 def _call(program: Program, execution: Execution, key: str) -> StartChild | SendSignal:
-    region = execution.regions[key]
-    visit = region.visits[region.task]
-    if program.plan.tasks[region.task].kind == SIGNAL:
-        action_id = action_id_of(execution.execution_id, key, region.task, visit)
-        call = execution.parked[key].data.get("call")
-        fields = call if isinstance(call, dict) else {}
-        return SendSignal(execution.execution_id, key, region.claim, action_id, fields)
-    parked = execution.parked[key]
+    region, parked = execution.regions[key], execution.parked[key]
     call = parked.data.get("call")
+    fields = call if isinstance(call, dict) else {}
+    if program.plan.tasks[region.task].kind == SIGNAL:
+        action_id = action_id_of(execution.execution_id, key, region.task, region.visits[region.task])
+        return SendSignal(execution.execution_id, key, region.claim, action_id, fields)
     parent_iter = region.iter if region.loop or "parent" in region.iter else None
-    known = call if isinstance(call, dict) else {}
     return StartChild(
         execution.execution_id,
         key,
         region.claim,
         call_name(region, key),
         parked.since,
-        known,
+        fields,
         parent_iter,
         execution.trace_id,
     )
