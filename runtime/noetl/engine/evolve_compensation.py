@@ -5,13 +5,11 @@ and begins each time with its one token (EXTENSIONS.md §1). The event that star
 """
 
 from noetl.engine.event_data import mapping_of
-from noetl.engine.execution import MAIN, Execution, Mapping, Region, Remembered, Run
+from noetl.engine.execution import MAIN, Execution, Mapping, Region, Remembered
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result
-from noetl_ir.events import step_run_of
 from noetl_ir.expr import Json
-from noetl_ir.plan import Compensation
 
 
 def remember(program: Program, execution: Execution, key: str, region: Region | None, status: str) -> None:
@@ -20,7 +18,7 @@ def remember(program: Program, execution: Execution, key: str, region: Region | 
         return
     found = _memory(program, execution, key, region, status)
     if found is not None:
-        execution.remembered = [*execution.remembered, found]
+        execution.remembered.append(found)
 
 
 def memories(program: Program, execution: Execution) -> list[Remembered]:
@@ -32,11 +30,11 @@ def memories(program: Program, execution: Execution) -> list[Remembered]:
 
 
 def _memory(program: Program, execution: Execution, key: str, region: Region, status: str) -> Remembered | None:
-    how = compensation_of(program, region.step)
+    how = program.compensations.get(region.step)
     # Of nested loops the innermost iterations do the work.
     if how is None or region.task < 0 or (status != "done" and not (how.started and region.begun)):
         return None
-    run = _run_of(execution, key)
+    run = execution.run_of(key)
     index = int(key.rpartition("/")[2]) if "/" in key else None
     result = plain_result(region.result) if status == "done" else None
     args: dict[str, Json] = {
@@ -45,23 +43,13 @@ def _memory(program: Program, execution: Execution, key: str, region: Region, st
     return Remembered(key, region.step, args)
 
 
-def _run_of(execution: Execution, key: str) -> Run:
-    found = execution.runs.get(step_run_of(key))
-    return found if found is not None else execution.left[step_run_of(key)]
-
-
-def compensation_of(program: Program, step: int) -> Compensation | None:
-    """How the runs of a step are compensated, None where they are not."""
-    return next((each for each in program.plan.compensations if each.step == step), None)
-
-
 def started(program: Program, execution: Execution, step: int, run: str) -> Mapping:
     """The newest run is compensated now, and forgotten; the args that its compensation is told."""
     last = execution.remembered[-1] if execution.remembered else None
-    how = None if last is None else compensation_of(program, last.step)
+    how = None if last is None else program.compensations.get(last.step)
     if last is None or how is None or execution.compensating or (last.key, how.target) != (run, step):
         raise IllegalFiring(f"run {run} is not the next to be compensated there")
-    execution.remembered = execution.remembered[:-1]
+    execution.remembered.pop()
     execution.compensating = run
     return last.args
 

@@ -5,7 +5,7 @@ the status; what becomes of a later phase is recorded beside it. Compensation un
 the newest first, each time in a region that begins with one token.
 """
 
-from noetl.engine.evolve_compensation import compensation_of, memories
+from noetl.engine.evolve_compensation import memories
 from noetl.engine.execution import MAIN, Mapping, limit_of
 from noetl.engine.turn import Turn
 from noetl_ir.expr import Json
@@ -105,8 +105,7 @@ def _compensate_next(turn: Turn) -> bool:
         if execution.paused:
             return False
         last = execution.remembered[-1]
-        how = compensation_of(turn.program, last.step)
-        assert how is not None  # nothing else is remembered
+        how = turn.program.compensations[last.step]  # nothing else is remembered
         data: dict[str, Json] = {"run": last.key, "step": turn.program.plan.steps[last.step].name}
         turn.emit("compensation.started", step=how.target, run=str(execution.next_key), data=data)
         return True

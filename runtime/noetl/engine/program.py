@@ -73,6 +73,7 @@ class Program:
         "_templates",
         "_tests",
         "bytes",
+        "compensations",
         "digest",
         "lock_places",
         "locks",
@@ -86,6 +87,7 @@ class Program:
         self.bytes = data
         self._blocks = blocks
         self.digest = digest
+        self.compensations = {row.step: row for row in plan.compensations}
         self.reducers = {row.key: row.reduce for row in plan.reducers}
         self._templates: dict[int, Callable[[evaluate.Scope], Json]] = {}
         self._guards: dict[int, Callable[[evaluate.Scope], bool]] = {}
