@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from noetl.engine.execution import Execution, LoopRun
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
-from noetl.engine.views import counts_of, reference_of, server_result, terminal_event
+from noetl.engine.views import reference_of, server_result, terminal_event
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.scopes.play import PlayScope
@@ -67,11 +67,10 @@ def items_scope(turn: Turn, step: int, level: int, key: str) -> PlayScope:
 
 def enough_scope(turn: Turn, loop: LoopRun, key: str) -> PlayScope:
     """For what is enough of a loop: how many of its iterations ended how, and what stays as it is while it runs."""
-    counts = counts_of(loop)
     ok, failed = loop.states.count("ok"), loop.states.count("failed")
     execution = turn.execution
     values: dict[str, object] = {
-        "event": {"total": counts["total"], "ok": ok, "failed": failed, "done": ok + failed},
+        "event": {"total": len(loop.states), "ok": ok, "failed": failed, "done": ok + failed},
         "args": execution.run_of(key).args,
         "workload": execution.workload,
         "execution_id": execution.execution_id,
