@@ -68,7 +68,7 @@ def _can_move(turn: Turn) -> bool:
     if len(execution.timers) > (limit_of(execution) in execution.timers):
         return True
     # From the newest: the first to begin are the first to be over, and what a table lost at its head is walked over.
-    for key, region in reversed(execution.regions.items()):  # noqa: SIM110  (asked after every event)
+    for key, region in reversed(execution.regions.items()):  # asked after every event
         if _is_alive(execution, key, region):
             return True
     return is_listening(turn.program, execution)
