@@ -4,6 +4,7 @@ Law: one transaction of the store looks at all places and changes them, so of tw
 A place is held by executions that are not over and by nothing else: no server gives one back, and none is lost with it.
 """
 
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 
 from noetl.engine.execution import Execution
@@ -32,27 +33,78 @@ class Verdict(NamedTuple):
     cancels: tuple[str, ...] = ()
 
 
+class Standing:
+    """All places as they stand, by key, while several who ask are answered: an answer looks at its own key alone."""
+
+    def __init__(self, rows: Sequence[PlaceRow]) -> None:
+        self._last = max((row.number for row in rows), default=0)
+        self._rows: dict[str, dict[str, PlaceRow]] = {}
+        for row in rows:
+            self._rows.setdefault(row.key, {})[row.execution_id] = row
+        self._known: dict[str, tuple[tuple[str, ...], tuple[PlaceRow, ...]]] = {}
+
+    def rows(self) -> list[PlaceRow]:
+        """The places of all keys."""
+        return [row for rows in self._rows.values() for row in rows.values()]
+
+    def row(self, key: str, execution_id: str) -> PlaceRow | None:
+        """The place of an execution under a key."""
+        return self._rows.get(key, {}).get(execution_id)
+
+    def at(self, key: str) -> tuple[tuple[str, ...], tuple[PlaceRow, ...]]:
+        """Who holds places under a key, the oldest first, and who waits for one, the first one first."""
+        if (found := self._known.get(key)) is None:
+            rows = [*self._rows.get(key, {}).values()]
+            waiting = sorted([row for row in rows if _waits(row, key)], key=_number)
+            found = self._known[key] = holders_of(rows, key), tuple(waiting)
+        return found
+
+    def put(self, row: PlaceRow) -> None:
+        """Write a row. One that is new comes behind all that are there, as the store will number it."""
+        if not row.number:
+            self._last += 1
+            row = row._replace(number=self._last)
+        self._rows.setdefault(row.key, {})[row.execution_id] = row
+        self._known.pop(row.key, None)
+
+
 def judged(rows: Sequence[PlaceRow], asked: PlaceRow) -> tuple[Verdict, tuple[PlaceRow, ...]]:
     """The answer to one who asks for a place, and the rows that are to be written for it."""
-    mine = next((row for row in rows if (row.key, row.execution_id) == (asked.key, asked.execution_id)), None)
+    return _judged(Standing(rows), asked)
+
+
+def answers(rows: Sequence[PlaceRow], asked: Sequence[PlaceRow]) -> tuple[dict[str, Verdict], tuple[PlaceRow, ...]]:
+    """The answers to all who ask, one after the other, by execution, and the rows that are to be written for them."""
+    standing, verdicts = Standing(rows), dict[str, Verdict]()
+    changed: dict[tuple[str, str], PlaceRow] = {}
+    for row in asked:
+        verdicts[row.execution_id], written = _judged(standing, row)
+        for one in written:
+            standing.put(one)
+            changed[one.key, one.execution_id] = one
+    return verdicts, tuple(changed.values())
+
+
+def _judged(standing: Standing, asked: PlaceRow) -> tuple[Verdict, tuple[PlaceRow, ...]]:
+    mine = standing.row(asked.key, asked.execution_id)
     if mine is not None and mine.placed:
         return Verdict("placed"), ()
-    holders = holders_of(rows, asked.key)
+    holders, waiting = standing.at(asked.key)
     if mine is not None and mine.on_conflict == _ENDED:
         return Verdict("refused", "replaced", holders), ()
-    before = [row for row in rows if _waits(row, asked.key) and (mine is None or row.number < mine.number)]
     replaced: list[PlaceRow] = []
     if asked.on_conflict == "cancel_running" and mine is None:
-        replaced = [row._replace(on_conflict=_ENDED) for row in before if row.on_conflict == "cancel_running"]
-        before = [row for row in before if row.on_conflict != "cancel_running"]
+        replaced = [row._replace(on_conflict=_ENDED) for row in waiting if row.on_conflict == "cancel_running"]
+        waiting = tuple([row for row in waiting if row.on_conflict != "cancel_running"])
+    is_first = not waiting or (mine is not None and waiting[0].number >= mine.number)
     surplus = len(holders) - asked.limit + 1
-    if surplus <= 0 and not before:
+    if surplus <= 0 and is_first:
         return Verdict("placed"), (*replaced, (mine or asked)._replace(placed=True))
     if asked.on_conflict in ("skip", "fail"):
         return Verdict("refused", asked.on_conflict, holders), ()
     cancels = holders[: max(surplus, 0)] if asked.on_conflict == "cancel_running" else ()
     # Whom it cancels waits for nobody. Who waits already was no part of a circle, and who closes one later is told.
-    if mine is None and not cancels and is_circle(rows, asked):
+    if mine is None and not cancels and is_circle(standing.rows(), asked):
         return Verdict("refused", "circle", holders), ()
     return Verdict("queued", "", holders, cancels), (*replaced, *(() if mine is not None else (asked,)))
 
@@ -66,7 +118,11 @@ def waiting_before(rows: Sequence[PlaceRow], key: str, execution_id: str) -> tup
     """Who asked for a place under a key before an execution that waits for one, the first one first."""
     mine = next((row.number for row in rows if (row.key, row.execution_id) == (key, execution_id)), None)
     before = [row for row in rows if _waits(row, key) and mine is not None and row.number < mine]
-    return tuple(sorted(before, key=lambda row: row.number))
+    return tuple(sorted(before, key=_number))
+
+
+def _number(row: PlaceRow) -> int:
+    return row.number
 
 
 def _waits(row: PlaceRow, key: str) -> bool:
@@ -77,25 +133,37 @@ def is_circle(rows: Sequence[PlaceRow], asked: PlaceRow) -> bool:
     """Whether who asks would wait for ever, as those who hold what it waits for wait for it.
 
     Whoever can come to its end is found first: who holds a place and waits, by itself and by those under it, for nobody
-    who cannot. The others wait for each other.
+    who cannot. The others wait for each other. Each of them is looked at when it is the first to wait for its key, and
+    again only where somebody who holds a place there comes free.
     """
-    waiting = [row for row in rows if not row.placed and row.on_conflict != _ENDED]
-    waiting.append(asked._replace(number=max((row.number for row in rows), default=0) + 1))
-    stuck = {(row.key, row.execution_id): row for row in waiting}
-    while True:
-        freed = [name for name, row in stuck.items() if _comes_free(rows, row, [*stuck.values()])]
-        if not freed:
-            return (asked.key, asked.execution_id) in stuck
-        for name in freed:
-            del stuck[name]
+    asked = asked._replace(number=max((row.number for row in rows), default=0) + 1)
+    queues: dict[str, deque[PlaceRow]] = {}
+    for row in sorted([row for row in (*rows, asked) if _waits(row, row.key)], key=_number):
+        queues.setdefault(row.key, deque()).append(row)
+    # How many who wait stand in the way of the end of each: it waits itself, or they run under it.
+    waits_of = Counter(name for queue in queues.values() for row in queue for name in _held_up_by(row))
+    holders: dict[str, dict[str, None]] = {key: {} for key in queues}
+    held: dict[str, list[str]] = {}
+    for row in rows:
+        if row.placed and row.key in queues and row.root not in holders[row.key]:
+            holders[row.key][row.root] = None
+            held.setdefault(row.root, []).append(row.key)
+    look = deque(queues)
+    while look:
+        queue, roots = queues[key := look.popleft()], holders[key]
+        while queue and sum(waits_of[root] > 0 for root in roots) < queue[0].limit:
+            for name in _held_up_by(freed := queue.popleft()):
+                waits_of[name] -= 1
+                if not waits_of[name]:
+                    look.extend(held.get(name, ()))
+            if freed is asked:
+                return False
+    return True
 
 
-def _comes_free(rows: Sequence[PlaceRow], row: PlaceRow, stuck: Sequence[PlaceRow]) -> bool:
-    """Whether a place comes free for one who waits, where the others that are `stuck` wait for ever."""
-    if any(each.key == row.key and each.number < row.number for each in stuck):
-        return False
-    for_ever = {name for each in stuck for name in (each.execution_id, *each.above)}
-    return sum(holder in for_ever for holder in holders_of(rows, row.key)) < row.limit
+def _held_up_by(row: PlaceRow) -> set[str]:
+    """Who cannot come to its end while a row waits."""
+    return {row.execution_id, *row.above}
 
 
 class Places:
@@ -109,10 +177,12 @@ class Places:
         self._asking: dict[str, OwnedExecution] = {}
         self._cancelled: set[tuple[str, str]] = set()
         self._due = 0
+        self._answered: tuple[Sequence[PlaceRow], Sequence[PlaceRow]] | None = None
 
     def add_asking(self, owned: OwnedExecution) -> None:
         """An execution asks for a place."""
         self._asking[owned.execution.execution_id] = owned
+        self._answered = None
         self._due = 0
 
     def look(self) -> None:
@@ -133,34 +203,31 @@ class Places:
             for name, owned in self._asking.items()
             if executions.get(name) is owned and owned.execution.place.asked is not None and not owned.execution.is_over
         }
-        asked = [row_of(owned) for owned in self._asking.values()]
-        verdicts = self._verdicts(asked)
+        rows, asked = self._store.places(), tuple([row_of(owned) for owned in self._asking.values()])
+        # Nearly always everything is as it was, and all who ask have their answers.
+        if (rows, asked) == self._answered:
+            return False
+        verdicts, changed = answers(rows, asked)
+        # What is left as it is is only looked at, and holds nobody up.
+        if changed:
+            verdicts = self._change(asked)
         told = False
         for row in asked:
             told = self._tell(row, verdicts[row.execution_id], executions) or told
+        if not changed:
+            self._answered = rows, asked
         return told
 
-    def _verdicts(self, asked: Sequence[PlaceRow]) -> dict[str, Verdict]:
+    def _change(self, asked: Sequence[PlaceRow]) -> dict[str, Verdict]:
+        """Answer all who ask by the places as they are then, and write what follows."""
         found: dict[str, Verdict] = {}
 
         def work(rows: Sequence[PlaceRow]) -> tuple[PlaceRow, ...]:
+            verdicts, changed = answers(rows, asked)
             found.clear()
-            changed: dict[tuple[str, str], PlaceRow] = {}
-            known = [*rows]
-            for row in asked:
-                verdict, written = judged(known, row)
-                found[row.execution_id] = verdict
-                for one in written:
-                    changed[one.key, one.execution_id] = one
-                    at = next((n for n, each in enumerate(known) if each[:2] == one[:2]), len(known))
-                    # One that is new comes behind all that are there, as the store will number it.
-                    number = one.number or max((each.number for each in known), default=0) + 1
-                    known[at : at + 1] = [one._replace(number=number)]
-            return tuple(changed.values())
+            found.update(verdicts)
+            return changed
 
-        # Most looks find everything as it was: they write nothing, and hold nobody up.
-        if not work(self._store.places()):
-            return found
         self._keep(lambda: self._store.change_places(work))
         return found
 
@@ -193,6 +260,7 @@ class Places:
 
     def clear(self) -> None:
         """Forget everybody; who is taken up again asks again."""
+        self._answered = None
         self._asking.clear()
         self._cancelled.clear()
 
