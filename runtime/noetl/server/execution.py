@@ -17,18 +17,7 @@ from noetl.engine.program import Program
 from noetl.engine.signals import overdue
 from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
-from noetl.ports import (
-    Append,
-    Blobs,
-    Clock,
-    Conflict,
-    ExecutionRow,
-    InboxRow,
-    Owned,
-    StartKey,
-    Store,
-    StoreFailure,
-)
+from noetl.ports import Append, Blobs, Clock, Conflict, ExecutionRow, InboxRow, Owned, StartKey, Store, StoreFailure
 from noetl.server.dues import Dues
 from noetl.server.journal import Journal, Keep, at_once
 from noetl.server.stored_events import WHOLE_OUTSIDE, evolve_record
