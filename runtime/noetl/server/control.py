@@ -417,7 +417,8 @@ class ControlPlane:
 
         def follow() -> None:
             # A cancel that this execution did not take is none for its children.
-            refused = {"signal"} if _is_cancelled(events) else {"signal", "cancel"}
+            is_cancelled = any(event.event_type == "playbook.cancelled" for event in events)
+            refused = {"signal"} if is_cancelled else {"signal", "cancel"}
             for request in requests:
                 if request.verb not in refused:
                     for child_id, _ in self._children.children_of(execution_id):
@@ -595,7 +596,3 @@ class ControlPlane:
 
 
 _CANCEL = Ask("cancel", handed_down=True)
-
-
-def _is_cancelled(events: list[Event]) -> bool:
-    return any(event.event_type == "playbook.cancelled" for event in events)
