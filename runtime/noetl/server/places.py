@@ -141,27 +141,27 @@ def is_circle(rows: Sequence[PlaceRow], asked: PlaceRow) -> bool:
     for row in sorted([row for row in (*rows, asked) if _waits(row, row.key)], key=_number):
         queues.setdefault(row.key, deque()).append(row)
     # How many who wait stand in the way of the end of each: it waits itself, or they run under it.
-    waits_of = Counter(name for queue in queues.values() for row in queue for name in _held_up_by(row))
+    waits_of = Counter(name for queue in queues.values() for row in queue for name in _stopped_by(row))
     holders: dict[str, dict[str, None]] = {key: {} for key in queues}
-    held: dict[str, list[str]] = {}
+    keys_of: dict[str, list[str]] = {}
     for row in rows:
         if row.placed and row.key in queues and row.root not in holders[row.key]:
             holders[row.key][row.root] = None
-            held.setdefault(row.root, []).append(row.key)
+            keys_of.setdefault(row.root, []).append(row.key)
     look = deque(queues)
     while look:
         queue, roots = queues[key := look.popleft()], holders[key]
         while queue and sum(waits_of[root] > 0 for root in roots) < queue[0].limit:
-            for name in _held_up_by(freed := queue.popleft()):
+            for name in _stopped_by(freed := queue.popleft()):
                 waits_of[name] -= 1
                 if not waits_of[name]:
-                    look.extend(held.get(name, ()))
+                    look.extend(keys_of.get(name, ()))
             if freed is asked:
                 return False
     return True
 
 
-def _held_up_by(row: PlaceRow) -> set[str]:
+def _stopped_by(row: PlaceRow) -> set[str]:
     """Who cannot come to its end while a row waits."""
     return {row.execution_id, *row.above}
 
