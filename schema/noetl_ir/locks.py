@@ -35,11 +35,14 @@ def tests_of(plan: Plan) -> Mapping[int, tuple[int, ...]]:
     """Transition → the places that hold no token when it fires, of those that ask."""
     if not plan.locks:
         return {}
-    names = {step: frozenset(locks) for step, locks in plan.locks}
-    cancels = {step: frozenset(targets) for step, targets in plan.cancels}
+    names, cancels = dict(plan.locks), dict(plan.cancels)
+    holders: dict[str, list[int]] = {}
+    for step, locks in plan.locks:
+        for name in locks:
+            holders.setdefault(name, []).append(step)
     places, found = lock_places(plan), {}
     for number, t in enumerate(plan.net.transitions):
         if t.role == "admit" and t.step in names:
-            others = {step for step, locks in names.items() if locks & names[t.step]} - cancels.get(t.step, frozenset())
+            others = {step for name in names[t.step] for step in holders[name]}.difference(cancels.get(t.step, ()))
             found[number] = tuple(sorted(place for step in others for place in places[step]))
     return found

@@ -32,21 +32,21 @@ def resets_of(plan: Plan) -> Mapping[int, Reset]:
     """Transition → its reset set, of those that have one."""
     if not plan.cancels:
         return {}
-    cancels = {step: frozenset(targets) for step, targets in plan.cancels}
     admits = {t.step: number for number, t in enumerate(plan.net.transitions) if t.role == "admit"}
     # A delayed token is of the step that it flies to: it has left the other one.
     flying = {
         t.inputs[0].place: plan.arcs[t.arc].target for t in plan.net.transitions if t.role == "land" and t.arc >= 0
     }
+    owned: dict[int, list[int]] = {}
+    for number, place in enumerate(plan.net.places):
+        owned.setdefault(flying.get(number, place.step), []).append(number)
     marked = dict(plan.net.initial)
     found = {}
-    for step, targets in cancels.items():
-        begins_anew = plan.steps[step].join.mode in WAVES
-        places = []
-        for number, place in enumerate(plan.net.places):
-            of = flying.get(number, place.step)
-            if of in targets or (begins_anew and of == step and place.role in JOINING):
-                places.append(number)
+    for step, targets in plan.cancels:
+        emptied = {number for target in targets for number in owned.get(target, ())}
+        if plan.steps[step].join.mode in WAVES:
+            emptied.update(number for number in owned[step] if plan.net.places[number].role in JOINING)
+        places = sorted(emptied)
         restored = [each for each in places if marked.get(each) and plan.net.places[each].kind is PlaceClass.MEMO]
         found[admits[step]] = Reset(tuple(places), tuple(restored))
     return found
