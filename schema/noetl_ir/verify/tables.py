@@ -134,22 +134,28 @@ def _phases(plan: Plan) -> Found:
     # A token of one phase in the part of another one would be there when that begins, and there is to be none.
     seen: set[int] = set()
     for start in starts:
-        region = _region(plan, start)
-        if seen & region:
-            yield "phases", f"have the step {plan.steps[min(seen & region)].name} in two of them"
-        seen |= region
+        shared = _walk(plan, start, seen)
+        if shared >= 0:
+            yield "phases", f"have the step {plan.steps[shared].name} in two of them"
 
 
-def _region(plan: Plan, start: int) -> set[int]:
-    """The steps that arcs lead to from one, itself included."""
-    found, waiting = {start}, [start]
+def _walk(plan: Plan, start: int, seen: set[int]) -> int:
+    """Go where arcs lead to from a step, and no further where others have come: one such step, -1 for none."""
+    if start in seen:
+        return start
+    shared, own, waiting = -1, {start}, [start]
     while waiting:
         for row in plan.steps[waiting.pop()].arcs:
             target = plan.arcs[row].target if 0 <= row < len(plan.arcs) else -1
-            if 0 <= target < len(plan.steps) and target not in found:
-                found.add(target)
+            if not 0 <= target < len(plan.steps) or target in own:
+                continue
+            if target in seen:
+                shared = target
+            else:
+                own.add(target)
                 waiting.append(target)
-    return found
+    seen |= own
+    return shared
 
 
 def _loop_ends(plan: Plan) -> Found:
@@ -169,10 +175,11 @@ def _loop_signals(plan: Plan) -> Found:
         yield "loop_signals", "are not in the order of the table"
     yield from _levels(plan, "loop_signals", sorted({(step, level) for step, level, _ in rows}))
     ends = {(end.step, end.level) for end in plan.loop_ends}
+    growing = {(step, level) for step, level, verb in rows if verb == MORE}
     for step, level, verb, events, timers in plan.loop_signals:
         if verb not in LOOP_VERBS or (verb == COMPLETE and (step, level) not in ends):
             yield "loop_signals", f"do something else than {' or '.join(LOOP_VERBS)}, or say nothing of the rest"
-        if verb == CLOSE and (step, level, MORE) not in rows:
+        if verb == CLOSE and (step, level) not in growing:
             yield "loop_signals", "close a loop that nothing is added to"
         if (not events and timers < 0) or (verb == MORE and timers >= 0):
             yield "loop_signals", "name no signal and no timer, or add an item by a timer"
