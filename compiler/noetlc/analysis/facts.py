@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Block, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.kinds import seconds_of
-from noetl_ir.plan import Arc, Join, Limits, Loop, Plan, Rule, Step, Task
+from noetl_ir.plan import Arc, Join, Limits, Loop, LoopSignal, Plan, Rule, Step, Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
 from noetl_ir.words import CAUSES
@@ -83,6 +83,9 @@ class _Facts:
         self._locks = {step: ", ".join(names) for step, names in plan.locks}
         self._limits = {(step, level): timeout for step, level, timeout in plan.iteration_limits}
         self._loop_ends = {(step, level): (enough, rest) for step, level, enough, rest in plan.loop_ends}
+        self._loop_signals: dict[tuple[int, int], list[LoopSignal]] = {}
+        for heard in plan.loop_signals:
+            self._loop_signals.setdefault((heard.step, heard.level), []).append(heard)
         transitions = plan.net.transitions
         self._guards = {t.arc: t.guard for t in transitions if t.role == "take" and not t.id.startswith("take+")}
         self._gates = {t.step: (t.guard, t.span) for t in transitions if t.role == "admit" and t.guard >= 0}
@@ -144,11 +147,10 @@ class _Facts:
             yield from self._loop((*at, name), loop)
             if (number, level) in self._limits:
                 yield (*at, name, "timeout"), Fact(Class.RUN, self._time(self._limits[number, level]), loop.span)
-            for heard in self._plan.loop_signals:
-                if heard[:2] == (number, level):
-                    events = ", ".join(sorted(heard.events)) or "no signal"
-                    said = f"{events}, timers {self._text(heard.timers)}" if heard.timers >= 0 else events
-                    yield (*at, name, heard.verb), Fact(Class.RUN, said, loop.span)
+            for heard in self._loop_signals.get((number, level), ()):
+                events = ", ".join(sorted(heard.events)) or "no signal"
+                said = f"{events}, timers {self._text(heard.timers)}" if heard.timers >= 0 else events
+                yield (*at, name, heard.verb), Fact(Class.RUN, said, loop.span)
             if (number, level) in self._loop_ends:
                 enough, rest = self._loop_ends[number, level]
                 if enough >= 0:  # one that is only completed from outside is never asked

@@ -67,9 +67,10 @@ class Skeleton(NamedTuple):
         # A transition that needs a second token, or an event, may leave its token lying between two turns of the
         # engine. All other places are empty again before anybody can look.
         lasting: set[int] = set()
+        locked = {step for step, _ in self.plan.locks}
         for transition in self.plan.net.transitions:
             # A token waits at the gate of a step for its locks.
-            several = transition.role == "admit" and transition.step in dict(self.plan.locks)
+            several = transition.role == "admit" and transition.step in locked
             several = several or len(transition.inputs) > 1 or any(arc.weight != 1 for arc in transition.inputs)
             if transition.trigger is not Trigger.NOW or several:
                 lasting.update(arc.place for arc in transition.inputs)
