@@ -14,8 +14,8 @@ from noetlc.reading.shapes import (
     text_of,
     whole_of,
 )
-from noetlc.reading.specs import failure_mode, inside, lifetime, take_policy, take_spec
-from noetlc.reading.values import plain, read_lifetime, read_timeout, read_value
+from noetlc.reading.specs import attempt_limit, failure_mode, inside, lifetime, take_policy, take_spec
+from noetlc.reading.values import plain, read_lifetime, read_value
 from noetlc.source.nodes import Node, Scalar
 
 LIMITS = (
@@ -113,10 +113,6 @@ def _result(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
         draft.result = read_value(r, node)
 
 
-def _timeout(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
-    draft.timeout = read_timeout(r, node)
-
-
 def _tasks(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
     from noetlc.reading.defaults import read_defaults  # most files have none
 
@@ -183,7 +179,7 @@ SPEC_KEYS: Table[ExecutorDraft] = {
     **dict.fromkeys(PHASES, _phase),
     "compensate_on": _compensate_on,
     "pool": _pool,
-    "timeout": _timeout,
+    "timeout": attempt_limit,
     "tasks": _tasks,
     "ctx": _ctx,
     "concurrency": _concurrency,

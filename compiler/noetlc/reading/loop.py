@@ -9,8 +9,8 @@ from noetlc.reading.loop_ends import check_ends, take_enough, take_rest
 from noetlc.reading.loop_signals import check_signals, grows, take_close, take_complete, take_more, without_idle
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, quotes_told
-from noetlc.reading.specs import inside, lifetime, take_policy, take_spec
-from noetlc.reading.values import read_timeout, read_value
+from noetlc.reading.specs import attempt_limit, inside, lifetime, take_policy, take_spec
+from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
 
@@ -138,10 +138,6 @@ def _spec(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
         take_spec(r, "loop_spec", r.tables.loop_spec, draft, draft.knobs, mapping)
 
 
-def _timeout(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
-    draft.timeout = read_timeout(r, node)
-
-
 def _policy(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     mapping = mapping_of(r, node, "`loop.spec.policy`")
     if mapping is not None:
@@ -176,7 +172,7 @@ KEYS: Table[LoopDraft] = {"in": _in, "iterator": _iterator, "spec": _spec, "loop
 SPEC_KEYS: Table[LoopDraft] = {
     "mode": _mode,
     "max_in_flight": _max_in_flight,
-    "timeout": _timeout,
+    "timeout": attempt_limit,
     "more": take_more,
     "close": take_close,
     "complete": take_complete,

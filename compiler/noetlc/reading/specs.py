@@ -9,7 +9,7 @@ from noetlc.reading.kinds import knobs_of_any_kind
 from noetlc.reading.policy import CONTROL
 from noetlc.reading.reader import Draft, Reader, Table, Take, stray_key
 from noetlc.reading.shapes import choice_of, mapping_of
-from noetlc.reading.values import read_lifetime
+from noetlc.reading.values import read_lifetime, read_timeout
 from noetlc.source.nodes import Mapping, Node, Scalar
 
 
@@ -76,6 +76,17 @@ def lifetime(of: str) -> Take[HasLifetime]:
         draft.lifecycle_timeout = read_lifetime(r, node, of)
 
     return take
+
+
+class HasTimeout(Protocol):
+    """A draft of what may say how long one attempt of a task may take."""
+
+    timeout: Value | None
+
+
+def attempt_limit(r: Reader, draft: HasTimeout, key: Scalar, node: Node) -> None:
+    """Take `timeout`."""
+    draft.timeout = read_timeout(r, node)
 
 
 def failure_mode(r: Reader, draft: HasFailureMode, key: Scalar, node: Node) -> None:

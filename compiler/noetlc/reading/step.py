@@ -23,9 +23,8 @@ from noetlc.reading.shapes import (
     whole_of,
     wrong_shape,
 )
-from noetlc.reading.specs import failure_mode, inside, lifetime, take_policy, take_spec
+from noetlc.reading.specs import attempt_limit, failure_mode, inside, lifetime, take_policy, take_spec
 from noetlc.reading.task import read_tool
-from noetlc.reading.values import read_timeout
 from noetlc.reading.word_tool import STEP_KEYS, has_word_tool, sink_of_words, tool_of_call, tool_of_words
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
 
@@ -186,10 +185,6 @@ def _pool(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
     draft.pool = text_of(r, node, "`pool`")
 
 
-def _timeout(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
-    draft.timeout = read_timeout(r, node)
-
-
 def _policy(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
     mapping = mapping_of(r, node, "`step.spec.policy`")
     if mapping is not None:
@@ -283,7 +278,7 @@ KEYS: Table[StepDraft] = {
     "assert": take_assert,
     "next": _next,
 }
-SPEC_KEYS: Table[StepSpecDraft] = {"pool": _pool, "timeout": _timeout, "policy": _policy}
+SPEC_KEYS: Table[StepSpecDraft] = {"pool": _pool, "timeout": attempt_limit, "policy": _policy}
 MERGE_KEYS: Table[StepSpecDraft] = {"tokens": _tokens}
 POLICY_KEYS: Table[StepSpecDraft] = {
     "admit": _admit,

@@ -16,7 +16,8 @@ from noetlc.reading.kinds import kind_names, kind_of
 from noetlc.reading.policy import read_policy
 from noetlc.reading.reader import Reader, Table, Take, no_effect, of_today, stray_key, unknown
 from noetlc.reading.shapes import mapping_of, missing, name_of, text_of, wrong_shape
-from noetlc.reading.values import read_args, read_timeout
+from noetlc.reading.specs import attempt_limit
+from noetlc.reading.values import read_args
 from noetlc.reading.word_tool import as_reference, lifted, unwrapped
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at, scalar_at
 
@@ -389,10 +390,6 @@ def stray_knob(r: Reader, key: Scalar, knobs: tuple[str, ...], kind: str) -> Non
         )
 
 
-def _timeout(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
-    draft.timeout = read_timeout(r, node)
-
-
 def _policy(r: Reader, draft: TaskDraft, key: Scalar, node: Node) -> None:
     read_policy(r, draft, node)
 
@@ -432,4 +429,4 @@ KEYS: Table[TaskDraft] = {
     "assert": take_assert,
     "spec": _spec,
 }
-SPEC_KEYS: Table[TaskDraft] = {"timeout": _timeout, "policy": _policy}
+SPEC_KEYS: Table[TaskDraft] = {"timeout": attempt_limit, "policy": _policy}
