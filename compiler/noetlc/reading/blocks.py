@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from noetl_ir.expr import Literal
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Branch, Choose, Tasks, Until, While
 from noetlc.ast.playbook import Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.reading.reader import Reader, stray_key
-from noetlc.reading.shapes import is_empty, mapping_of, missing, name_of, quotes_told, sequence_of, wrong_shape
+from noetlc.reading.shapes import is_empty, mapping_of, missing, name_of, sequence_of, wrong_shape
 from noetlc.reading.task import read_task
-from noetlc.reading.values import read_duration, read_guard, read_value
+from noetlc.reading.values import read_count, read_duration, read_guard
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 _WHILE = ("when", "then", "max_iterations", "deadline")
@@ -136,16 +135,10 @@ def _tasks(r: Reader, node: Node | None, span: Span) -> Tasks:
 
 
 def _bounds(r: Reader, parts: dict[str, Node]) -> tuple[Value | None, Value | None]:
-    most = read_value(r, parts["max_iterations"]) if "max_iterations" in parts else None
-    if most is not None and isinstance(most.template, Literal):
-        number = most.template.value
-        # A boolean is an integer to Python: `max_iterations: yes` would run once.
-        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-            if not quotes_told(r, "NL104", "`max_iterations`:", parts["max_iterations"], (int,)):
-                r.report("NL104", "`max_iterations` must be a whole number of at least 1", most.span)
-            most = None
+    most, message = parts.get("max_iterations"), "`max_iterations` must be a whole number of at least 1"
+    count = None if most is None else read_count(r, most, "NL104", "max_iterations", message)
     deadline = read_duration(r, parts["deadline"], "`deadline`") if "deadline" in parts else None
-    return most, deadline
+    return count, deadline
 
 
 ENTRIES = {"choose": read_choose, "while": read_while, "until": read_until}

@@ -8,9 +8,9 @@ from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.loop_ends import check_ends, take_enough, take_rest
 from noetlc.reading.loop_signals import check_signals, grows, take_close, take_complete, take_more, without_idle
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
-from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of, quotes_told
+from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of
 from noetlc.reading.specs import attempt_limit, inside, lifetime, take_policy, take_spec
-from noetlc.reading.values import read_value
+from noetlc.reading.values import read_count, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
 
@@ -153,15 +153,10 @@ def _mode(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
 
 
 def _max_in_flight(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
-    value = read_value(r, node)
-    template = value.template
-    if isinstance(template, Literal):
-        written = template.value
-        if not isinstance(written, int) or isinstance(written, bool) or written < 1:
-            if not quotes_told(r, "NL505", "`max_in_flight`:", node, (int,)):
-                r.report("NL505", "`max_in_flight` must be a whole number of at least 1", node.span)
-            return
-    draft.max_in_flight = value
+    message = "`max_in_flight` must be a whole number of at least 1"
+    value = read_count(r, node, "NL505", "max_in_flight", message)
+    if value is not None:
+        draft.max_in_flight = value
 
 
 def _exec(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:

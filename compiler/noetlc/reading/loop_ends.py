@@ -3,8 +3,8 @@
 from noetl_ir.expr import Literal, Native
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.reader import Reader
-from noetlc.reading.shapes import choice_of, quotes_told
-from noetlc.reading.values import read_value
+from noetlc.reading.shapes import choice_of
+from noetlc.reading.values import read_count
 from noetlc.source.nodes import Node, Scalar
 
 _FORMS = 'write a number of successes, as in `enough: 3`, or a condition, as in `enough: "{{ event.done >= 3 }}"`'
@@ -12,18 +12,12 @@ _FORMS = 'write a number of successes, as in `enough: 3`, or a condition, as in 
 
 def take_enough(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     """Take `enough`: how many iterations have to succeed, or a condition over how many ended how."""
-    value = read_value(r, node)
-    template = value.template
-    if isinstance(template, Literal):
-        written = template.value
-        if not isinstance(written, int) or isinstance(written, bool) or written < 1:
-            if not quotes_told(r, "NL513", "`enough`:", node, (int,)):
-                r.report("NL513", "`enough` is a whole number of at least 1, or a condition", node.span, help=_FORMS)
-            return
-    elif not isinstance(template, Native):
+    message = "`enough` is a whole number of at least 1, or a condition"
+    value = read_count(r, node, "NL513", "enough", message, help=_FORMS)
+    if value is not None and not isinstance(value.template, Literal | Native):
         r.report("NL513", "`enough` is one number, or one condition in braces", node.span, help=_FORMS)
-        return
-    draft.enough = value
+    elif value is not None:
+        draft.enough = value
 
 
 def take_rest(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:

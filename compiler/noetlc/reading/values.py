@@ -11,7 +11,7 @@ from noetlc.expr.parser import CACHE_SIZE, parse_expression, parse_template
 from noetlc.expr.unparse import unparse
 from noetlc.reading.drafts import Pairs
 from noetlc.reading.reader import Reader
-from noetlc.reading.shapes import choice_of, is_duration, mapping_of, wrong_shape
+from noetlc.reading.shapes import choice_of, is_duration, mapping_of, quotes_told, wrong_shape
 from noetlc.source.nodes import Mapping, Node, Scalar, value_of
 
 
@@ -80,6 +80,19 @@ def read_args(r: Reader, node: Node, what: str) -> Value | None:
             return value
     wrong_shape(r, node, what, "a mapping")
     return None
+
+
+def read_count(r: Reader, node: Node, code: str, key: str, message: str, *, help: str = "") -> Value | None:
+    """A whole number of at least 1, or what gives one when it is asked; any other number is told by `code`."""
+    value = read_value(r, node)
+    if isinstance(value.template, Literal):
+        written = value.template.value
+        # A boolean is an integer to Python: `max_iterations: yes` would run once.
+        if not isinstance(written, int) or isinstance(written, bool) or written < 1:
+            if not quotes_told(r, code, f"`{key}`:", node, (int,)):
+                r.report(code, message, node.span, help=help)
+            return None
+    return value
 
 
 def read_duration(r: Reader, node: Node, what: str) -> Value | None:
