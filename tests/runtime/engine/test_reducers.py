@@ -120,9 +120,14 @@ workflow:
 
 def test_a_crash_at_any_point_neither_loses_nor_doubles_a_contribution() -> None:
     text = loops("parallel", "parallel", "(10 * x + y)", 2)
-    script: Any = {"outcomes": [{"index": [0, 1], "takes": 7}, {"step": "start", "takes": 1}]}
+    # None ends when another one does, so that each contribution is on disk before the next; the second is the last.
+    seconds = {(x, y): 9 if (x, y) == (0, 1) else 1 + 2 * x + 0.7 * y for x in range(3) for y in range(3)}
+    script: Any = {"outcomes": [{"index": list(at), "takes": takes} for at, takes in seconds.items()]}
     whole = run(text, script)
-    for length in whole.commits[:-1:3]:
+    assert whole.execution.ctx == model([10 * x + y for x in range(3) for y in range(3)])
+    there = [sum(event.event_type == "ctx.patched" for event in whole.log[:length]) for length in whole.commits[:-1]]
+    assert set(there) >= set(range(8))
+    for length in whole.commits[:-1]:
         resumed = resume_prefix(whole, length, script)
         assert resumed.execution.ctx == whole.execution.ctx, length
 
