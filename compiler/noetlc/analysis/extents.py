@@ -10,7 +10,7 @@ from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.query_checks import counting
 from noetlc.analysis.regions import Region, regions_of
-from noetlc.analysis.skeleton import unemptied, unended, whole_skeleton
+from noetlc.analysis.skeleton import unemptied_skeleton, unended
 from noetlc.analysis.together import together_of
 from noetlc.analysis.waves import folded
 from noetlc.ast.components import components_of
@@ -77,7 +77,7 @@ def _extents(region: Region, upper: Sequence[int | None], effort: Effort) -> dic
     places = enumerate(plan.net.places)
     ready = {place.step: at for at, place in places if place.role == "ready" and not place.level}
     numbers = {place: number for number, place in ready.items()}
-    net = folded(unended(unemptied(whole_skeleton(plan, 2), 2))).net
+    net = folded(unended(unemptied_skeleton(plan, 2))).net
     together = together_of(net, frozenset(numbers), effort)
     small = together.small
     found = {}

@@ -217,17 +217,17 @@ def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
     return _with_resets(Skeleton(plan, petri, tuple(kept)), size)
 
 
-def unemptied(skeleton: Skeleton, size: int = 1) -> Skeleton:
-    """The whole skeleton in which steps that cancel others withdraw nothing; the same one where none does.
+def unemptied_skeleton(plan: Plan, size: int = 1) -> Skeleton:
+    """The whole skeleton in which steps that cancel others withdraw nothing; as it is where none does.
 
     It has every run of the other one, with as many tokens in each place or more.
     """
-    if not skeleton.plan.cancels:
-        return skeleton
+    if not plan.cancels:
+        return whole_skeleton(plan, size)
     from noetlc.analysis.resets import loosened
 
-    plain = whole_skeleton(skeleton.plan._replace(cancels=(), locks=()), size)
-    return plain._replace(plan=skeleton.plan, net=loosened(skeleton.plan, plain.net, plain.origin))
+    plain = whole_skeleton(plan._replace(cancels=(), locks=()), size)
+    return plain._replace(plan=plan, net=loosened(plan, plain.net, plain.origin))
 
 
 def _with_resets(skeleton: Skeleton, size: int) -> Skeleton:

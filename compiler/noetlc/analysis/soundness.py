@@ -29,7 +29,7 @@ from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
 from noetlc.analysis.regions import judged
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import is_proved_sound
-from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, unemptied, unended, whole_skeleton
+from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, unemptied_skeleton, unended, whole_skeleton
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Search, Terminals, terminals_of
 from noetlc.analysis.verdict import Line, Status, TooLarge, Verdict, attempted
@@ -384,7 +384,8 @@ def _bounded(skeleton: Skeleton, effort: Effort) -> Verdict:
     question, assumed = "tokens are bounded", assumptions_of(skeleton.plan)
     if skeleton.plan.cancels and not skeleton.loose:
         # A net in which more is left behind reduces, and bounds this one.
-        loose = _bounded(unemptied(skeleton)._replace(loose="more is left than in a run"), effort.part(0.5))
+        unemptied = unemptied_skeleton(skeleton.plan)._replace(loose="more is left than in a run")
+        loose = _bounded(unemptied, effort.part(0.5))
         if loose.status is Status.PROVED:
             return loose
     small = reduced_for_bounds(skeleton.net, skeleton.transient())
