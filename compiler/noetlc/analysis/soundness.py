@@ -22,7 +22,7 @@ from noetlc.analysis.endings import Endings, depths_of
 from noetlc.analysis.goals import Never, Open, searched
 from noetlc.analysis.origin import TooLong, covered
 from noetlc.analysis.packing import check_size
-from noetlc.analysis.petri import Marking, Petri, fired
+from noetlc.analysis.petri import Marking, Petri
 from noetlc.analysis.ranks import an_end_is_always_near, every_run_ends
 from noetlc.analysis.reachability import Pump, graph_of
 from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
@@ -196,14 +196,6 @@ def assumptions_of(plan: Plan) -> tuple[str, ...]:
 def child_ends(plan: Plan, task: Task) -> str:
     """The assumptions of a task that calls a playbook."""
     return f"the child called in `{plan.steps[task.step].name}`, task `{task.name}`, ends"
-
-
-def marking_after(net: Petri, run: tuple[int, ...]) -> Marking:
-    """The marking after a run from the initial one."""
-    marking = net.initial
-    for transition in run:
-        marking = fired(net, marking, transition)
-    return marking
 
 
 def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]:

@@ -17,7 +17,6 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Marking
 from noetlc.analysis.resets import played
 from noetlc.analysis.skeleton import success_skeleton
-from noetlc.analysis.soundness import marking_after
 from noetlc.analysis.story import story_of
 from noetlc.analysis.verdict import Claim, Story
 
@@ -68,7 +67,7 @@ class _Finder:
 
     def starved_by(self, claim: Claim) -> Iterator[Starved]:
         run = tuple(self._ids[id] for id in claim.verdict.story.run) if claim.verdict.story is not None else ()
-        marking = (played if self._plan.cancels else marking_after)(self._skeleton.net, run)
+        marking = played(self._skeleton.net, run)
         transitions = [self._skeleton.transition(number) for number in run]
         for step, has in self._lying(marking).items():
             missing = tuple(source for source in self._plan.steps[step].join.sources if source not in has)

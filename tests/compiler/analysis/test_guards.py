@@ -13,8 +13,8 @@ from noetl_ir.scopes import PlayScope
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.report import report_of
+from noetlc.analysis.resets import played
 from noetlc.analysis.skeleton import Skeleton, success_skeleton
-from noetlc.analysis.soundness import marking_after
 from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.verdict import Status, Verdict
 
@@ -260,7 +260,7 @@ def ends_of(skeleton: Skeleton) -> set[tuple[int, ...]]:
     small = reduced(skeleton.net)
     ends = terminals_of(small.net, 100_000)
     assert ends.complete
-    return {marking_after(skeleton.net, small.run(ends.graph.path_to(state))) for state in ends.dead}
+    return {played(skeleton.net, small.run(ends.graph.path_to(state))) for state in ends.dead}
 
 
 def chosen(skeleton: Skeleton, x: object, y: object) -> Skeleton:

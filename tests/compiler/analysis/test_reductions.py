@@ -27,7 +27,6 @@ from noetlc.analysis.origin import (
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import reduced, reduced_for_bounds
-from noetlc.analysis.soundness import marking_after
 from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.together import together_of
 from petri_nets import net_of, nets, safe_like_nets, space_of
@@ -250,7 +249,7 @@ def test_a_wide_fork_has_the_ends_of_its_net(kept: frozenset[int]) -> None:
     ends = set()
     for state, able in enumerate((graph := graph_of(small.net, 100_000)).enabled):
         if not able:
-            marking = marking_after(net, small.run(graph.path_to(state)))
+            marking = played(net, small.run(graph.path_to(state)))
             ends.add(frozenset(net.places[place] for place, tokens in enumerate(marking) if tokens))
     assert graph.complete
     assert ends == {frozenset({"end"}), frozenset({"b4", *(f"m{n}" for n in range(12) if n != 2)})}

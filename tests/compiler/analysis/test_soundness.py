@@ -16,8 +16,9 @@ from noetlc.analysis.extents import extents_of
 from noetlc.analysis.proofs import Proofs
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.report import report_of
+from noetlc.analysis.resets import played
 from noetlc.analysis.skeleton import success_skeleton
-from noetlc.analysis.soundness import marking_after, soundness_of
+from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.verdict import Status, Verdict
 from noetlc.pipeline import compile_source
@@ -185,7 +186,7 @@ def test_what_is_left_in_a_state_is_known_without_a_replay(block: Block, data: s
     ends = terminals_of(small.net, 1_000)
     endings = Endings(skeleton, small, ends.graph)
     for state in range(len(ends.graph.markings)):
-        marking = marking_after(skeleton.net, small.run(ends.graph.path_to(state)))
+        marking = played(skeleton.net, small.run(ends.graph.path_to(state)))
         assert endings.marking(state) == marking
         assert endings.gives_up(state) == skeleton.gives_up(marking)
         assert endings.is_end(state) == (skeleton.is_final(marking) or skeleton.gives_up(marking))
