@@ -36,7 +36,7 @@ def asked(turn: Turn, loop: LoopRun, key: str) -> Asked | Mapping:
             # `True` is an int in Python and no number in a playbook.
             if not isinstance(needed, int) or isinstance(needed, bool) or needed < 1:
                 raise Fault(CODE, f"a number of iterations is 1 or more, not {needed!r}")
-            holds = loop.states.count("ok") >= needed
+            holds = loop.ended["ok"] >= needed
     except Fault as fault:
         return {"code": fault.code, "message": f"`enough` of {_named(turn, loop)}: {fault.message}"}
     return Asked.YES if holds else Asked.NO
@@ -52,7 +52,7 @@ def not_enough(turn: Turn, loop: LoopRun) -> Mapping:
     assert loop.end is not None
     template = turn.program.plan.templates[loop.end.enough]
     wanted = f"{template.value} were needed" if isinstance(template, Literal) else "`enough` does not hold"
-    ok, total = loop.states.count("ok"), len(loop.states)
+    ok, total = loop.ended["ok"], len(loop.items)
     message = f"{ok} of {total} iterations of {_named(turn, loop)} succeeded, and {wanted}"
     return {"code": "loop.not_enough", "message": message}
 

@@ -75,7 +75,6 @@ def item_added(program: Program, execution: Execution, event: Event) -> None:
     take_signal(execution, str(data["signal"]), -1)
     loop.added[len(loop.items)] = (execution.ctx, execution.position)
     loop.items.append(data["item"])
-    loop.states.append(None)
     loop.results.append(None)
     loop.open += 1
     if loop.parallel and program.plan.steps[loop.step].loops[loop.level].in_flight < 0:
@@ -193,7 +192,9 @@ def iteration_over(program: Program, execution: Execution, event: Event) -> None
             loop.results[index] = region.result
         _share(loop, index, region.iter)
     loop.open -= 1
-    loop.states[index] = {"done": "ok", "failed": "failed", "skipped": "skipped"}[state]
+    if not 0 <= index < len(loop.items):
+        raise IllegalFiring(f"loop run `{loop_key}` has no iteration {index}")
+    loop.ended[{"done": "ok"}.get(state, state)] += 1
     if state == "failed":
         error = mapping_of(event.data["error"])
         loop.errors[index] = error

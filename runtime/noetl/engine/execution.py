@@ -150,7 +150,7 @@ NO_SIGNALS: dict[str, LoopSignal] = {}
 
 
 class LoopRun:
-    """One run of a loop level. `states` holds `ok failed skipped` by index, None while open.
+    """One run of a loop level. `ended` says how many of its iterations ended `ok failed skipped`.
 
     `owners` gives, for a parallel loop, the iteration that first wrote each ctx key. `stopping` after a failure
     under fail_fast, a timeout, or when an outer loop stops; `cause` is the first failure. `shared` are the `__`
@@ -168,6 +168,7 @@ class LoopRun:
         "ctx",
         "ctx_at",
         "end",
+        "ended",
         "errors",
         "items",
         "left",
@@ -186,7 +187,6 @@ class LoopRun:
         "signals",
         "since",
         "slots",
-        "states",
         "step",
         "stopping",
         "timed",
@@ -217,7 +217,7 @@ class LoopRun:
         self.next_index = 0
         self.open = len(items)
         self.running: set[str] = set()
-        self.states: list[str | None] = [None] * len(items)
+        self.ended = {"ok": 0, "failed": 0, "skipped": 0}
         self.results: list[Json] = [None] * len(items)
         self.errors: dict[int, Mapping] = {}
         self.owners: dict[str, int] = {}

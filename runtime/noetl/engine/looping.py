@@ -253,7 +253,7 @@ def close(turn: Turn, place: int, key: str) -> None:
     data: dict[str, Json] = {"stats": final_counts(loop), "level": level}
     # An inner loop that was told to stop when its last iteration was done already has all its results: its outer
     # iteration ends well.
-    complete = loop.level > 0 and loop.cause is None and loop.states.count("ok") == len(loop.states)
+    complete = loop.level > 0 and loop.cause is None and loop.ended["ok"] == len(loop.items)
     # Once it has had enough it ends well, whatever followed.
     if loop.satisfied or (not loop.asks and (not loop.stopping or complete)):
         if loop.errors:

@@ -67,10 +67,10 @@ def items_scope(turn: Turn, step: int, level: int, key: str) -> PlayScope:
 
 def enough_scope(turn: Turn, loop: LoopRun, key: str) -> PlayScope:
     """For what is enough of a loop: how many of its iterations ended how, and what stays as it is while it runs."""
-    ok, failed = loop.states.count("ok"), loop.states.count("failed")
+    ok, failed = loop.ended["ok"], loop.ended["failed"]
     execution = turn.execution
     values: dict[str, object] = {
-        "event": {"total": len(loop.states), "ok": ok, "failed": failed, "done": ok + failed},
+        "event": {"total": len(loop.items), "ok": ok, "failed": failed, "done": ok + failed},
         "args": execution.run_of(key).args,
         "workload": execution.workload,
         "execution_id": execution.execution_id,

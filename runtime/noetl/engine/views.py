@@ -15,19 +15,12 @@ def loop_value(loop: LoopRun) -> LoopValue:
 
 def counts_of(loop: LoopRun) -> Mapping:
     """`{total ok failed skipped}`."""
-    states = loop.states
-    return {
-        "total": len(states),
-        "ok": states.count("ok"),
-        "failed": states.count("failed"),
-        "skipped": states.count("skipped"),
-    }
+    return {"total": len(loop.items), **loop.ended}
 
 
 def final_counts(loop: LoopRun) -> Mapping:
     """`{total ok failed skipped}` where no iteration counts any more: those that still run are as if skipped."""
-    counts = counts_of(loop)
-    return {**counts, "skipped": len(loop.states) - loop.states.count("ok") - loop.states.count("failed")}
+    return {**counts_of(loop), "skipped": len(loop.items) - loop.ended["ok"] - loop.ended["failed"]}
 
 
 def errors_of(loop: LoopRun) -> list[Json]:
