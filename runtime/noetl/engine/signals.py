@@ -5,8 +5,10 @@ among equals to the oldest. What nobody hears is kept for those who take older o
 came while the execution was paused does not pass a timer that was due before it, or when it came.
 """
 
+from functools import lru_cache
+
 from noetl.engine.execution import Execution, Kept
-from noetl.engine.hearing import Kind, Listener
+from noetl.engine.hearing import Kind, Listener, Names
 from noetl.engine.outside import ADDS, CLOSES, COMPLETES
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
@@ -18,11 +20,16 @@ KINDS: tuple[Kind, ...] = (COMPLETES, CLOSES, ADDS, WAITS)
 """The kinds that hear signals, in the order in which they are asked: interrupt, complete, close, more, wait."""
 
 
+@lru_cache(maxsize=16)
+def _names_of(program: Program) -> tuple[Names, ...]:
+    """What the listeners of each kind may ever listen for: asked again after each event while a signal is kept."""
+    return tuple([kind.names(program) for kind in KINDS])
+
+
 def unheard(program: Program, name: str) -> str:
     """The message about a signal that nothing in the plan listens for; empty where something does, or may."""
     known: dict[str, None] = {}
-    for kind in KINDS:
-        names = kind.names(program)
+    for names in _names_of(program):
         # A name that is computed could be any: nothing is said rather than something wrong.
         if names.any_kept or names.passing is None:
             return ""
@@ -89,7 +96,7 @@ def _first(turn: Turn, signal: Kept) -> tuple[Kind, Listener] | None:
 def miss_signals(turn: Turn) -> None:
     """Record each signal that is kept for nothing: nobody takes it later, and none that hears it is next."""
     program, execution = turn.program, turn.execution
-    names = [kind.names(program) for kind in KINDS]
+    names = _names_of(program)
     if not any(each.misses for each in names) or any(each.any_kept for each in names):
         return
     left = [signal for signal in execution.signals if not any(signal.name in each.kept for each in names)]
