@@ -49,7 +49,7 @@ def give(turn: Turn, run: str) -> None:
 def _in_use(turn: Turn, step: int) -> set[str]:
     """The locks that are taken, but for those of runs that the start of a step would cancel."""
     program = turn.program
-    cancelled = dict(program.plan.cancels).get(step, ())
+    cancelled = program.cancels.get(step, ())
     used: set[str] = set()
     for holder in turn.execution.holding.values():
         if holder not in cancelled:

@@ -73,6 +73,7 @@ class Program:
         "_templates",
         "_tests",
         "bytes",
+        "cancels",
         "compensations",
         "digest",
         "lock_places",
@@ -87,6 +88,7 @@ class Program:
         self.bytes = data
         self._blocks = blocks
         self.digest = digest
+        self.cancels = dict(plan.cancels)
         self.compensations = {row.step: row for row in plan.compensations}
         self.reducers = {row.key: row.reduce for row in plan.reducers}
         self._templates: dict[int, Callable[[evaluate.Scope], Json]] = {}
