@@ -22,7 +22,7 @@ KINDS: tuple[Kind, ...] = (COMPLETES, CLOSES, ADDS, WAITS)
 
 @lru_cache(maxsize=16)
 def _names_of(program: Program) -> tuple[Names, ...]:
-    """What the listeners of each kind may ever listen for: asked again after each event while a signal is kept."""
+    """Names of each kind that its listeners may ever listen for; asked after each event while a signal is kept."""
     return tuple([kind.names(program) for kind in KINDS])
 
 
