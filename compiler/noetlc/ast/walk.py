@@ -85,6 +85,11 @@ def loops_of(step: Step) -> tuple[Loop, ...]:
     return tuple(found)
 
 
+def tasks_in(playbook: Playbook) -> tuple[Task, ...]:
+    """The tasks of all steps, then those of the workbook."""
+    return (*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook))
+
+
 def task_values(task: Task) -> list[Value]:
     """The templates that the worker renders before a task runs."""
     found = [value for _, value in task.fields]

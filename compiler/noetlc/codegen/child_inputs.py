@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from noetl_ir.expr import Literal, Template
 from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Input, Playbook, Task
+from noetlc.ast.walk import tasks_in
 from noetlc.ast.workbook import pairs_of
 from noetlc.codegen.family import FIELD, KIND, Family
 from noetlc.diag.codes import finding
@@ -18,8 +19,7 @@ CARRIERS = ("payload", "args")
 def unfit_calls(family: Family, caller: str) -> Iterator[Diagnostic]:
     """The calls of a playbook that its child refuses with `inputs.invalid` whenever they are made."""
     playbook = family.members[caller].playbook
-    tasks = [*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook)]
-    for task in tasks if family.keys else ():
+    for task in tasks_in(playbook) if family.keys else ():
         path = _path(task)
         key = family.keys.get((caller, path)) if path is not None else None
         child = family.members[key].playbook if key is not None else None

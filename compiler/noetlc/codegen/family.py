@@ -13,6 +13,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.components import components_of
 from noetlc.ast.playbook import Playbook
+from noetlc.ast.walk import tasks_in
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
 
@@ -83,8 +84,7 @@ class Family(NamedTuple):
 
 def calls_of(playbook: Playbook) -> Iterator[Call]:
     """Every call in file order, those of workbook entries last; a path may come several times."""
-    tasks = [task for step in playbook.steps for task in step.tasks]
-    for task in (*tasks, *(task for _, task in playbook.workbook)):
+    for task in tasks_in(playbook):
         if task.kind == KIND:
             for name, value in task.fields:
                 if name == FIELD:

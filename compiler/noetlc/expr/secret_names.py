@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Call, Expr, Name, expressions_of, walk
 from noetlc.ast.playbook import Playbook, Task, Value
-from noetlc.ast.walk import all_expressions, expressions_in
+from noetlc.ast.walk import all_expressions, expressions_in, tasks_in
 from noetlc.ast.workbook import pairs_of
 
 _NAMING = frozenset({"auth", "credential", "secret", "secret_name"})
@@ -22,7 +22,7 @@ def names_of_secrets(playbook: Playbook) -> Iterator[Expr]:
     """The expressions whose value names a secret, or an entry of the keychain, and is none itself."""
     for entry in playbook.keychain:
         yield from (expr for _, value in entry.fields for expr, _ in expressions_in(value))
-    for task in (*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook)):
+    for task in tasks_in(playbook):
         yield from _of_task(task)
     for expr, _ in all_expressions(playbook):
         for part in walk(expr):

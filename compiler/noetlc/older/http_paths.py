@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from noetl_ir.expr import Expr, Item, Literal, Name, Native
 from noetlc.ast.bodies import all_tasks
 from noetlc.ast.playbook import Playbook, Value
-from noetlc.ast.walk import blocks_in, executor_values, expressions_in, loops_of, step_guards, step_values
+from noetlc.ast.walk import blocks_in, executor_values, expressions_in, loops_of, step_guards, step_values, tasks_in
 from noetlc.ast.workbook import kind_called
 from noetlc.diag.change import RecordChange
 from noetlc.expr.rewrite import rewritten
@@ -47,7 +47,7 @@ def _is_asked(playbook: Playbook, kinds: dict[str, str]) -> bool:
 
     Each expression is looked at once for all steps that have it; files of older dialects are not asked at all.
     """
-    tasks = [*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook)]
+    tasks = tasks_in(playbook)
     if playbook.workbook or any(step.extras for step in playbook.steps) or any(task.extras for task in tasks):
         return True
     names = frozenset([step.name for step in playbook.steps]).union([task.name for task in tasks])

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from noetl_ir.expr import Native, Template
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task
-from noetlc.ast.walk import loops_of
+from noetlc.ast.walk import loops_of, tasks_in
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.ast.workload import workload_names
 from noetlc.expr.check import Names
@@ -110,9 +110,8 @@ class Around:
         """The keys of the args that each call of an entry gives; a call of a computed name is one of "". An entry that
         calls another one does so whether or not something calls it.
         """
-        tasks = [task for step in self._playbook.steps for task in step.tasks]
         found: dict[str, list[frozenset[str]]] = {}
-        for task in (*tasks, *(entry for _, entry in self._playbook.workbook)):
+        for task in tasks_in(self._playbook):
             if (name := workbook_name(task)) is not None:
                 keys = _arg_keys(task)
                 # Args that only the run knows bring nothing for certain, so they overrule nothing.

@@ -1,6 +1,7 @@
 """The constructs that a playbook has, as words: a rule about others has nothing to find in it, and is not imported."""
 
 from noetlc.ast.playbook import Playbook
+from noetlc.ast.walk import tasks_in
 from noetlc.reading.kinds import languages_of
 
 
@@ -35,7 +36,7 @@ def constructs_of(playbook: Playbook) -> frozenset[str]:
             found.add("cancels")
         if step.spec.terminate:
             found.add("terminate")
-    tasks = [*(task for step in playbook.steps for task in step.tasks), *(task for _, task in playbook.workbook)]
+    tasks = tasks_in(playbook)
     kinds = {task.kind for task in tasks}
     directives = {rule.directive for task in tasks for rule in task.rules}
     return frozenset(found.union(kinds, directives, *map(languages_of, kinds)))

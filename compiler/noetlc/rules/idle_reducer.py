@@ -14,14 +14,14 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.nearest import OWN_LIKENESS, nearest
+from noetlc.ast.reducers import settings_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Declared keys that no rule of any task sets."""
-    tasks = [*(task for step in unit.playbook.steps for task in step.tasks), *(t for _, t in unit.playbook.workbook)]
-    written = {key for task in tasks for rule in task.rules for key, _ in rule.set_ctx}
+    written = {key for key, _ in settings_in(unit.playbook)}
     declared = {one.key for one in unit.playbook.executor.reducers}
     for one in unit.playbook.executor.reducers:
         if one.key not in written:

@@ -18,7 +18,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.ast.playbook import Arc, Step
-from noetlc.ast.reducers import reducers_of
+from noetlc.ast.reducers import keys_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import accesses
 from noetlc.rules import Rule, Unit
@@ -29,8 +29,7 @@ _ROUTE = "__route"
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Exclusive routers with arcs for success, where all of them can be false at once."""
-    tasks = [task for step in unit.playbook.steps for task in step.tasks] + [task for _, task in unit.playbook.workbook]
-    written = {key for task in tasks for rule in task.rules for key, _ in rule.set_ctx} | {*reducers_of(unit.playbook)}
+    written = keys_in(unit.playbook)
     unset = {key for step in unit.playbook.steps for arc in _arcs(step) for key in _reads(arc)} - written
     for step in unit.playbook.steps:
         if step.router is None or step.router.mode != "exclusive" or _has_default(step):

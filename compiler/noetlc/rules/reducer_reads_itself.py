@@ -13,7 +13,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.ast.reducers import reducers_of
+from noetlc.ast.reducers import contributions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.updates import reads_key, update_of
 from noetlc.rules import Rule, Unit
@@ -21,12 +21,10 @@ from noetlc.rules import Rule, Unit
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Contributions that read the value of their own key."""
-    reducers = reducers_of(unit.playbook)
-    tasks = [*(task for step in unit.playbook.steps for task in step.tasks), *(t for _, t in unit.playbook.workbook)]
-    for key, value in (pair for task in tasks for rule in task.rules for pair in rule.set_ctx):
-        if key in reducers and reads_key(value.template, key):
+    for key, reducer, value in contributions_in(unit.playbook):
+        if reads_key(value.template, key):
             update = update_of(value.template, key)
-            alone = update is not None and update.reduce == reducers[key]
+            alone = update is not None and update.reduce == reducer
             help = f"write `set_ctx: {{{key}: {update.contribution}}}`" if update is not None and alone else _HELP
             yield RULE.finding(
                 f"what is contributed to `ctx.{key}` is made of `ctx.{key}` itself", value.span, help=help

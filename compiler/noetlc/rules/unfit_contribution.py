@@ -15,19 +15,17 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import ListTemplate, Literal, MapTemplate, Template, Text
 from noetl_ir.reducing import fault_of
-from noetlc.ast.reducers import reducers_of
+from noetlc.ast.reducers import contributions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Contributions whose shape is known and does not fit."""
-    reducers = reducers_of(unit.playbook)
-    tasks = [*(task for step in unit.playbook.steps for task in step.tasks), *(t for _, t in unit.playbook.workbook)]
-    for key, value in (pair for task in tasks for rule in task.rules for pair in rule.set_ctx):
-        why = _fault(reducers[key], value.template) if key in reducers else ""
+    for key, reducer, value in contributions_in(unit.playbook):
+        why = _fault(reducer, value.template)
         if why:
-            help = "write `[…]` around it" if reducers[key] == "union" else ""
+            help = "write `[…]` around it" if reducer == "union" else ""
             yield RULE.finding(f"`ctx.{key}` is reduced: {why}", value.span, help=help)
 
 

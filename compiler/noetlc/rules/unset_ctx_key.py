@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from noetl_ir.expr import Expr
 from noetl_ir.nearest import OWN_LIKENESS, nearest
 from noetlc.ast.once import Once
-from noetlc.ast.reducers import reducers_of
+from noetlc.ast.reducers import keys_in
 from noetlc.ast.walk import all_expressions
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.closed import asks_what_is_there
@@ -26,8 +26,7 @@ from noetlc.rules import Rule, Unit
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Keys of `ctx` that no rule of any task sets."""
-    tasks = [task for step in unit.playbook.steps for task in step.tasks] + [task for _, task in unit.playbook.workbook]
-    written = {key for task in tasks for rule in task.rules for key, _ in rule.set_ctx} | {*reducers_of(unit.playbook)}
+    written = keys_in(unit.playbook)
     for expr, scalar in all_expressions(unit.playbook):
         for access in _of_ctx(expr) if scalar is not None else ():
             key = access.keys[0]
