@@ -15,3 +15,9 @@ def texts_of(value: Json) -> list[str]:
     if not isinstance(value, list):
         raise IllegalFiring("an event's payload has not the shape of its type")
     return [str(item) for item in value]
+
+
+def places_of(value: Json) -> tuple[tuple[str, str], ...]:
+    """Keys of places, each with the execution that holds it, as far as there are some."""
+    pairs = value if isinstance(value, list) else []
+    return tuple([(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2])

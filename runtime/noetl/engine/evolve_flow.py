@@ -1,7 +1,7 @@
 """Folding the events of the execution, its tokens and its step runs (LANGUAGE §3)."""
 
 from noetl.engine.contributions import settle, settle_all
-from noetl.engine.event_data import mapping_of, texts_of
+from noetl.engine.event_data import mapping_of, places_of, texts_of
 from noetl.engine.evolve_compensation import remember
 from noetl.engine.evolve_loops import call_off, call_off_all, end_all, hush, keep_result, keep_row, unpark
 from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
@@ -31,9 +31,7 @@ def requested(program: Program, execution: Execution, event: Event) -> None:
     execution.detached = data.get("detached") is True
     execution.scripted = data.get("scripted") is True
     execution.folder = str(data.get("folder", ""))
-    under = data.get("under")
-    pairs = under if isinstance(under, list) else []
-    execution.place.under = tuple([(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list)])
+    execution.place.under = places_of(data.get("under"))
     outer = data.get("iter_parent")
     execution.iter_parent = outer if isinstance(outer, dict) else None
 

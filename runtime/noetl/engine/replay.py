@@ -15,6 +15,7 @@ from itertools import islice
 from noetl.engine import reports
 from noetl.engine.decide import decide
 from noetl.engine.effects import call_name
+from noetl.engine.event_data import places_of
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.identities import child_ids
@@ -185,8 +186,7 @@ def _is_end(events: Sequence[Event]) -> bool:
 def _request_of(event: Event) -> Request:
     data = event.data
     parent, payload, outer = data.get("parent"), data.get("payload"), data.get("iter_parent")
-    env, under = data.get("env"), data.get("under")
-    under = under if isinstance(under, list) else []
+    env = data.get("env")
     depth = data.get("depth", 0)
     return Request(
         payload if isinstance(payload, dict) else {},
@@ -200,7 +200,7 @@ def _request_of(event: Event) -> Request:
         call=str(data.get("call", "")),
         env=env if isinstance(env, dict) else None,
         folder=str(data.get("folder", "")),
-        under=tuple([(str(pair[0]), str(pair[1])) for pair in under if isinstance(pair, list) and len(pair) == 2]),
+        under=places_of(data.get("under")),
     )
 
 
