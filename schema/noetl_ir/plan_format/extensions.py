@@ -52,6 +52,31 @@ def read(section: object) -> dict[str, object]:
     return {name: _FORMS[name].read(value) for name, value in section.items()}
 
 
+def _listed(value: object, wrong: str) -> list[object]:
+    """The rows of a table, which has one at least. Raises Malformed, saying what is `wrong`."""
+    if not isinstance(value, list) or not value:
+        raise Malformed(wrong)
+    return value
+
+
+def _plain_rows(make: Callable[..., object], types: list[type], *, table: str, row: str) -> _Form:
+    """The form of a table of rows that have one value of each of some types. `table` and `row` say what is wrong."""
+
+    def write(value: object) -> Plain:
+        return [list(each) for each in cast("tuple[tuple[Plain, ...], ...]", value)]
+
+    def read_rows(value: object) -> tuple[object, ...]:
+        found = []
+        for each in _listed(value, table):
+            # Exact types: a truth value is a number to Python.
+            if not isinstance(each, list) or [*map(type, each)] != types:
+                raise Malformed(row)
+            found.append(make(*each))
+        return tuple(found)
+
+    return _Form(write, read_rows)
+
+
 def _write_inputs(value: object) -> Plain:
     return [[name, required, schema, list(span)] for name, required, schema, span in cast("tuple[Input, ...]", value)]
 
@@ -69,23 +94,6 @@ def _input(row: object) -> Input:
     raise Malformed("an input is damaged")
 
 
-def _write_terminates(value: object) -> Plain:
-    return [[step, status] for step, status in cast("tuple[Terminate, ...]", value)]
-
-
-def _read_terminates(value: object) -> tuple[Terminate, ...]:
-    if not isinstance(value, list) or not value:
-        raise Malformed("the terminations are no list")
-    return tuple([_terminate(row) for row in value])
-
-
-def _terminate(row: object) -> Terminate:
-    match row:
-        case [int(step), str(status)] if type(step) is int:
-            return Terminate(step, status)
-    raise Malformed("a termination is damaged")
-
-
 def _write_cancels(value: object) -> Plain:
     return [[step, list(targets)] for step, targets in cast("tuple[Cancel, ...]", value)]
 
@@ -95,9 +103,7 @@ def _write_locks(value: object) -> Plain:
 
 
 def _read_locks(value: object) -> tuple[Locks, ...]:
-    if not isinstance(value, list) or not value:
-        raise Malformed("the locks are no list")
-    return tuple([_locks(row) for row in value])
+    return tuple([_locks(row) for row in _listed(value, "the locks are no list")])
 
 
 def _locks(row: object) -> Locks:
@@ -108,9 +114,7 @@ def _locks(row: object) -> Locks:
 
 
 def _read_cancels(value: object) -> tuple[Cancel, ...]:
-    if not isinstance(value, list) or not value:
-        raise Malformed("the cancellations are no list")
-    return tuple([_cancel(row) for row in value])
+    return tuple([_cancel(row) for row in _listed(value, "the cancellations are no list")])
 
 
 def _cancel(row: object) -> Cancel:
@@ -126,42 +130,21 @@ def _read_timeout(value: object) -> int:
     return value
 
 
-def _write_rows(value: object) -> Plain:
-    return [list(row) for row in cast("tuple[IterationLimit | LoopEnd, ...]", value)]
-
-
-def _read_limits(value: object) -> tuple[IterationLimit, ...]:
-    if not isinstance(value, list) or not value:
-        raise Malformed("the limits of iterations are no list")
-    for row in value:
-        if not isinstance(row, list) or [*map(type, row)] != [int, int, int]:
-            raise Malformed("a limit of iterations is damaged")
-    return tuple([IterationLimit(*row) for row in value])
-
-
-def _read_loop_ends(value: object) -> tuple[LoopEnd, ...]:
-    if not isinstance(value, list) or not value:
-        raise Malformed("the ends of loops are no list")
-    for row in value:
-        if not isinstance(row, list) or [*map(type, row)] != [int, int, int, str]:
-            raise Malformed("an end of a loop is damaged")
-    return tuple([LoopEnd(*row) for row in value])
-
-
 def _write_loop_signals(value: object) -> Plain:
     rows = cast("tuple[LoopSignal, ...]", value)
     return [[step, level, verb, list(events), timers] for step, level, verb, events, timers in rows]
 
 
 def _read_loop_signals(value: object) -> tuple[LoopSignal, ...]:
-    if not isinstance(value, list) or not value:
-        raise Malformed("the signals of loops are no list")
-    for row in value:
-        if not isinstance(row, list) or [*map(type, row)] != [int, int, str, list, int]:
-            raise Malformed("a signal of a loop is damaged")
-        if not all(type(name) is str for name in row[3]):
-            raise Malformed("a signal of a loop is damaged")
-    return tuple([LoopSignal(step, level, verb, tuple(events), timers) for step, level, verb, events, timers in value])
+    return tuple([_loop_signal(row) for row in _listed(value, "the signals of loops are no list")])
+
+
+def _loop_signal(row: object) -> LoopSignal:
+    if isinstance(row, list) and [*map(type, row)] == [int, int, str, list, int]:
+        step, level, verb, events, timers = row
+        if all(type(name) is str for name in events):
+            return LoopSignal(step, level, verb, tuple(events), timers)
+    raise Malformed("a signal of a loop is damaged")
 
 
 def _read_index(value: object) -> int:
@@ -169,45 +152,6 @@ def _read_index(value: object) -> int:
     if type(value) is not int:
         raise Malformed("a number of a template is damaged")
     return value
-
-
-def _write_phases(value: object) -> Plain:
-    return [list(row) for row in cast("tuple[Phase, ...]", value)]
-
-
-def _read_phases(value: object) -> tuple[Phase, ...]:
-    if not isinstance(value, list) or not value:
-        raise Malformed("the phases are no list")
-    return tuple([_phase(row) for row in value])
-
-
-def _phase(row: object) -> Phase:
-    match row:
-        case [str(name), int(step)] if type(step) is int:
-            return Phase(name, step)
-    raise Malformed("a phase is damaged")
-
-
-def _write_reducers(value: object) -> Plain:
-    return [list(row) for row in cast("tuple[Reducer, ...]", value)]
-
-
-def _read_reducers(value: object) -> tuple[Reducer, ...]:
-    if not isinstance(value, list) or not value:
-        raise Malformed("the reducers are no list")
-    for row in value:
-        if not isinstance(row, list) or [*map(type, row)] != [str, str, int]:
-            raise Malformed("a reducer is damaged")
-    return tuple([Reducer(*row) for row in value])
-
-
-def _read_compensations(value: object) -> tuple[Compensation, ...]:
-    if not isinstance(value, list) or not value:
-        raise Malformed("the compensations are no list")
-    for row in value:
-        if not isinstance(row, list) or [*map(type, row)] != [int, int, bool]:
-            raise Malformed("a compensation is damaged")
-    return tuple([Compensation(*row) for row in value])
 
 
 def _read_causes(value: object) -> tuple[str, ...]:
@@ -224,15 +168,26 @@ def _read_concurrency(value: object) -> Concurrency:
 
 _FORMS = {
     "inputs": _Form(_write_inputs, _read_inputs),
-    "terminates": _Form(_write_terminates, _read_terminates),
+    "terminates": _plain_rows(
+        Terminate, [int, str], table="the terminations are no list", row="a termination is damaged"
+    ),
     "timeout": _Form(lambda value: value, _read_timeout),
-    "iteration_limits": _Form(_write_rows, _read_limits),
+    "iteration_limits": _plain_rows(
+        IterationLimit,
+        [int, int, int],
+        table="the limits of iterations are no list",
+        row="a limit of iterations is damaged",
+    ),
     "result": _Form(lambda value: value, _read_index),
-    "phases": _Form(_write_phases, _read_phases),
+    "phases": _plain_rows(Phase, [str, int], table="the phases are no list", row="a phase is damaged"),
     "after": _Form(lambda value: value, _read_index),
-    "reducers": _Form(_write_reducers, _read_reducers),
-    "loop_ends": _Form(_write_rows, _read_loop_ends),
-    "compensations": _Form(_write_rows, _read_compensations),
+    "reducers": _plain_rows(Reducer, [str, str, int], table="the reducers are no list", row="a reducer is damaged"),
+    "loop_ends": _plain_rows(
+        LoopEnd, [int, int, int, str], table="the ends of loops are no list", row="an end of a loop is damaged"
+    ),
+    "compensations": _plain_rows(
+        Compensation, [int, int, bool], table="the compensations are no list", row="a compensation is damaged"
+    ),
     "compensate_on": _Form(lambda value: list(cast("tuple[str, ...]", value)), _read_causes),
     "cancels": _Form(_write_cancels, _read_cancels),
     "concurrency": _Form(lambda value: list(cast("Concurrency", value)), _read_concurrency),
