@@ -1,6 +1,6 @@
 """The part of `verify` about the tables: every index names something, and the tables agree with each other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from noetl_ir.expr import Literal, MapTemplate, Native, Template
 from noetl_ir.plan import (
@@ -80,15 +80,11 @@ def _extensions(plan: Plan) -> Found:
         yield from _indices("iteration_limits", len(plan.templates), timeout)
     yield from _loop_ends(plan)
     yield from _loop_signals(plan)
-    ends = [step for step, _ in plan.terminates]
-    if ends != sorted({*ends}) or (ends and not 0 <= ends[0] <= ends[-1] < len(plan.steps)):
-        yield "terminates", "are no steps in the order of the table"
+    yield from _steps(plan, "terminates", [step for step, _ in plan.terminates], _NO_STEPS)
     if any(status not in ENDS for _, status in plan.terminates):
         yield "terminates", f"have another status than {' or '.join(ENDS)}"
     yield from _cancels(plan)
-    rows = [step for step, _ in plan.locks]
-    if rows != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < len(plan.steps)):
-        yield "locks", "are of no steps in the order of the table"
+    yield from _steps(plan, "locks", [step for step, _ in plan.locks], _OF_NO_STEPS)
     if any(not names or [*names] != sorted({*names}) for _, names in plan.locks):
         yield "locks", "are no names in their order"
     yield from _indices("result", len(plan.templates), plan.result)
@@ -122,9 +118,7 @@ def _phases(plan: Plan) -> Found:
     names = [phase.name for phase in plan.phases]
     if names != [name for name in PHASES if name in names]:
         yield "phases", f"are not of {' and '.join(PHASES)}, in this order"
-    rows = [each.step for each in plan.compensations]
-    if rows != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < len(plan.steps)):
-        yield "compensations", "are of no steps in the order of the table"
+    yield from _steps(plan, "compensations", [each.step for each in plan.compensations], _OF_NO_STEPS)
     if [*plan.compensate_on] != [cause for cause in CAUSES if cause in plan.compensate_on]:
         yield "compensate_on", f"is not of {', '.join(CAUSES)}, in this order"
     starts = [plan.entry, *later_entries(plan)]
@@ -186,6 +180,16 @@ def _loop_signals(plan: Plan) -> Found:
         yield from _mappings(plan, "loop_signals", timers)
 
 
+_NO_STEPS = "are no steps in the order of the table"
+_OF_NO_STEPS = "are of no steps in the order of the table"
+
+
+def _steps(plan: Plan, what: str, rows: Sequence[int], wrong: str) -> Found:
+    """Rows of a table by step."""
+    if [*rows] != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < len(plan.steps)):
+        yield what, wrong
+
+
 def _levels(plan: Plan, what: str, rows: list[tuple[int, int]]) -> Found:
     """Rows of a table by step and level."""
     if rows != sorted({*rows}) or not all(
@@ -195,12 +199,11 @@ def _levels(plan: Plan, what: str, rows: list[tuple[int, int]]) -> Found:
 
 
 def _cancels(plan: Plan) -> Found:
-    rows, steps = [step for step, _ in plan.cancels], len(plan.steps)
-    if rows != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < steps):
-        yield "cancels", "are no steps in the order of the table"
+    yield from _steps(plan, "cancels", [step for step, _ in plan.cancels], _NO_STEPS)
     for _, targets in plan.cancels:
-        if not targets or [*targets] != sorted({*targets}) or not 0 <= targets[0] <= targets[-1] < steps:
+        if not targets:
             yield "cancels", "name no steps in the order of the table"
+        yield from _steps(plan, "cancels", targets, "name no steps in the order of the table")
 
 
 def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:
