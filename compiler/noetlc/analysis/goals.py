@@ -9,11 +9,10 @@ are searched, breadth first, for a shortest run.
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.effort import Budget, Effort
-from noetlc.analysis.packing import check_size
+from noetlc.analysis.packing import is_too_large
 from noetlc.analysis.petri import Arcs, Petri
 from noetlc.analysis.reachability import Graph, explored, graph_of
 from noetlc.analysis.reductions import Reduced, reduced
-from noetlc.analysis.verdict import TooLarge
 
 GOAL = "@goal"
 
@@ -90,9 +89,7 @@ class _Goal:
     def searched(self, effort: Effort) -> Reached | Never | Open:
         """The answer of the markings, breadth first."""
         limit = effort.states(self.small.net)
-        try:
-            check_size(self.small.net)
-        except TooLarge:
+        if is_too_large(self.small.net):
             return Open(0)
         graph = graph_of(self.small.net, limit)
         effort.spend(self.small.net, len(graph.markings))

@@ -62,9 +62,14 @@ class Packing(NamedTuple):
         ]
 
 
+def is_too_large(net: Petri) -> bool:
+    """Whether looking at the markings of a reduced net would cost too much."""
+    return len(net.places) * len(net.transitions) > MOST_FIELDS
+
+
 def check_size(net: Petri) -> None:
     """Raise TooLarge where looking at the markings of a reduced net would cost too much."""
-    if len(net.places) * len(net.transitions) > MOST_FIELDS:
+    if is_too_large(net):
         raise TooLarge(len(net.places), len(net.transitions))
 
 

@@ -8,11 +8,10 @@ The relation says too much where tokens are counted; the markings say it exactly
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import Concurrency, bits_of, concurrency_of
 from noetlc.analysis.effort import Effort
-from noetlc.analysis.packing import check_size
+from noetlc.analysis.packing import is_too_large
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import Reduced, reduced
-from noetlc.analysis.verdict import TooLarge
 
 STATES = 2_000
 """Markings that are looked at."""
@@ -34,11 +33,7 @@ def together_of(net: Petri, asked: frozenset[int], effort: Effort | int) -> Toge
     small = reduced(net, asked)
     relation = concurrency_of(small.net)
     at = {place: number for number, place in enumerate(small.places) if place in asked}
-    if _is_plain(relation, at):
-        return _by_arcs(small, relation, at)
-    try:
-        check_size(small.net)
-    except TooLarge:
+    if _is_plain(relation, at) or is_too_large(small.net):
         return _by_arcs(small, relation, at)
     graph = graph_of(small.net, effort if isinstance(effort, int) else effort.states(small.net, most=STATES))
     if not isinstance(effort, int):
