@@ -59,7 +59,9 @@ class _Informing:
         self._old = skeleton
         self._plan = skeleton.plan
         self._reducers = {row.key for row in skeleton.plan.reducers}
-        self._elsewhere = _written_elsewhere(skeleton.plan)
+        self._starts = starts_of(self._plan)
+        # A phase behind main begins with what main has left, and a start that is computed is not known.
+        self._open = _written_elsewhere(self._plan) | (self._reducers - self._starts.keys())
         self._variables = Variables()
         self._guards = _guards(self._plan)
         for expr in self._guards.values():
@@ -176,14 +178,9 @@ class _Informing:
         variable = self._variables.known[kept.variable]
         if variable.root != "ctx":
             return UNKNOWN
-        # A phase behind main begins with what main has left.
-        if self._elsewhere if not variable.key else variable.key in self._elsewhere:
+        if variable.key in self._open or (self._open and not variable.key):
             return UNKNOWN
-        starts = starts_of(self._plan)
-        # One that is computed is not known.
-        if self._reducers - starts.keys() if not variable.key else variable.key in self._reducers - starts.keys():
-            return UNKNOWN
-        found = self._variables.value_at_start(kept.variable, starts)
+        found = self._variables.value_at_start(kept.variable, self._starts)
         return UNKNOWN if found is None else found
 
     def _written(self, kept: _Kept, t: Transition) -> str:
