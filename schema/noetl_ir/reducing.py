@@ -117,11 +117,17 @@ def _key(value: Json) -> _Key:
         case None | bool() | str():
             return type(value).__name__, value
         case int() | float():
-            return "number", value
+            return "number", _hashable(value)
         case list():
             return "list", tuple([_key(item) for item in value])
         case dict():
             return "mapping", frozenset([(name, _key(item)) for name, item in value.items()])
+
+
+def _hashable(value: float) -> float | str:
+    # Long whole numbers may be made so that all have one hash, which makes a set of them slow beyond use.
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    return hex(whole) if isinstance(whole, int) and whole.bit_length() > 60 else whole
 
 
 def _is_number(value: Json) -> bool:

@@ -79,3 +79,27 @@ def test_a_value_is_never_changed_in_place() -> None:
         before = repr(value)
         assert reduced(reducer, value, contributed) != value  # type: ignore[arg-type]
         assert repr(value) == before
+
+
+class Compared(int):
+    """A number that counts how often it is compared."""
+
+    count = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.count += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__
+
+
+def test_a_union_of_numbers_with_one_hash_is_not_slow() -> None:
+    # Python's hash of a whole number is its remainder by 2**61 - 1: each of these would be compared with all before it.
+    found: Any = reduced("union", [], [Compared(each * (2**61 - 1)) for each in range(2, 202)])
+    assert len(found) == 200
+    assert Compared.count == 0
+
+
+def test_a_union_knows_a_large_number_by_its_value() -> None:
+    large = 2**70
+    assert reduced("union", [large], [float(large), large + 1, large]) == [large, large + 1]
