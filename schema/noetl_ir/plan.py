@@ -12,6 +12,7 @@ from noetl_ir.expr import Json, Template
 from noetl_ir.net import Net
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
+from noetl_ir.words import CAUSES
 
 ENTRY = "@entry"
 """Stands for the entry token among the sources of a join."""
@@ -338,7 +339,7 @@ class Plan(NamedTuple):
     reducers: tuple[Reducer, ...] = ()
     loop_ends: tuple[LoopEnd, ...] = ()
     compensations: tuple[Compensation, ...] = ()
-    compensate_on: tuple[str, ...] = ("failed", "blocked", "cancelled")
+    compensate_on: tuple[str, ...] = CAUSES
     cancels: tuple[Cancel, ...] = ()
     concurrency: Concurrency | None = None
     loop_signals: tuple[LoopSignal, ...] = ()
