@@ -54,16 +54,19 @@ def steps(*lines: str) -> str:
 def random_steps(rows: list[list[int]], policies: list[str], chooses: list[bool]) -> str:
     """A workflow of noops named by number, of which one beyond the last is `end`: arcs to the numbers of its row each.
 
-    A step that chooses has a guard on each arc, of which it takes one; the others take all.
+    A step that chooses has a guard on each arc, of which it takes one; the others take all. Each guard is another one:
+    what two equal ones exclude is known to the analysis, and not to an explorer that asks no guards.
     """
-    lines = []
+    lines, asked = [], 0
     for at, (row, policy) in enumerate(zip(rows, policies, strict=True)):
-        when = "when: '{{ workload.x }}', " if chooses[at] else ""
-        arcs = ", ".join(f"{{{when}step: {name_of(to) if to < len(rows) else 'end'}}}" for to in row)
+        whens = [f"when: '{{{{ workload.x{asked + number} }}}}', " if chooses[at] else "" for number in range(len(row))]
+        asked += len(row)
+        ways = zip(whens, row, strict=True)
+        arcs = ", ".join(f"{{{when}step: {name_of(to) if to < len(rows) else 'end'}}}" for when, to in ways)
         mode = "exclusive" if chooses[at] else "inclusive"
         routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{arcs}]}}" if row else ""
         lines.append(f"step: {name_of(at)}, spec: {{policy: {{{policy}}}}}{routes}")
-    return "workload: {x: 1}\n" + steps(*lines)
+    return f"workload: {{{', '.join(f'x{number}: 1' for number in range(asked))}}}\n" + steps(*lines)
 
 
 def name_of(number: int) -> str:

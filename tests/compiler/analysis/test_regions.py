@@ -40,6 +40,7 @@ MOST = 2_000
 def playbooks(draw: st.DrawFn) -> str:
     """Two or three steps in main and in each of one or two later phases, with arcs to any of the same phase."""
     lines: list[str] = []
+    inputs: list[str] = []
     named = draw(st.sampled_from([("finally",), ("on_failure", "finally"), ("undo", "finally")]))
     for phase in ("main", *named):
         count = draw(st.integers(2, 3))
@@ -52,15 +53,21 @@ def playbooks(draw: st.DrawFn) -> str:
             sources = len({other for other, arcs in enumerate(rows) if at in arcs}) + (at == 0)
             join = draw(st.sampled_from(("any", "all", "first"))) if sources > 1 else "any"
             mode = draw(st.sampled_from(("exclusive", "inclusive")))
-            when = "when: '{{ workload.x }}', " if mode == "exclusive" else ""
-            arcs = ", ".join(f"{{{when}step: {names[target] if target < count else 'end'}}}" for target in row)
+            # Each guard is another one: the explorer asks none, so it does not see what equal ones exclude.
+            asked = [f"x{len(inputs) + number}" for number in range(len(row))]
+            inputs += asked
+            whens = [f"when: '{{{{ workload.{name} }}}}', " for name in asked]
+            ways = zip(whens if mode == "exclusive" else [""] * len(row), row, strict=True)
+            arcs = ", ".join(f"{{{when}step: {names[target] if target < count else 'end'}}}" for when, target in ways)
             routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{arcs}]}}" if row else ""
             undo = (
                 ", compensate: undo0" if phase == "main" and "undo" in named and (not at or draw(st.booleans())) else ""
             )
             lines.append(f"step: {names[at]}, spec: {{policy: {{join: {join}{undo}}}}}{routes}")
     spec = ", ".join(f"{phase}: {phase}0" for phase in named if phase != "undo")
-    return f"executor: {{spec: {{{spec}}}}}\nworkload: {{x: 1}}\n" + steps(*lines)
+    return f"executor: {{spec: {{{spec}}}}}\nworkload: {{{', '.join(f'{name}: 1' for name in inputs)}}}\n" + steps(
+        *lines
+    )
 
 
 def spaces(plan: Plan) -> Iterator[Space | None]:
