@@ -1,28 +1,31 @@
 """Where child playbooks are found: folders and files, by `metadata.path` first and by file path second."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from noetl_cli import lazy_click as click
 from noetlc.cli.files import SUFFIXES, playbooks_in, read
 from noetlc.codegen.family import Member
-from noetlc.source.nodes import Mapping, Node, Scalar
+from noetlc.source.nodes import Mapping as MappingNode
+from noetlc.source.nodes import Node, Scalar
 from noetlc.source.yaml_reader import read_yaml
 
 
 class Folders:
     """The catalogue of `--path`, and of files that are known without it; of several files with one path the first
-    counts. Files are read when asked for.
+    counts. Files are read when asked for; where `contents` are brought, by normal names, these are all there is.
     """
 
-    def __init__(self, folders: Sequence[str], files: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folders: Sequence[str], files: Sequence[str] = (), contents: Mapping[str, bytes] | None = None
+    ) -> None:
         for folder in folders:
             if not os.path.isdir(folder):
                 raise click.UsageError(f"--path: there is no folder {folder!r}")
         self._folders = folders
         self._named = files
-        self._files: dict[str, bytes] | None = None
+        self._files: dict[str, bytes] | None = None if contents is None else dict(contents)
         self._paths: dict[str, set[str]] = {}
         self.seen: dict[str, Member | str] = {}
         """The children that were checked, as `check_source` keeps them."""
@@ -96,9 +99,9 @@ def _paths_in(name: str, data: bytes) -> set[str]:
 
 
 def _path_of(node: Node | None) -> str | None:
-    metadata = node.get("metadata") if isinstance(node, Mapping) else None
-    path = metadata.get("path") if isinstance(metadata, Mapping) else None
-    if path is None and isinstance(node, Mapping):
+    metadata = node.get("metadata") if isinstance(node, MappingNode) else None
+    path = metadata.get("path") if isinstance(metadata, MappingNode) else None
+    if path is None and isinstance(node, MappingNode):
         # Old playbooks have their path at the root.
         path = node.get("path")
     return path.text if isinstance(path, Scalar) else None

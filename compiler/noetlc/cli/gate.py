@@ -105,8 +105,8 @@ class Gate:
             return Selection()
         if (select, ignore) not in self._selections:
             self._selections[select, ignore] = Selection(
-                _beginnings(select, "" if asked.select else settings.file, "select") or ("",),
-                _beginnings(ignore, "" if asked.ignore else settings.file, "ignore"),
+                beginnings_of(select, "" if asked.select else settings.file, "select") or ("",),
+                beginnings_of(ignore, "" if asked.ignore else settings.file, "ignore"),
             )
         return self._selections[select, ignore]
 
@@ -228,7 +228,7 @@ class Gate:
         return 0
 
 
-def _beginnings(words: tuple[str, ...], file: str, key: str) -> tuple[str, ...]:
+def beginnings_of(words: tuple[str, ...], file: str, key: str) -> tuple[str, ...]:
     """The prefixes that the codes of selectors begin with. One that fits no code is wrong usage."""
     if not words:
         return ()

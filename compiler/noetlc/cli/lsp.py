@@ -1,0 +1,25 @@
+"""lsp: the language server for editors, on standard input and output."""
+
+from noetl_cli import lazy_click as click
+
+
+@click.command("lsp", short_help="Serve an editor: findings and fixes as one types.")
+@click.option("--stdio", is_flag=True, help="Speak on standard input and output, as it does in any case.")
+def serve_editor(stdio: bool) -> int:
+    """Serve an editor: findings as one types, and their fixes.
+
+    The editor starts this and speaks the language server protocol with it on standard input and output. Needs
+    `pip install 'noetlc[lsp]'`; what it can do is in compiler/README.md.
+    """
+    try:
+        import pygls  # noqa: F401
+    except ImportError:
+        raise click.UsageError("the server needs pygls: pip install 'noetlc[lsp]'") from None
+    from noetlc.cli.workspace import Workspace
+    from noetlc.lsp.server import serve
+
+    serve(Workspace)
+    return 0
+
+
+COMMAND = serve_editor

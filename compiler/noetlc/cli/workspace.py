@@ -1,0 +1,128 @@
+"""The playbooks of an editor's workspace: what is on disk, and before it what the editor holds (`noetlc.lsp.project`).
+
+Files are read once and again when the editor says that they changed. Findings are those of `noetlc lint` over the whole
+workspace: with the configuration nearest above each file, its baseline, and children followed into the other files.
+"""
+
+import os
+from collections.abc import Sequence
+
+from noetl_cli import lazy_click as click
+from noetlc.cli.baseline import Baseline, Entry, read_baseline, unknown
+from noetlc.cli.cache import Kept
+from noetlc.cli.catalogue import Folders
+from noetlc.cli.files import Unusable, playbooks_in, read, shown
+from noetlc.cli.fixing import mended
+from noetlc.cli.gate import beginnings_of
+from noetlc.cli.inspection import found_in
+from noetlc.cli.settings import Configurations, Settings
+from noetlc.diag.findings import Reported
+from noetlc.diag.selection import Selection
+from noetlc.lsp.project import Looked
+from noetlc.source.decoding import decode
+
+
+class Workspace:
+    """The project of some folders. `told` are complaints about configurations, for people, each once."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = folders
+        self._open: dict[str, str] = {}
+        self._disk: dict[str, bytes] | None = None
+        self._configurations = Configurations()
+        self._catalogue: Folders | None = None
+        self.told: list[str] = []
+
+    def hold(self, name: str, text: str) -> None:
+        """Keep the text that an editor holds of a file."""
+        if self._open.get(name) != text:
+            self._open[name] = text
+            self._catalogue = None
+
+    def let_go(self, name: str) -> None:
+        """Forget the text that an editor held."""
+        self._open.pop(name, None)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Forget everything that was read from disk."""
+        self._disk = self._catalogue = None
+        self._configurations = Configurations()
+
+    def texts(self) -> dict[str, str]:
+        """The text of every playbook by its file's name, sorted."""
+        found = {name: decode(name, data)[0].text for name, data in self._files().items()} | self._open
+        return dict(sorted(found.items()))
+
+    def found_in(self, name: str, text: str) -> Looked:
+        """The findings of `noetlc lint` in a text as the file of that name."""
+        kept = found_in(shown(name), _bytes(text), self._children())
+        takes, entries = self._reported(name)
+        new, _ = unknown([one for one in kept.findings if takes.takes(one.diagnostic.code)], entries)
+        return Looked(tuple(new), kept.children)
+
+    def mended(self, name: str, text: str) -> str:
+        """The text after the fixes that `noetlc lint --fix` applies."""
+        takes, entries = self._reported(name)
+
+        def is_reported(one: Reported) -> bool:
+            return takes.takes(one.diagnostic.code)
+
+        def find(name: str, data: bytes) -> Kept:
+            return found_in(name, data, self._children())
+
+        made = mended(shown(name), _bytes(text), is_reported, entries, "safe", find)
+        return decode(name, made.data)[0].text if made.fixes else text
+
+    def state_of(self, path: str) -> str:
+        """The state of the file of a path."""
+        return self._children().state_of(path)
+
+    def find(self, path: str) -> tuple[str, bytes] | None:
+        """The file of a path."""
+        return self._children().find(path)
+
+    def _files(self) -> dict[str, bytes]:
+        if self._disk is None:
+            self._disk = {}
+            for name in (name for folder in self._folders for name in playbooks_in(folder)):
+                try:
+                    self._disk[os.path.normpath(name)] = read(name)
+                except Unusable:
+                    continue  # a file that cannot be read is told where it is opened, and is no child here
+        return self._disk
+
+    def _children(self) -> Folders:
+        if self._catalogue is None:
+            contents = self._files() | {name: _bytes(text) for name, text in self._open.items()}
+            self._catalogue = Folders((), tuple(contents), contents)
+        return self._catalogue
+
+    def _reported(self, name: str) -> tuple[Selection, tuple[Entry, ...]]:
+        """The codes that are reported in a file, and the entries of its baseline."""
+        try:
+            settings = self._configurations.settings_of(name)
+            baseline = _baseline_of(settings)
+            return _selection_of(name, settings), baseline.entries_of(name) if baseline is not None else ()
+        # A configuration that is edited beside the playbook may be wrong for a while.
+        except (click.Misuse, click.UsageError) as problem:
+            if str(problem) not in self.told:
+                self.told.append(str(problem))
+            return Selection(), ()
+
+
+def _baseline_of(settings: Settings) -> Baseline | None:
+    return read_baseline(settings.baseline) if settings.baseline else None
+
+
+def _selection_of(name: str, settings: Settings) -> Selection:
+    ignored = settings.ignored_in(name)
+    return Selection(
+        beginnings_of(settings.select, settings.file, "select") or ("",),
+        beginnings_of(ignored, settings.file, "ignore"),
+    )
+
+
+def _bytes(text: str) -> bytes:
+    """The text as a file; half characters, which JSON can carry, are no UTF-8 and found to be none."""
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,42 @@
+"""The findings of a text that is no YAML at the moment: the slip, and what still holds of those before it.
+
+Of a broken text the parser says one thing and nothing of the rest. What was found before the slip holds still where the
+text without the broken lines has it too, outside of them.
+"""
+
+from collections.abc import Callable
+
+from noetl_ir.records import NamedTuple
+from noetlc.lsp.project import Looked
+from noetlc.lsp.repair import BROKEN, edited_lines, repaired
+
+
+class Whole(NamedTuple):
+    """The last text of a file that could be read, and its findings."""
+
+    text: str
+    looked: Looked
+
+
+def with_lasting(text: str, now: Looked, before: Whole, look: Callable[[str], Looked]) -> Looked:
+    """The findings `now` of a broken text and those of `before` that still hold; `look` finds those of a text."""
+    whole = repaired(text, edited_lines(before.text, text))
+    if whole is None:
+        return now
+    known = {(one.diagnostic.code, one.diagnostic.message) for one in before.looked.findings}
+    told = {one.diagnostic.order for one in now.findings}
+    # Both sides: what a blanked line alone brings about was not there before, and what was mended is not there now.
+    kept = [
+        one
+        for one in look(whole.text).findings
+        if (one.diagnostic.code, one.diagnostic.message) in known
+        and one.diagnostic.order not in told
+        and whole.blanked.isdisjoint(range(one.diagnostic.span.line, one.diagnostic.span.end_line + 1))
+    ]
+    found = sorted((*now.findings, *kept), key=lambda one: one.diagnostic.order)
+    return Looked(tuple(found), now.children)
+
+
+def is_broken(looked: Looked) -> bool:
+    """Whether reading broke off."""
+    return any(one.diagnostic.code in BROKEN for one in looked.findings)

@@ -1,0 +1,52 @@
+"""The files around an open playbook, as the server needs them. The command line implements it; tests may do so too."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from noetl_ir.records import NamedTuple
+from noetlc.diag.findings import Reported
+
+
+class Looked(NamedTuple):
+    """The findings of a file as its configuration reports them, and the children that were looked up: each path with
+    the state that its file was in.
+    """
+
+    findings: tuple[Reported, ...]
+    children: tuple[tuple[str, str], ...] = ()
+
+
+class Project(Protocol):
+    """The playbooks of a workspace. Names are paths of files; a text that an editor holds stands before the file's."""
+
+    def hold(self, name: str, text: str) -> None:
+        """An editor holds this text of a file."""
+        ...
+
+    def let_go(self, name: str) -> None:
+        """The editor closed the file: what is on disk counts again."""
+        ...
+
+    def look_again(self) -> None:
+        """Files or configurations changed on disk: whatever was kept of them is read again."""
+        ...
+
+    def texts(self) -> Mapping[str, str]:
+        """The text of every playbook, by the name of its file, in the order of the names."""
+        ...
+
+    def found_in(self, name: str, text: str) -> Looked:
+        """The findings in a text as the file of that name. Raises nothing for any text."""
+        ...
+
+    def mended(self, name: str, text: str) -> str:
+        """The text after all fixes that cannot change its meaning by accident."""
+        ...
+
+    def state_of(self, path: str) -> str:
+        """The state of the file with the playbook of a path; another text has another one."""
+        ...
+
+    def find(self, path: str) -> tuple[str, bytes] | None:
+        """The file that holds the playbook of a path: its name and content."""
+        ...

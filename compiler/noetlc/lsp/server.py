@@ -1,0 +1,106 @@
+"""The protocol: which question of an editor is answered by which function.
+
+Texts come whole, because the editor and the reader of YAML must agree on what a line is, and pygls has a view of its
+own.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from lsprotocol import types
+from pygls import uris
+from pygls.lsp.server import LanguageServer
+
+from noetlc.lsp.actions import FIX_ALL, KINDS, fix_all, quick_fixes
+from noetlc.lsp.positions import UTF_16
+from noetlc.lsp.project import Project
+from noetlc.lsp.session import Session
+
+NAME = "noetlc"
+
+
+def serve(project_of: Callable[[list[str]], Project]) -> None:
+    """Serve the editor on standard input and output until it says that it ends; a project is made of its folders."""
+    server = LanguageServer(NAME, "", text_document_sync_kind=types.TextDocumentSyncKind.Full)
+    session = Session(server.text_document_publish_diagnostics)
+
+    def begin_session(params: types.InitializeParams) -> None:
+        session.project = project_of(_folders_of(params))
+
+    def agree(params: types.InitializedParams) -> None:
+        encoding = server.server_capabilities.position_encoding or UTF_16
+        session.encoding = str(getattr(encoding, "value", encoding))
+
+    server.feature(types.INITIALIZE)(begin_session)
+    server.feature(types.INITIALIZED)(agree)
+    for method, options, function in FEATURES:
+        server.feature(method, options)(partial(function, session))
+    server.start_io()
+
+
+def open_text(session: Session, params: types.DidOpenTextDocumentParams) -> None:
+    """An editor opened a file."""
+    document = params.text_document
+    session.open(document.uri, uris.to_fs_path(document.uri) or document.uri, document.version, document.text)
+
+
+def change_text(session: Session, params: types.DidChangeTextDocumentParams) -> None:
+    """An editor's text of a file changed."""
+    for change in params.content_changes:
+        session.change(params.text_document.uri, params.text_document.version, change.text)
+
+
+def close_text(session: Session, params: types.DidCloseTextDocumentParams) -> None:
+    """An editor closed a file."""
+    session.close(params.text_document.uri)
+
+
+def look_again(session: Session, params: types.DidChangeWatchedFilesParams) -> None:
+    """Files or configurations changed on disk."""
+    session.look_again()
+
+
+def pass_by(session: Session, params: object) -> None:
+    """Nothing: the configuration is that of the files."""
+
+
+async def code_actions(session: Session, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """The fixes for a range, of the kinds that are asked for."""
+    one = session.opened.get(params.text_document.uri)
+    if one is None:
+        return []
+    only = params.context.only
+    actions: list[types.CodeAction] = []
+    if only is None or _asks_for(only, str(types.CodeActionKind.QuickFix.value)):
+        found = await session.looked(one)
+        actions += quick_fixes(found.findings, params.range, one.uri, one.version, session.positions(one))
+    # Only when asked for: it checks the file once more for each round of fixes.
+    if only is not None and _asks_for(only, FIX_ALL):
+        at, version, text = session.positions(one), one.version, one.text
+        whole = fix_all(text, await session.mended(one), one.uri, version, at)
+        actions += [whole] if whole is not None and one.version == version else []
+    return actions
+
+
+def _asks_for(only: Sequence[types.CodeActionKind | str], kind: str) -> bool:
+    """Whether a kind is one of those asked for, or below one."""
+    words = [str(getattr(word, "value", word)) for word in only]
+    return any(kind == word or kind.startswith(f"{word}.") for word in words)
+
+
+def _folders_of(params: types.InitializeParams) -> list[str]:
+    """The folders that an editor has open, of those that are on this machine's disk."""
+    named = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]
+    return [path for uri in named if (path := uris.to_fs_path(uri))]
+
+
+FEATURES: tuple[tuple[str, object, Callable[..., object]], ...] = (
+    (types.TEXT_DOCUMENT_DID_OPEN, None, open_text),
+    (types.TEXT_DOCUMENT_DID_CHANGE, None, change_text),
+    (types.TEXT_DOCUMENT_DID_CLOSE, None, close_text),
+    (types.TEXT_DOCUMENT_DID_SAVE, None, pass_by),
+    (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, None, look_again),
+    (types.WORKSPACE_DID_CHANGE_CONFIGURATION, None, pass_by),
+    (types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[*KINDS]), code_actions),
+)
+"""Method → its options, and the function that answers it: the session comes first, then what the editor sent."""

@@ -1,0 +1,145 @@
+"""One editor's session: the texts that it holds, and when findings are looked for in them.
+
+Findings are looked for in a thread, one file at a time and the latest text of it only; every other question is answered
+meanwhile.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from lsprotocol import types
+
+from noetlc.lsp.lasting import Whole, is_broken, with_lasting
+from noetlc.lsp.positions import UTF_16, Positions
+from noetlc.lsp.project import Looked, Project
+from noetlc.lsp.reports import reports_of
+from noetlc.source.text import Source
+
+PAUSE = 0.05
+"""Seconds for which a text has to rest before it is looked at: a burst of keys is looked at once."""
+
+
+Asked = TypeVar("Asked")
+Found = TypeVar("Found")
+
+
+class Opened:
+    """A file that an editor holds: its text and version, what was last found in it, and the last text that was YAML."""
+
+    def __init__(self, uri: str, name: str, version: int, text: str) -> None:
+        self.uri = uri
+        self.name = name
+        self.version = version
+        self.source = Source(name, text)
+        self.looked: Looked | None = None
+        self.whole: Whole | None = None
+
+    @property
+    def text(self) -> str:
+        """The text as the editor has it."""
+        return self.source.text
+
+    def change(self, version: int, text: str) -> None:
+        """Take another text."""
+        self.version, self.source = version, Source(self.name, text)
+        self.looked = None
+
+
+class Session:
+    """The session of one editor, which is shown findings by `publish`; `project` is that of its folders."""
+
+    def __init__(self, publish: Callable[[types.PublishDiagnosticsParams], None]) -> None:
+        self.opened: dict[str, Opened] = {}
+        self.project: Project
+        self.encoding = UTF_16
+        self._publish = publish
+        self._waiting: dict[str, None] = {}
+        self._checks: asyncio.Task[None] | None = None
+        # One thread: two checks at once would share one interpreter, and both come later.
+        self._thread = ThreadPoolExecutor(1, "findings")
+
+    def positions(self, one: Opened) -> Positions:
+        """The positions in a file's text."""
+        return Positions(one.source, self.encoding)
+
+    def open(self, uri: str, name: str, version: int, text: str) -> None:
+        """Take a file that the editor holds from now on."""
+        self.opened[uri] = Opened(uri, name, version, text)
+        self.project.hold(name, text)
+        self.look_at(uri)
+
+    def change(self, uri: str, version: int, text: str) -> None:
+        """Take another text of a file."""
+        if (one := self.opened.get(uri)) is not None:
+            one.change(version, text)
+            self.project.hold(one.name, text)
+            self.look_at(uri)
+
+    def close(self, uri: str) -> None:
+        """Let a file go; the editor shows no findings of it any more."""
+        if (one := self.opened.pop(uri, None)) is not None:
+            self.project.let_go(one.name)
+            self._publish(types.PublishDiagnosticsParams(one.uri, []))
+
+    def look_again(self) -> None:
+        """Look at everything again: files or configurations changed on disk."""
+        self.project.look_again()
+        for one in self.opened.values():
+            one.looked = None
+            self.look_at(one.uri)
+
+    def look_at(self, uri: str) -> None:
+        """Have findings looked for in a file, after those that wait already."""
+        self._waiting[uri] = None
+        if self._checks is None or self._checks.done():
+            self._checks = asyncio.get_running_loop().create_task(self._look_at_all())
+
+    async def looked(self, one: Opened) -> Looked:
+        """The findings in a file's text as it is, looked for now where that was not done."""
+        while one.looked is None:
+            text = one.text
+            found = await self._find(one, text)
+            if one.text == text:
+                one.looked = found
+        return one.looked
+
+    async def mended(self, one: Opened) -> str:
+        """The file's text after all fixes that are safe."""
+        return await self._in_thread(partial(self.project.mended, one.name), one.text)
+
+    async def _look_at_all(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(PAUSE)
+            uri = next(iter(self._waiting))
+            del self._waiting[uri]
+            if (one := self.opened.get(uri)) is None:
+                continue
+            version, found = one.version, await self.looked(one)
+            # A text that came meanwhile waits already.
+            if self.opened.get(uri) is one and one.version == version:
+                reports = reports_of(found.findings, uri, self.positions(one))
+                self._publish(types.PublishDiagnosticsParams(uri, reports, version))
+                self._look_at_callers(one)
+
+    def _look_at_callers(self, one: Opened) -> None:
+        """Have those looked at again that were checked against another text of the files that they call."""
+        for other in self.opened.values():
+            children = other.looked.children if other.looked is not None else ()
+            if other is not one and any(self.project.state_of(path) != state for path, state in children):
+                other.looked = None
+                self.look_at(other.uri)
+
+    async def _find(self, one: Opened, text: str) -> Looked:
+        look = partial(self.project.found_in, one.name)
+        found = await self._in_thread(look, text)
+        if not is_broken(found):
+            one.whole = Whole(text, found)
+        elif one.whole is not None:
+            return await self._in_thread(lambda whole: with_lasting(text, found, whole, look), one.whole)
+        return found
+
+    async def _in_thread(self, do: Callable[[Asked], Found], about: Asked) -> Found:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, do, about)

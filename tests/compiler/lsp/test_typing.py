@@ -1,0 +1,64 @@
+"""Whole playbooks typed character by character, and edited at random: nothing crashes, and no finding outlives its
+cause.
+"""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from editor import Editor
+from harness.samples import first
+from noetlc.cli.inspection import found_in
+from noetlc.lsp.repair import BROKEN
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+PLAYBOOKS = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if not path.name.endswith(".script.yaml"))
+SPLICES = (
+    ":", "- ", "\n", "{", "}", "'", '"', "  ", "\t", "{{ ", " }}", "[", "&a ", "*a", "#", "é", "🦊", "workload.",
+    "step: start", "next:", "\r\n", "---\n", "\x00", "? ", "|\n", "!!int ",
+)  # fmt: skip
+
+
+def told(editor: Editor, name: str) -> list[tuple[str, str]]:
+    return [(str(one.code), one.message.partition("\n")[0]) for one in editor.findings(name)]
+
+
+def lint(text: str) -> list[tuple[str, str]]:
+    found = found_in("a.yaml", text.encode("utf-8", "surrogatepass")).findings
+    return [(one.diagnostic.code, one.diagnostic.message) for one in found]
+
+
+def compare(shown: list[tuple[str, str]], text: str, whole: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Hold what is shown against lint; gives the findings of the last text that could be read."""
+    expected = lint(text)
+    if not any(code in BROKEN for code, _ in expected):
+        assert shown == expected, text
+        return set(expected)
+    # Beside the slip only what was found before it.
+    assert set(expected) <= set(shown) <= set(expected) | whole, text
+    return whole
+
+
+@pytest.mark.parametrize("name", first(2, PLAYBOOKS))
+def test_a_playbook_typed_character_by_character(editor: Editor, name: str) -> None:
+    text = (EXAMPLES / f"{name}.yaml").read_text("utf-8")
+    file, whole = f"typed_{name}.yaml", set[tuple[str, str]]()
+    for end in range(1, len(text) + 1):
+        editor.show(file, text[:end])
+        if text[end - 1] == "\n":
+            whole = compare(told(editor, file), text[:end], whole)
+    assert compare(told(editor, file), text, whole) == set(lint(text))
+
+
+@pytest.mark.parametrize("seed", first(2, range(20)))
+def test_random_edits(editor: Editor, seed: int) -> None:
+    random = Random(seed)
+    text = (EXAMPLES / f"{random.choice(PLAYBOOKS)}.yaml").read_text("utf-8")
+    file, whole = f"edited_{seed}.yaml", set[tuple[str, str]]()
+    for _ in range(40):
+        start = random.randrange(len(text) + 1)
+        end = min(len(text), start + random.choice((0, 0, 1, 3, 30)))
+        text = text[:start] + random.choice((*SPLICES, text[random.randrange(len(text) + 1) :][:40])) + text[end:]
+        editor.show(file, text)
+        whole = compare(told(editor, file), text, whole)
