@@ -18,6 +18,7 @@ GENERATED: dict[str, str] = {
     "compiler/README.md": "documents:compiler_readme",
     "schema/patterns.md": "documents:patterns",
     "compiler/noetlc/expr/tables.py": "grammar_tables:tables",
+    "compiler/noetlc/emit/key_sentences.py": "key_sentences:table",
     "compiler/noetlc/diag/rule_table.py": "rule_table:table",
 }
 """File, from the repository's root → `module:function`; the function takes nothing and gives the text."""
