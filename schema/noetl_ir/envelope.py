@@ -29,6 +29,7 @@ _STATUS_BY_TYPE = {
     "lock.given": "success",
     "step.done": "success",
     "step.failed": "error",
+    "step.interrupted": "error",
     "step.cancelled": "skipped",
     "task.lost": "error",
     "loop.iteration.done": "success",

@@ -276,6 +276,16 @@ class LoopSignal(NamedTuple):
     timers: int
 
 
+class Interrupt(NamedTuple):
+    """The signals and timers that stop the runs of a step from outside (`policy.interrupt`): `events` are names of
+    signals, and `timers` the pool index of a mapping of names to durations, -1 for none.
+    """
+
+    step: int
+    events: tuple[str, ...]
+    timers: int
+
+
 class Child(NamedTuple):
     """A child playbook that the plan embeds: the `path` as the playbook names it, and its plan's digest and
     bytes.
@@ -304,7 +314,7 @@ class Plan(NamedTuple):
     is the pool index of how long each of them may take (`policy.lifecycle.after_s`), -1 for none. `reducers` are the
     keys of `ctx` that are reduced, in file order.
     `concurrency` is the place that an execution asks for before it begins; None where it asks for none.
-    `loop_signals` are by step, level and verb.
+    `loop_signals` are by step, level and verb, `interrupts` by step.
     """
 
     name: str
@@ -344,6 +354,7 @@ class Plan(NamedTuple):
     concurrency: Concurrency | None = None
     loop_signals: tuple[LoopSignal, ...] = ()
     locks: tuple[Locks, ...] = ()
+    interrupts: tuple[Interrupt, ...] = ()
 
 
 EXTENSIONS = (
@@ -362,6 +373,7 @@ EXTENSIONS = (
     "concurrency",
     "loop_signals",
     "locks",
+    "interrupts",
 )
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.

@@ -105,6 +105,9 @@ def _tables(plan: Plan) -> Iterator[str]:
         yield f"each phase behind main: timeout {_ref(plan.after)}"
     for locks in plan.locks:
         yield f"{plan.steps[locks.step].name} holds {' '.join(locks.names)}"
+    for stop in plan.interrupts:
+        timers = f", timers {_ref(stop.timers)}" if stop.timers >= 0 else ""
+        yield f"{plan.steps[stop.step].name} is interrupted by {', '.join(stop.events) or 'no signal'}{timers}"
     for cancel in plan.cancels:
         yield f"{plan.steps[cancel.step].name} cancels {' '.join(plan.steps[each].name for each in cancel.targets)}"
     if plan.result >= 0:

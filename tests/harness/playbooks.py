@@ -103,10 +103,16 @@ def scripts(draw: st.DrawFn) -> Json:
         },
     )
     signal = st.fixed_dictionaries(
-        {"at": st.sampled_from([0, 0.5, 1, 2, 3]), "name": st.sampled_from("mmcs"), "data": st.sampled_from([1, "x"])}
+        {"at": st.sampled_from([0, 0.5, 1, 2, 3]), "name": st.sampled_from("mmcsxx"), "data": st.sampled_from([1, "x"])}
     )
     outcomes = [*draw(st.lists(entry, max_size=6)), {"takes": 1, "outcome": {"result": {"v": 2}}}]
     return {"outcomes": outcomes, "signals": draw(st.lists(signal, max_size=4))}
+
+
+def _interrupts() -> st.SearchStrategy[Json]:
+    return st.sampled_from(
+        [{"events": ["x"]}, {"events": ["m", "x"]}, {"timers": {"late": 2}}, {"events": ["x"], "timers": {"late": 40}}]
+    )
 
 
 @st.composite
@@ -121,6 +127,8 @@ def _steps(draw: st.DrawFn, names: list[str], index: int) -> Json:
         policy["lifecycle"] = {"timeout_s": draw(st.sampled_from([1, 3, 60]))}
     if loop is not None and draw(st.booleans()):
         policy["failure"] = {"mode": "best_effort"}
+    if draw(CALM) == 0:
+        policy["interrupt"] = draw(_interrupts())
     if draw(CALM) == 0:
         policy["admit"] = draw(_admissions())
     if policy:

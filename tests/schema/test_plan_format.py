@@ -468,6 +468,28 @@ def test_signals_of_loops_that_are_damaged_are_refused(section: object, why: str
 @pytest.mark.parametrize(
     ("section", "why"),
     [
+        ([], "no list"),
+        ([[0, ["a"]]], "is damaged"),
+        ([[0, [1], -1]], "is damaged"),
+        ([[True, ["a"], -1]], "is damaged"),
+        ([[0, [], -1]], "no signal and no timer"),
+        ([[0, ["a", "a"], -1]], "twice"),
+        ([[9, ["a"], -1]], "of no steps"),
+        ([[0, ["a"], 99]], "not there"),
+    ],
+)
+def test_interrupts_that_are_damaged_are_refused(section: object, why: str) -> None:
+    plan = plan_of(steps("step: start, spec: {policy: {interrupt: {events: [a], timers: {t: 5}}}}"))
+    assert read_plan(write_plan(plan)) == plan_from_json(json.loads(json.dumps(plan_to_json(plan)))) == plan
+    body = msgpack.unpackb(write_plan(plan)[HEADER:])
+    body[10]["interrupts"] = section
+    with pytest.raises(PlanError, match=why):
+        read_plan(sealed(msgpack.packb(body), version=4))
+
+
+@pytest.mark.parametrize(
+    ("section", "why"),
+    [
         (None, "is damaged"),
         ([0, 1], "is damaged"),
         ([0, True, "queue"], "is damaged"),

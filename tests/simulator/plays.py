@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from harness.running import compiled
 from noetl.app.programs import program_of
 from noetl.engine.program import Program
+from simulator.signal_texts import INTERRUPTED, SENDER, SENDS, STOPS
 
 
 class Play(NamedTuple):
@@ -507,26 +508,6 @@ def _places(limit: int, way: str, key: str) -> tuple[str, tuple[tuple[str, str],
 
 ADDED = ((0.5, "add"), (1, "add"), (2, "go"), (4, "add"), (6, "stop"), (9, "last"), (10, "add"))
 
-SENDS = """
-workflow:
-  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: call}, {step: hear}]}}
-  - {step: call, tool: {name: c, kind: playbook, path: t/sender}}
-  - step: hear
-    tool:
-      - {name: h, kind: wait, events: [back]}
-      - {name: t, kind: http, url: "http://x/{{ h.data }}"}
-      - {name: s, kind: signal, to: children, signal: go, data: 2}
-"""
-
-SENDER = """
-workflow:
-  - step: start
-    tool:
-      - {name: a, kind: http, url: "http://x/1"}
-      - {name: s, kind: signal, to: parent, signal: back, data: 1}
-      - {name: w, kind: wait, events: [go]}
-"""
-
 PLAYS = (
     Play("sequence", SEQUENCE),
     Play("join all", _fork("all")),
@@ -565,6 +546,7 @@ PLAYS = (
     Play("enough, and the rest cancelled", ENOUGH % "cancel", (("t/c", CALLED),), same="nothing"),
     Play("enough, and the rest left behind", ENOUGH % "swallow", (("t/c", CALLED),), same="nothing"),
     Play("compensation", SAGA, (("t/c", CALLED_PHASES),), same="nothing"),
+    Play("interrupts", INTERRUPTED, (("t/c", CALLED),), signals=STOPS, same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

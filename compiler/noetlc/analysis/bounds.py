@@ -74,6 +74,7 @@ class _Bounding:
             step: members for members in self._groups for step in members if len(members) > 1 or step in targets[step]
         }
         self._locked = frozenset(step for step, _ in plan.locks)  # it waits for its locks, takes and gives them
+        self._interrupted = frozenset(row.step for row in plan.interrupts)  # a signal or timer, and what it stops
         self._renewed = renewed_joins(plan)
         self._forks = self._dead_makers()
         self._forked = {join: fork for fork, joins in self._forks.items() for join in joins}
@@ -150,7 +151,7 @@ class _Bounding:
             tokens = times(in_flight, tokens)
         # Events of the step itself, without its tasks.
         frame = (
-            4 + step.waits + 3 * (number_ in self._locked) + (step.timeout >= 0)
+            4 + step.waits + 3 * (number_ in self._locked) + 2 * (number_ in self._interrupted) + (step.timeout >= 0)
         )  # scheduled, started, done, routed; waits; runs out of time
         return _Load(together((_event(frame), work)), widest((ONE, tokens)))
 

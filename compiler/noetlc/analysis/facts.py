@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Block, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.kinds import seconds_of
-from noetl_ir.plan import Arc, Join, Limits, Loop, LoopSignal, Plan, Rule, Step, Task
+from noetl_ir.plan import Arc, Interrupt, Join, Limits, Loop, LoopSignal, Plan, Rule, Step, Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
 from noetl_ir.words import CAUSES
@@ -81,6 +81,7 @@ class _Facts:
         }
         self._cancelled = {step: ", ".join(plan.steps[each].name for each in targets) for step, targets in plan.cancels}
         self._locks = {step: ", ".join(names) for step, names in plan.locks}
+        self._interrupts = {row.step: self._heard(row) for row in plan.interrupts}
         self._limits = {(step, level): timeout for step, level, timeout in plan.iteration_limits}
         self._loop_ends = {(step, level): (enough, rest) for step, level, enough, rest in plan.loop_ends}
         self._loop_signals: dict[tuple[int, int], list[LoopSignal]] = {}
@@ -135,7 +136,11 @@ class _Facts:
         at = (f"step {step.name}",)
         yield at, Fact(Class.RUN, "", step.span)
         yield (*at, "join"), Fact(Class.RUN, join_text(step.join), step.span)
-        for what, rows in (("cancels", self._cancelled), ("locks", self._locks)):
+        for what, rows in (
+            ("cancels", self._cancelled),
+            ("locks", self._locks),
+            ("is interrupted by", self._interrupts),
+        ):
             if number in rows:
                 yield (*at, what), Fact(Class.RUN, rows[number], step.span)
         guard, span = self._gates.get(number, (-1, None))
@@ -148,9 +153,7 @@ class _Facts:
             if (number, level) in self._limits:
                 yield (*at, name, "timeout"), Fact(Class.RUN, self._time(self._limits[number, level]), loop.span)
             for heard in self._loop_signals.get((number, level), ()):
-                events = ", ".join(sorted(heard.events)) or "no signal"
-                said = f"{events}, timers {self._text(heard.timers)}" if heard.timers >= 0 else events
-                yield (*at, name, heard.verb), Fact(Class.RUN, said, loop.span)
+                yield (*at, name, heard.verb), Fact(Class.RUN, self._heard(heard), loop.span)
             if (number, level) in self._loop_ends:
                 enough, rest = self._loop_ends[number, level]
                 if enough >= 0:  # one that is only completed from outside is never asked
@@ -169,6 +172,10 @@ class _Facts:
         for task in tasks:
             yield from self._task((*at, f"task {task.name}"), task)
         yield from self._arcs(at, step)
+
+    def _heard(self, row: LoopSignal | Interrupt) -> str:
+        events = ", ".join(sorted(row.events)) or "no signal"
+        return f"{events}, timers {self._text(row.timers)}" if row.timers >= 0 else events
 
     def _loop(self, at: Address, loop: Loop) -> Iterator[tuple[Address, Fact]]:
         mode = "one after the other" if loop.sequential else f"at once, at most {self._text(loop.in_flight) or 'all'}"

@@ -93,7 +93,7 @@ class _Parts:
         )
         return plan._replace(
             entry=entry, phases=(), compensations=(), net=part, terminates=terminates, cancels=tuple(cancels),
-            locks=locks,
+            locks=locks, interrupts=tuple([each for each in plan.interrupts if each.step in steps]),
         )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
+from noetlc.analysis.cut_short import told_by_outcomes
 from noetlc.analysis.petri import Marking
 from noetlc.analysis.skeleton import Skeleton
 from noetlc.analysis.verdict import Line, Story
@@ -14,7 +15,7 @@ OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later"
 
 def story_of(skeleton: Skeleton, run: Sequence[int], end: str, related: Sequence[Line] = ()) -> Story:
     """The story of a run of a skeleton."""
-    transitions = unfolded(skeleton, run)
+    transitions = told_by_outcomes(skeleton.plan, unfolded(skeleton, run))
     lines = [line for each in transitions if (line := _line(skeleton.plan, each)) is not None]
     return Story(tuple(lines), end, tuple(related), tuple(each.id for each in transitions))
 
@@ -101,6 +102,8 @@ def _line(plan: Plan, t: Transition) -> Line | None:
             return Line(f"the tokens for `{step}` have come together", t.span)
         case "meet_none":
             return Line(f"no branch brings a token to `{step}`", t.span)
+        case "interrupt":
+            return Line(f"`{step}` is interrupted", t.span)
         case "shut":
             return Line(f"no items come to the loop of `{step}` any more", t.span)
         case "leave":

@@ -32,8 +32,8 @@ MAX_VALUES = 400
 
 OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later"})
 UNSCRIPTED = frozenset({
-    "fault", "lost", "expire", "skip", "stop", "leave", "empty_failed", "add", "shut", "admit_fault", "expand_fault",
-    "err",
+    "fault", "lost", "expire", "interrupt", "skip", "stop", "leave", "empty_failed", "add", "shut", "admit_fault",
+    "expand_fault", "err",
 })  # fmt: skip
 """Roles that are not scripted: faults of the playbook, lost workers, what a failing loop does to its others, and how
 one ends that may have enough.

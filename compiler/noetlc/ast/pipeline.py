@@ -5,19 +5,19 @@ from noetl_ir.words import FAILING
 from noetlc.ast.graph import reached
 from noetlc.ast.playbook import Rule, Step, Task
 from noetlc.ast.truth import ERROR_FACTS, NO_FACTS, truth_of
-from noetlc.ast.walk import loops_of
+from noetlc.ast.walk import limits_of, loops_of
 
 
 class PipelineGraph(NamedTuple):
     """Tasks by position. `following` holds the tasks that may come next; `ends` says where the run may end.
 
-    Faults aside: any task may fail by one, and no playbook relies on that. `expires` says that a time limit
-    ends the run wherever it is.
+    Faults aside: any task may fail by one, and no playbook relies on that. `ends_anywhere` says that a time
+    limit or an interrupt may end the run wherever it is.
     """
 
     following: tuple[tuple[int, ...], ...]
     ends: tuple[bool, ...]
-    expires: bool
+    ends_anywhere: bool
 
 
 def pipeline_of(step: Step) -> PipelineGraph:
@@ -30,12 +30,17 @@ def pipeline_of(step: Step) -> PipelineGraph:
         targets, may_end = _after(task, positions, position + 1 if position + 1 < len(step.tasks) else -1)
         following.append(targets)
         ends.append(may_end)
-    return PipelineGraph(tuple(following), tuple(ends), is_bounded(step))
+    return PipelineGraph(tuple(following), tuple(ends), ends_from_outside(step))
 
 
 def is_bounded(step: Step) -> bool:
     """Whether a time limit ends each pipeline of the step: that of its run, or of an iteration around it."""
-    return step.spec.lifecycle_timeout is not None or any(loop.lifecycle_timeout is not None for loop in loops_of(step))
+    return bool(limits_of(step.spec)) or any(loop.lifecycle_timeout is not None for loop in loops_of(step))
+
+
+def ends_from_outside(step: Step) -> bool:
+    """Whether a time limit, a timer or a signal may end each pipeline of the step, wherever it stands."""
+    return step.spec.interrupt is not None or is_bounded(step)
 
 
 def has_unknown_jump(step: Step) -> bool:

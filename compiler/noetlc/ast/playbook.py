@@ -189,10 +189,18 @@ class StepName(NamedTuple):
     span: Span
 
 
+class Interrupt(NamedTuple):
+    """Signals and timers that stop the runs of a step (`policy.interrupt`); `timers` is a mapping."""
+
+    events: tuple[str, ...]
+    timers: Value | None
+    span: Span
+
+
 class StepSpec(NamedTuple):
     """The rest of `step.spec` beside the admission: `join` is `any all taken first`, a number or a merge, `terminate`
     the status that the step's success ends the execution with, `cancels` the steps that a run of it cancels, `locks`
-    the names of what a run of it holds.
+    the names of what a run of it holds, `interrupt` what stops its runs from outside.
 
     `knobs` are those that tasks may inherit, `policy` aside.
     """
@@ -210,6 +218,7 @@ class StepSpec(NamedTuple):
     compensate: Compensate | None = None
     cancels: tuple[StepName, ...] = ()
     locks: tuple[str, ...] = ()
+    interrupt: Interrupt | None = None
 
 
 class Step(NamedTuple):

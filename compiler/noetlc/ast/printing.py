@@ -16,8 +16,10 @@ from noetlc.ast.playbook import (
     Concurrency,
     Executor,
     Guard,
+    Interrupt,
     KeychainEntry,
     Loop,
+    LoopSignal,
     Merge,
     Playbook,
     Reducer,
@@ -239,6 +241,8 @@ def _step_spec(spec: StepSpec, failure_mode: str) -> Keys:
         policy["compensate"] = {"step": how.step, "on": "started"} if how.started else how.step
     _put(policy, "lock", spec.locks[0] if len(spec.locks) == 1 else list(spec.locks))
     _put(policy, "cancels", [target.name for target in spec.cancels])
+    if spec.interrupt is not None:
+        policy["interrupt"] = _heard(spec.interrupt)
     found: Keys = {}
     _put(found, "pool", spec.pool)
     _put_value(found, "timeout", spec.timeout)
@@ -263,6 +267,13 @@ def _branch(when: Guard | None, then: Keys, span: Span) -> Keys:
     return found
 
 
+def _heard(signal: LoopSignal | Interrupt) -> Keys:
+    found: Keys = {}
+    _put(found, "events", list(signal.events))
+    _put_value(found, "timers", signal.timers)
+    return found
+
+
 def _loop(loop: Loop) -> Keys:
     found = Placed(loop.span)
     found.update({"in": loop.items, "iterator": loop.iterator})
@@ -272,10 +283,7 @@ def _loop(loop: Loop) -> Keys:
     _put_value(spec, "max_in_flight", loop.max_in_flight)
     _put_value(spec, "timeout", loop.timeout)
     for signal in loop.signals:
-        heard: Keys = {}
-        _put(heard, "events", list(signal.events))
-        _put_value(heard, "timers", signal.timers)
-        spec[signal.verb] = heard
+        spec[signal.verb] = _heard(signal)
     spec.update(_pairs(loop.knobs))
     policy: Keys = {}
     if loop.exec != "distributed":

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Executor, Guard, Loop, Playbook, Rule, Step, Task, TaskDefaults, Value
+from noetlc.ast.playbook import Executor, Guard, Loop, Playbook, Rule, Step, StepSpec, Task, TaskDefaults, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -116,6 +116,12 @@ def timers_of_loop(loop: Loop) -> list[Value]:
     return [signal.timers for signal in loop.signals if signal.timers is not None]
 
 
+def limits_of(spec: StepSpec) -> list[Value]:
+    """The limits of a run of a step from its gate on: its time limit, and the timers that interrupt it."""
+    timers = None if spec.interrupt is None else spec.interrupt.timers
+    return [value for value in (spec.lifecycle_timeout, timers) if value is not None]
+
+
 def rule_values(task: Task) -> list[Value]:
     """The templates that the worker renders after a task, guards aside."""
     return values_of_rules(task.rules)
@@ -189,7 +195,8 @@ def step_values(step: Step) -> list[Value]:
     """Every value of a step, guards aside."""
     spec = step.spec
     found = [value for _, value in spec.knobs]
-    found += [value for value in (spec.timeout, spec.lifecycle_timeout) if value is not None]
+    found += [] if spec.timeout is None else [spec.timeout]
+    found += limits_of(spec)
     for loop in loops_of(step):
         found.append(loop.items)
         found += [value for _, value in loop.knobs]
@@ -264,13 +271,14 @@ def _early(step: Step) -> list[Asked]:
     if spec.admit is not None:
         guards = [rule.when for rule in spec.admit.rules if rule.when is not None]
         found += [(guard.expr, guard.node, "before") for guard in guards]
-    if step.loop is not None or spec.lifecycle_timeout is not None:
+    limits = limits_of(spec)
+    if step.loop is not None or limits:
         levels = [
             value
             for loop in loops_of(step)
             for value in (loop.items, loop.max_in_flight, loop.lifecycle_timeout, loop.enough, *timers_of_loop(loop))
         ]
-        found += _at((*levels, spec.lifecycle_timeout), "before")
+        found += _at((*levels, *limits), "before")
     return found
 
 

@@ -33,6 +33,7 @@ from noetlc.codegen.tables import (
     concurrency_of,
     executor_of,
     inputs_of,
+    interrupts_of,
     iteration_limits_of,
     join_of,
     keychain_rows,
@@ -102,16 +103,15 @@ class _Build:
             self._steps.append(self._tabulate(step, index))
         # Behind all others: the numbers of templates are those that there are without it.
         result, after = pool.value(playbook.executor.result), pool.value(playbook.executor.after)
-        reducers = reducers_of(playbook.executor, pool)
-        concurrency = concurrency_of(playbook.executor, pool)
+        reducers, concurrency = reducers_of(playbook.executor, pool), concurrency_of(playbook.executor, pool)
         ways, spans = self._ways(dead_places(playbook)), arrival_spans(playbook)
         ending, limits = terminates_of(playbook), iteration_limits_of(playbook, pool)
         limited, ends = frozenset(limit.step for limit in limits), frozenset(end.step for end in ending)
         phases, compensations = phases_of(playbook, self._numbers), compensations_of(playbook, self._numbers)
         later = frozenset([*(each.target for each in compensations), *(phase.step for phase in phases)])
         early, heard = loop_ends_of(playbook, pool), loop_signals_of(playbook, pool)
-        rows = (pool.templates, self._steps, self._tasks, self._arcs)
-        tables = Tables(*rows, _parks, ends, limited, later, early, heard)
+        rows, interrupts = (pool.templates, self._steps, self._tasks, self._arcs), interrupts_of(playbook, pool)
+        tables = Tables(*rows, _parks, ends, limited, later, early, heard, interrupts)
         maker = NetMaker()
         assemble(tables, ways, maker, [_marks(step, spans[step.name]) for step in playbook.steps])
         plan = Plan(
@@ -150,6 +150,7 @@ class _Build:
             cancels=cancels_of(playbook, self._numbers),
             loop_signals=heard,
             locks=locks_of(playbook),
+            interrupts=interrupts,
         )
         return plan._replace(edition=edition_of(plan))
 
@@ -205,6 +206,7 @@ def _marks(step: ast.Step, arrivals: dict[str, Span]) -> Marks:
         join=spec.join_span or name,
         admit=name if spec.admit is None else spec.admit.span,
         lifecycle=name if spec.lifecycle_timeout is None else spec.lifecycle_timeout.span,
+        interrupt=name if spec.interrupt is None else spec.interrupt.span,
         router=step.router.span if step.router is not None else name,
         arrivals=arrivals,
         tasks=tuple([task.name_span for task in step.tasks]),

@@ -29,7 +29,7 @@ from noetl_ir.python_names import CONTEXT, MAIN, python_reads, words_of
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.python_code import code_of
-from noetlc.ast.walk import timers_of_loop
+from noetlc.ast.walk import limits_of, timers_of_loop
 from noetlc.ast.workload import workload_names
 
 Path = tuple[str, ...]
@@ -95,7 +95,8 @@ def _asked_at_the_gate(step: Step) -> Iterator[Expr]:
         for timers in timers_of_loop(loop):
             yield from _within(timers)
         loop = loop.inner
-    yield from _within(step.spec.lifecycle_timeout)
+    for limit in limits_of(step.spec):
+        yield from _within(limit)
 
 
 def _asked_on_the_end(step: Step) -> Iterator[Expr]:

@@ -10,6 +10,7 @@ from noetl_ir.plan import (
     Compensation,
     Concurrency,
     Input,
+    Interrupt,
     IterationLimit,
     Join,
     KeychainEntry,
@@ -155,6 +156,17 @@ def locks_of(playbook: ast.Playbook) -> tuple[Locks, ...]:
     """The steps whose runs hold locks, each with their names in order."""
     rows = enumerate(playbook.steps)
     return tuple([Locks(index, tuple(sorted(step.spec.locks))) for index, step in rows if step.spec.locks])
+
+
+def interrupts_of(playbook: ast.Playbook, pool: Pool) -> tuple[Interrupt, ...]:
+    """The steps whose runs are stopped from outside, and by what."""
+    return tuple(
+        [
+            Interrupt(index, step.spec.interrupt.events, pool.value(step.spec.interrupt.timers))
+            for index, step in enumerate(playbook.steps)
+            if step.spec.interrupt is not None
+        ]
+    )
 
 
 def terminates_of(playbook: ast.Playbook) -> tuple[Terminate, ...]:

@@ -75,7 +75,9 @@ def _maybe(schema: Schema, doc: str) -> Key:
 
 
 _ROW = {"row": _maybe(_COUNT, "the inbox row that asked for it")}
-_FAILURE = Key(_ERROR, "`code`, `message`, and what else is known: `step`, `task`, `rule`, `arc`, `cause`, `errors`")
+_FAILURE = Key(
+    _ERROR, "`code`, `message`, and what else is known: `step`, `task`, `rule`, `arc`, `cause`, `errors`, `event`"
+)
 _LOOP_STATS = Key(_STATS, "how many items ended how")
 _LEVEL = Key(_COUNT, "loop level, 0 outermost")
 _PATCHES = {
@@ -157,13 +159,26 @@ EVENTS: dict[str, EventType] = {
         },
     ),
     "step.scheduled": EventType(
-        "A gate admitted a token: a step run begins.", {"timeout": _maybe(_COUNT, "`lifecycle.timeout_s`")}
+        "A gate admitted a token: a step run begins.",
+        {
+            "timeout": _maybe(_COUNT, "`lifecycle.timeout_s`"),
+            "timers": _maybe(_MAP, "when the timers of `interrupt` are due, by name"),
+        },
     ),
     "step.started": EventType("The pipeline or the loop of a run is set up.", {}),
     "step.done": EventType("A run without a loop succeeded.", {}),
     "step.failed": EventType(
         "A run failed.",
         {"error": _FAILURE, "stats": _LOOP_STATS._replace(optional=True), "level": _LEVEL._replace(optional=True)},
+    ),
+    "step.interrupted": EventType(
+        "A signal or timer stops a run where it stands: it fails.",
+        {
+            "by": Key({"enum": ["signal", "timer"]}, "what stops it"),
+            "name": Key(_TEXT, "the name of the signal or timer"),
+            "data": _maybe(_ANY, "what came with the signal"),
+            "also": _maybe(_TRUE, "the signal stops others, too, and is not used up yet"),
+        },
     ),
     "step.cancelled": EventType(
         "The start of a step that cancels this one ended a run: it routes nothing, and is no failure.", {"by": _BY}

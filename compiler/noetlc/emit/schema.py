@@ -219,6 +219,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ),
     ("step_policy", "lock"): _either(_TEXT, _list_of(_TEXT)),
     ("step_policy", "cancels"): _either(_list_of(_TEXT), _TEXT),
+    ("step_policy", "interrupt"): _heard(timers=True),
     ("step_policy", "terminate"): _one_of("completed", "failed"),
     ("step_policy", "join"): _either(
         _one_of("any", "all", "taken", "first"), {"type": "integer", "minimum": 1}, _MERGE

@@ -7,8 +7,8 @@ from noetlc.reading.kinds import languages_of
 
 def constructs_of(playbook: Playbook) -> frozenset[str]:
     """The kinds of its tasks and the languages of their programs, the directives of their rules, `x-*` keys of the
-    root, and `join` (of more than any one token), `fork`, `loop`, `terminate`, `cancels`, `lock`, `inputs`, `result`,
-    `phases`, `reducers`, `concurrency` and `tasks` (defaults by kind).
+    root, and `join` (of more than any one token), `fork`, `loop`, `terminate`, `cancels`, `lock`, `interrupt`,
+    `inputs`, `result`, `phases`, `reducers`, `concurrency` and `tasks` (defaults by kind).
     """
     found = {key for key, _ in playbook.extensions}
     if playbook.executor.inputs:
@@ -32,6 +32,8 @@ def constructs_of(playbook: Playbook) -> frozenset[str]:
             found.add("loop")
         if step.spec.locks:
             found.add("lock")
+        if step.spec.interrupt is not None:
+            found.add("interrupt")
         if step.spec.cancels:
             found.add("cancels")
         if step.spec.terminate:

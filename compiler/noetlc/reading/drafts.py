@@ -15,6 +15,7 @@ from noetlc.ast.playbook import (
     Executor,
     Guard,
     Input,
+    Interrupt,
     KeychainEntry,
     Loop,
     LoopSignal,
@@ -142,6 +143,7 @@ class StepSpecDraft:
         "compensate",
         "extras",
         "failure_mode",
+        "interrupt",
         "join",
         "join_span",
         "knobs",
@@ -165,6 +167,7 @@ class StepSpecDraft:
         self.locks: list[str] = []
         self.terminate_span: Span | None = None
         self.compensate: Compensate | None = None
+        self.interrupt: Interrupt | None = None
         self.failure_mode = ""
         self.knobs: Pairs = []
         self.extras: list[Sugar] = []

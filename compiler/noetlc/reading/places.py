@@ -16,6 +16,7 @@ from noetlc.ast.playbook import Executor, Guard, KeychainEntry, Playbook, Step, 
 from noetlc.ast.walk import (
     default_values,
     expressions_in,
+    limits_of,
     loops_of,
     placed_blocks,
     rule_guards,
@@ -122,8 +123,7 @@ def _check_step(checks: "_Checks", step: Step, names: Names) -> None:
     spec = step.spec
     if spec.admit is not None:
         checks.guards((rule.when for rule in spec.admit.rules if rule.when is not None), Site.ADMIT, bare)
-    if spec.lifecycle_timeout is not None:
-        checks.values((spec.lifecycle_timeout,), Site.LOOP, bare)
+    checks.values(limits_of(spec), Site.LOOP, bare)
     if spec.timeout is not None:
         checks.values((spec.timeout,), Site.TASK, names)
     checks.values((value for _, value in spec.knobs), Site.TASK, names)

@@ -124,6 +124,7 @@ SCOPE_NAMES = {
     "join": "`join`",
     "failure": "`failure`",
     "compensate": "`compensate`",
+    "interrupt": "`interrupt`",
     "requires": "`executor.requires`",
     "results": "`results`",
     "limits": "`limits`",

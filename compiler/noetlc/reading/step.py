@@ -1,6 +1,6 @@
 """A step of the workflow with its spec (v10 §5.2)."""
 
-from noetlc.ast.playbook import Merge, Step, StepName, StepSpec, Task
+from noetlc.ast.playbook import Interrupt, Merge, Step, StepName, StepSpec, Task
 from noetlc.ast.walk import failure_mode_of
 from noetlc.reading.admit import read_admit
 from noetlc.reading.declared import take_assert
@@ -137,6 +137,7 @@ def _spec_of(draft: StepSpecDraft) -> StepSpec:
         draft.compensate,
         tuple(draft.cancels),
         tuple(draft.locks),
+        draft.interrupt,
     )
 
 
@@ -230,6 +231,15 @@ def _compensate(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> Non
     draft.compensate = read_compensate(r, node)
 
 
+def _interrupt(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
+    from noetlc.reading.heard import BOTH, read_heard  # few steps have it
+
+    what, since = "`interrupt`", "the admission of the run"
+    heard = read_heard(r, "interrupt", BOTH, key, node, what=what, since=since)
+    if heard is not None:
+        draft.interrupt = Interrupt(heard.events, heard.timers, key.span)
+
+
 def _terminate(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
     from noetl_ir.verify.tables import ENDS  # few steps have it, and lint starts without plans
 
@@ -288,6 +298,7 @@ POLICY_KEYS: Table[StepSpecDraft] = {
     "terminate": _terminate,
     "compensate": _compensate,
     "cancels": _cancels,
+    "interrupt": _interrupt,
     "lock": _lock,
     "emit": no_effect,
     "tracing": no_effect,

@@ -34,7 +34,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 def _endless(step: Step) -> Iterator[Diagnostic]:
     graph = pipeline_of(step)
     # A time limit ends the run wherever it is.
-    if graph.expires:
+    if graph.ends_anywhere:
         return
     # Backwards from the ends: what cannot reach one is found in a single walk.
     before: list[list[int]] = [[] for _ in step.tasks]

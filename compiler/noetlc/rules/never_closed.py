@@ -14,20 +14,20 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.ast.pipeline import is_bounded
+from noetlc.ast.pipeline import ends_from_outside
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
-    """Loops with `more` and without `close`, `complete`, `enough` or a limit of time around them."""
+    """Loops with `more` and without `close`, `complete`, `enough`, a limit of time or an interrupt around them."""
     if unit.playbook.executor.lifecycle_timeout is not None:
         return
     for step in unit.playbook.steps:
         for loop in loops_of(step):
             verbs = {signal.verb: signal for signal in loop.signals}
-            if "more" in verbs and len(verbs) == 1 and loop.enough is None and not is_bounded(step):
+            if "more" in verbs and len(verbs) == 1 and loop.enough is None and not ends_from_outside(step):
                 message = f"nothing ends the loop of `{step.name}`: it waits for items for ever"
                 help = "write `close: {events: [NAME]}`, `complete`, or `policy: {enough: N}` beside it"
                 yield RULE.finding(message, verbs["more"].span, help=help)

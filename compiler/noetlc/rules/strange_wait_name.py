@@ -1,8 +1,8 @@
-"""strange-wait-name: a guard asks for a name that the wait before it never gives.
+"""strange-wait-name: a guard asks for a name that the wait or interrupt before it never gives.
 
 Why it matters
-    A `wait` gives the name of the signal that ended it, or the timer's own id. A comparison with any other word is
-    always false, so the branch is never taken.
+    A `wait` gives the name of the signal that ended it, or the timer's own id, and so does `error.event` of a run that
+    was interrupted. A comparison with any other word is always false, so the branch is never taken.
 Example
     tool: {kind: wait, events: [go], timers: {late: 1h}}
     next: {arcs: [{step: remind, when: "{{ event.result.name == 'timer.fired' }}"}, {step: pay}]}
@@ -14,23 +14,29 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import ListTemplate, Literal, MapTemplate
 from noetl_ir.nearest import nearest
+from noetlc.ast.heard_names import names_of_interrupt, names_of_wait
 from noetlc.ast.playbook import Guard, Step, Task
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.closed import words_compared
 from noetlc.rules import Rule, Unit
 
 _TIMER = "timer.fired"
+_INTERRUPTED = ("event", "error", "event", "name")
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Each such word at its place."""
     for step in unit.playbook.steps:
         for task in step.tasks:
-            if task.kind == "wait" and (names := _names(task)) is not None:
+            if task.kind == "wait" and (names := names_of_wait(task)) is not None:
                 for guard, path in _guards(step, task):
-                    yield from _strange(unit, guard, path, names)
+                    yield from _strange(unit, guard, path, names, "the wait")
+        if step.spec.interrupt is not None:
+            names = names_of_interrupt(step.spec.interrupt)
+            for arc in step.router.arcs if step.router is not None else ():
+                if arc.when is not None:
+                    yield from _strange(unit, arc.when, _INTERRUPTED, names, "the interrupt")
 
 
 def _guards(step: Step, task: Task) -> Iterator[tuple[Guard, tuple[str, ...]]]:
@@ -45,31 +51,11 @@ def _guards(step: Step, task: Task) -> Iterator[tuple[Guard, tuple[str, ...]]]:
                 yield arc.when, ("event", "result", "name")
 
 
-def _names(task: Task) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The names of signals and of timers; None where they are computed."""
-    fields = dict(task.fields)
-    signals, timers = list[str](), list[str]()
-    if (events := fields.get("events")) is not None:
-        template = events.template
-        parts = template.items if isinstance(template, ListTemplate) else (template,)
-        for part in parts:
-            if not isinstance(part, Literal):
-                return None
-            signals += map(str, part.value if isinstance(part.value, list) else [part.value])
-    if (set_ := fields.get("timers")) is not None:
-        template = set_.template
-        if isinstance(template, MapTemplate):
-            timers += [name for name, _ in template.items]
-        elif isinstance(template, Literal) and isinstance(template.value, dict):
-            timers += template.value
-        else:
-            return None
-    return tuple(signals), tuple(timers)
+_Names = tuple[tuple[str, ...], tuple[str, ...]]
+"""Names of signals and of timers."""
 
 
-def _strange(
-    unit: Unit, guard: Guard, path: tuple[str, ...], names: tuple[tuple[str, ...], tuple[str, ...]]
-) -> Iterator[Diagnostic]:
+def _strange(unit: Unit, guard: Guard, path: tuple[str, ...], names: _Names, who: str) -> Iterator[Diagnostic]:
     signals, timers = names
     known = (*signals, *timers)
     for where, const in words_compared(guard.expr):
@@ -85,7 +71,7 @@ def _strange(
             help = f"did you mean `{near}`?"
         else:
             help = f"it gives the name of its signal or the id of its timer: {shown}"
-        yield RULE.finding(f"the wait never gives the name `{word}`", span, help=help)
+        yield RULE.finding(f"{who} never gives the name `{word}`", span, help=help)
 
 
-RULE = Rule("NL316", Severity.WARNING, "ast", check, about=("wait",))
+RULE = Rule("NL316", Severity.WARNING, "ast", check, about=("wait", "interrupt"))

@@ -22,7 +22,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.ast.components import components_of
-from noetlc.ast.pipeline import asked_rules, has_unknown_jump, pipeline_of
+from noetlc.ast.pipeline import asked_rules, has_unknown_jump, is_bounded, pipeline_of
 from noetlc.ast.playbook import Step, Task
 from noetlc.ast.walk import rule_guards
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -42,7 +42,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 def _circles(step: Step) -> Iterator[Diagnostic]:
     graph = pipeline_of(step)
-    if graph.expires:
+    if is_bounded(step):
         return
     # Each circle once, whatever task of it the walk comes to first.
     for members in components_of(graph.following):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from noetl_ir.expr import Literal
 from noetl_ir.kinds.wait import AT
 from noetlc.ast.defaults import timeout_of
-from noetlc.ast.pipeline import is_bounded
+from noetlc.ast.pipeline import ends_from_outside
 from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.timers import timers_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -28,7 +28,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     """Waits whose signals and timers are written out, and are none."""
     for step in unit.playbook.steps:
         for task in step.tasks:
-            # A limit of time ends it as failed, which an arc may be about.
+            # A limit of time or an interrupt ends it as failed, which an arc may be about.
             if (
                 task.kind == "wait"
                 and not _is_limited(unit.playbook, step, task)
@@ -39,7 +39,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 
 def _is_limited(playbook: Playbook, step: Step, task: Task) -> bool:
-    return timeout_of(playbook, step, task, parks=True) is not None or is_bounded(step)
+    return timeout_of(playbook, step, task, parks=True) is not None or ends_from_outside(step)
 
 
 def _is_empty(task: Task, field: str) -> bool:

@@ -6,6 +6,7 @@ Joins match by order: the k-th token of every source belongs to wave k, whatever
 from itertools import islice
 
 from noetl.engine.cancelling import NOTHING, cancelled_by, withdraw
+from noetl.engine.interrupting import due_interrupts
 from noetl.engine.locking import are_free, take
 from noetl.engine.scope import admit_scope
 from noetl.engine.time_limits import time_limit
@@ -161,6 +162,9 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
             what = f"`lifecycle.timeout_s` of step `{row.name}`"
             scope = admit_scope(turn, key)
             data["timeout"] = time_limit(program, row.timeout, scope, code="step.timeout", what=what)
+        if admitted and step in program.interrupts:
+            timers = due_interrupts(turn, step, admit_scope(turn, key))
+            data.update({"timers": timers} if timers else {})
     except Fault as fault:
         failing = Firing(program.transition("admit_fault", step), key, key)
         error: dict[str, Json] = {"code": fault.code, "message": fault.message, "step": row.name, "where": "admission"}

@@ -87,6 +87,7 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "step.failed": flow.step_failed,
     "loop.started": loops.loop_started,
     "loop.enough": loops.loop_enough,
+    "step.interrupted": tasks.interrupted,
     "step.cancelled": withdrawals.step_cancelled,
     "token.withdrawn": withdrawals.token_withdrawn,
     "loop.item.added": loops.item_added,

@@ -3,8 +3,8 @@
 from noetl.engine.contributions import settle, settle_all
 from noetl.engine.event_data import mapping_of, places_of, texts_of
 from noetl.engine.evolve_compensation import remember
-from noetl.engine.evolve_loops import call_off, call_off_all, end_all, hush, keep_result, keep_row, unpark
-from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
+from noetl.engine.evolve_loops import call_off, call_off_all, end_all, hush, hush_run, keep_result, keep_row, unpark
+from noetl.engine.execution import INTERRUPT, MAIN, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -145,6 +145,12 @@ def scheduled(program: Program, execution: Execution, event: Event) -> None:
     timeout = event.data.get("timeout")
     run = _new_run(execution, event, arrival)
     run.timeout = timeout if isinstance(timeout, int) else None
+    timers = {
+        f"{INTERRUPT} {event.run} {name}": due for name, due in mapping_of(event.data.get("timers") or {}).items()
+    }
+    run.interrupts = tuple(timers)
+    for name, due in timers.items():
+        execution.timers[name] = Timer(int(str(due)), INTERRUPT, -1, event.ts)
 
 
 def _new_run(execution: Execution, event: Event, arrival: Arrival) -> Run:
@@ -174,6 +180,7 @@ def step_done(program: Program, execution: Execution, event: Event) -> None:
     run = execution.runs[event.run]
     run.result, run.iter, run.outcome, run.ended = region.result, region.iter, region.outcome, event.ts
     execution.timers.pop(f"timeout {event.run}", None)
+    hush_run(execution, run)
     keep_result(program, execution, run)
 
 
@@ -198,6 +205,7 @@ def step_failed(program: Program, execution: Execution, event: Event) -> None:
         run.iter, run.outcome = region.iter, region.outcome
     for timer in (f"timeout {event.run}", f"wake {event.run}"):
         execution.timers.pop(timer, None)
+    hush_run(execution, run)
     unpark(execution, event.run)
 
 
@@ -248,6 +256,10 @@ def _terminated(program: Program, execution: Execution, event: Event, run: Run) 
     end_all(program, execution, event, status)
 
 
+_LIMITS = frozenset({"timeout", INTERRUPT, WHOLE})
+"""Kinds of the timers that end what runs."""
+
+
 def _drop_waiting(execution: Execution) -> None:
     """After an unhandled failure delays and waits are dropped and children cancelled; limits of what runs stay."""
     for key, region in execution.regions.items():
@@ -256,7 +268,7 @@ def _drop_waiting(execution: Execution) -> None:
             unpark(execution, key)
             region.pending = None
     # Timeouts stay, or a task that never answers would keep the failed execution open for ever.
-    for name in [name for name, timer in execution.timers.items() if timer.kind not in ("timeout", WHOLE)]:
+    for name in [name for name, timer in execution.timers.items() if timer.kind not in _LIMITS]:
         del execution.timers[name]
 
 

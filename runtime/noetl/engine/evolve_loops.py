@@ -112,6 +112,12 @@ def hush(execution: Execution, loop: LoopRun, verb: str = "") -> None:
         loop.set_timers.remove(name)
 
 
+def hush_run(execution: Execution, run: Run) -> None:
+    """A run that has ended is interrupted by its timers no longer."""
+    for name in run.interrupts:
+        execution.timers.pop(name, None)
+
+
 def _satisfy(program: Program, execution: Execution, key: str, loop: LoopRun) -> None:
     """The loop ends well whatever follows: what waits is skipped, what runs gets what its rest says."""
     loop.satisfied = True
@@ -225,6 +231,7 @@ def loop_done(program: Program, execution: Execution, event: Event) -> None:
         region.iter = {**region.iter, **loop.shared}
         return
     run = execution.runs[event.run]
+    hush_run(execution, run)
     run.iter, run.ended = loop.shared, event.ts
     run.stats, run.errors = final_counts(loop), errors_of(loop)
     run.result = loop_value(loop)

@@ -228,15 +228,34 @@ def timer_fired(program: Program, execution: Execution, event: Event) -> None:
 def _time_out(program: Program, execution: Execution, event: Event) -> None:
     if "/" not in event.run:
         execution.run_of(event.run).timed_out = True
-    error: Mapping = mapping_of(event.data["error"])
+    _take_out(program, execution, event, mapping_of(event.data["error"]))
+
+
+def interrupted(program: Program, execution: Execution, event: Event) -> None:
+    """A signal or timer stops a run where it stands."""
+    name, data = str(event.data["name"]), event.data
+    by_signal = data["by"] == "signal"
+    # One signal stops all runs that hear it: the last of them takes it.
+    if by_signal and not data.get("also"):
+        take_signal(execution, name, execution.runs[event.run].ctx_at)
+    step = program.plan.steps[event.step].name
+    message = f"step `{step}` was interrupted by {'signal' if by_signal else 'timer'} `{name}`"
+    what: Mapping = {"name": name, "data": data.get("data")}
+    _take_out(program, execution, event, {"code": "interrupted", "message": message, "step": step, "event": what})
+
+
+def _take_out(program: Program, execution: Execution, event: Event, error: Mapping) -> None:
+    """A run or iteration fails where it stands, with all that is in it."""
     if event.run in execution.loops:
         execution.loops[event.run].cause = error
         stop_loop(program, execution, event.run)
-    # The event names each pipeline that the timeout takes out, so the fold needs no search and no choice.
+    # The event names each pipeline that is taken out, so the fold needs no search and no choice.
     for firing in event.fired:
         key = str(firing.took)
         region = execution.regions[key]
         call_off(execution, key, region)
+        if region.phase == "run":  # stopping its tool is repeated after a crash
+            execution.withdrawn.append((key, region.claim))
         region.phase, region.error = "over", error
         execution.timers.pop(f"wake {key}", None)
         unpark(execution, key)

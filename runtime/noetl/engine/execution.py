@@ -40,7 +40,8 @@ class Arrival:
 class Run:
     """A step run, from its gate to its routing.
 
-    `ctx` is as of the event that scheduled it. `deadline` is set at its first claim, None before or without one.
+    `ctx` is as of the event that scheduled it, behind log position `ctx_at`. `deadline` is set at its first claim, None
+    before or without one. `interrupts` are the names of the timers that stop it from outside.
     """
 
     __slots__ = (
@@ -51,6 +52,7 @@ class Run:
         "ended",
         "error",
         "errors",
+        "interrupts",
         "iter",
         "line",
         "ordinal",
@@ -75,6 +77,7 @@ class Run:
         self.outcome: Mapping | None = None
         self.deadline: int | None = None
         self.timed_out = False
+        self.interrupts: tuple[str, ...] = ()
         self.iter: Mapping = {}
         self.result: object = None
         self.error: Mapping | None = None
@@ -247,6 +250,9 @@ class LoopRun:
         """Whether it is asked after each iteration if it has enough."""
         return self.end is not None and self.end.enough >= 0
 
+
+INTERRUPT = "interrupt"
+"""The kind of the timers that stop a run from outside."""
 
 WHOLE = "execution"
 """The timer, and the kind of it, that bounds the execution itself."""

@@ -10,11 +10,10 @@ from noetl.engine.execution import Execution, Kept, LoopRun
 from noetl.engine.hearing import Kind, Listener, Names
 from noetl.engine.program import Program
 from noetl.engine.scope import items_scope
+from noetl.engine.time_limits import due_times
 from noetl.engine.turn import Turn
-from noetl_ir.evaluate import Fault
 from noetl_ir.events import Firing
 from noetl_ir.expr import Json
-from noetl_ir.kinds import seconds_of
 from noetl_ir.plan import CLOSE, COMPLETE, MORE
 
 TIMERS = frozenset({CLOSE, COMPLETE})
@@ -25,17 +24,9 @@ def due_timers(turn: Turn, step: int, level: int, key: str) -> dict[str, Json]:
     """When the timers of a loop that begins now are due, by what they do and their names. Raises Fault."""
     program, found = turn.program, dict[str, Json]()
     for verb, row in program.loop_signals(step, level).items():
-        if row.timers < 0:
-            continue
-        lengths = program.value(row.timers)(items_scope(turn, step, level, key))
-        due: dict[str, Json] = {}
-        for name, length in lengths.items() if isinstance(lengths, dict) else ():
-            seconds = seconds_of(length)
-            if seconds is None:
-                named = f"timer `{name}` of `{verb}` of the loop of step `{program.plan.steps[step].name}`"
-                raise Fault("loop.timer", f"{named} is no duration")
-            due[name] = turn.now + round(seconds * 1_000_000)
-        found[verb] = due
+        if row.timers >= 0:
+            of = f"`{verb}` of the loop of step `{program.plan.steps[step].name}`"
+            found[verb] = due_times(turn, row.timers, items_scope(turn, step, level, key), code="loop.timer", of=of)
     return found
 
 

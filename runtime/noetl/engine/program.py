@@ -22,7 +22,7 @@ class Missing(Exception):
 
 
 # One transition for each phase of a pipeline that it can be taken out of.
-_BY_PHASE = frozenset({"fault", "stop", "expire"})
+_BY_PHASE = frozenset({"fault", "stop", "expire", "interrupt"})
 _BY_TARGET = frozenset({"jump", "jump_later"})
 _BY_ENDS = _BY_PHASE | _BY_TARGET
 _ENTERING = frozenset({"enter", "meet", "arrive", "arrive_dead"})
@@ -76,6 +76,7 @@ class Program:
         "cancels",
         "compensations",
         "digest",
+        "interrupts",
         "lock_places",
         "locks",
         "plan",
@@ -110,6 +111,7 @@ class Program:
         self._resets: Mapping[int, Reset] | None = None
         self._tests: Mapping[int, tuple[int, ...]] | None = None
         self.locks = {step: frozenset(names) for step, names in plan.locks}
+        self.interrupts = {row.step: row for row in plan.interrupts}
         self.lock_places = lock_places(plan)
         self._indexed = bytearray(len(plan.steps))
 
@@ -146,7 +148,7 @@ class Program:
 
     def _index(self, step: int) -> None:
         """Make the transitions of a step findable: by role, level and outcome among those of the step or of the task,
-        jumps by the task that they lead to, `fault stop expire` by the phase that they leave.
+        jumps by the task that they lead to, `fault stop expire interrupt` by the phase that they leave.
         """
         if not 0 <= step < len(self._indexed) or self._indexed[step]:
             return

@@ -9,7 +9,8 @@ claim, and again: it is the fault of its task.
 from contextlib import suppress
 
 from noetl.engine.contributions import fault_in
-from noetl.engine.execution import MAIN, WHOLE, Execution, Region
+from noetl.engine.execution import INTERRUPT, MAIN, WHOLE, Execution, Region
+from noetl.engine.interrupting import interrupt_by_timer, taken_out
 from noetl.engine.outside import TIMERS, by_timer
 from noetl.engine.phases import finish
 from noetl.engine.program import Missing
@@ -254,6 +255,11 @@ def fire_timer(turn: Turn, name: str) -> None:
         turn.record(Event(name, "timer.fired", turn.now, execution.loops[key].step, key, data=data))
         by_timer(turn, timer.kind, key, waited)
         return
+    elif timer.kind == INTERRUPT:
+        key, _, waited = key.partition(" ")
+        turn.record(Event(name, "timer.fired", turn.now, execution.runs[key].step, key, data=data))
+        interrupt_by_timer(turn, key, waited)
+        return
     elif timer.kind == WHOLE:
         is_main = execution.phase == MAIN
         what = "the execution" if is_main else f"phase `{execution.phase}`"
@@ -265,18 +271,8 @@ def fire_timer(turn: Turn, name: str) -> None:
         row, within = program.plan.steps[step], f"within {(timer.due - timer.since) / 1_000_000:g} s"
         what = f"iteration {key.partition('/')[2]} of step" if "/" in key else "step"
         data["error"] = {"code": "timeout", "message": f"{what} `{row.name}` was not done {within}", "step": row.name}
-        event = Event(name, "timer.fired", turn.now, step, key, fired=tuple(_expiries(turn, key)), data=data)
+        event = Event(name, "timer.fired", turn.now, step, key, fired=taken_out(turn, key, "expire"), data=data)
     turn.record(event)
-
-
-def _expiries(turn: Turn, run: str) -> list[Firing]:
-    """Every pipeline of the run, or of the iteration, that stands somewhere is taken out of it."""
-    firings = []
-    for key, region in turn.execution.regions.items():
-        if (key == run or key.startswith(f"{run}/")) and region.task >= 0 and region.phase != "over":
-            number = turn.program.transition(f"expire_{region.phase}", region.step, region.task)
-            firings.append(Firing(number, key, key))
-    return firings
 
 
 def signal(turn: Turn, name: str, data: Json, row: int | None, came: int | None = None) -> bool:

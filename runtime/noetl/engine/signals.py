@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from noetl.engine.execution import Execution, Kept
 from noetl.engine.hearing import Kind, Listener, Names
+from noetl.engine.interrupting import INTERRUPTS
 from noetl.engine.outside import ADDS, CLOSES, COMPLETES
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
@@ -16,7 +17,7 @@ from noetl.engine.waits import WAITS
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 
-KINDS: tuple[Kind, ...] = (COMPLETES, CLOSES, ADDS, WAITS)
+KINDS: tuple[Kind, ...] = (INTERRUPTS, COMPLETES, CLOSES, ADDS, WAITS)
 """The kinds that hear signals, in the order in which they are asked: interrupt, complete, close, more, wait."""
 
 

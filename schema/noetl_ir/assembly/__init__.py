@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from noetl_ir.assembly.joining import Arrivals, arrivals_of, build_join
 from noetl_ir.assembly.looping import Ends, build_gate, build_loops, ends_of
-from noetl_ir.assembly.making import NOTHING, Arcs, Maker
-from noetl_ir.assembly.pipeline import build_body, build_expiry, build_stops, stations_of
+from noetl_ir.assembly.making import NOTHING, SIGNAL, TIME, Arcs, Maker
+from noetl_ir.assembly.pipeline import build_body, build_stops, build_ways_out, stations_of
 from noetl_ir.assembly.routing import Link, build_chains, targets_of
 from noetl_ir.expr import Template
-from noetl_ir.plan import CANCEL, MORE, Arc, LoopEnd, LoopSignal, Step, Task
+from noetl_ir.plan import CANCEL, MORE, Arc, Interrupt, LoopEnd, LoopSignal, Step, Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
 
@@ -50,6 +50,7 @@ class Marks(NamedTuple):
     join: Span
     admit: Span
     lifecycle: Span
+    interrupt: Span
     router: Span
     arrivals: Mapping[str, Span]
     tasks: tuple[Span, ...]
@@ -60,7 +61,7 @@ class Tables(NamedTuple):
     """The tables of a plan that give its net. `parks` says of a task whether it ends by another's report or signal,
     `terminates` are the steps whose success ends the execution, `limited` those whose iterations have a time limit,
     `later` those that phases behind main begin at; `loop_ends` say which loops may end before their items are over, and
-    `loop_signals` what they listen for.
+    `loop_signals` what they listen for; `interrupts` say which runs are stopped from outside.
     """
 
     templates: Sequence[Template]
@@ -73,6 +74,7 @@ class Tables(NamedTuple):
     later: frozenset[int] = frozenset()
     loop_ends: Sequence[LoopEnd] = ()
     loop_signals: Sequence[LoopSignal] = ()
+    interrupts: Sequence[Interrupt] = ()
 
 
 def assemble(tables: Tables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks] | None = None) -> None:
@@ -87,7 +89,7 @@ def assemble(tables: Tables, ways: Sequence[Ways], maker: Maker, marks: Sequence
 
 def _unmarked(step: Step) -> Marks:
     tasks, arcs = (NOWHERE,) * len(step.tasks), (NOWHERE,) * len(step.arcs)
-    return Marks(*(NOWHERE,) * 5, dict.fromkeys(step.join.sources, NOWHERE), tasks, arcs)
+    return Marks(*(NOWHERE,) * 6, dict.fromkeys(step.join.sources, NOWHERE), tasks, arcs)
 
 
 class _Assembly:
@@ -99,6 +101,7 @@ class _Assembly:
         self._early: dict[int, dict[int, LoopEnd]] = {}
         for end in tables.loop_ends:
             self._early.setdefault(end.step, {})[end.level] = end
+        self._interrupts = {row.step: row for row in tables.interrupts}
         self._growing: dict[int, set[int]] = {}
         for row in tables.loop_signals:
             if row.verb == MORE:
@@ -121,9 +124,11 @@ class _Assembly:
         gate = maker.place(f"gate {step.name}", "gate", index, span=span)
         build_join(maker, step, index, arrivals=arrivals, gate=gate, span=marks.join)
         ends = ends_of(maker, step, index, 0, span)
-        bound = templates[step.timeout] if step.timeout >= 0 else None
+        interrupt = self._interrupts.get(index)
+        asked = (step.timeout, -1 if interrupt is None else interrupt.timers)
+        bounds = [templates[each] for each in asked if each >= 0]
         admit = self._ways[index].admit
-        build_gate(maker, step, index, gate=gate, ends=ends, guard=admit, bound=bound, span=marks.admit)
+        build_gate(maker, step, index, gate=gate, ends=ends, guard=admit, bounds=bounds, span=marks.admit)
         tasks = [self._tables.tasks[row] for row in step.tasks]
         stations = stations_of(maker, step, index, tasks=tasks, parks=self._tables.parks, spans=marks.tasks)
         out = maker.place(f"out {step.name}", "out", index, span=span)
@@ -138,8 +143,11 @@ class _Assembly:
             build_stops(
                 maker, step, index, tasks=tasks, stations=stations, level=level, spans=marks.tasks, cancels=cancels
             )
+        parts = (tasks, stations, bad)
         if step.timeout >= 0 or index in self._tables.limited:
-            build_expiry(maker, step, index, tasks=tasks, stations=stations, bad=bad, span=marks.lifecycle)
+            build_ways_out(maker, step, index, *parts, role="expire", trigger=TIME, span=marks.lifecycle)
+        if interrupt is not None:
+            build_ways_out(maker, step, index, *parts, role="interrupt", trigger=SIGNAL, span=marks.interrupt)
         return ends
 
     def _build_router(self, step: Step, index: int, *, ends: Ends, arrivals: list[Arrivals]) -> None:

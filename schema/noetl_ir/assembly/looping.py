@@ -5,7 +5,7 @@ Level 0 is the step itself; an inner level stands in place of the pipeline of th
 loop the pipeline stands between them alone.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 from noetl_ir.assembly.making import CONTROL, CTX, NOTHING, NOW, SIGNAL, SLOT, Arcs, Maker, times
 from noetl_ir.expr import Literal, Template
@@ -133,15 +133,15 @@ def _level(maker: Maker, step: Step, index: int, *, level: int, loop: Loop, arou
 
 # The gate of a step: what its admission lets in.
 def build_gate(
-    maker: Maker, step: Step, index: int, *, gate: Arcs, ends: Ends, guard: int, bound: Template | None, span: Span
+    maker: Maker, step: Step, index: int, *, gate: Arcs, ends: Ends, guard: int, bounds: Sequence[Template], span: Span
 ) -> None:
-    """Add the transitions that leave the gate; `bound` is the template of `lifecycle.timeout_s`, None for none."""
+    """Add the transitions that leave the gate; `bounds` are the templates of `lifecycle.timeout_s` and of timers."""
     name, ready = step.name, ends.ready
     if guard < 0:
         maker.transition(f"admit {name}", "admit", gate, ready, step=index, span=span)
         # A literal duration has been checked by the compiler. Only a computed one can fail at the gate, and only then
         # the net has a way for it.
-        if bound is not None and not isinstance(bound, Literal):  # it may be no duration
+        if any(not isinstance(bound, Literal) for bound in bounds):  # one may be no duration
             maker.transition(f"admit err {name}", "admit_fault", gate, ends.failed, step=index, span=span, fault=True)
         return
     if step.waits:

@@ -92,22 +92,24 @@ def build_stops(
                 maker.transition(id, "stop", here, ended, step=index, span=span, level=level.depth, task=row)
 
 
-def build_expiry(
+def build_ways_out(
     maker: Maker,
     step: Step,
     index: int,
-    *,
     tasks: Sequence[Task],
     stations: tuple[Stations, ...],
     bad: Arcs,
+    *,
+    role: str,
+    trigger: Trigger,
     span: Span,
 ) -> None:
-    """Add what ends a run whose `lifecycle.timeout_s` is over, wherever it stands."""
+    """Add what ends a pipeline wherever it stands: `expire`, as its time is over, or `interrupt`, from outside."""
     for row, task, place in zip(step.tasks, tasks, stations, strict=True):
-        for role, here in zip(Stations._fields, place, strict=True):
+        for standing, here in zip(Stations._fields, place, strict=True):
             if here is not None:
-                id = f"expire {step.name} {role} {task.name}"
-                maker.transition(id, "expire", here, bad, trigger=TIME, step=index, task=row, span=span)
+                id = f"{role} {step.name} {standing} {task.name}"
+                maker.transition(id, role, here, bad, trigger=trigger, step=index, task=row, span=span)
 
 
 class _Exit(NamedTuple):

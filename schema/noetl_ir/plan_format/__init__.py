@@ -25,6 +25,7 @@ from noetl_ir.plan import (
     Compensation,
     Concurrency,
     Input,
+    Interrupt,
     IterationLimit,
     Join,
     KeychainEntry,
@@ -286,6 +287,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         concurrency=cast("Concurrency | None", extended.get("concurrency")),
         loop_signals=cast("tuple[LoopSignal, ...]", extended.get("loop_signals", ())),
         locks=cast("tuple[Locks, ...]", extended.get("locks", ())),
+        interrupts=cast("tuple[Interrupt, ...]", extended.get("interrupts", ())),
     )
 
 

@@ -14,6 +14,7 @@ from noetl_ir.plan import (
     Compensation,
     Concurrency,
     Input,
+    Interrupt,
     IterationLimit,
     Locks,
     LoopEnd,
@@ -147,6 +148,22 @@ def _loop_signal(row: object) -> LoopSignal:
     raise Malformed("a signal of a loop is damaged")
 
 
+def _write_interrupts(value: object) -> Plain:
+    return [[step, list(events), timers] for step, events, timers in cast("tuple[Interrupt, ...]", value)]
+
+
+def _read_interrupts(value: object) -> tuple[Interrupt, ...]:
+    return tuple([_interrupt(row) for row in _listed(value, "the interrupts are no list")])
+
+
+def _interrupt(row: object) -> Interrupt:
+    if isinstance(row, list) and [*map(type, row)] == [int, list, int]:
+        step, events, timers = row
+        if all(type(name) is str for name in events):
+            return Interrupt(step, tuple(events), timers)
+    raise Malformed("an interrupt is damaged")
+
+
 def _read_index(value: object) -> int:
     # A truth value is a number to Python.
     if type(value) is not int:
@@ -193,4 +210,5 @@ _FORMS = {
     "concurrency": _Form(lambda value: list(cast("Concurrency", value)), _read_concurrency),
     "loop_signals": _Form(_write_loop_signals, _read_loop_signals),
     "locks": _Form(_write_locks, _read_locks),
+    "interrupts": _Form(_write_interrupts, _read_interrupts),
 }

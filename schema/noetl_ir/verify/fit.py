@@ -60,6 +60,7 @@ def _tables(plan: Plan, seen: "_Seen") -> Tables:
         later,
         plan.loop_ends,
         plan.loop_signals,
+        plan.interrupts,
     )
 
 

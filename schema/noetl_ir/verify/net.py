@@ -66,7 +66,7 @@ SHAPES: dict[str, tuple[tuple[str, str], ...]] = {
     "jump": tuple((here, "at") for here in _RUNNING),
     "jump_later": tuple((here, "due") for here in _RUNNING),
     "fault": tuple((here, "bad") for here in _RUNNING),
-    "expire": tuple((here, "bad") for here in ("at", "run", "due", "parked")),
+    **dict.fromkeys(("expire", "interrupt"), tuple((here, "bad") for here in ("at", "run", "due", "parked"))),
     "take": tuple((here, to) for here in _CHOOSING for to in ("", "in", "fly", "s", "in s", "fly s")),
     "pass": tuple((here, to) for here in _CHOOSING for to in ("c", "n", "s", "dead n", "dead s")),
     "none": tuple((here, "") for here in ("done", "failed", "c", "n")),
@@ -85,7 +85,7 @@ TRIGGERS: dict[str, frozenset[Trigger]] = {
         frozenset({Trigger.REPORT, Trigger.SIGNAL}),
     ),
     "admit": frozenset({Trigger.NOW, Trigger.CTX}),
-    **dict.fromkeys(("add", "shut"), frozenset({Trigger.SIGNAL})),
+    **dict.fromkeys(("add", "shut", "interrupt"), frozenset({Trigger.SIGNAL})),
 }
 """Role → its triggers; all others fire in the same turn."""
 

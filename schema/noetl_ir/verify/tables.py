@@ -87,6 +87,7 @@ def _extensions(plan: Plan) -> Found:
     yield from _steps(plan, "locks", [step for step, _ in plan.locks], _OF_NO_STEPS)
     if any(not names or [*names] != sorted({*names}) for _, names in plan.locks):
         yield "locks", "are no names in their order"
+    yield from _interrupts(plan)
     yield from _indices("result", len(plan.templates), plan.result)
     if plan.phases or plan.after >= 0 or plan.compensations or plan.compensate_on != CAUSES:
         yield from _phases(plan)
@@ -178,6 +179,14 @@ def _loop_signals(plan: Plan) -> Found:
         if (not events and timers < 0) or (verb == MORE and timers >= 0):
             yield "loop_signals", "name no signal and no timer, or add an item by a timer"
         yield from _mappings(plan, "loop_signals", timers)
+
+
+def _interrupts(plan: Plan) -> Found:
+    yield from _steps(plan, "interrupts", [step for step, _, _ in plan.interrupts], _OF_NO_STEPS)
+    for _, events, timers in plan.interrupts:
+        if (not events and timers < 0) or len({*events}) != len(events):
+            yield "interrupts", "name no signal and no timer, or a signal twice"
+        yield from _mappings(plan, "interrupts", timers)
 
 
 _NO_STEPS = "are no steps in the order of the table"

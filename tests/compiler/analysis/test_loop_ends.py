@@ -1,5 +1,5 @@
-"""Loops that end before their items are over or grow while they run (EXTENSIONS §5), and iterations with a time limit:
-verdicts held against a naive explorer of the net.
+"""Loops that end before their items are over or grow while they run (EXTENSIONS §5), iterations with a time limit, and
+runs that are interrupted (§3): verdicts held against a naive explorer of the net.
 
 The explorer plays the token game on the plan itself, with loops of no, one and two items, whatever is enough. Runs end
 where a failure is taken by no arc; it works out by itself from where there is no other way. It shares no code with the
@@ -43,7 +43,9 @@ FAILED = "when: \"{{ event.name == 'step.failed' }}\""
 
 @st.composite
 def playbooks(draw: st.DrawFn) -> str:
-    """Two to four steps, most with a loop that ends early or bounds its iterations, and arcs to any others."""
+    """Two to four steps, most with a loop that ends early or bounds its iterations, some that are interrupted, and arcs
+    to any others.
+    """
     count = draw(st.integers(2, 3))
     # Most without a way back: with one, spaces are soon too large to be seen whole.
     least = [1] * count if draw(st.integers(0, 3)) == 3 else range(1, count + 1)
@@ -60,7 +62,8 @@ def playbooks(draw: st.DrawFn) -> str:
         mode = draw(st.sampled_from(("exclusive", "inclusive")))
         routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{', '.join(arcs)}]}}" if arcs else ""
         loop = draw(st.sampled_from((_loop, _loop, lambda draw: "")))(draw)
-        lines.append(f"step: {_name(at, count)}, spec: {{policy: {{join: {join}}}}}{loop}{routes}")
+        stops = draw(st.sampled_from(("", "", ", interrupt: {events: [x]}", ", interrupt: {timers: {t: 5}}")))
+        lines.append(f"step: {_name(at, count)}, spec: {{policy: {{join: {join}{stops}}}}}{loop}{routes}")
     return steps(*lines)
 
 

@@ -1,7 +1,7 @@
 """The steps of a plan as a picture, as `steps` draws those of a playbook: guards and rules in canonical writing."""
 
 from noetl_ir.expr import Expr, Native
-from noetl_ir.plan import LoopEnd, LoopSignal, Plan, Rule, Step, Task
+from noetl_ir.plan import Interrupt, LoopEnd, LoopSignal, Plan, Rule, Step, Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.graph import END
@@ -70,6 +70,7 @@ class _Rows(NamedTuple):
     undone: dict[int, list[int]]
     locks: dict[int, tuple[str, ...]]
     cancels: dict[int, tuple[int, ...]]
+    interrupts: dict[int, Interrupt]
     ends: dict[tuple[int, int], LoopEnd]
     heard: dict[tuple[int, int], list[LoopSignal]]
 
@@ -84,7 +85,8 @@ def _rows_of(plan: Plan) -> _Rows:
     for row in plan.loop_signals:
         heard.setdefault((row.step, row.level), []).append(row)
     ends = {(end.step, end.level): end for end in plan.loop_ends}
-    return _Rows(begins, undone, dict(plan.locks), dict(plan.cancels), ends, heard)
+    interrupts = {row.step: row for row in plan.interrupts}
+    return _Rows(begins, undone, dict(plan.locks), dict(plan.cancels), interrupts, ends, heard)
 
 
 def _node(plan: Plan, number: int, rows: _Rows) -> Node:
@@ -109,6 +111,8 @@ def _node(plan: Plan, number: int, rows: _Rows) -> Node:
     cancelled = rows.cancels.get(number, ())
     if cancelled:
         lines.append(f"cancels: {', '.join(plan.steps[each].name for each in cancelled)}")
+    if number in rows.interrupts:
+        lines.append(heard_line("interrupt", rows.interrupts[number].events))
     if step.gated or step.waits:
         lines.append("admit: waits" if step.waits else "admit")
     forks = step.inclusive and len(step.arcs) > 1

@@ -87,6 +87,8 @@ def _node(step: Step, entry: str, phase: str) -> Node:
         lines.append(f"lock: {', '.join(step.spec.locks)}")
     if step.spec.cancels:
         lines.append(f"cancels: {', '.join(target.name for target in step.spec.cancels)}")
+    if step.spec.interrupt is not None:
+        lines.append(heard_line("interrupt", step.spec.interrupt.events))
     if step.spec.terminate:
         lines.append(f"ends all: {step.spec.terminate}")
     shape = Shape.ENTRY if step.name == entry or phase else Shape.LOOP if step.loop is not None else Shape.STEP
@@ -95,7 +97,7 @@ def _node(step: Step, entry: str, phase: str) -> Node:
 
 
 def heard_line(verb: str, events: Sequence[str]) -> str:
-    """The words for what adds items to a loop, closes or completes it."""
+    """The words for what adds items to a loop, closes or completes it, or interrupts a step."""
     return clipped(f"{verb}: {', '.join(events) or 'a timer'}", MAX_GUARD)
 
 

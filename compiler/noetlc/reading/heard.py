@@ -1,0 +1,86 @@
+"""Signals and timers that act from outside on what runs: a loop (EXTENSIONS.md §5), or the runs of a step (§3)."""
+
+from noetl_ir.expr import MapTemplate, Native, Template
+from noetl_ir.records import NamedTuple
+from noetlc.ast.playbook import Value
+from noetlc.reading.reader import Reader, Table, take_all
+from noetlc.reading.shapes import is_duration, mapping_of, missing, name_of
+from noetlc.reading.values import read_value
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+
+
+class Heard(NamedTuple):
+    """Names of signals, each once, and a mapping of names of timers to durations."""
+
+    events: tuple[str, ...]
+    timers: Value | None
+
+
+class HeardDraft:
+    """The signals and timers that are listened for; `written` says that a name stands there, also one that could not be
+    read. Timers count from what `since` says.
+    """
+
+    __slots__ = ("events", "since", "timers", "written")
+
+    def __init__(self, since: str) -> None:
+        self.events: list[str] = []
+        self.since = since
+        self.timers: Value | None = None
+        self.written = False
+
+
+def read_heard(
+    r: Reader, scope: str, table: Table[HeardDraft], key: Scalar, node: Node, *, what: str, since: str
+) -> Heard | None:
+    """Read what listens by a table of its keys; `what` is its name for messages."""
+    mapping = mapping_of(r, node, f"`{key.text}`")
+    if mapping is None:
+        return None
+    draft = HeardDraft(since)
+    take_all(r, scope, table, draft, mapping)
+    if draft.events or draft.timers is not None:
+        return Heard(tuple(dict.fromkeys(draft.events)), draft.timers)
+    if not draft.written:
+        timers = " or `timers: {late: 5m}`" if "timers" in table else ""
+        missing(r, f"what {what} listens for", key.span, help=f"write `events: [NAME]`{timers}")
+    return None
+
+
+def _events(r: Reader, draft: HeardDraft, key: Scalar, node: Node) -> None:
+    items = node.items if isinstance(node, Sequence) else (node,)
+    draft.written = draft.written or bool(items)
+    for item in items:
+        name = name_of(r, item, "a signal")
+        if name is not None:
+            draft.events.append(name)
+
+
+def _timers(r: Reader, draft: HeardDraft, key: Scalar, node: Node) -> None:
+    mapping = mapping_of(r, node, "`timers`")
+    draft.written = draft.written or mapping is None or bool(mapping.entries)
+    if mapping is None:
+        return
+    value = read_value(r, mapping)
+    for name, timer in mapping.entries:
+        if not _is_length(r, draft, name, timer, value.template):
+            return
+    draft.timers = value if mapping.entries else None
+
+
+def _is_length(r: Reader, draft: HeardDraft, name: Scalar, timer: Node, template: Template) -> bool:
+    """Whether a timer is a duration, or may be one when it is asked; else it is told."""
+    items = dict(template.items) if isinstance(template, MapTemplate) else {}
+    if name_of(r, name, "a timer") is None:
+        return False
+    if isinstance(items.get(name.text), Native):
+        return True
+    if isinstance(timer, Scalar) and is_duration(timer.value):
+        return True
+    told = "a time of day is for `wait` alone" if isinstance(timer, Mapping) else f"it counts from {draft.since}"
+    r.report("NL119", f"timer `{name.text}` is no duration", timer.span, help=f"write seconds, `5m` or `2h`: {told}")
+    return False
+
+
+EVENTS: Table[HeardDraft] = {"events": _events}
+BOTH: Table[HeardDraft] = {"events": _events, "timers": _timers}

@@ -1,0 +1,46 @@
+"""Playbooks of plays about signals: those that executions send each other, and those that stop runs."""
+
+SENDS = """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: call}, {step: hear}]}}
+  - {step: call, tool: {name: c, kind: playbook, path: t/sender}}
+  - step: hear
+    tool:
+      - {name: h, kind: wait, events: [back]}
+      - {name: t, kind: http, url: "http://x/{{ h.data }}"}
+      - {name: s, kind: signal, to: children, signal: go, data: 2}
+"""
+
+SENDER = """
+workflow:
+  - step: start
+    tool:
+      - {name: a, kind: http, url: "http://x/1"}
+      - {name: s, kind: signal, to: parent, signal: back, data: 1}
+      - {name: w, kind: wait, events: [go]}
+"""
+
+INTERRUPTED = """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: call}, {step: many}, {step: again}, {step: hear}]}}
+  - step: call
+    spec: {policy: {interrupt: {events: [stop]}}}
+    tool: {name: c, kind: playbook, path: t/c, args: {n: 2}}
+    next: {arcs: [{step: undo, when: "{{ event.name == 'step.failed' }}"}]}
+  - step: many
+    spec: {policy: {interrupt: {events: [halt, stop], timers: {late: 12}}}}
+    loop: {in: [1, 2, 3, 4], iterator: i, spec: {mode: parallel, max_in_flight: 2}}
+    tool: [{name: a, kind: http, url: "http://x/{{ i }}"}, {name: b, kind: http, url: "http://x/{{ i }}/b"}]
+    next: {arcs: [{step: undo, when: "{{ event.name == 'step.failed' }}"}]}
+  - step: again
+    spec: {policy: {interrupt: {timers: {late: 6}}}}
+    tool:
+      kind: http
+      url: "http://x/again"
+      spec: {policy: {rules: [{when: "{{ _attempt < 9 }}", then: {do: retry, attempts: 9, delay: 1}}]}}
+    next: {arcs: [{step: undo, when: "{{ event.name == 'step.failed' }}"}]}
+  - {step: hear, tool: {kind: wait, events: [stop], timers: {late: 20}}}
+  - {step: undo, tool: {kind: http, url: "http://x/undo"}}
+"""
+
+STOPS = ((2, "stop"), (3, "halt"), (9, "stop"))
