@@ -174,7 +174,24 @@ def test_lists_show_what_is_wanted(store: Store) -> None:
     assert listed(Wanted(parent="e1")) == ["e3", "e2"]
     assert listed(Wanted(parent="e1", open=True)) == ["e3"]
     assert listed(Wanted(status="running", open=True, limit=1)) == ["e4"]
+    assert listed(Wanted(top=True)) == ["e4", "e1"]
     assert store.counts() == {"running": 3, "failed": 1}
+
+
+def test_lists_are_searched_by_path_and_by_the_beginning_of_an_id(store: Store) -> None:
+    """Signs that a pattern of SQL gives a meaning are plain text, and of letters only those of ASCII fold."""
+    paths = {"e2": "shop/Order", "e3": "shop/a_b", "E4": "shop/aXb", "e5": "100%!", "e6": "Ägypten", "2e": "a\\b"}
+    for at, (name, path) in enumerate(paths.items()):
+        store.create(ROW._replace(execution_id=name, playbook=path, started=5_000 + at))
+
+    def found(text: str) -> set[str]:
+        return {row.execution_id for row in store.executions(Wanted(text=text))} & {*paths}
+
+    assert found("order") == found("SHOP/o") == {"e2"}
+    assert found("a_b") == {"e3"} and found("0%!") == {"e5"} and found("%%") == set()
+    assert found("Ägypten") == {"e6"} and found("ägypten") == set()
+    assert found("\\") == {"2e"} and found("e5") == {"e5"} and found("5") == set()
+    assert {row.execution_id for row in store.executions(Wanted(text="shop", limit=1))} == {"E4"}
 
 
 def test_creating_again_is_harmless_when_it_is_the_same(store: Store) -> None:

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from noetl.api.authorization import Authorization
 from noetl.api.bearer_tokens import Token
 from noetl.api.notifier import Notifier
+from noetl.api.page_sessions import PageSessions
 from noetl.api.routes import application
 from noetl.api.service import ApiService, compiled
 from noetl.app.composition import server_of
@@ -38,9 +39,8 @@ def served(folder: Path, *tokens: Token, host: str = "http://localhost") -> Iter
         notifier = Notifier()
         service = server_of(runtime, None, notifier.notify, said.append).service
         api_service = ApiService(runtime, service, notifier, lambda data, name: compiled(data, name, ()))
-        app = application(
-            api_service, Authorization(lambda: tokens), said.append, sessions_beside(runtime.secrets_path)
-        )
+        authorization = Authorization(lambda: tokens, PageSessions(runtime.store.claims_key))
+        app = application(api_service, authorization, said.append, sessions_beside(runtime.secrets_path))
         thread = threading.Thread(target=service.run)
         thread.start()
         try:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 
 from noetl.api.bearer_tokens import MAY, Token, digest_of
+from noetl.api.page_sessions import PageSessions
 from noetl.api.problems import BadRequest
 from noetl.api.throttle import Throttle
 from noetl.clients.egress import is_loopback
@@ -27,9 +29,13 @@ class Authorization:
     """
 
     def __init__(
-        self, tokens: Callable[[], Sequence[Token]], hosts: Sequence[str] = ("localhost", "127.0.0.1", "::1")
+        self,
+        tokens: Callable[[], Sequence[Token]],
+        sessions: PageSessions,
+        hosts: Sequence[str] = ("localhost", "127.0.0.1", "::1"),
     ) -> None:
         self._tokens = tokens
+        self._sessions = sessions
         self._open = not tokens()
         self._hosts = frozenset(hosts)
         self._wrong = Throttle(100, 1)
@@ -42,8 +48,11 @@ class Authorization:
             return False
         return True
 
-    def check(self, connection: HTTPConnection, role: str) -> None:
-        """Raises BadRequest with 401, 403 or 415, and with 429 after many wrong tokens of one client."""
+    def check(self, connection: HTTPConnection, role: str) -> Token | None:
+        """The token of a request that may do what a role may; None where none is asked for, as nobody has one.
+
+        Raises BadRequest with 401, 403 or 415, and with 429 after many wrong tokens of one client.
+        """
         _check_site(connection)
         tokens = self._tokens()
         # Once there is a token, the server stays closed: to remove the last one by mistake must not let everybody in.
@@ -54,15 +63,47 @@ class Authorization:
             # server, to a browser. The name in `Host` is all that tells.
             if host not in self._hosts:
                 raise BadRequest(f"this server answers to {', '.join(sorted(self._hosts))} only", 403)
-            return
-        token = _token_of(connection, tokens)
-        # Only wrong tokens count, so nobody can lock a client out whose token is right.
-        if token is None and not self._wrong.allows(connection.client.host if connection.client is not None else ""):
-            raise BadRequest("too many requests without a valid token came from there just now", 429)
+            return None
+        token = self._token_of(connection, tokens)
+        self._check_tries(connection, token)
         if token is None:
             raise BadRequest("a valid token is needed: send `Authorization: Bearer TOKEN`", 401)
         if role not in MAY[token.role]:
             raise BadRequest(f"the token `{token.name}` has the role `{token.role}`; this needs `{role}`", 403)
+        return token
+
+    def known(self, connection: HTTPConnection, sent: str) -> Token:
+        """The token that somebody sent to sign in with. Raises BadRequest as `check` does."""
+        _check_site(connection)
+        token = _known(sent, self._tokens())
+        self._check_tries(connection, token)
+        if token is None:
+            raise BadRequest("no such token is known here", 401)
+        return token
+
+    def sign_in(self, connection: HTTPConnection, response: Response, token: Token) -> None:
+        """Begin a session of the page in the browser that a response goes to."""
+        self._sessions.begin_session(response, connection, token)
+
+    def sign_out(self, connection: HTTPConnection, response: Response) -> None:
+        """End the session of the page in the browser that asks. Raises BadRequest."""
+        _check_site(connection)
+        self._sessions.end_session(response, connection)
+
+    def _token_of(self, connection: HTTPConnection, tokens: Sequence[Token]) -> Token | None:
+        """The token that was sent, none where several were; without a header that of the page's session."""
+        header, *others = connection.headers.getlist("authorization") or [""]
+        if others:  # a proxy in front may have looked at another one
+            return None
+        if not header:
+            return self._sessions.token_of(connection, tokens)
+        sent = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
+        return _known(sent, tokens)
+
+    def _check_tries(self, connection: HTTPConnection, token: Token | None) -> None:
+        # Only wrong tokens count, so nobody can lock a client out whose token is right.
+        if token is None and not self._wrong.allows(connection.client.host if connection.client is not None else ""):
+            raise BadRequest("too many requests without a valid token came from there just now", 429)
 
 
 _LOOKS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -98,14 +139,8 @@ def _site_of(origin: str) -> str:
         return "null"
 
 
-def _token_of(connection: HTTPConnection, tokens: Sequence[Token]) -> Token | None:
-    """The token that was sent, none where several were. All are compared, so that how long it takes tells nothing of
-    any.
-    """
-    header, *others = connection.headers.getlist("authorization") or [""]
-    if others:  # a proxy in front may have looked at another one
-        return None
-    sent = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
+def _known(sent: str, tokens: Sequence[Token]) -> Token | None:
+    """The token that was sent. All are compared, so that how long it takes tells nothing of any."""
     digest = digest_of(sent)
     found = None
     for token in tokens:

@@ -90,6 +90,12 @@ class ActivityBody(SessionTokenBody):
     auth0_id: Annotated[str, Field(max_length=512)] | None = None
 
 
+class SignInBody(Body):
+    """A bearer token of this API, to sign the page in."""
+
+    token: Annotated[str, Field(min_length=1, max_length=512)]
+
+
 class BlobBody(Body):
     """The reference of a value that is kept outside of the log, as an event holds it."""
 

@@ -80,13 +80,16 @@ async def openapi(request: Request) -> Response:
 
 
 async def list_executions(request: Request) -> Response:
-    """Executions, newest first."""
+    """Executions, newest first; with `now=true`, of those that are not over also what they do and wait for."""
     status = request.query_params.get("status", "")
     if status and status not in _STATUSES:
         raise BadRequest(f"`status` is one of {', '.join(sorted(_STATUSES))}")
     limit, query = limit_of(request), request.query_params
-    wanted = Wanted(status, query.get("parent", ""), query.get("open") == "true", query.get("before", ""), limit)
-    rows = await run_in_threadpool(service_of(request).executions, wanted)
+    wanted = Wanted(
+        status, query.get("parent", ""), query.get("open") == "true", query.get("before", ""), limit,
+        top=query.get("top") == "true", text=query.get("text", ""),
+    )  # fmt: skip
+    rows = await run_in_threadpool(service_of(request).executions, wanted, now=query.get("now") == "true")
     return page("executions", rows, rows[-1]["execution_id"] if len(rows) == limit else None)
 
 

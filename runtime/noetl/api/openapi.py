@@ -16,6 +16,8 @@ _FLAG: Json = {"type": "string", "enum": ["true", "false"]}
 _QUERY: dict[str, Json] = {
     "version": {"type": "integer", "minimum": 1, "maximum": LAST_VERSION},
     "open": _FLAG,
+    "top": _FLAG,
+    "now": _FLAG,
     "newest": _FLAG,
 }
 """The schemas of parameters that are not any text."""

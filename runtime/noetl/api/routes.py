@@ -7,14 +7,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from noetl.api import handlers, sessions
+from noetl.api import handlers, sessions, sign_in
 from noetl.api.authorization import Authorization
-from noetl.api.bodies import ActivityBody, BlobBody, SessionBody, SessionTokenBody, SignalBody, StartBody
+from noetl.api.bodies import ActivityBody, BlobBody, SessionBody, SessionTokenBody, SignalBody, SignInBody, StartBody
 from noetl.api.lasting import Lasting
 from noetl.api.operation import Handler, Operation
 from noetl.api.pages import Paged
 from noetl.api.problems import BadRequest, problem_of, with_problems
 from noetl.api.service import ApiService
+from noetl.api.static_page import page_routes
 from noetl.api.streams import Streams
 from noetl.ports.idempotency import KEY
 from noetl.ports.user_sessions import Sessions
@@ -26,12 +27,15 @@ ROUTES = (
     Operation("GET", "/readyz", "", handlers.readyz),
     Operation("GET", "/metrics", "viewer", handlers.metrics),
     Operation("GET", "/openapi.json", "", handlers.openapi),
+    Operation("GET", "/me", "viewer", sign_in.who_am_i),
+    Operation("POST", "/sign-in", "", sign_in.sign_in, SignInBody),
+    Operation("POST", "/sign-out", "", sign_in.sign_out),
     Operation(
         "GET",
         "/executions",
         "viewer",
         handlers.list_executions,
-        query=("status", "parent", "open"),
+        query=("status", "parent", "open", "top", "text", "now"),
         pages=Paged("executions", "the id of the execution before", cursor="before"),
     ),
     Operation("GET", "/counts", "viewer", handlers.get_counts),
@@ -100,8 +104,9 @@ def application(
         for row in ROUTES
     ]
     # Starlette answers these two in plain text, and a client of this API reads problems.
-    app = Starlette(routes=routes, exception_handlers={404: _failed, 405: _failed})
+    app = Starlette(routes=[*routes, *page_routes()], exception_handlers={404: _failed, 405: _failed})
     app.state.service = service
+    app.state.authorization = authorization
     app.state.lasting = Lasting()
     app.state.streams = Streams(service)
     app.state.connections = connections
@@ -115,7 +120,7 @@ def _authorized(row: Operation, authorization: Authorization) -> Handler:
         if row.role:
             # The token is checked before the query, the body or the names in the path: whoever has none learns
             # nothing of what is here.
-            authorization.check(request, row.role)
+            request.state.token = authorization.check(request, row.role)
             _check_query(row, request)
         # A stream lasts for an hour. It asks again and again, so that a token that was taken back ends it.
         request.state.may_go_on = lambda: not row.role or authorization.lets(request, row.role)

@@ -6,6 +6,7 @@ and answered once it is on disk, requests to an execution go through its inbox, 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from pathlib import Path
 from noetl.api.notifier import Notifier
 from noetl.api.problems import Faulty, Rejected, Unknown
 from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
+from noetl.app.picture import rows_of
 from noetl.app.preflight_checks import secret_pools
 from noetl.app.programs import WORTH
 from noetl.app.runtime import Runtime
@@ -38,6 +40,7 @@ from noetl.server.control import ControlPlane
 from noetl.server.service import Service, Standing
 from noetl.server.workers.registry import WorkerRegistry
 from noetl_ir.envelope import Origin, envelope_of, origin_of
+from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 from noetl_ir.orders import Check, WorkerHeartbeat
@@ -47,6 +50,13 @@ from noetl_ir.records import NamedTuple
 STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")
 DRAIN = 30_000_000
 """Microseconds that what is in flight has to finish when the server stops."""
+
+_LOOKS = 0.1
+"""Seconds that a list looks into executions for what they do: those whose logs are long are known a few pages later,
+since what was folded is kept.
+"""
+_MORE = 100
+"""How many things that one does are looked at for that."""
 
 _NEAR = 10_000
 """How many paths are looked at for one that is much like a path that is not there."""
@@ -116,14 +126,36 @@ class ApiService:
         """How many executions stand how."""
         return {**dict.fromkeys(STATUSES, 0), **self._runtime.store.counts()}
 
-    def executions(self, wanted: Wanted) -> list[dict[str, Json]]:
-        """The rows of a list, as documents."""
+    def executions(self, wanted: Wanted, *, now: bool = False) -> list[dict[str, Json]]:
+        """The rows of a list, as documents; `now` adds what each that is not over does and waits for."""
         rows = self._runtime.store.executions(wanted)
         roots = {row.execution_id: root_of(self._runtime, row) for row in rows if row.ended is None}
         # One question for the whole page: a child is driven by the owner of its root, and a page of a thousand would
         # ask a thousand times.
         owned = self._runtime.store.owned({*roots.values()}) if roots else frozenset[str]()
-        return [row_document(row, owned=roots.get(row.execution_id) in owned) for row in rows]
+        documents = [row_document(row, owned=roots.get(row.execution_id) in owned) for row in rows]
+        if now:
+            until = time.monotonic() + _LOOKS
+            for row, document in zip(rows, documents, strict=True):
+                if row.ended is None and time.monotonic() < until:
+                    document["now"] = self._now(row, owned=bool(document["owned"]))
+        return documents
+
+    def _now(self, row: ExecutionRow, *, owned: bool) -> Json:
+        """The thing that an execution waits for, else does, in a few words, and how many more things there are."""
+        try:
+            with self._snapshots.at(row) as snapshot:
+                rows = rows_of(snapshot.program, snapshot.execution, driven=owned, why=self._hindrance)
+                found = [*islice(rows, _MORE)]
+        except (UnreadableExecution, NotFound):  # whoever opens it is told
+            return None
+        if not found:
+            return None
+        # A step that runs and its task that waits are two rows: what somebody can do something about comes first.
+        first = next((each for each in found if each.what not in ("step", "signal")), found[0])
+        due = iso_of(first.due) if first.due is not None else None
+        more = sum(each.place.partition(" / ")[0] != first.place.partition(" / ")[0] for each in found)
+        return {"what": first.what, "text": f"{first.place}: {first.text}", "due": due, "more": more}
 
     def row(self, execution_id: str) -> dict[str, Json]:
         """The row of an execution in lists."""

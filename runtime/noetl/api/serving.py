@@ -19,6 +19,7 @@ from noetl.api.bearer_tokens import Token
 from noetl.api.bounded import protocol_in
 from noetl.api.connections import Book, ConnectionLimits
 from noetl.api.notifier import Notifier
+from noetl.api.page_sessions import PageSessions
 from noetl.api.routes import application
 from noetl.api.service import DRAIN, ApiService, Compile
 from noetl.app.adapters import ClusterBus
@@ -85,7 +86,7 @@ def serve(
     book = Book(_bounds(listening, _open_files()), lines.say)
     notifier = Notifier()
     service, registry = server_of(runtime, bus, notifier.notify, lines.say)
-    authorization = Authorization(listening.tokens)
+    authorization = Authorization(listening.tokens, PageSessions(runtime.store.claims_key))
     app = application(
         ApiService(runtime, service, notifier, compiler, registry), authorization, lines.say, sessions, book.counts
     )

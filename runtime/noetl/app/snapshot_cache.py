@@ -12,7 +12,8 @@ from noetl.bounded_table import BoundedTable
 from noetl.engine.execution import Execution
 from noetl.ports import ExecutionRow
 
-_MOST = 16
+_MOST = 128
+"""As many as a list of executions shows, and some that are looked at beside it: one that waits takes some 10 KB."""
 
 
 class SnapshotCache:

@@ -134,9 +134,11 @@ class StartKey(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which executions a list shows: those of a `status`, called by `parent`, `open` ones; empty: whichever.
+    """Which executions a list shows: those of a `status`, called by `parent`, `open` ones, at the `top` (that nobody
+    called), whose playbook has `text` in its path or whose id begins so; empty: whichever.
 
-    Those behind the row of `before`, and at most `limit` (0 for all).
+    Those behind the row of `before`, and at most `limit` (0 for all). Of `text`, ASCII letters are as good small as
+    large.
     """
 
     status: str = ""
@@ -144,6 +146,8 @@ class Wanted(NamedTuple):
     open: bool = False
     before: str = ""
     limit: int = 0
+    top: bool = False
+    text: str = ""
 
 
 ALL = Wanted()

@@ -271,8 +271,9 @@ class RemoteStore:
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """A page after the other."""
-        query = {"status": wanted.status, "parent": wanted.parent, "open": "true" if wanted.open else ""}
-        asked = {**query, "before": wanted.before}
+        flags = {"open": "true" if wanted.open else "", "top": "true" if wanted.top else ""}
+        query = {"status": wanted.status, "parent": wanted.parent, "text": wanted.text}
+        asked = {**query, **flags, "before": wanted.before}
         rows = self._connection.walk("/executions", asked, cursor="before", limit=wanted.limit)
         return tuple(map(self._row, rows))
 

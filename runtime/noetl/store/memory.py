@@ -32,7 +32,7 @@ from noetl.ports import (
 )
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.places import PlaceRow
-from noetl.store import is_sealed, missing, seal_of
+from noetl.store import is_sealed, missing, seal_of, small
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference
 
@@ -362,6 +362,8 @@ def _is_wanted(row: ExecutionRow, wanted: Wanted) -> bool:
         wanted.status in ("", row.status)
         and wanted.parent in ("", row.parent_execution_id)
         and not (wanted.open and row.ended is not None)
+        and not (wanted.top and row.parent_execution_id is not None)
+        and (small(wanted.text) in small(row.playbook) or small(row.execution_id).startswith(small(wanted.text)))
     )
 
 

@@ -19,6 +19,7 @@ from noetl.api.bearer_tokens import (
     read_tokens,
     replace_token,
 )
+from noetl.api.page_sessions import PageSessions
 from noetl.api.problems import BadRequest
 from noetl.api.routes import ROUTES
 
@@ -155,7 +156,7 @@ def _status(lets: Authorization, token: str) -> int:
 
 def test_a_change_of_the_file_counts_at_once(tmp_path: Path) -> None:
     path, said = str(tmp_path / "tokens"), list[str]()
-    lets = Authorization(TokenFile(path, said.append))
+    lets = Authorization(TokenFile(path, said.append), PageSessions(lambda: bytes(32)))
     assert _status(lets, "") == 200
     ann = add_token(path, "ann", "viewer")
     assert (_status(lets, ""), _status(lets, ann)) == (401, 200)

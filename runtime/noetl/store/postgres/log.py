@@ -15,7 +15,7 @@ from zlib import crc32
 from psycopg.errors import UniqueViolation
 
 from noetl.ports import ALL, Append, Conflict, Damaged, ExecutionRow, Record, StartKey, Taken, Wanted
-from noetl.store import SELECT_EXECUTIONS, Head, condition, cut_off, is_end, missing
+from noetl.store import PATTERNS, SELECT_EXECUTIONS, Head, condition, cut_off, is_end, missing, patterns_of
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.pool import Connection
 from noetl.store.postgres.texts import read, written
@@ -25,7 +25,8 @@ Records = Sequence[tuple[str, bytes]]
 _KNOWN = 10_000
 _PAGE = 256
 _TRIES = 5
-_MARKS = {name: f"%({name})s" for name in Wanted._fields}
+_MARKS = {name: f"%({name})s" for name in (*Wanted._fields, *PATTERNS)}
+_MARKS["small_path"] = 'lower(playbook COLLATE "C")'
 _BATCH = """unnest(%(positions)b::integer[], %(ids)b::text[], %(bodies)b::bytea[], %(chains)b::bigint[])
   AS fresh (position, event_id, body, chain)"""
 _CREATE = f"""
@@ -233,7 +234,8 @@ class Log:
         return _row(found[0]) if found else None
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
-        values = {**wanted._asdict(), "parent": written(wanted.parent), "before": written(wanted.before)}
+        texts = {"parent": written(wanted.parent), "before": written(wanted.before)}
+        values = {**wanted._asdict(), **texts, **patterns_of(written(wanted.text))}
         where = condition(wanted, _MARKS)
         query = f"{SELECT_EXECUTIONS} WHERE {where} ORDER BY started DESC, number DESC LIMIT NULLIF(%(limit)s, 0)"
         return tuple(map(_row, self._access.rows(query, values)))

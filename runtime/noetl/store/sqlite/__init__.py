@@ -41,7 +41,19 @@ from noetl.ports import (
 )
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.places import PlaceRow
-from noetl.store import SELECT_EXECUTIONS, Head, condition, cut_off, is_end, is_sealed, missing, seal_name_of, seal_of
+from noetl.store import (
+    PATTERNS,
+    SELECT_EXECUTIONS,
+    Head,
+    condition,
+    cut_off,
+    is_end,
+    is_sealed,
+    missing,
+    patterns_of,
+    seal_name_of,
+    seal_of,
+)
 from noetl.store.sqlite.catalogue import SqliteCatalogue
 from noetl.store.sqlite.failures import TRANSLATED, failure
 from noetl.store.sqlite.opening import connect
@@ -59,7 +71,7 @@ on disk, but not acknowledged to the caller."""
 
 _PAGE = 256
 _KNOWN = 10_000
-_MARKS = {name: f":{name}" for name in Wanted._fields}
+_MARKS = {name: f":{name}" for name in (*Wanted._fields, *PATTERNS)} | {"small_path": "lower(playbook)"}
 _HEAD = """
 SELECT x.number, ifnull(e.key & 4294967295, 0), ifnull(e.chain, 0), x.status, x.ended
 FROM executions x LEFT JOIN events e ON e.key =
@@ -257,7 +269,7 @@ class SqliteStore:
         return ExecutionRow(*found[0]) if found else None
 
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
-        values = wanted._asdict() | {"limit": wanted.limit or -1}
+        values = wanted._asdict() | {"limit": wanted.limit or -1} | patterns_of(wanted.text)
         where = condition(wanted, _MARKS)
         # SQLite takes the index over `started` where both would do, and walks all executions that are over to find
         # the few that are not.

@@ -1,0 +1,69 @@
+"""Sessions of the page: a cookie that stands for a bearer token for some hours, so that no script of it has the token.
+
+Nothing is kept of them. The cookie has its end and a code over that end and the digest of the token, made with a key
+that only the servers of the store know: every server of the store knows it, also after a restart, and a token that
+was taken back ends its sessions at the next request.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Callable, Sequence
+
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from noetl.api.bearer_tokens import Token
+
+LASTS = 12 * 3_600
+"""Seconds from the sign-in to its end: a working day."""
+
+
+class PageSessions:
+    """Makes cookies of tokens, and knows the token of a cookie. `key` gives the key of the store's servers; it is asked
+    at the first use, as it is made then where the store is new. `now` is in seconds since the epoch.
+    """
+
+    def __init__(self, key: Callable[[], bytes], now: Callable[[], float] = time.time) -> None:
+        self._key = key
+        self._now = now
+
+    def begin_session(self, response: Response, connection: HTTPConnection, token: Token) -> None:
+        """Sign in the browser that a response goes to."""
+        end = int(self._now()) + LASTS
+        self._set(response, connection, f"{end}.{self._code(end, token)}", LASTS)
+
+    def end_session(self, response: Response, connection: HTTPConnection) -> None:
+        """Sign it out."""
+        self._set(response, connection, "", 0)
+
+    def token_of(self, connection: HTTPConnection, tokens: Sequence[Token]) -> Token | None:
+        """The token that the cookie of a request stands for, None where it has none that is good."""
+        text = connection.cookies.get(self._name(), "")
+        end, _, code = text.partition(".")
+        if not (end.isascii() and end.isdigit() and len(end) < 12 and code.isascii()) or int(end) <= self._now():
+            return None
+        found = None
+        for token in tokens:  # all, so that how long it takes tells nothing of any
+            if hmac.compare_digest(self._code(int(end), token), code):
+                found = token
+        return found
+
+    def _code(self, end: int, token: Token) -> str:
+        return self._made(f"session {end} {token.digest}")
+
+    def _name(self) -> str:
+        # Cookies of one host are those of all its ports: two servers on a machine would sign each other out.
+        return f"noetl_{self._made('name')[:12]}"
+
+    def _made(self, text: str) -> str:
+        return hmac.digest(self._key(), f"page {text}".encode(), "sha256").hex()
+
+    def _set(self, response: Response, connection: HTTPConnection, value: str, lasts: int) -> None:
+        # Without a path the browser takes that of the request (RFC 6265 §5.1.4), which is the prefix of a proxy
+        # where there is one, and this server does not know it.
+        response.set_cookie(
+            self._name(), value, max_age=lasts, path=None, httponly=True, samesite="strict",
+            secure=connection.url.scheme == "https",
+        )  # fmt: skip

@@ -1,0 +1,43 @@
+"""Signing in to the page: who a request comes from, and the session that a browser gets for a bearer token."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from noetl.api.authorization import Authorization
+from noetl.api.bearer_tokens import MAY, Token
+from noetl.api.bodies import SignInBody, body_of
+from noetl.api.responses import JSONResponse
+from noetl_ir.expr import Json
+
+
+async def who_am_i(request: Request) -> Response:
+    """Whose token a request has, its role, and whether it may start and ask; without tokens all are as an admin."""
+    token: Token | None = request.state.token
+    return JSONResponse(_document(token))
+
+
+async def sign_in(request: Request) -> Response:
+    """Begin a session of the page: a cookie that no script can read stands for the token for 12 hours."""
+    body = await body_of(request, SignInBody)
+    authorization = _authorization(request)
+    token = authorization.known(request, body.token)
+    response = JSONResponse(_document(token))
+    authorization.sign_in(request, response, token)
+    return response
+
+
+async def sign_out(request: Request) -> Response:
+    """End the session of the page in this browser."""
+    response = JSONResponse({"signed_in": False})
+    _authorization(request).sign_out(request, response)
+    return response
+
+
+def _document(token: Token | None) -> dict[str, Json]:
+    role = token.role if token is not None else "admin"
+    return {"name": token.name if token is not None else None, "role": role, "operates": "operator" in MAY[role]}
+
+
+def _authorization(request: Request) -> Authorization:
+    authorization: Authorization = request.app.state.authorization
+    return authorization

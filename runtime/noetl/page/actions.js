@@ -1,0 +1,68 @@
+// What may be asked of executions, one or many: signal, pause, resume, cancel.
+
+import { h, show } from './dom.js';
+import { ask, field, jsonOf, tell } from './forms.js';
+import { post } from './server.js';
+import { many } from './times.js';
+
+const AT_ONCE = 6;
+
+/** @param {string} id @param {string} verb */
+const place = (id, verb) => `executions/${encodeURIComponent(id)}/${verb}`;
+
+/** Ask one thing of one execution. @param {string} id @param {string} verb @param {any} [body] */
+export async function request(id, verb, body) {
+  try {
+    await post(place(id, verb), body);
+    tell(`${verb}: asked`);
+  } catch (error) {
+    tell(error instanceof Error ? error.message : String(error), 'bad');
+  }
+}
+
+/** Ask whether to cancel. @param {string[]} ids @param {() => void} [after] */
+export function cancel(ids, after = () => {}) {
+  const words = ids.length === 1 ? `execution ${ids[0]}` : many(ids.length, 'execution');
+  const progress = h('p', { class: 'hint', role: 'status' });
+  ask(`Cancel ${words}?`, [h('p', null, 'What runs is stopped. Compensation and final steps still run, where the playbook has them.'), progress], 'Cancel them', async () => {
+    await each(ids, 'cancel', undefined, progress);
+    after();
+  }, 'danger');
+}
+
+/** Ask for a signal to send. @param {string[]} ids @param {string[]} names those that are waited for @param {() => void} [after] */
+export function signal(ids, names, after = () => {}) {
+  const name = h('input', { required: true, maxLength: 512, value: names[0] || '', autocomplete: 'off' });
+  const data = h('textarea', { rows: 4, spellcheck: false, placeholder: '{"approved": true}' });
+  const progress = h('p', { class: 'hint', role: 'status' });
+  const known = names.length > 1 && h('p', { class: 'chips' }, names.map((one) => h('button', { type: 'button', class: 'chip', onclick: () => { name.value = one; } }, one)));
+  ask(ids.length === 1 ? 'Send a signal' : `Send a signal to ${many(ids.length, 'execution')}`, [
+    field('Name', name), known, field('Data (JSON)', data, 'Empty sends none.'), progress,
+  ], 'Send', async () => {
+    const value = jsonOf(data.value, 'The data');
+    await each(ids, 'signal', { name: name.value, data: value === undefined ? null : value }, progress);
+    after();
+  });
+}
+
+/** Ask the same of many, some at once; throws what went wrong with how many. @param {string[]} ids @param {string} verb @param {any} body @param {Element} progress */
+async function each(ids, verb, body, progress) {
+  const left = [...ids];
+  /** @type {string[]} */
+  const wrong = [];
+  let done = 0;
+  const work = async () => {
+    for (let id = left.pop(); id !== undefined; id = left.pop()) {
+      try {
+        await post(place(id, verb), body);
+      } catch (error) {
+        wrong.push(error instanceof Error ? error.message : String(error));
+      }
+      done += 1;
+      if (ids.length > 1) show(progress, `${done} of ${ids.length}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  if (wrong.length) throw new Error(ids.length === 1 ? wrong[0] : `${wrong.length} of ${ids.length} were refused: ${wrong[0]}`);
+  tell(ids.length === 1 ? `${verb}: asked` : `${verb}: asked of ${many(ids.length, 'execution')}`);
+}

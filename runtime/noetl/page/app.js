@@ -1,0 +1,122 @@
+// The frame of the page: who is signed in, where the address leads, and the view that is shown there.
+
+import { h, show, sign } from './dom.js';
+import { executionsView } from './executions.js';
+import { field } from './forms.js';
+import { Refusal, get, post, whenSignedOut } from './server.js';
+
+/**
+ * A view: its element, and what ends it. `turn` takes another query of the same place; where there is none, the view is
+ * made anew.
+ * @typedef {{element: HTMLElement, title: string, close: () => void, turn?: (query: URLSearchParams) => void}} View
+ * @typedef {{name: string | null, role: string, operates: boolean}} Person
+ */
+
+/** @type {{name: string, place: string}[]} */
+const PLACES = [{ name: 'Executions', place: '#/executions' }];
+
+/** @type {[RegExp, (found: string[], query: URLSearchParams, person: Person) => View][]} */
+const VIEWS = [[/^\/executions$/, (_, query, person) => executionsView(query, person)]];
+
+const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+const top_ = /** @type {HTMLElement} */ (document.getElementById('top'));
+/** @type {Person | null} */
+let person = null;
+/** @type {View | null} */
+let view = null;
+let shown = '';
+
+/** The place and the query that the address names. @returns {[string, URLSearchParams]} */
+function here() {
+  const [place, query] = location.hash.replace(/^#/, '').split('?');
+  return [place || '/executions', new URLSearchParams(query || '')];
+}
+
+function route() {
+  if (!person) return;
+  const [place, query] = here();
+  if (view && place === shown && view.turn) {
+    view.turn(query);
+    return;
+  }
+  view?.close();
+  view = null;
+  shown = place;
+  for (const [pattern, make] of VIEWS) {
+    const found = pattern.exec(place);
+    if (found) {
+      view = make(found.slice(1).map(decodeURIComponent), query, person);
+      break;
+    }
+  }
+  document.title = `${view ? view.title : 'Not found'} · noetl`;
+  show(main, view ? view.element : h('p', { class: 'empty' }, 'There is nothing at this address. ', h('a', { href: '#/executions' }, 'All executions')));
+  head();
+  window.scrollTo(0, 0);
+}
+
+function head() {
+  const [place] = here();
+  const links = PLACES.map((one) => h('a', { href: one.place, 'aria-current': place.startsWith(one.place.slice(1)) ? 'page' : null }, one.name));
+  const who = person && h('div', { class: 'who' },
+    h('span', { title: person.name ? `Signed in with the token ${person.name}` : 'This server has no tokens' }, person.name || 'local', h('small', null, person.role)),
+    person.name && h('button', { class: 'bare', onclick: signOut }, 'Sign out'));
+  show(top_, h('a', { class: 'brand', href: '#/executions' }, h('img', { src: 'page/icon.svg', alt: '', width: 24, height: 24 }), 'noetl'),
+    h('nav', { 'aria-label': 'Places' }, person ? links : null), who);
+}
+
+async function signOut() {
+  await post('sign-out', {});
+  signIn();
+}
+
+/** Ask for a token. @param {string} [why] */
+function signIn(why = '') {
+  person = null;
+  view?.close();
+  view = null;
+  shown = '';
+  head();
+  document.title = 'Sign in · noetl';
+  const token = h('input', { type: 'password', required: true, autocomplete: 'current-password', spellcheck: false, maxLength: 512 });
+  const problem = h('p', { class: 'problem', role: 'alert', hidden: !why }, why);
+  const send = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    try {
+      person = await post('sign-in', { token: token.value.trim() });
+      route();
+    } catch (error) {
+      problem.hidden = false;
+      show(problem, error instanceof Error ? error.message : String(error));
+    }
+  };
+  show(main, h('form', { class: 'sign-in', onsubmit: send }, h('img', { src: 'page/icon.svg', alt: '', width: 48, height: 48 }), h('h1', null, 'Sign in'),
+    field('Token', token, 'noetl token add NAME --role viewer makes one. It stays in a cookie that no script can read, for 12 hours.'),
+    problem, h('button', { class: 'primary', type: 'submit' }, 'Sign in')));
+  token.focus();
+}
+
+async function begin() {
+  whenSignedOut(() => {
+    if (person) signIn('The session is over.');
+  });
+  window.addEventListener('hashchange', route);
+  document.addEventListener('keydown', (event) => {
+    if (event.key === '/' && !(event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement)) {
+      const search = /** @type {HTMLElement | null} */ (main.querySelector('input[type=search]'));
+      if (search) {
+        event.preventDefault();
+        search.focus();
+      }
+    }
+  });
+  try {
+    person = await get('me');
+    route();
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 401) signIn();
+    else show(main, h('p', { class: 'empty' }, sign('failed'), error instanceof Error ? error.message : String(error)));
+  }
+}
+
+begin();

@@ -1,0 +1,291 @@
+// The list of executions: filters in the address, live, as many rows as there are, many asked at once.
+
+import { cancel, signal } from './actions.js';
+import { badge, h, say, show, sign } from './dom.js';
+import { get } from './server.js';
+import { ago, many, millis, moment, took } from './times.js';
+
+/**
+ * @typedef {{execution_id: string, status: string, owned: boolean, playbook: string, started: string, ended: string | null,
+ *   parent: string | null, now?: {what: string, text: string, due: string | null, more: number} | null}} Row
+ */
+
+const STATUSES = ['running', 'paused', 'blocked', 'failed', 'cancelled', 'completed'];
+const PAGE = 100;
+const LOOK_EVERY = 2000;
+const BEYOND = 8;
+
+/** Rows of a page put in their place among those that are there. @param {Row[]} rows @param {Row[]} page @param {number} at @param {boolean} full @returns {Row[] | null} null where nothing of what was there follows the page */
+export function merged(rows, page, at, full) {
+  if (!full) return [...rows.slice(0, at), ...page];
+  const last = page[page.length - 1].execution_id;
+  const end = rows.findIndex((row) => row.execution_id === last);
+  return end < 0 ? null : [...rows.slice(0, at), ...page, ...rows.slice(end + 1)];
+}
+
+/** @param {URLSearchParams} query @param {import('./app.js').Person} person @returns {import('./app.js').View} */
+export function executionsView(query, person) {
+  /** @type {Row[]} */
+  let rows = [];
+  let more = true;
+  let loading = 0;
+  let asked = new AbortController();
+  /** @type {Set<string>} */
+  const chosen = new Set();
+  /** @type {Map<string, ReturnType<typeof rowElement>>} */
+  const drawn = new Map();
+
+  const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Status' });
+  const search = h('input', { type: 'search', placeholder: 'Search playbook or id  ( / )', 'aria-label': 'Search by playbook or id', autocomplete: 'off', spellcheck: false });
+  const onlyTop = h('input', { type: 'checkbox' });
+  const all = h('input', { type: 'checkbox', 'aria-label': 'Select all that are loaded' });
+  const body = h('tbody');
+  const above = h('tr', { class: 'space', 'aria-hidden': 'true' });
+  const below = h('tr', { class: 'space', 'aria-hidden': 'true' });
+  const empty = h('p', { class: 'empty', hidden: true });
+  const bar = h('div', { class: 'bar', hidden: true, role: 'region', 'aria-label': 'Selected executions' });
+  const table = h('table', { class: `rows ${person.operates ? 'choosing' : ''}`, 'aria-label': 'Executions' },
+    h('thead', null, h('tr', null, person.operates && h('th', { class: 'choose' }, all), h('th', null, 'Status'), h('th', null, 'Playbook'), h('th', { class: 'wide' }, 'Now'),
+      h('th', { class: 'wide' }, 'Started'), h('th', { class: 'end' }, 'Took'), h('th', { class: 'wide end' }, 'ID'))), body);
+  const element = h('section', { class: 'list' }, h('h1', null, 'Executions'), h('div', { class: 'filters' }, chips, h('label', { class: 'check' }, onlyTop, 'Without children'), search), table, empty, bar);
+
+  const filters = () => ({ status: query.get('status') || '', text: query.get('text') || '', top: query.get('top') === 'true' });
+
+  /** Go to the same list with another filter. @param {string} name @param {string} value */
+  function filter(name, value) {
+    const next = new URLSearchParams(query);
+    if (value) next.set(name, value);
+    else next.delete(name);
+    const words = next.toString();
+    location.hash = `#/executions${words ? `?${words}` : ''}`;
+  }
+
+  /** @param {Record<string, number>} counts */
+  function drawChips(counts) {
+    const now = filters().status;
+    const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const focused = chips.contains(document.activeElement) ? document.activeElement?.getAttribute('data-status') : null;
+    show(chips, ['', ...STATUSES].map((status) => h('button', {
+      type: 'button', class: `chip ${status}`, 'aria-pressed': String(status === now), 'data-status': status, onclick: () => filter('status', status),
+    }, status ? sign(status) : null, status || 'all', h('small', null, (status ? counts[status] || 0 : total).toLocaleString('en')))));
+    if (focused !== null) /** @type {HTMLElement | null} */ (chips.querySelector(`[data-status="${focused}"]`))?.focus();
+  }
+
+  const height = () => (matchMedia('(max-width: 720px)').matches ? 64 : 45);
+
+  /** The rows that can be seen, and some around them. @returns {[number, number]} */
+  function window_() {
+    const size = height();
+    const from = Math.floor(-body.getBoundingClientRect().top / size) - BEYOND;
+    const count = Math.ceil(innerHeight / size) + 2 * BEYOND;
+    const first = Math.max(0, Math.min(from, rows.length - count));
+    return [first, Math.min(rows.length, first + count)];
+  }
+
+  function draw() {
+    const [first, end] = window_();
+    const now = Date.now();
+    const wanted = rows.slice(first, end);
+    const names = new Set(wanted.map((row) => row.execution_id));
+    for (const [id, one] of drawn) {
+      if (!names.has(id)) {
+        one.element.remove();
+        drawn.delete(id);
+      }
+    }
+    above.style.height = `${first * height()}px`;
+    below.style.height = `${(rows.length - end) * height()}px`;
+    let place = above.nextElementSibling;
+    wanted.forEach((row, number) => {
+      let one = drawn.get(row.execution_id);
+      if (!one) {
+        one = rowElement(row, person.operates ? choose : null);
+        drawn.set(row.execution_id, one);
+      }
+      one.update(row, now, chosen.has(row.execution_id));
+      one.element.setAttribute('aria-rowindex', String(first + number + 2));
+      if (one.element !== place) body.insertBefore(one.element, place);
+      place = one.element.nextElementSibling;
+    });
+    table.setAttribute('aria-rowcount', String(more ? -1 : rows.length + 1));
+    if (more && end + 60 > rows.length) load();
+  }
+
+  /** @param {string} id @param {boolean} is */
+  function choose(id, is) {
+    if (is) chosen.add(id);
+    else chosen.delete(id);
+    drawBar();
+  }
+
+  function drawBar() {
+    const open = rows.filter((row) => chosen.has(row.execution_id) && !row.ended).map((row) => row.execution_id);
+    const over = chosen.size - open.length;
+    bar.hidden = !chosen.size;
+    all.checked = chosen.size > 0 && chosen.size === rows.length;
+    all.indeterminate = chosen.size > 0 && chosen.size < rows.length;
+    const clear = () => {
+      chosen.clear();
+      drawBar();
+      draw();
+    };
+    show(bar, h('strong', null, `${many(chosen.size, 'execution')} selected`), over ? h('span', { class: 'hint' }, `${over} over`) : null,
+      more && all.checked ? h('button', { type: 'button', onclick: chooseAll }, 'Select all that match') : null,
+      h('span', { class: 'gap' }),
+      h('button', { type: 'button', disabled: !open.length, onclick: () => signal(open, [], clear) }, 'Signal…'),
+      h('button', { type: 'button', class: 'danger', disabled: !open.length, onclick: () => cancel(open, clear) }, 'Cancel…'),
+      h('button', { type: 'button', class: 'bare', onclick: clear }, 'Clear'));
+  }
+
+  async function chooseAll() {
+    while (more && !asked.signal.aborted) await load(1000);
+    for (const row of rows) chosen.add(row.execution_id);
+    drawBar();
+    draw();
+  }
+
+  /** Get the rows behind those that are there. @param {number} [count] */
+  async function load(count = PAGE) {
+    if (loading) return;
+    loading = 1;
+    const mine = asked;
+    const before = rows.length ? rows[rows.length - 1].execution_id : '';
+    try {
+      const page = await get('executions', { ...filters(), before, limit: count, now: true }, mine.signal);
+      if (mine !== asked) return;
+      rows = [...rows, ...page.executions];
+      more = page.next !== null;
+    } catch (error) {
+      if (mine.signal.aborted) return;
+      more = false;
+      tellProblem(error);
+    } finally {
+      if (mine === asked) loading = 0;
+    }
+    tellEmpty();
+    draw();
+  }
+
+  /** Get again what can be seen, and what is new at the top. */
+  async function refresh() {
+    if (document.hidden || loading) return;
+    const mine = asked;
+    const [first] = window_();
+    try {
+      for (const at of first > PAGE / 2 ? [0, first] : [0]) {
+        const before = at ? rows[at - 1]?.execution_id || '' : '';
+        const page = await get('executions', { ...filters(), before, limit: PAGE, now: true }, mine.signal);
+        if (mine !== asked || loading) return;
+        const full = page.next !== null;
+        const next = merged(rows, page.executions, at, full);
+        if (!full) more = false;
+        rows = next || page.executions;
+        if (!next) more = true;
+      }
+      drawChips(await get('counts', {}, mine.signal));
+      if (mine !== asked) return;
+      tellEmpty();
+    } catch (error) {
+      if (!mine.signal.aborted) tellProblem(error);
+      return;
+    }
+    draw();
+  }
+
+  function tellEmpty() {
+    const now = filters();
+    empty.hidden = rows.length > 0;
+    table.hidden = rows.length === 0;
+    show(empty, now.status || now.text || now.top ? 'No execution is like that.' : ['Nothing has run yet. ', h('code', null, 'noetl start PATH'), ' starts a playbook here.']);
+  }
+
+  /** @param {unknown} error */
+  function tellProblem(error) {
+    empty.hidden = false;
+    show(empty, sign('failed'), error instanceof Error ? error.message : String(error));
+  }
+
+  function reset() {
+    asked.abort();
+    asked = new AbortController();
+    rows = [];
+    more = true;
+    loading = 0;
+    chosen.clear();
+    for (const one of drawn.values()) one.element.remove();
+    drawn.clear();
+    const now = filters();
+    if (document.activeElement !== search) search.value = now.text;
+    onlyTop.checked = now.top;
+    drawBar();
+    drawChips({});
+    get('counts', {}, asked.signal).then(drawChips, () => {});
+    load();
+  }
+
+  let typing = 0;
+  search.addEventListener('input', () => {
+    clearTimeout(typing);
+    typing = window.setTimeout(() => filter('text', search.value.trim()), 250);
+  });
+  onlyTop.addEventListener('change', () => filter('top', onlyTop.checked ? 'true' : ''));
+  all.addEventListener('change', () => {
+    if (all.checked) for (const row of rows) chosen.add(row.execution_id);
+    else chosen.clear();
+    drawBar();
+    draw();
+  });
+  body.append(above, below);
+  const scrolled = () => requestAnimationFrame(draw);
+  document.addEventListener('scroll', scrolled, { passive: true });
+  window.addEventListener('resize', scrolled);
+  const looking = setInterval(refresh, LOOK_EVERY);
+  reset();
+
+  return {
+    element,
+    title: 'Executions',
+    turn: (next) => {
+      query = next;
+      reset();
+    },
+    close: () => {
+      asked.abort();
+      clearInterval(looking);
+      document.removeEventListener('scroll', scrolled);
+      window.removeEventListener('resize', scrolled);
+    },
+  };
+}
+
+/** A row, and what brings it up to date. @param {Row} row @param {((id: string, is: boolean) => void) | null} choose */
+function rowElement(row, choose) {
+  const id = row.execution_id;
+  const box = choose && h('input', { type: 'checkbox', 'aria-label': `Select ${row.playbook} ${id}`, onchange: () => choose(id, box.checked) });
+  const stands = h('td', { class: 'stands' });
+  const now = h('td', { class: 'wide now' });
+  const started = h('td', { class: 'wide dim', title: moment(millis(row.started)) });
+  const lasted = h('td', { class: 'end' });
+  const name = h('td', { class: 'name' }, row.parent ? h('span', { class: 'of', title: `called by ${row.parent}` }, sign('child')) : null,
+    h('a', { href: `#/executions/${encodeURIComponent(id)}` }, row.playbook || '(no path)'), h('small', { class: 'narrow' }, id.slice(-8)));
+  const element = h('tr', null, box && h('td', { class: 'choose' }, box), stands, name, now, started, lasted, h('td', { class: 'wide end id', title: id }, id));
+  let status = '';
+  return {
+    element,
+    /** @param {Row} to @param {number} at @param {boolean} chosen */
+    update(to, at, chosen) {
+      if (to.status !== status) {
+        status = to.status;
+        show(stands, badge(status));
+      }
+      if (box) box.checked = chosen;
+      element.classList.toggle('chosen', chosen);
+      say(started, ago(millis(to.started), at));
+      say(lasted, took((to.ended ? millis(to.ended) : at) - millis(to.started)));
+      const does = to.ended ? null : to.now;
+      const left = does?.due ? `, in ${took(millis(does.due) - at)}` : '';
+      say(now, does ? `${does.text}${left}${does.more ? `, and ${does.more} more` : ''}` : !to.ended && !to.owned ? 'no process drives it' : '');
+      now.title = now.textContent || '';
+    },
+  };
+}

@@ -1,0 +1,125 @@
+// The API of the server that the page came from. Addresses are relative to the page, so that a prefix does not matter.
+
+const BASE = new URL('.', document.baseURI);
+
+/** What the server said instead of an answer. */
+export class Refusal extends Error {
+  /** @param {number} status @param {string} text */
+  constructor(status, text) {
+    super(text);
+    this.status = status;
+  }
+}
+
+/** Called when the session is over. @type {() => void} */
+let onSignedOut = () => {};
+
+/** @param {() => void} heard */
+export function whenSignedOut(heard) {
+  onSignedOut = heard;
+}
+
+/** An address of the API. @param {string} path @param {Record<string, any>} [query] @returns {string} */
+export function address(path, query = {}) {
+  const url = new URL(path, BASE);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== '' && value !== null && value !== undefined && value !== false) url.searchParams.set(name, String(value));
+  }
+  return url.href;
+}
+
+/** @param {string} path @param {Record<string, any>} [query] @param {AbortSignal} [signal] @returns {Promise<any>} */
+export async function get(path, query, signal) {
+  return (await asked('GET', address(path, query), undefined, signal)).json();
+}
+
+/** @param {string} path @param {any} [body] @param {Record<string, string>} [headers] @returns {Promise<any>} */
+export async function post(path, body, headers) {
+  return (await asked('POST', address(path), body, undefined, headers)).json();
+}
+
+/** @param {string} method @param {string} url @param {any} [body] @param {AbortSignal} [signal] @param {Record<string, string>} [headers] */
+async function asked(method, url, body, signal, headers = {}) {
+  const type = body === undefined ? {} : { 'Content-Type': 'application/json' };
+  const sent = body === undefined ? undefined : JSON.stringify(body);
+  let response;
+  try {
+    response = await fetch(url, { method, body: sent, signal, headers: { ...type, ...headers }, credentials: 'same-origin', cache: 'no-store' });
+  } catch (problem) {
+    if (signal?.aborted) throw problem;
+    throw new Refusal(0, 'the server cannot be reached');
+  }
+  if (!response.ok) throw await refusalOf(response);
+  return response;
+}
+
+/** @param {Response} response @returns {Promise<Refusal>} */
+async function refusalOf(response) {
+  let text = `the server answered ${response.status}`;
+  try {
+    text = (await response.json()).detail || text;
+  } catch {
+    // what is no JSON says nothing that could be shown
+  }
+  if (response.status === 401) onSignedOut();
+  return new Refusal(response.status, text);
+}
+
+/**
+ * Follow the events of an execution behind a position, until it has ended or `signal` says so; a connection that breaks
+ * is made again behind the last event that came.
+ * @param {string} id @param {number} after @param {(position: number, event: any) => void} heard
+ * @param {(connected: boolean) => void} stands @param {AbortSignal} signal
+ */
+export async function follow(id, after, heard, stands, signal) {
+  let pause = 500;
+  while (!signal.aborted) {
+    try {
+      const response = await fetch(address(`executions/${encodeURIComponent(id)}/events`), {
+        headers: { Accept: 'text/event-stream', 'Last-Event-ID': String(after) }, signal, cache: 'no-store',
+      });
+      if (!response.ok || !response.body) {
+        const refusal = await refusalOf(response);
+        if (refusal.status === 401 || refusal.status === 404) return;
+        throw refusal;
+      }
+      stands(true);
+      pause = 500;
+      for await (const block of blocks(response.body)) {
+        const { id: at, event, data } = block;
+        if (event === 'end') return;
+        if (event === 'again') break;
+        after = Number(at);
+        heard(after, JSON.parse(data));
+      }
+    } catch {
+      // it is tried again, as long as somebody looks
+    }
+    if (signal.aborted) return;
+    stands(false);
+    await new Promise((resume) => setTimeout(resume, pause));
+    pause = Math.min(pause * 2, 8000);
+  }
+}
+
+/** The blocks of a stream of events (WHATWG HTML §9.2). @param {ReadableStream<Uint8Array>} body */
+async function* blocks(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    text += value;
+    const parts = text.split('\n\n');
+    text = parts.pop() || '';
+    for (const part of parts) {
+      /** @type {Record<string, string>} */
+      const fields = {};
+      for (const line of part.split('\n')) {
+        const colon = line.indexOf(': ');
+        if (colon > 0) fields[line.slice(0, colon)] = line.slice(colon + 2);
+      }
+      if ('event' in fields) yield fields;
+    }
+  }
+}

@@ -1,0 +1,130 @@
+"""A real Chromium, and a real server beside it that listens on a port."""
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import httpx
+
+from noetl.api.bearer_tokens import Token
+from noetl.api.service import compiled
+from noetl.api.serving import Lines, Listening, serve
+from noetl.app.runtime import Runtime, Settings, open_runtime
+from noetl.app.sessions import sessions_beside
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+WORDS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+class Listener(NamedTuple):
+    """A server that listens: its URL, its API, and what is behind it."""
+
+    url: str
+    api: httpx.Client
+    runtime: Runtime
+
+    def register(self, source: str) -> dict[str, str]:
+        """Register a playbook; its row in the catalogue."""
+        response = self.api.post("/playbooks?name=t.yaml", content=source.encode())
+        assert response.status_code == 201, response.text
+        return dict(response.json())
+
+    def start(self, path: str, **payload: object) -> str:
+        """Start one; its execution."""
+        response = self.api.post("/executions", json={"path": path, "payload": payload})
+        assert response.status_code == 201, response.text
+        return str(response.json()["execution_id"])
+
+
+@contextlib.contextmanager
+def listening(folder: Path, *tokens: Token, secret: str = "", port: int = 0) -> Iterator[Listener]:
+    """A server over the store in a folder, on a port of its own or on one that it had."""
+    ready, said = threading.Event(), list[str]()
+
+    def heard(url: str) -> None:
+        said.append(url)
+        ready.set()
+
+    with open_runtime(f"sqlite:///{folder}/noetl.db", Settings(root=folder), _no_catalogue) as runtime:
+        lines = Lines(lambda text: None, heard)
+        where = Listening("127.0.0.1", port, lambda: tokens)
+        thread = threading.Thread(
+            target=serve,
+            args=(runtime, where, lambda data, name: compiled(data, name, ()), lines),
+            kwargs={"sessions": sessions_beside(runtime.secrets_path)},
+        )
+        # Signals are for the main thread, and a test ends its server by the API.
+        with _no_signals():
+            thread.start()
+            assert ready.wait(20)
+        head = {"authorization": f"Bearer {secret}"} if secret else {}
+        with httpx.Client(base_url=said[0], headers=head, timeout=60) as api:
+            try:
+                yield Listener(said[0], api, runtime)
+            finally:
+                with contextlib.suppress(httpx.HTTPError):
+                    api.post("/stop")
+                thread.join(30)
+
+
+@contextlib.contextmanager
+def _no_signals() -> Iterator[None]:
+    from noetl.api import serving
+
+    @contextlib.contextmanager
+    def none(*_: object) -> Iterator[None]:
+        yield
+
+    before, serving._stopped_by_signals = serving._stopped_by_signals, none  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        serving._stopped_by_signals = before
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator["Browser"]:
+    """The browser of the machine."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=[*WORDS])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextlib.contextmanager
+def page_of(browser: "Browser", **options: object) -> Iterator["Page"]:
+    """A new page without cookies. Errors of its scripts, and what its policy refused, fail the test."""
+    context = browser.new_context(**options)  # type: ignore[arg-type]
+    page = context.new_page()
+    wrong: list[str] = []
+    page.set_default_timeout(30_000)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    # What the browser says of responses such as 401 is no error of the page.
+    page.on(
+        "console",
+        lambda said: (
+            wrong.append(said.text) if said.type == "error" and "Failed to load resource" not in said.text else None
+        ),
+    )
+    try:
+        yield page
+        assert not wrong, wrong
+    finally:
+        context.close()
+
+
+def _no_catalogue(path: Path) -> bytes:
+    raise AssertionError(f"{path} is compiled")

@@ -1,0 +1,165 @@
+"""The list of executions, in a browser."""
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.browsing import Listener, listening, page_of
+from harness.running import HEAD
+from noetl.api.bearer_tokens import ROLES, Token, digest_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+WAITS = "workflow: [{step: start, tool: {name: w, kind: wait, events: [go]}}]\n"
+EVIL = '<img src=x onerror="document.title=1">"\'`${1}&amp;'
+TOKENS = [Token(role, role, digest_of(f"secret-{role}")) for role in ROLES]
+
+
+def rows(page: "Page") -> list[str]:
+    return page.locator("tbody tr:not(.space)").all_inner_texts()
+
+
+def test_executions_come_go_and_are_found_without_a_reload(server: Listener, page: "Page") -> None:
+    server.register(HEAD + WAITS)
+    page.goto(server.url)
+    page.get_by_text("Nothing has run yet").wait_for()
+    name = server.start("t/t")
+    page.get_by_role("link", name="t/t").wait_for()
+    page.get_by_text("waits for signal go").wait_for()
+    server.api.post(f"/executions/{name}/signal", json={"name": "go"})
+    page.locator("td .badge.completed").wait_for()
+    page.get_by_role("button", name="failed").click()
+    page.get_by_text("No execution is like that.").wait_for()
+    assert page.url.endswith("#/executions?status=failed")
+    page.reload()
+    page.get_by_text("No execution is like that.").wait_for()
+    assert page.get_by_role("button", name="failed").get_attribute("aria-pressed") == "true"
+    page.go_back()
+    page.get_by_role("link", name="t/t").wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("nothing")
+    page.get_by_text("No execution is like that.").wait_for()
+    page.get_by_role("searchbox").fill(name[:12])
+    page.get_by_role("link", name="t/t").wait_for()
+
+
+def test_many_are_signalled_and_cancelled_at_once(server: Listener, page: "Page") -> None:
+    server.register(HEAD + WAITS)
+    for _ in range(5):
+        server.start("t/t")
+    page.goto(server.url)
+    page.get_by_role("checkbox", name="Select t/t").nth(4).wait_for()
+    for number in range(2):
+        page.get_by_role("checkbox", name="Select t/t").nth(number).check()
+    page.get_by_role("button", name="Signal…").click()
+    page.get_by_label("Name").fill("go")
+    page.get_by_label("Data (JSON)").fill("{x")
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("alert").get_by_text("The data is no JSON").wait_for()
+    page.get_by_label("Data (JSON)").fill('{"x": 1}')
+    page.get_by_role("button", name="Send").click()
+    page.locator("td .badge.completed").nth(1).wait_for()
+    page.get_by_role("checkbox", name="Select all").check()
+    page.get_by_text("5 executions selected").wait_for()
+    page.get_by_role("button", name="Cancel…").click()
+    page.get_by_text("Cancel 3 executions?").wait_for()
+    page.get_by_role("button", name="Cancel them").click()
+    page.locator("td .badge.cancelled").nth(2).wait_for()
+
+
+def test_ten_thousand_are_scrolled_through(server: Listener, page: "Page", tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "noetl.db")) as there, there:
+        there.executemany(
+            "INSERT INTO executions (execution_id, playbook, plan_digest, status, started, ended)"
+            " VALUES (?, ?, 'd', 'completed', ?, ?)",
+            [(f"{n:019}", f"shop/{n}", n * 1_000_000, n * 1_000_000 + 5) for n in range(10_000)],
+        )
+    page.goto(server.url)
+    page.get_by_role("link", name="shop/9999").wait_for()
+    began = time.monotonic()
+    while not page.get_by_role("link", name="shop/9800", exact=True).count():
+        page.mouse.wheel(0, 1_000)  # less than is drawn at once
+        page.wait_for_timeout(30)
+        assert time.monotonic() - began < 20
+        assert len(rows(page)) < 80, "only what can be seen is drawn"
+    page.get_by_role("checkbox", name="Select all").check()
+    page.get_by_role("button", name="Select all that match").click()
+    page.get_by_text("10,000 executions selected").wait_for()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.get_by_role("link", name="shop/0", exact=True).wait_for()
+    middle = page.evaluate(  # the median: the machine may have other things to do
+        """async () => {
+          const took = [];
+          for (let at = 0; at < 40; at += 1) {
+            scrollTo(0, at * 9000);
+            const began = performance.now();
+            document.dispatchEvent(new Event('scroll'));
+            await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+            took.push(performance.now() - began);
+          }
+          return took.sort((a, b) => a - b)[20];
+        }"""
+    )
+    assert middle < 200
+
+
+def test_names_are_text_and_never_markup(server: Listener, page: "Page", tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "noetl.db")) as there, there:
+        there.execute(
+            "INSERT INTO executions (execution_id, playbook, plan_digest, status, started, ended, parent_execution_id)"
+            " VALUES (?, ?, 'd', 'completed', 1, 2, ?)",
+            (EVIL, EVIL, EVIL),
+        )
+    page.goto(server.url)
+    page.get_by_role("link", name=EVIL).wait_for()
+    assert page.title() == "Executions · noetl" and page.locator("main img").count() == 0
+
+
+def test_a_token_signs_in_and_its_role_holds(browser: "Browser", tmp_path: Path) -> None:
+    with listening(tmp_path, *TOKENS, secret="secret-admin") as server, page_of(browser) as page:
+        server.register(HEAD + WAITS)
+        server.start("t/t")
+        page.goto(f"{server.url}/#/executions?status=running")
+        page.get_by_label("Token").fill("wrong")
+        page.keyboard.press("Enter")
+        page.get_by_text("no such token is known here").wait_for()
+        page.get_by_label("Token").fill("secret-viewer")
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="t/t").wait_for()
+        assert page.get_by_role("checkbox", name="Select all").count() == 0, "a viewer changes nothing"
+        assert "noetl" not in str(page.evaluate("document.cookie"))
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_label("Token").fill("secret-operator")
+        page.keyboard.press("Enter")
+        page.get_by_role("checkbox", name="Select all").wait_for()
+
+
+def test_a_server_that_is_away_is_told_and_comes_back(browser: "Browser", tmp_path: Path) -> None:
+    with page_of(browser) as page:
+        with listening(tmp_path) as server:
+            server.register(HEAD + WAITS)
+            server.start("t/t")
+            page.goto(server.url)
+            page.get_by_role("link", name="t/t").wait_for()
+            port = int(server.url.rpartition(":")[2])
+        page.get_by_text("the server cannot be reached").wait_for()
+        with listening(tmp_path, port=port):
+            page.get_by_role("link", name="t/t").wait_for()
+            page.get_by_text("the server cannot be reached").wait_for(state="hidden")
+
+
+def test_it_works_behind_a_prefix(browser: "Browser", server: Listener) -> None:
+    """A proxy that takes the prefix off: what the page asks for outside of it is not there."""
+    server.register(HEAD + WAITS)
+    server.start("t/t")
+    with page_of(browser) as page:
+        page.route("**/*", lambda route: route.abort())
+        page.route(
+            f"{server.url}/ops/noetl/**",
+            lambda route: route.fulfill(response=route.fetch(url=route.request.url.replace("/ops/noetl/", "/", 1))),
+        )
+        page.goto(f"{server.url}/ops/noetl/")
+        page.get_by_role("link", name="t/t").wait_for()
