@@ -5,6 +5,7 @@ from errno import ENOENT
 from unittest.mock import patch
 
 from goldens import Case
+from noetl_cli.excerpts import PLAIN
 from noetlc import rules
 from noetlc.cli.baseline import read_baseline, unknown
 from noetlc.cli.cache import Kept
@@ -12,7 +13,6 @@ from noetlc.cli.checking import text_of, unusable
 from noetlc.cli.files import Unusable
 from noetlc.cli.inspection import found_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.diag.text import PLAIN
 from noetlc.rules import Rule, Unit
 from noetlc.source.decoding import decode
 from noetlc.source.text import Source

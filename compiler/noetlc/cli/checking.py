@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from noetl_cli.excerpts import Lines, Palette
 from noetl_ir.records import NamedTuple
 from noetlc.cli.cache import Cache, Kept
 from noetlc.cli.catalogue import Folders
@@ -14,7 +15,7 @@ from noetlc.cli.findings import Counts
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.findings import Reported, gathered
 from noetlc.diag.selection import Selection
-from noetlc.diag.text import Lines, Palette, one_line, rendered
+from noetlc.diag.text import one_line, rendered
 
 if TYPE_CHECKING:  # most runs have no baseline, and start sooner
     from noetlc.cli.baseline import Entry

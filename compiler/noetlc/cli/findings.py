@@ -5,9 +5,10 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from noetl_cli import lazy_click as click
+from noetl_cli.excerpts import ANSI, PLAIN, Palette
 from noetl_ir.records import NamedTuple
 from noetlc.diag.diagnostic import Severity
-from noetlc.diag.text import ANSI, PLAIN, Palette, rendered
+from noetlc.diag.text import rendered
 
 if TYPE_CHECKING:  # lint of a file that it remembers starts without the compiler
     from noetlc.pipeline import Compiled

@@ -6,6 +6,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from noetl_cli import lazy_click as click
+from noetl_cli.excerpts import PLAIN, Palette
 from noetl_ir import registry
 from noetl_ir.records import NamedTuple
 from noetlc.cli.cache import Cache, cache_in, folder_of
@@ -17,7 +18,6 @@ from noetlc.cli.settings import Configurations, Settings
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.findings import FindingsReport, Reported
 from noetlc.diag.selection import INTERNAL, Selection, Unselectable, beginning_of
-from noetlc.diag.text import PLAIN, Palette
 
 if TYPE_CHECKING:  # most runs have no baseline, and start sooner
     from noetlc.cli.baseline import Baseline

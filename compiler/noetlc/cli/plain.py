@@ -7,8 +7,9 @@ Findings go to standard error as the compiler prints them; exit codes as everywh
 import json
 import sys
 
+from noetl_cli.excerpts import PLAIN
 from noetlc.diag.diagnostic import Severity
-from noetlc.diag.text import PLAIN, rendered
+from noetlc.diag.text import rendered
 from noetlc.source.nodes import value_of
 from noetlc.source.yaml_reader import read_yaml
 

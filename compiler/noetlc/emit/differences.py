@@ -3,11 +3,11 @@
 import json
 from collections.abc import Sequence
 
+from noetl_cli.excerpts import printable
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.differences import Difference
 from noetlc.analysis.facts import Class
-from noetlc.diag.text import printable
 from noetlc.emit.findings.markdown import marked
 
 _VERDICT = {

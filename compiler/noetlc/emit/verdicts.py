@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 
+from noetl_cli.excerpts import printable
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
 from noetlc.analysis.bounds import Bounds
@@ -11,7 +12,6 @@ from noetlc.analysis.extents import MOST, Extent
 from noetlc.analysis.formulas import Formula
 from noetlc.analysis.report import AnalysisReport
 from noetlc.analysis.verdict import Line, Status, Verdict
-from noetlc.diag.text import printable
 
 MAX_LINES = 40
 """Lines of a story that are shown as text; a longer one is cut in the middle."""

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noetl_cli.excerpts import ANSI, printable
 from noetl_ir.span import NOWHERE, Span
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
-from noetlc.diag.text import ANSI, one_line, printable, rendered
+from noetlc.diag.text import one_line, rendered
 from noetlc.source.text import Source
 
 

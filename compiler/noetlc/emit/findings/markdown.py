@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from noetl_cli.excerpts import printable
 from noetlc.diag.diagnostic import Code, Severity
 from noetlc.diag.findings import FindingsReport, Reported
-from noetlc.diag.text import printable
 
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_{}[]<>#|~"} | {"&": "&amp;", "\n": " ", "\r": " "})
 _CODE_SPECIAL = str.maketrans({"|": "\\|", "\n": " ", "\r": " "})
