@@ -16,7 +16,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 PLAYBOOKS = sorted(
-    path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.yaml") if not path.name.endswith(".script.yaml")
+    path.relative_to(EXAMPLES).as_posix()
+    for path in EXAMPLES.rglob("*.yaml")
+    if not path.name.endswith((".script.yaml", ".test.yaml"))
 )
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.script.yaml"))
 PROGRAMS = Path(sys.executable).parent
@@ -201,6 +203,11 @@ def test_a_large_result_is_kept_beside_the_log(tmp_path: Path) -> None:
     assert (report["count"], report["highest"]["value"]) == (5000, 100)
     assert report["highest"]["minute"] == next(i for i in range(5000) if i * 7 % 101 == 100)
     assert report["stored_bytes"] > 16384
+
+
+def test_the_tests_of_the_examples_pass(tmp_path: Path) -> None:
+    done = subprocess.run([PROGRAMS / "noetl", "test", "--quiet", EXAMPLES], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
 
 
 def test_every_script_has_its_example() -> None:

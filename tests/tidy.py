@@ -163,7 +163,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     ),
     "note": (
         *(f"compiler/noetlc/{room}/" for room in ("cli", "diag", "rules")),
-        *("compiler/noetlc/migrate/migration.py", "runtime/noetl/cli/inputs.py"),
+        *("compiler/noetlc/migrate/migration.py", "runtime/noetl/cli/inputs.py", "schema/noetl_cli/excerpts.py"),
         *("tests/compiler/emit/test_findings.py", "tests/compiler/older/test_fixpoint.py"),
     ),
 }

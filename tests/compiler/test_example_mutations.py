@@ -16,7 +16,7 @@ from noetlc.diag.diagnostic import Severity
 from playbooks import linted
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-PLAYBOOKS = sorted(path for path in EXAMPLES.rglob("*.yaml") if not path.name.endswith(".script.yaml"))
+PLAYBOOKS = sorted(path for path in EXAMPLES.rglob("*.yaml") if not path.name.endswith((".script.yaml", ".test.yaml")))
 
 KEY = re.compile(r"(?<![\w.'\"])([a-zA-Z_]\w*):(?=\s|$)")
 DATA = frozenset(

@@ -9,7 +9,7 @@ from harness.running import HEAD, MEMORY
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
-from noetl.worker.scripted import Script
+from noetl.worker.scripted import Ledger, Script
 from noetl_ir.plan_format import write_plan
 from noetlc.diag.diagnostic import Severity
 from noetlc.migrate.migration import migrated as migration_of
@@ -39,7 +39,7 @@ def run_of(text: str, outcomes: Outcomes) -> Seen:
     if errors:
         raise Refused(errors[0])
     tools = ToolDouble(outcomes)
-    with outcome_of(tools), open_runtime(MEMORY, Settings(script=Script((), (), set())), no_compiler) as runtime:
+    with outcome_of(tools), open_runtime(MEMORY, Settings(script=Script((), (), Ledger())), no_compiler) as runtime:
         program = runtime.programs.add_plan(write_plan(done.plans[0]))
         started: list[int] = []
 

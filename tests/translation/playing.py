@@ -17,7 +17,7 @@ from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
 from noetl.ports import Call
-from noetl.worker.scripted import Script, ScriptedLauncher, Signal
+from noetl.worker.scripted import Ledger, Script, ScriptedLauncher, Signal
 from noetl_ir.outcome import Outcome
 
 COMPARED = ("tag", "i", "page", "read", "at", "got")
@@ -63,7 +63,7 @@ def played(playbook: Mapping[str, Any], outcomes: Outcomes, signals: Sequence[Si
     tools = ToolDouble(outcomes)
     with (
         outcome_of(tools),
-        open_runtime(MEMORY, Settings(script=Script((), tuple(signals), set())), no_compiler) as runtime,
+        open_runtime(MEMORY, Settings(script=Script((), tuple(signals), Ledger())), no_compiler) as runtime,
     ):
         program = runtime.programs.add_plan(plan)
         with driver_of(runtime, "e1", lambda *_: None) as driver:

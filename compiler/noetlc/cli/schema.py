@@ -2,19 +2,23 @@
 
 import click
 
-SUBJECTS = ("playbook", "playbook-dialects", "plan", "event")
+SUBJECTS = ("playbook", "playbook-dialects", "plan", "event", "test")
 
 
 @click.command("schema", short_help="Print a JSON Schema.")
 @click.argument("subject", type=click.Choice(SUBJECTS))
 def print_schema(subject: str) -> int:
-    """Print the JSON Schema of playbooks (canonical, or in all dialects), of plans in JSON, or of events."""
+    """Print the JSON Schema of playbooks (canonical, or in all dialects), of plans in JSON, of events, or of files
+    of tests.
+    """
     if subject == "plan":
         from noetlc.emit.json import schema_text
     elif subject == "playbook":
         from noetlc.emit.schema import schema_text
     elif subject == "playbook-dialects":
         from noetlc.emit.schema import dialects_text as schema_text
+    elif subject == "test":
+        from noetlc.emit.suite import schema_text
     else:
         from noetlc.emit.event import schema_text
     click.echo(schema_text(), nl=False)

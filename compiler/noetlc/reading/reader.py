@@ -137,6 +137,17 @@ SCOPE_NAMES = {
     "pagination": "`pagination`",
     "while": "`while`",
     "until": "`until`",
+    "suite": "a file of tests",
+    "suite_case": "a case",
+    "suite_expect": "`expect`",
+    "suite_error": "`error` of `expect`",
+    "suite_call": "an entry of `calls`",
+    "suite_event": "an entry of `events`",
+    "suite_duration": "`duration`",
+    "suite_limits": "`limits`",
+    "suite_outcome": "an outcome",
+    "suite_result": "the outcome of such a task",
+    "suite_signal": "a signal",
 }
 """How messages call a scope."""
 

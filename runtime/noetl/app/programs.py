@@ -76,6 +76,11 @@ class Programs:
         self._store.put_plan(program.digest, program.plan.path or program.plan.name, data)
         return program
 
+    def add_program(self, program: Program) -> None:
+        """Keep a program that was made elsewhere in this process, as if its bytes had been given."""
+        self._known[program.digest] = program
+        self._store.put_plan(program.digest, program.plan.path or program.plan.name, program.bytes)
+
     def load(self, digest: str) -> Program:
         """The program that an execution runs; raises NotFound."""
         known = self._known.get(digest)

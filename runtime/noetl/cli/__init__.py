@@ -14,6 +14,7 @@ from noetl_cli import CommandLine, tell, write_out
 
 COMMANDS: dict[str, str] = {
     "run": "Run a plan or a playbook.",
+    "test": "Test playbooks, without the world.",
     "resume": "Go on with an execution that stopped.",
     "status": "Show how an execution stands.",
     "list": "List executions.",

@@ -93,6 +93,9 @@ def resume(
         # run into the world.
         if script is None and runtime.was_scripted(row.execution_id):
             raise click.UsageError("a script stood in for its tools: say with --script FILE which one goes on doing so")
+        # How often an entry was used is nowhere in the log: counted from 0 again, a run would go another way.
+        if scripted is not None and scripted.counts:
+            raise click.UsageError("a script with `times` cannot go on with a run: write `attempt`, `visit` or `run`")
         program = program_of(runtime, row.execution_id)
         shown.say(f"{row.execution_id}: {escaped(row.playbook)}")
         go = partial(_resume, program, row.execution_id, retry_fault)

@@ -68,6 +68,19 @@ def compile_source(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
         return target.read_bytes()
 
 
+def suite_bytes(source: Path, folders: Sequence[Path], *, coverage: bool = False) -> tuple[bytes, str]:
+    """The suite in a file of tests (`noetl_ir.suite`), with its playbook compiled, and what the compiler said about
+    them; with what a run of the playbook can reach where `coverage` is asked for. Raises CompileError.
+    """
+    with tempfile.TemporaryDirectory(prefix="noetl-") as folder:
+        target = Path(folder) / "suite"
+        words = ["-o", str(target), *(["--coverage"] if coverage else [])]
+        for catalogue in folders:
+            words += ["--path", str(catalogue)]
+        _, said = _run("noetlc.cli.suite", [*words, str(source)], b"", str(source))
+        return target.read_bytes(), said
+
+
 def plain_document(name: str, data: bytes) -> str:
     """The one YAML document in some bytes, as JSON; `name` is for messages. Raises CompileError."""
     return _run("noetlc.cli.plain", [name], data, name)[0]

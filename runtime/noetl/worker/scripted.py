@@ -1,16 +1,19 @@
 """Tools replaced by a script, on a virtual clock: with the payload, it fixes the whole order of a run.
 
 Entries are tried in file order; the first whose given keys all fit the attempt is used, any number of times:
-`step run task index visit attempt` (`index` is the loop index path, `run` counts the step's runs from 1). An entry
+`step run task index visit attempt` (`index` is the loop index path, `run` counts the step's runs from 1). With `times`
+an entry is used at most so often, so that the next one that fits is there for what comes after. An entry
 without `task` is about the tasks that the author wrote: the noops that lowering put between them (names that begin
 with `__`) run as they are. `takes` is how long the attempt takes. An outcome of http gets the shape that the real
 tool gives: what is no such result is the body of one; rows of SQL are those of its one statement, `command_0`. An
-attempt that no entry fits runs for real where its kind has no effects, else it is the error outcome
-`script.unlisted`. A task of the kind `fail` takes no success from a script.
+attempt that no entry fits runs for real where its kind has no effects or is one of the script's `real` kinds, else it
+is the error outcome `script.unlisted`. What runs for real takes no virtual time: the clock stands until all of it is
+done, and it is done in the order in which it began, so that a run is the same every time. A task of the kind `fail`
+takes no success from a script.
 """
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 from noetl.clients.sql_results import result_of
@@ -40,26 +43,52 @@ class _Entry(NamedTuple):
     keys: dict[str, Json]
     takes: int
     outcome: Outcome
+    times: int
+
+
+class Ledger:
+    """The use that a run made of its script so far: how often each entry was used, by its number, and the calls that no
+    entry fitted. `hears` is told of each call that a tool, or an entry in its place, gets.
+    """
+
+    def __init__(self, hears: Callable[[Call], None] = lambda call: None) -> None:
+        self.uses: Counter[int] = Counter()
+        self.unlisted: list[Call] = []
+        self.hears = hears
 
 
 class Script(NamedTuple):
-    """A read script. `used` are the numbers of the entries that an attempt fitted so far."""
+    """A read script. Attempts of the `real` kinds that no entry fits run for real."""
 
     entries: tuple[_Entry, ...]
     signals: tuple[Signal, ...]
-    used: set[int]
+    ledger: Ledger
+    real: frozenset[str] = frozenset()
+
+    @property
+    def counts(self) -> bool:
+        """Whether what an entry gives depends on how often it was used before."""
+        return any(entry.times for entry in self.entries)
 
     def unused(self, steps: Iterable[str]) -> tuple[str, ...]:
-        """A sentence for each entry that fitted no attempt; `steps` are the names of steps that there are."""
+        """A sentence for each entry that fitted no attempt, or fewer than its `times`; `steps` are the names of steps
+        that there are.
+        """
+        return tuple(text for _, text in self.unused_entries(steps))
+
+    def unused_entries(self, steps: Iterable[str]) -> tuple[tuple[int, str], ...]:
+        """The numbers of these entries, each with its sentence."""
         known, told = tuple(steps), []
         for number, entry in enumerate(self.entries):
-            if number in self.used:
+            uses = self.ledger.uses[number]
+            if uses and uses >= entry.times:
                 continue
-            said, step = f"outcome {number} of the script was never used", entry.keys.get("step")
+            often = f"used only {uses} of {entry.times} times" if uses else "never used"
+            said, step = f"outcome {number} of the script was {often}", entry.keys.get("step")
             if isinstance(step, str) and step not in known:
                 near = nearest(step, known)
                 said += f": there is no step `{step}`" + (f"; did you mean `{near}`?" if near else "")
-            told.append(said)
+            told.append((number, said))
         return tuple(told)
 
 
@@ -76,23 +105,26 @@ def read_script(document: Json) -> Script:
     return Script(
         tuple(_entry(number, row) for number, row in enumerate(outcomes)),
         tuple(sorted((_signal(number, row) for number, row in enumerate(signals)), key=lambda s: s.at)),
-        set(),
+        Ledger(),
     )
 
 
 def _entry(number: int, row: Json) -> _Entry:
     if not isinstance(row, dict):
         raise ScriptError(f"outcome {number}: not a mapping")
-    unknown = sorted(set(row) - {*_KEYS, "takes", "outcome"})
+    known = (*_KEYS, "times", "takes", "outcome")
+    unknown = sorted(set(row) - set(known))
     if unknown:
-        raise ScriptError(f"outcome {number}: unknown key `{unknown[0]}`; known are {', '.join(_KEYS)}, takes, outcome")
+        raise ScriptError(f"outcome {number}: unknown key `{unknown[0]}`; known are {', '.join(known)}")
+    times = row.get("times", 0)
+    if not isinstance(times, int) or isinstance(times, bool) or ("times" in row and times < 1):
+        raise ScriptError(f"outcome {number}: `times` is a whole number of at least 1")
     keys: dict[str, Json] = {key: row[key] for key in _KEYS if key in row}
     index = keys.get("index")
     if index is not None:
         keys["index"] = index if isinstance(index, list) else [index]
-    return _Entry(
-        keys, _micros(row.get("takes", 0), f"outcome {number}: `takes`"), _outcome(number, row.get("outcome"))
-    )
+    takes = _micros(row.get("takes", 0), f"outcome {number}: `takes`")
+    return _Entry(keys, takes, _outcome(number, row.get("outcome")), times)
 
 
 def _outcome(number: int, row: Json) -> Outcome:
@@ -150,32 +182,52 @@ class ScriptedLauncher:
         self._heap: list[tuple[int, int, object, Outcome]] = []
         self._stopped: set[int] = set()
         self._count = 0
+        self._chosen: dict[int, tuple[Call, _Entry | None]] = {}
+        self._running: dict[int, object] = {}
+        self._ended: dict[int, Outcome] = {}
 
     def immediate(self, call: Call) -> Outcome | None:
-        entry = self._find(call)
+        # Asked again for a call that had to wait for a value: an entry counts one use for both.
+        _, entry = self._chosen.get(id(call)) or self._choose(call)
         if entry is None:
             outcome = self._real.immediate(call)
+            if outcome is None and call.kind in self._script.real:
+                return None
+            del self._chosen[id(call)]
             if outcome is not None:
                 return outcome
+            self._script.ledger.unlisted.append(call)
             where = f"step `{call.step}`, task `{call.task}`, attempt {call.attempt}"
             return error("script.unlisted", f"the script has no outcome for {where}")
-        return (
-            _shaped(call, entry.outcome, self._clock.now() / 1_000_000)
-            if entry.takes == 0 and self._real.immediate(call) is not None
-            else None
-        )
+        if entry.takes or self._real.immediate(call) is None:
+            return None
+        del self._chosen[id(call)]
+        return _shaped(call, entry.outcome, self._clock.now() / 1_000_000)
+
+    def _choose(self, call: Call) -> tuple[Call, _Entry | None]:
+        """The entry for a call, kept with it: what is chosen here is launched, maybe much later."""
+        self._script.ledger.hears(call)
+        chosen = self._chosen[id(call)] = call, self._find(call)
+        return chosen
 
     def launch(self, ticket: object, call: Call) -> None:
-        entry = self._find(call)
-        takes, outcome = 0, Outcome("ok")
-        if entry is not None:
-            takes = entry.takes
-            outcome = _shaped(call, entry.outcome, (self._clock.now() + takes) / 1_000_000)
+        _, entry = self._chosen.pop(id(call))
+        if entry is None:
+            self._running[id(ticket)] = ticket
+            self._real.launch(ticket, call)
+            return
+        outcome = _shaped(call, entry.outcome, (self._clock.now() + entry.takes) / 1_000_000)
         self._count += 1
-        heapq.heappush(self._heap, (self._clock.now() + takes, self._count, ticket, outcome))
+        heapq.heappush(self._heap, (self._clock.now() + entry.takes, self._count, ticket, outcome))
 
     def finished(self) -> list[tuple[object, Outcome]]:
-        done = []
+        done: list[tuple[object, Outcome]] = []
+        if self._running:
+            self._ended.update((id(ticket), outcome) for ticket, outcome in self._real.finished())
+            # Which of two real tools is done first is chance. Both are done before either is told.
+            if self._ended.keys() == self._running.keys():
+                done += [(ticket, self._ended[key]) for key, ticket in self._running.items()]
+                self._running, self._ended = {}, {}
         while self._heap and self._heap[0][0] <= self._clock.now():
             _, _, ticket, outcome = heapq.heappop(self._heap)
             # A heap cannot drop an entry in its middle, so one that was stopped is passed over when its time comes.
@@ -185,10 +237,19 @@ class ScriptedLauncher:
         return done
 
     def stop(self, ticket: object) -> None:
-        self._stopped.add(id(ticket))
+        if id(ticket) in self._running:
+            self._real.stop(ticket)
+            del self._running[id(ticket)]
+            self._ended.pop(id(ticket), None)
+        else:
+            self._stopped.add(id(ticket))
 
     def pass_time(self, due: int | None) -> bool:
-        """Move the clock to the next scripted outcome, the next signal or `due`, whichever is first."""
+        """Move the clock to the next scripted outcome, the next signal or `due`, whichever is first; not while
+        something runs for real.
+        """
+        if self._running:
+            return self._real.pass_time(None)
         outcome = self._heap[0][0] if self._heap else None
         signal = self._signals[0].at if self._signals else None
         times = [time for time in (due, outcome, signal) if time is not None]
@@ -201,7 +262,8 @@ class ScriptedLauncher:
         return True
 
     def poll(self) -> None:
-        """No time passes beside work: the clock is a virtual one."""
+        """Give real tools some time; none passes on the virtual clock."""
+        self._real.poll()
 
     def close(self) -> None:
         self._real.close()
@@ -218,8 +280,10 @@ class ScriptedLauncher:
             # No success of a task that never has one: the plan's net has no way on from it.
             if call.kind == FAILING and entry.outcome.status == "ok":
                 continue
+            if entry.times and self._script.ledger.uses[number] >= entry.times:
+                continue
             if all(place.get(key) == value for key, value in entry.keys.items()):
-                self._script.used.add(number)
+                self._script.ledger.uses[number] += 1
                 return entry
         return None
 

@@ -13,7 +13,11 @@ from playbooks import read, without_places
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = [
-    *(path for path in sorted((ROOT / "examples").glob("*.yaml")) if not path.name.endswith(".script.yaml")),
+    *(
+        path
+        for path in sorted((ROOT / "examples").glob("*.yaml"))
+        if not path.name.endswith((".script.yaml", ".test.yaml"))
+    ),
     *sorted((ROOT / "golden" / "read").glob("*.yaml")),
     *sorted((ROOT / "golden" / "rules").glob("*.yaml")),
 ]

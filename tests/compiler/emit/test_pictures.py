@@ -15,7 +15,9 @@ from noetlc.emit.pictures import dot, mermaid
 from noetlc.emit.pictures.steps import steps_of
 from noetlc.emit.schema import playbook_schema
 
-EXAMPLES = sorted(path for path in Path("examples").rglob("*.yaml") if not path.name.endswith(".script.yaml"))
+EXAMPLES = sorted(
+    path for path in Path("examples").rglob("*.yaml") if not path.name.endswith((".script.yaml", ".test.yaml"))
+)
 
 
 def playbook_with(guard: str) -> Playbook:

@@ -22,7 +22,9 @@ from noetlc.emit.pictures.steps import steps_of, tasks_of
 from noetlc.pipeline import compile_source
 from noetlc.source.text import Source
 
-EXAMPLES = sorted(path for path in Path("examples").glob("*.yaml") if not path.name.endswith(".script.yaml"))
+EXAMPLES = sorted(
+    path for path in Path("examples").glob("*.yaml") if not path.name.endswith((".script.yaml", ".test.yaml"))
+)
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&]]>\x00\ud800{{ }}"
 texts = st.text(st.characters(exclude_categories=()), max_size=30)

@@ -21,7 +21,11 @@ from noetlc.source.yaml_reader import read_yaml
 
 REFUSED = frozenset({"lost-anchor", "merge-key", "wrong"})
 STAGES = frozenset({"dialects", "lower", "migrate", "read", "run", "net", "plan", "emit", "spec"})
-EXAMPLES = sorted(path for path in (goldens.ROOT / "examples").rglob("*.yaml") if ".script." not in path.name)
+EXAMPLES = sorted(
+    path
+    for path in (goldens.ROOT / "examples").rglob("*.yaml")
+    if not path.name.endswith((".script.yaml", ".test.yaml"))
+)
 FILES = [case.path for case in goldens.cases() if case.stage in STAGES and case.name not in REFUSED] + EXAMPLES
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\nworkflow:\n"

@@ -1,0 +1,107 @@
+"""`python -m noetlc.cli.suite -o OUT [--coverage] [--path CATALOGUE]… FILE`: a file of tests as a suite.
+
+For `noetl test`, as the runtime has no YAML reader and no compiler of its own: it runs this in a bounded process. No
+command of `noetlc`. Findings go to standard error as the compiler prints them; exit codes as everywhere: 0 no errors,
+1 errors, 2 wrong usage.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from noetl_cli.excerpts import Palette
+from noetl_ir.plan import Plan
+from noetl_ir.plan_format import write_plan
+from noetl_ir.suite import Suite, write_suite
+from noetlc.cli.catalogue import Folders
+from noetlc.cli.files import read, shown, write
+from noetlc.cli.findings import palette_of_stderr, text_of
+from noetlc.diag.diagnostic import Severity
+from noetlc.diag.findings import sorted_findings
+from noetlc.diag.text import rendered
+from noetlc.emit.event import EVENTS
+from noetlc.pipeline import compile_source
+from noetlc.reading.reader import Reader, Tables
+from noetlc.source.yaml_reader import Reading, read_yaml
+from noetlc.suites.document import playbook_in, read_cases
+from noetlc.suites.known import known_of
+
+SUFFIXES = (".test.yaml", ".test.yml")
+_ERRORS, _USAGE = 1, 2
+
+
+def suite_of(file: str, folders: Sequence[str], palette: Palette) -> Suite | None:
+    """The suite in a file; None where something is wrong with it or its playbook, which is told."""
+    reading = read_yaml(shown(file), read(file))
+    if len(reading.documents) != 1 or any(each.severity is Severity.ERROR for each in reading.diagnostics):
+        _tell(reading, Reader(reading.source, Tables(), {}), palette)
+        if len(reading.documents) > 1:
+            click.echo(f"{shown(file)}: expected one document, found {len(reading.documents)}", err=True)
+        return None
+    node = reading.documents[0]
+    playbook = os.path.join(os.path.dirname(file), playbook_in(node) or _beside(file))
+    plan = _plan(playbook, folders, palette)
+    if plan is None:
+        return None
+    r = Reader(reading.source, Tables(), {})
+    cases = read_cases(r, known_of(plan, tuple(sorted(EVENTS))), node)
+    if _tell(reading, r, palette):
+        return None
+    return Suite(shown(file), shown(playbook), write_plan(plan), cases)
+
+
+def _beside(file: str) -> str:
+    """The playbook that a file of tests is beside: `orders.test.yaml` tests `orders.yaml`."""
+    name = os.path.basename(file)
+    for suffix in SUFFIXES:
+        if name.endswith(suffix):
+            return name.removesuffix(suffix) + suffix.removeprefix(".test")
+    raise click.UsageError(f"{shown(file)}: say `playbook: FILE`, as its name is not PLAYBOOK{SUFFIXES[0]}")
+
+
+def _plan(playbook: str, folders: Sequence[str], palette: Palette) -> Plan | None:
+    compiled = compile_source(shown(playbook), read(playbook), Folders(folders))
+    if compiled.count_of(Severity.ERROR):
+        click.echo(text_of(compiled, palette), err=True, nl=False)
+        return None
+    if len(compiled.plans) != 1:
+        # Of several nobody could say which one is tested.
+        click.echo(f"{shown(playbook)}: expected one playbook, found {len(compiled.plans)}", err=True)
+        return None
+    return compiled.plans[0]
+
+
+def _tell(reading: Reading, r: Reader, palette: Palette) -> bool:
+    """Print what was found; whether anything of it is an error."""
+    found = sorted_findings([*reading.diagnostics, *r.findings])
+    told = [each for each in found if each.severity >= Severity.WARNING]
+    for each in told:
+        click.echo(rendered(each, reading.source, palette), err=True)
+    return any(each.severity is Severity.ERROR for each in told)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the suite of one file."""
+    words = list(argv)
+    target, folders = "", []
+    while len(words) > 1:
+        option = words.pop(0)
+        if option == "-o":
+            target = words.pop(0)
+        elif option == "--path":
+            folders.append(words.pop(0))
+    try:
+        suite = suite_of(words[0], folders, palette_of_stderr())
+    except click.ClickException as problem:
+        click.echo(f"error: {problem.format_message()}", err=True)
+        return _USAGE
+    if suite is None:
+        return _ERRORS
+    write(target, write_suite(suite))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,204 @@
+"""Running one case: in memory, on a virtual clock, in a folder of its own that is gone afterwards.
+
+Nothing of the machine is in it: no store, no credential, no variable of the environment, and of files those that the
+case names. What has an effect outside is answered by the case's outcomes, but for its `real` kinds.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from noetl.app.adapters import open_blobs, open_store
+from noetl.app.composition import Driver, driver_of
+from noetl.app.ending import Ending, ending_of
+from noetl.app.picture import rows_of
+from noetl.app.runtime import Runtime, Settings
+from noetl.app.snapshots import UnreadableExecution, result_of
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.engine.starting import Request, unmet
+from noetl.engine.unread import unread
+from noetl.ports import Call
+from noetl.server.children import NotFound
+from noetl.worker.scripted import Ledger, Script, read_script
+from noetl_ir.events import Event, index_of
+from noetl_ir.expr import Json
+from noetl_ir.records import NamedTuple
+from noetl_ir.suite import PURE_KINDS, Case, Limits
+
+ROOT = "1"
+"""The id of the execution of a case; its children have others."""
+
+_MEMORY = "memory:///case"
+_RECENT = 1_000
+"""Events before a run was stopped in which one looks for what goes round."""
+
+
+class Ran(NamedTuple):
+    """The end of a run of a case.
+
+    `log` are the events of the playbook itself, without its children's. `calls` are the attempts, rendered, in their
+    order; `results` has the latest result of each step that succeeded and of which one is asked. `wrong` are sentences
+    about the case that make it fail whatever it expects, each with the step and task that it is about.
+    """
+
+    status: str
+    ending: Ending | None
+    program: Program
+    log: tuple[Event, ...]
+    calls: tuple[dict[str, Json], ...]
+    result: Json
+    results: dict[str, Json]
+    ctx: dict[str, Json]
+    uses: Counter[int]
+    script: Script | None
+    wrong: tuple[tuple[str, str, str], ...]
+    waits: tuple[str, ...] = ()
+
+
+class _Watch:
+    """Sees all events of a run, and stops one that has no end."""
+
+    def __init__(self, limits: Limits, stop: Callable[[], None]) -> None:
+        self._limits, self._stop = limits, stop
+        self._until = time.monotonic() + limits.seconds
+        self._count = 0
+        self.log: list[Event] = []
+        self.calls: list[dict[str, Json]] = []
+        self.recent: Counter[tuple[str, str]] = Counter()
+        self.why = ""
+
+    def event(self, execution: Execution, program: Program, event: Event) -> None:
+        self._count += 1
+        if execution.execution_id == ROOT:
+            self.log.append(event)
+            if event.event_type == "task.started" and isinstance(called := event.data.get("call"), dict):
+                self.calls.append(_parked(program, event, called))
+        if self._count > self._limits.events - _RECENT and event.event_type == "task.started":
+            plan = program.plan
+            self.recent[plan.steps[event.step].name, plan.tasks[event.task].name] += 1
+        if self._count > self._limits.events:
+            self._end(f"it was stopped after {self._limits.events} events (`limits: {{events: …}}`)")
+        elif not self._count % 1000:
+            self.tick()
+
+    def tick(self) -> None:
+        """Called whenever time passes."""
+        if time.monotonic() > self._until:
+            self._end(f"it was stopped after {self._limits.seconds:g} s of real time (`limits: {{seconds: …}}`)")
+
+    def call(self, call: Call) -> None:
+        if call.execution_id == ROOT and not call.task.startswith("__"):
+            self.calls.append({
+                "step": call.step, "task": call.task, "run": call.run, "index": list(call.path), "visit": call.visit,
+                "attempt": call.attempt, "kind": call.kind, "fields": call.fields, "args": call.args,
+            })  # fmt: skip
+
+    def _end(self, why: str) -> None:
+        self.why = self.why or why
+        self._stop()
+
+
+def run_case(program: Program, case: Case, beside: Path, folders: tuple[Path, ...] = ()) -> Ran:
+    """Run a case of the playbook with that program; its files come from `beside`, the folder of the suite's file.
+
+    Raises OSError for a file that cannot be copied.
+    """
+    with TemporaryDirectory(prefix="noetl-test-") as folder:
+        for name in case.files:
+            _copy(beside / name, Path(folder, name))
+        script = read_script(case.script)
+        driver: list[Driver] = []
+        watch = _Watch(case.limits, lambda: driver[0].embedded.interrupt())
+        real = frozenset((*case.real, *PURE_KINDS))
+        script = script._replace(ledger=Ledger(watch.call), real=real)
+        settings = Settings(folders, root=folder, script=script, tick=watch.tick)
+        runtime = _runtime(folder, settings)
+        runtime.programs.add_program(program)
+        request = Request(dict(case.payload), scripted=True)
+        wrong = [(text, "", "") for text in (*unmet(program, ROOT, request), *unread(program, request.payload))]
+        if wrong:
+            return Ran("", None, program, (), (), None, {}, {}, script.ledger.uses, None, tuple(wrong))
+        with driver_of(runtime, ROOT, watch.event) as found:
+            driver.append(found)
+            status = found.embedded.start(program, ROOT, request)
+            return _ran(runtime, found, watch, script, case, status)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(source, target)
+
+
+def _runtime(folder: str, settings: Settings) -> Runtime:
+    def refuse(path: Path) -> bytes:
+        raise NotFound(f"{path}: a child playbook of a test is one that is compiled in (--path)")
+
+    # A file beside the folder and not in it: no tool may look for it there.
+    return Runtime(open_store(_MEMORY), open_blobs(_MEMORY), f"{folder}.credentials", settings, refuse)
+
+
+def _ran(runtime: Runtime, driver: Driver, watch: _Watch, script: Script, case: Case, status: str) -> Ran:
+    execution, program = driver.execution, runtime.program_of(ROOT)
+    # A rule may try again what no outcome fits: one sentence for a task is enough.
+    first = {(call.step, call.task): call for call in reversed(script.ledger.unlisted)}
+    wrong = [(_unlisted(call), *place) for place, call in first.items()]
+    if watch.why:
+        wrong.append(_endless(watch))
+    elif status == "interrupted":
+        status = "waiting"
+    row = runtime.store.execution(ROOT)
+    results: dict[str, Json] = {}
+    result: Json = None
+    if row is not None:
+        asked = {name for each in case.expected if each.what == "results" and isinstance(each.value, dict)
+                 for name in each.value}  # fmt: skip
+        for step in sorted(asked):
+            try:
+                results[step] = result_of(runtime, row, step)
+            except UnreadableExecution:  # it has not succeeded, which is told where it is expected
+                continue
+        if status == "completed" and execution.has_result:
+            result = result_of(runtime, row, None)
+    return Ran(
+        status, ending_of(runtime, program, execution, status), program, tuple(watch.log), tuple(watch.calls), result,
+        results, dict(execution.ctx), script.ledger.uses, script, tuple(dict.fromkeys(wrong)),
+        tuple(f"{row.place}: {row.text}" for row in rows_of(program, execution)) if status == "waiting" else (),
+    )  # fmt: skip
+
+
+def _unlisted(call: Call) -> str:
+    entry = f"- {{step: {call.step}, task: {call.task}, outcome: {{result: …}}}}"
+    return (
+        f"no outcome fits `{call.step} / {call.task}` (kind `{call.kind}`, attempt {call.attempt}), and nothing of "
+        f"that kind runs for real here: write `{entry}`, or name the kind in `real`"
+    )
+
+
+def _endless(watch: _Watch) -> tuple[str, str, str]:
+    """Why a run was stopped, and what went round in its last events."""
+    if not watch.recent:
+        return watch.why, "", ""
+    (step, task), times = watch.recent.most_common(1)[0]
+    round_ = f"in the last {_RECENT} events `{step} / {task}` began {times} times"
+    help = "an outcome that is given every time may keep it going: give it `times`, and another one what comes after"
+    return f"{watch.why}; {round_}: {help}", step, task
+
+
+def _parked(program: Program, event: Event, called: dict[str, Json]) -> dict[str, Json]:
+    """The call of a task that waits elsewhere, for a child or a signal."""
+    plan = program.plan
+    fields = {key: value for key, value in called.items() if key != "args"}
+    return {
+        "step": plan.steps[event.step].name, "task": plan.tasks[event.task].name, "run": 1,
+        "index": list(index_of(event.run)), "visit": event.visit, "attempt": event.attempt,
+        "kind": plan.tasks[event.task].kind, "fields": fields, "args": called.get("args") or {},
+    }  # fmt: skip

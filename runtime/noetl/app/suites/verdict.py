@@ -1,0 +1,99 @@
+"""The verdict on one case: what failed, the path taken, and what was covered; a record that crosses processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from noetl.app.suites.judging import Failure, failures_of
+from noetl.app.suites.path import path_of
+from noetl.app.suites.running import Ran, run_case
+from noetl.engine.program import Program
+from noetl_ir.expr import Json
+from noetl_ir.records import NamedTuple
+from noetl_ir.span import Span
+from noetl_ir.suite import Case, Suite
+
+
+class Verdict(NamedTuple):
+    """The verdict on a case: its number in its suite, and seconds of real time. `uses` says how often each outcome of
+    its script was used, `fired` which transitions of the plan's net fired, and `rules` which rules decided, as (task,
+    rule).
+    """
+
+    number: int
+    failures: tuple[Failure, ...]
+    path: tuple[str, ...]
+    uses: tuple[int, ...]
+    fired: frozenset[str]
+    rules: frozenset[tuple[int, int]]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether the case does all that is expected of it."""
+        return not self.failures
+
+
+def judged(suite: Suite, program: Program, number: int, beside: Path, folders: tuple[Path, ...]) -> Verdict:
+    """Run the case of that number and judge it; `program` is that of the suite's plan."""
+    case, begun = suite.cases[number], time.monotonic()
+    try:
+        ran = run_case(program, case, beside, folders)
+    except OSError as problem:
+        failure = Failure(f"the folder of the case cannot be made: {problem}", case.span)
+        return Verdict(number, (failure,), (), (), frozenset(), frozenset(), time.monotonic() - begun)
+    transitions = ran.program.plan.net.transitions
+    return Verdict(
+        number,
+        failures_of(case, ran),
+        path_of(ran),
+        tuple(ran.uses[each] for each in range(len(case.places))),
+        frozenset(transitions[each].id for each in {firing.transition for event in ran.log for firing in event.fired}),
+        frozenset(_rules(ran)),
+        time.monotonic() - begun,
+    )
+
+
+def _rules(ran: Ran) -> Iterator[tuple[int, int]]:
+    for event in ran.log:
+        rule = event.data.get("rule") if event.event_type in ("task.done", "retry.started") else None
+        if isinstance(rule, int) and rule >= 0:
+            yield event.task, rule
+
+
+def as_json(verdict: Verdict) -> Json:
+    """The record for another process."""
+    failures: list[Json] = [[each.message, [*each.span], [*each.at], [*each.details]] for each in verdict.failures]
+    rules: list[Json] = [[*each] for each in sorted(verdict.rules)]
+    fired: list[Json] = [*sorted(verdict.fired)]
+    return [verdict.number, failures, [*verdict.path], [*verdict.uses], fired, rules, verdict.seconds]
+
+
+def of_json(row: Any) -> Verdict:
+    """The verdict of such a record."""
+    number, failures, path, uses, fired, rules, seconds = row
+    return Verdict(
+        number,
+        tuple(Failure(text, Span(*span), Span(*at), tuple(details)) for text, span, at, details in failures),
+        tuple(path), tuple(uses), frozenset(fired), frozenset((task, rule) for task, rule in rules), seconds,
+    )  # fmt: skip
+
+
+def idle_outcomes(suite: Suite, verdicts: list[Verdict]) -> list[tuple[Case, Span, int, int]]:
+    """The outcomes that no case used as often as they say: a case that has it, its place, how often it was used at
+    most, and its `times`. Where one and the same entry is there for several cases, one of them is enough.
+    """
+    most: dict[Span, int] = {}
+    owners: dict[Span, tuple[Case, int]] = {}
+    for verdict in verdicts:
+        case = suite.cases[verdict.number]
+        rows = case.script.get("outcomes")
+        # A case that came to nothing used nothing, and is told for another reason.
+        for place, uses, row in zip(case.places, verdict.uses, rows if isinstance(rows, list) else [], strict=False):
+            times = row.get("times") if isinstance(row, dict) else None
+            most[place] = max(most.get(place, 0), uses)
+            owners.setdefault(place, (case, times if isinstance(times, int) else 1))
+    return [(case, place, most[place], times) for place, (case, times) in owners.items() if most[place] < times]

@@ -1,0 +1,142 @@
+"""A suite of tests of one playbook, as the compiler read it and the runtime runs it (`noetl test`).
+
+The compiler reads the document, since it alone reads YAML and knows where in a file everything stands; it checks every
+name against the playbook and embeds the plan. What it writes is only read by the runtime of the same installation:
+there is one version of the form.
+"""
+
+from typing import Any
+
+from noetl_ir import codec
+from noetl_ir.expr import Json
+from noetl_ir.records import NamedTuple
+from noetl_ir.span import Span
+
+REAL_KINDS = ("python", "sqlite", "duckdb")
+"""The kinds whose tasks run for real unless a suite says something else: what they do stays in the folder of a case."""
+
+PURE_KINDS = ("noop", "fail")
+"""The kinds that always run: they do nothing outside."""
+
+STATUSES = ("completed", "failed", "blocked", "cancelled", "waiting")
+"""How a run of a case may end; `waiting` where nothing will ever happen again and it is not over."""
+
+MOST_CASES = 10_000
+"""Cases of a suite, rows of tables counted one by one."""
+
+
+class Limits(NamedTuple):
+    """The most that a case may take before it is stopped: events of all its executions, seconds of real time."""
+
+    events: int = 100_000
+    seconds: float = 60.0
+
+
+class Expectation(NamedTuple):
+    """An expectation of a case: a key of `expect`, its value, and where it stands. Of `calls` and `events` there is one
+    for each entry.
+    """
+
+    what: str
+    value: Json
+    span: Span
+
+
+class Case(NamedTuple):
+    """One run of the playbook. `script` is a document as `--script` takes it, `places` where its outcomes stand.
+
+    `real` are the kinds that run for real, `files` what is copied into its folder, from beside the suite's file.
+    """
+
+    name: str
+    span: Span
+    payload: dict[str, Json]
+    script: dict[str, Json]
+    places: tuple[Span, ...]
+    expected: tuple[Expectation, ...]
+    real: tuple[str, ...]
+    files: tuple[str, ...]
+    limits: Limits
+
+
+class Part(NamedTuple):
+    """A part of the playbook that a run can reach: `kind` is one of `PARTS`, `name` what people read.
+
+    It was reached when one of the `transitions` of the plan's net fired, or of a rule, when rule `rule` of task `task`
+    decided. `open` says that nothing proved that it can be reached, nor that it cannot; what cannot be is no part.
+    """
+
+    kind: str
+    name: str
+    span: Span
+    transitions: tuple[str, ...]
+    task: int = -1
+    rule: int = -1
+    open: bool = False
+
+
+PARTS = ("step", "arc", "branch", "outcome", "rule")
+
+
+class Suite(NamedTuple):
+    """A file of tests: the names of that file and of its playbook as they are to be shown, the plan's bytes, the cases,
+    and the parts of the playbook where coverage was asked for. `never` is how many parts were proved unreachable.
+    """
+
+    file: str
+    playbook: str
+    plan: bytes
+    cases: tuple[Case, ...]
+    parts: tuple[Part, ...] = ()
+    never: int = 0
+
+
+class BadSuite(Exception):
+    """Bytes that are no suite."""
+
+
+_HEAD = "noetl-suite-1"
+
+
+def write_suite(suite: Suite) -> bytes:
+    """The bytes of a suite: the length of the rest in 8 bytes, the rest, then the plan."""
+    rows: list[Json] = [_HEAD, suite.file, suite.playbook, suite.never]
+    rows.append([_case_row(case) for case in suite.cases])
+    rows.append([[part.kind, part.name, [*part.span], [*part.transitions], part.task, part.rule, part.open]
+                 for part in suite.parts])  # fmt: skip
+    body = codec.pack_unsorted(rows)
+    return len(body).to_bytes(8, "big") + body + suite.plan
+
+
+def read_suite(data: bytes) -> Suite:
+    """The suite of its bytes. Raises BadSuite."""
+    end = 8 + int.from_bytes(data[:8], "big")
+    if len(data) < end:
+        raise BadSuite("it is cut off")
+    try:
+        rows: Any = codec.unpack(data[8:end])
+        head, file, playbook, never, cases, parts = rows
+        if head != _HEAD:
+            raise BadSuite("another version wrote it")
+        return Suite(
+            file, playbook, data[end:], tuple([_case_of(row) for row in cases]),
+            tuple([Part(kind, name, Span(*span), tuple(ids), *rest) for kind, name, span, ids, *rest in parts]), never,
+        )  # fmt: skip
+    except (codec.CodecError, TypeError, ValueError) as problem:
+        raise BadSuite(str(problem)) from None
+
+
+def _case_row(case: Case) -> Json:
+    return [
+        case.name, [*case.span], case.payload, case.script, [[*span] for span in case.places],
+        [[each.what, each.value, [*each.span]] for each in case.expected], [*case.real], [*case.files], [*case.limits],
+    ]  # fmt: skip
+
+
+def _case_of(row: Any) -> Case:
+    name, span, payload, script, places, expected, real, files, limits = row
+    return Case(
+        name, Span(*span), payload, script, tuple([Span(*each) for each in places]),
+        tuple([Expectation(what, value, Span(*at)) for what, value, at in expected]), tuple(real), tuple(files),
+        Limits(*limits),
+    )  # fmt: skip
