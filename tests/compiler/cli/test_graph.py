@@ -29,6 +29,29 @@ RUNS = HEAD + steps(
     "step: never",
 )
 
+ASKS = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: t, path: t/t}
+workflow:
+  - step: start
+    tool:
+      - {name: begin, kind: noop, result: 3}
+      - name: pick
+        choose:
+          - when: "{{ _prev > 0 }}"
+            then:
+              - name: ready
+                until:
+                  when: "{{ iter.n == 3 }}"
+                  max_iterations: 9
+                  then:
+                    - name: ask
+                      kind: noop
+                      spec: {policy: {rules: [{else: {then: {do: continue, set_iter: {
+                        n: "{{ (iter.n | default(0)) + 1 }}"}}}}]}}
+          - else: {then: [{name: nothing, kind: noop}]}
+      - {name: after, kind: noop}
+"""
 FAILS = f"""{HEAD}workflow:
   - step: start
     tool: {{name: t, kind: python, code: "result = 1 / 0"}}
@@ -171,6 +194,35 @@ def test_an_execution_is_painted(run: Run) -> None:
     begun = next(number for number, line in enumerate(lines) if json.loads(line)["event_type"] == "loop.started")
     put("cut.jsonl", "".join(lines[: begun + 1]))
     assert marks(picture(run, "a.yaml", "--events", "cut.jsonl"))["step work"] == "running"
+
+
+def test_ways_between_tasks_are_painted(run: Run) -> None:
+    put("a.yaml", ASKS)
+    noetl("run", "a.yaml", "--quiet", "--store", "sqlite:///log.db")
+    found = picture(run, "a.yaml", "--level", "tasks", "--run", "last", "--store", "sqlite:///log.db")
+    (step,) = found["nodes"]  # type: ignore[misc]
+    titles = {node["id"]: node["title"] for node in step["inner"]["nodes"]}
+    said = {(titles[edge["source"]], titles[edge["target"]]): edge for edge in step["inner"]["edges"]}
+    # Asked three times, of which the last one leads on; never is nothing to do.
+    assert {ends: (edge["mark"], edge["facts"]) for ends, edge in said.items()} == {
+        ("begin", "ask"): ("done", []),
+        ("begin", "nothing"): ("idle", []),
+        ("ask", "ask"): ("done", ["× 2"]),
+        ("ask", "after"): ("done", []),
+        ("nothing", "after"): ("idle", []),
+    }
+    drawn = run("graph", "a.yaml", "--level", "tasks", "--run", "last", "--store", "sqlite:///log.db").out
+    assert drawn.count("linkStyle") == 2  # taken and not taken, inside of the box
+
+
+def test_the_run_of_a_proof_is_painted_between_tasks(run: Run) -> None:
+    put(
+        "a.yaml",
+        ASKS + "    next: {arcs: [{step: fine, when: '{{ workload.x }}'}]}\n  - {step: fine, tool: {kind: noop}}\n",
+    )
+    found = picture(run, "a.yaml", "--level", "tasks", "--finding", "every run reaches fine")
+    told = [edge for edge in found["nodes"][0]["inner"]["edges"] if edge["mark"] == "told"]  # type: ignore[index]
+    assert {edge["source"] for edge in told} >= {"task start begin"}
 
 
 def test_what_failed_is_painted_as_failed(run: Run) -> None:

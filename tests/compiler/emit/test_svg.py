@@ -181,5 +181,8 @@ def test_lines_of_text() -> None:
     assert clipped("a  b\nc", 9) == "a b c"
     assert clipped("abcdef", 4) == "abc…"
     assert wrapped("one two three four", 8, 3) == ("one two", "three", "four")
-    assert wrapped("abcdefghij" * 3, 10, 2) == ("abcdefghij", "abcdefghi…")
+    assert wrapped("one two three four", 8, 2) == ("one two", "three f…")
+    assert wrapped("event.result.needs_approval", 20, 3) == ("event.result.", "needs_approval")
+    assert wrapped("total>=limits.maximum", 12, 3) == ("total>=", "limits.", "maximum")
+    assert wrapped("abcdefghij" * 3, 10, 2) == ("abcdefghi…",)
     assert width_of("漢", 10) > width_of("m", 10) > width_of("i", 10)

@@ -10,7 +10,8 @@ from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetlc.emit.pictures.net import transition_id
 from noetlc.emit.pictures.picture import Edge, Mark, Node, Picture, worse
-from noetlc.emit.pictures.steps import arc_id, step_id
+from noetlc.emit.pictures.steps import arc_id, step_id, task_id
+from noetlc.emit.pictures.task_flow import fires_in, fires_of
 
 Envelope: TypeAlias = Mapping[str, Json]
 
@@ -208,6 +209,11 @@ def _painted(picture: Picture, plan: Plan, log: Log) -> Picture:
     own_tasks: dict[str, list[tuple[str, Tally]]] = {}
     for (owner, task), tally in log.tasks.items():
         own_tasks.setdefault(owner, []).append((task, tally))
+    # Where no attempt ended there is no way either: only outcomes choose one.
+    ways: Counter[str] = Counter()
+    for transition, count in log.fired.items():
+        if transition.startswith(("ok ", "error ")):
+            ways[fires_of(transition)] += count
     nodes = []
     for node in picture.nodes:
         step = node.id.removeprefix("step ")
@@ -217,11 +223,7 @@ def _painted(picture: Picture, plan: Plan, log: Log) -> Picture:
         errors = [f"{task}: {error}" for task, tally in own for error in tally.errors]
         painted = painted._replace(remarks=(*painted.remarks, *errors))
         if node.inner is not None:
-            inner = [
-                _with_tally(each, log.tasks.get((step, each.title)), 0, is_over=bool(log.ending))
-                for each in node.inner.nodes
-            ]
-            painted = painted._replace(inner=node.inner._replace(nodes=tuple(inner)))
+            painted = painted._replace(inner=_inner(node.inner, step, log, ways))
         nodes.append(painted)
     taken = _taken(plan, log)
     edges = [_with_count(edge, taken[edge.id]) for edge in picture.edges]
@@ -231,6 +233,16 @@ def _painted(picture: Picture, plan: Plan, log: Log) -> Picture:
         # reached.
         if any(edge.target == number and taken[edge.id] for edge in edges):
             nodes[number] = nodes[number]._replace(mark=Mark.DONE)
+    return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
+
+
+def _inner(picture: Picture, step: str, log: Log, ways: Counter[str]) -> Picture:
+    """The tasks of a step, and how often each way between them was taken."""
+    nodes = [
+        _with_tally(each, log.tasks.get((step, each.id.removeprefix(task_id(step, "")))), 0, is_over=bool(log.ending))
+        for each in picture.nodes
+    ]
+    edges = [_with_count(edge, sum(ways[fires] for fires in fires_in(edge.id))) for edge in picture.edges]
     return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
 
 

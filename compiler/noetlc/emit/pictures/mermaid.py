@@ -101,19 +101,28 @@ def _arrow(prefix: str, edge: Edge) -> str:
 
 def _styles(picture: Picture) -> Iterator[str]:
     """A class for each mark that is on a box, and a style for each arrow that is marked."""
+    boxes = [*_boxes("n", picture)]
     for mark, (fill, stroke) in _COLOURS.items():
-        ids = [f"n{number}" for number, node in enumerate(picture.nodes) if node.mark is mark]
+        ids = [id for id, node in boxes if node.mark is mark]
         if ids:
             yield f"  classDef {mark} fill:{fill},stroke:{stroke},stroke-width:2px,color:#1b2733"
             yield f"  class {','.join(ids)} {mark}"
-    # Mermaid numbers the arrows of a chart in the order of their lines, those inside subgraphs too, which stand
-    # before.
-    before = sum(len(node.inner.edges) for node in picture.nodes if node.inner and node.shape is not Shape.FOLD)
+    # Mermaid numbers the arrows of a chart in the order of their lines, those inside subgraphs too, which stand before.
+    arrows = [edge for _, node in boxes if node.inner and node.shape is not Shape.FOLD for edge in node.inner.edges]
+    arrows += picture.edges
     for mark, (_, stroke) in _COLOURS.items():
-        rows = [str(before + number) for number, edge in enumerate(picture.edges) if edge.mark is mark]
+        rows = [str(number) for number, edge in enumerate(arrows) if edge.mark is mark]
         if rows:
             width = 1 if mark is Mark.IDLE else 3
             yield f"  linkStyle {','.join(rows)} stroke:{stroke},stroke-width:{width}px"
+
+
+def _boxes(prefix: str, picture: Picture) -> Iterator[tuple[str, Node]]:
+    """The boxes that are drawn, with their ids, those inside others behind these."""
+    for number, node in enumerate(picture.nodes):
+        yield f"{prefix}{number}", node
+        if node.inner is not None and node.shape is not Shape.FOLD:
+            yield from _boxes(f"{prefix}{number}t", node.inner)
 
 
 def _escaped(text: str) -> str:

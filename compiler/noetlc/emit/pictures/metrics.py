@@ -1,6 +1,8 @@
 """How wide text is. Widths are those of DejaVu Sans, one of the widest common faces: in any other text takes less."""
 
+import re
 import unicodedata
+from typing import Final
 
 _PLAIN = (
     32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34,
@@ -31,16 +33,25 @@ def clipped(text: str, most: int) -> str:
 
 
 def wrapped(text: str, most: int, lines: int) -> tuple[str, ...]:
-    """The text in lines of `most` characters, broken at spaces where there are some; the last may be clipped."""
+    """The text in lines of `most` characters, broken at spaces where there are some, else behind dots and operators;
+    a word that is longer ends in `…`, as does the last line where more follows.
+    """
     found: list[str] = []
     rest = " ".join(text.split())
     while len(rest) > most and len(found) < lines - 1:
-        # A space in the first third is no good place: the line would be nearly empty.
+        # A break in the first third is no good place: the line would be nearly empty.
         cut = rest.rfind(" ", most // 3, most + 1)
-        cut = cut if cut > 0 else most
-        found.append(rest[:cut].rstrip())
+        if cut < 0:
+            breaks = [each.end() for each in _BREAK.finditer(rest)]
+            cut = max([each for each in breaks if most // 3 <= each <= most], default=0)
+            # No part of a word reads like a word: one that does not fit is cut where everybody sees it.
+            cut = cut or min([each for each in breaks if each > most], default=len(rest))
+        found.append(clipped(rest[:cut], most))
         rest = rest[cut:].lstrip()
     return (*found, clipped(rest, most)) if rest else tuple(found)
+
+
+_BREAK: Final = re.compile(r"[.,()\[\]|+*/%~-]+|[<>=!]=?|\s")
 
 
 def _advance(char: str) -> int:

@@ -1,5 +1,7 @@
 """The steps of a plan as a picture, as `steps` draws those of a playbook: guards and rules in canonical writing."""
 
+from collections.abc import Iterator
+
 from noetl_ir.expr import Expr, Native
 from noetl_ir.plan import Interrupt, LoopEnd, LoopSignal, Plan, Rule, Step, Task
 from noetl_ir.records import NamedTuple
@@ -21,6 +23,7 @@ from noetlc.emit.pictures.steps import (
     task_id,
     when_text,
 )
+from noetlc.emit.pictures.task_flow import ELSE, Drawn, Way, decider, flow_of
 from noetlc.expr.unparse import unparse
 
 
@@ -123,25 +126,38 @@ def _node(plan: Plan, number: int, rows: _Rows) -> Node:
 
 
 def _pipeline(plan: Plan, step: Step) -> Picture:
-    tasks = _shown(plan, step)
+    tasks = [plan.tasks[index] for index in step.tasks]
     numbers = {task.name: number for number, task in enumerate(tasks)}
-    nodes = tuple([_task(plan, step, task) for task in tasks])
-    edges = [
-        Edge(f"next {step.name} {number}", number, number + 1)
-        for number, task in enumerate(tasks[:-1])
-        if not task.rules or task.passes_errors or any(rule.directive == "continue" for rule in task.rules)
-    ]
-    for task in tasks:
-        for position, rule in enumerate(task.rules):
-            to = plan.tasks[rule.to].name if rule.directive == "jump" else ""
-            if to in numbers:
-                ends = numbers[task.name], numbers[to]
-                id = f"jump {step.name} {task.name} {position}"
-                edges.append(Edge(id, *ends, Kind.JUMP, _when(plan, rule), _place(rule.span)))
-    return Picture(step.name, "tasks", nodes, tuple(edges))
+    return flow_of(
+        step.name,
+        [
+            Drawn(_task(plan, step, task), task.generated, tuple(_ways(plan, step, number, numbers)))
+            for number, task in enumerate(tasks)
+        ],
+    )
+
+
+def _ways(plan: Plan, step: Step, number: int, numbers: dict[str, int]) -> Iterator[Way]:
+    task = plan.tasks[step.tasks[number]]
+    following = number + 1 if number + 1 < len(step.tasks) else -1
+    goes_on = f"{step.name} {task.name} continue"
+    for rule in task.rules:
+        when, span = _when(plan, rule), _place(rule.span)
+        if rule.directive == "jump":
+            to = plan.tasks[rule.to].name
+            yield Way(numbers[to], f"{step.name} {task.name} jump {to}", when, not task.generated, span)
+        elif rule.directive == "continue" and task.generated:
+            yield Way(following, goes_on, when, span=span)
+        elif rule.directive == "break" and task.generated:
+            yield Way(-1, f"{step.name} {task.name} break", when, span=span)
+    continues = any(rule.directive == "continue" for rule in task.rules)
+    if not (continues and task.generated) and (not task.rules or task.passes_errors or continues):
+        yield Way(following, goes_on, ELSE if task.generated and task.rules else "")
 
 
 def _task(plan: Plan, step: Step, task: Task) -> Node:
+    if task.generated:
+        return decider(task_id(step.name, task.name), task.name, _place(task.span))
     rules = [rule for rule in task.rules if rule.directive != "jump"]
     keys = [
         [*(f"iter.{key}" for key, _ in rule.set_iter), *(f"ctx.{key}" for key, _ in rule.set_ctx)] for rule in rules
@@ -167,7 +183,7 @@ def _guards(plan: Plan) -> tuple[dict[int, int], set[int]]:
 
 def _when(plan: Plan, rule: Rule) -> str:
     guard = _expr(plan, rule.when)
-    return "else" if guard is None else clipped(when_text(unparse(guard)), MAX_RULE)
+    return ELSE if guard is None else clipped(when_text(unparse(guard)), MAX_RULE)
 
 
 def _expr(plan: Plan, index: int) -> Expr | None:

@@ -11,6 +11,7 @@ from noetlc.ast.walk import loops_of
 from noetlc.emit.pictures.declared import captions_of
 from noetlc.emit.pictures.metrics import clipped
 from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
+from noetlc.emit.pictures.task_flow import ELSE, Drawn, Way, decider, flow_of
 
 MAX_GUARD = 60
 """How many characters of a guard are shown on an arc."""
@@ -133,30 +134,33 @@ def _text(arc: Arc) -> str:
 
 
 def _pipeline(step: Step) -> Picture:
-    """The tasks of a step one after the other, with their rules and jumps."""
-    # Tasks that lowering made are not in the file, and who reads the picture looks for what was written.
-    tasks = [task for task in step.tasks if not task.generated]
-    numbers = {task.name: number for number, task in enumerate(tasks)}
-    nodes = tuple([_task(step, task) for task in tasks])
-    edges = [
-        Edge(f"next {step.name} {number}", number, number + 1)
-        for number, task in enumerate(tasks[:-1])
-        if _can_go_on(task)
-    ]
-    edges += [
-        Edge(
-            f"jump {step.name} {task.name} {position}",
-            numbers[task.name],
-            numbers[rule.to],
-            Kind.JUMP,
-            _when(rule),
-            rule.span,
-        )
-        for task in tasks
-        for position, rule in enumerate(task.rules)
-        if rule.directive == "jump" and rule.to in numbers
-    ]
-    return Picture(step.name, "tasks", nodes, tuple(edges))
+    """The tasks of a step with their rules and the ways between them."""
+    numbers = {task.name: number for number, task in enumerate(step.tasks)}
+    return flow_of(
+        step.name,
+        [
+            Drawn(_task(step, task), task.generated, tuple(_ways(step, number, numbers)))
+            for number, task in enumerate(step.tasks)
+        ],
+    )
+
+
+def _ways(step: Step, number: int, numbers: dict[str, int]) -> Iterator[Way]:
+    task = step.tasks[number]
+    following = number + 1 if number + 1 < len(step.tasks) else -1
+    goes_on = f"{step.name} {task.name} continue"
+    for rule in task.rules:
+        when = _when(rule)
+        if rule.directive == "jump" and rule.to in numbers:
+            fires = f"{step.name} {task.name} jump {rule.to}"
+            yield Way(numbers[rule.to], fires, when, not task.generated, rule.span)
+        elif rule.directive == "continue" and task.generated:
+            yield Way(following, goes_on, when, span=rule.span)
+        elif rule.directive == "break" and task.generated:
+            yield Way(-1, f"{step.name} {task.name} break", when, span=rule.span)
+    # What the author's own rules let go on is said in the box.
+    if _can_go_on(task) and not (task.generated and any(rule.directive == "continue" for rule in task.rules)):
+        yield Way(following, goes_on, ELSE if task.generated and task.rules else "")
 
 
 def _can_go_on(task: Task) -> bool:
@@ -170,6 +174,8 @@ def _can_go_on(task: Task) -> bool:
 
 
 def _task(step: Step, task: Task) -> Node:
+    if task.generated:
+        return decider(task_id(step.name, task.name), task.name, task.span)
     lines = [task.kind, *_rules(task)]
     return Node(task_id(step.name, task.name), Shape.TASK, task.name, tuple(lines), task.span)
 
@@ -193,7 +199,7 @@ def rule_line(directive: str, attempts: int, sets: list[str], when: str) -> str:
 
 def _when(rule: Rule) -> str:
     if rule.when is None:
-        return "else"
+        return ELSE
     return clipped(when_text(rule.when.text), MAX_RULE)
 
 

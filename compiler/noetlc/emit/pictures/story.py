@@ -12,6 +12,7 @@ from noetlc.emit.pictures.net import transition_id
 from noetlc.emit.pictures.picture import Edge, Mark, Node, Picture, worse
 from noetlc.emit.pictures.states import state_id
 from noetlc.emit.pictures.steps import arc_id, step_id, task_id
+from noetlc.emit.pictures.task_flow import fires_in, fires_of
 
 
 def with_findings(picture: Picture, plan: Plan, found: Sequence[Diagnostic]) -> Picture:
@@ -85,11 +86,18 @@ def _told(picture: Picture, plan: Plan | None, run: Sequence[str]) -> Picture:
     if plan is None:
         return _marked(picture, {transition_id(id): Mark.TOLD for id in run})
     by_id = {each.id: each for each in plan.net.transitions}
+    ways = {
+        fires: edge.id
+        for node in picture.nodes
+        if node.inner
+        for edge in node.inner.edges
+        for fires in fires_in(edge.id)
+    }
     passed: dict[str, list[int]] = {}
     number = 0
     for id in run:
         each = by_id[id]
-        name = _element(picture.level, plan, each)
+        name = _element(picture.level, plan, each, ways)
         if name:
             number += name.startswith("arc ")
             passed.setdefault(name, []).append(number)
@@ -104,8 +112,9 @@ def _told(picture: Picture, plan: Plan | None, run: Sequence[str]) -> Picture:
     return _marked(picture._replace(edges=edges), dict.fromkeys(passed, Mark.TOLD))
 
 
-def _element(level: str, plan: Plan, each: Transition) -> str:
-    """The id of the box or arrow that a transition is seen at; empty where it is seen nowhere."""
+def _element(level: str, plan: Plan, each: Transition, ways: Mapping[str, str]) -> str:
+    """The id of the box or arrow that a transition is seen at; empty where it is seen nowhere. `ways` has the arrows
+    between tasks by what their ways fire."""
     if level == "net":
         return transition_id(each.id)
     step = plan.steps[each.step]
@@ -118,6 +127,8 @@ def _element(level: str, plan: Plan, each: Transition) -> str:
             return step_id(step.name)
         case "start" if level == "tasks":
             return task_id(step.name, plan.tasks[each.task].name)
+        case "continue" | "jump" | "jump_later":
+            return ways.get(fires_of(each.id), "")
         case _:
             return ""
 

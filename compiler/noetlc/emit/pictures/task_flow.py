@@ -1,0 +1,141 @@
+"""The ways between the tasks of a step, as the author sees them.
+
+`choose`, `while`, `until` and older constructs are lowered to tasks that only decide and jump. A picture has none of
+them that does not say anything: their ways are joined to what leads there and to what they lead to.
+
+    begin → __pick →|cheap| cheap → __merge → after        begin →|cheap| cheap → after
+                   →|else|  dear  → __merge           ⇒    begin →|unless cheap| dear → after
+
+One that several ways lead to and several leave stays as a box, since its ways joined would be as many as their
+product; so does one at which the step begins and that decides.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from noetl_ir.records import NamedTuple
+from noetl_ir.span import Span
+from noetlc.emit.pictures.metrics import clipped
+from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
+
+MAX_WAY = 60
+ELSE = "else"
+
+
+class Way(NamedTuple):
+    """A way out of a task, to another by its position, or out of the step (-1).
+
+    `fires` names the transitions of the net by which it is taken, without the outcome before it and a ` later` behind
+    it: `start begin continue`, `start pick jump cheap`. `is_jump` says that the author wrote a jump.
+    """
+
+    to: int
+    fires: str
+    text: str = ""
+    is_jump: bool = False
+    span: Span | None = None
+
+
+class Drawn(NamedTuple):
+    """A task: its box, which of it is made by lowering, and its ways, in the order in which they are tried."""
+
+    node: Node
+    is_generated: bool
+    ways: tuple[Way, ...]
+
+
+def flow_of(step: str, tasks: Sequence[Drawn]) -> Picture:
+    """The tasks of a step and the ways between them; those that leave the step are none of the picture."""
+    ways = [list(_unless(task.ways)) for task in tasks]
+    into: list[list[int]] = [[] for _ in tasks]
+    for number, own in enumerate(ways):
+        for way in own:
+            if way.to >= 0:
+                into[way.to].append(number)
+    first = 0
+    gone: set[int] = set()
+    for number, task in enumerate(tasks):
+        own = ways[number]
+        begins = number == first
+        if not task.is_generated or number in into[number] or not own:
+            continue
+        if begins and (len(own) > 1 or own[0].text):
+            continue
+        if len(own) > 1 and len(into[number]) > 1:
+            continue
+        if begins:
+            first = own[0].to
+        _joined(number, ways, into)
+        gone.add(number)
+    return _picture(step, tasks, ways, gone)
+
+
+def decider(id: str, name: str, span: Span | None) -> Node:
+    """The box of a task that lowering made, where it stays: by the name of what it was made of."""
+    return Node(id, Shape.TASK, name.strip("_").partition("__")[0], ("decides",), span)
+
+
+def _unless(ways: Sequence[Way]) -> Iterator[Way]:
+    """The ways. `else` is left out where nothing else leads anywhere, and said by the one guard that it is the opposite
+    of where there is just one."""
+    guards = {way.text for way in ways if way.text and way.text != ELSE}
+    for way in ways:
+        if way.text == ELSE and len(guards) < 2:
+            way = way._replace(text="".join(clipped(f"unless {guard}", MAX_WAY) for guard in guards))
+        yield way
+
+
+def _joined(number: int, ways: list[list[Way]], into: list[list[int]]) -> None:
+    """Have who leads to a task lead where it leads."""
+    outs = ways[number]
+    for source in dict.fromkeys(into[number]):
+        through: list[Way] = []
+        for way in ways[source]:
+            if way.to != number:
+                through.append(way)
+                continue
+            for out in outs:
+                # Of two joined ways the one that decides is the one that is counted: the other is passed each time.
+                fires = out.fires if len(outs) > 1 else way.fires
+                text = clipped(", ".join(filter(None, (way.text, out.text))), MAX_WAY)
+                through.append(Way(out.to, fires, text, way.is_jump or out.is_jump, out.span or way.span))
+                if out.to >= 0:
+                    into[out.to].append(source)
+        ways[source] = through
+    for out in outs:
+        if out.to >= 0:
+            into[out.to] = [source for source in into[out.to] if source != number]
+    ways[number], into[number] = [], []
+
+
+def _picture(step: str, tasks: Sequence[Drawn], ways: list[list[Way]], gone: set[int]) -> Picture:
+    left = [number for number in range(len(tasks)) if number not in gone]
+    at = {number: position for position, number in enumerate(left)}
+    edges = []
+    for number in left:
+        # Ways that end at one box are one arrow, or the same line would be drawn several times.
+        arrows: dict[int, list[Way]] = {}
+        for way in ways[number]:
+            if way.to >= 0:
+                arrows.setdefault(way.to, []).append(way)
+        for to, same in arrows.items():
+            text = "" if any(not way.text for way in same) else " or ".join(dict.fromkeys(way.text for way in same))
+            kind = Kind.JUMP if all(way.is_jump for way in same) else Kind.OK
+            id = way_id(dict.fromkeys(way.fires for way in same))
+            edges.append(Edge(id, at[number], at[to], kind, clipped(text, MAX_WAY), same[0].span))
+    return Picture(step, "tasks", tuple(tasks[number].node for number in left), tuple(edges))
+
+
+def way_id(fires: Iterable[str]) -> str:
+    """The id of the arrow for ways that end at one box."""
+    return f"way {' + '.join(fires)}"
+
+
+def fires_in(id: str) -> list[str]:
+    """By which transitions the way of an arrow is taken, as `Way.fires` has them; none of other arrows."""
+    head, _, fires = id.partition(" ")
+    return fires.split(" + ") if head == "way" else []
+
+
+def fires_of(transition: str) -> str:
+    """A transition as `Way.fires` has it: `ok start pick jump dear later` is `start pick jump dear`."""
+    return transition.partition(" ")[2].removesuffix(" later")
