@@ -147,3 +147,49 @@ def test_text_that_the_terminal_cannot_show_is_escaped(program: Program) -> None
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.stdout.splitlines()[-1] == "\\xe9 \\ud800"
+
+
+def test_a_misspelt_command_is_told_with_the_one_that_was_meant(
+    program: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = next(iter(program.COMMANDS))
+    assert program.main([first[1] + first[0] + first[2:]]) == 2
+    assert f"Did you mean '{first}'?" in capsys.readouterr().err
+    assert program.main(["xyzzy"]) == 2
+    assert "Did you mean" not in capsys.readouterr().err
+
+
+def _completed(program: Program, *words: str) -> list[str]:
+    """The words that bash offers for the last one, by the script that the program prints."""
+    name = name_of(program)
+    code = (
+        f'eval "$({name} completion bash)"; compopt() {{ echo "files"; }}\n'
+        f'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _{name}_completion {name}; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", code, "bash", name, *words], capture_output=True, text=True, env={**os.environ, "PATH": path}
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_bash_completes_commands_options_and_values(program: Program) -> None:
+    assert _completed(program, "compl") == ["completion"]
+    assert _completed(program, "completion", "z") == ["zsh"]
+    offered = _completed(program, next(iter(program.COMMANDS)), "--he")
+    assert offered == ["--help"]
+
+
+def test_bash_completes_files_where_a_command_takes_one() -> None:
+    assert "files" in _completed(noetlc.cli, "lint", "play")
+    assert "files" in _completed(noetl.cli, "run", "play")
+    assert "files" not in _completed(noetl.cli, "status", "last")
+
+
+@pytest.mark.parametrize(("shell", "said"), [("zsh", "#compdef"), ("fish", "complete --no-files")])
+def test_other_shells_get_their_own_script(
+    program: Program, shell: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.main(["completion", shell]) == 0
+    assert said in capsys.readouterr().out

@@ -68,7 +68,8 @@ def lines_for(command: click.Command, chance: random.Random) -> list[str]:
             else:
                 words += [word, value]
         else:
-            words.append(chance.choice(VALUES))
+            # A few choices among many other values would be lines that hardly ever are plain.
+            words.append(chance.choice((*VALUES, *getattr(parameter.type, "choices", ()) * 5)))
     if chance.random() < 0.2:
         words.insert(chance.randrange(len(words) + 1), chance.choice(ODD))
     return words

@@ -64,9 +64,19 @@ class CommandLine:
     def run_process(self) -> int:
         """Run the command line of this process, and return its exit code. Raises nothing."""
         begin_command()
-        status = self.run(sys.argv[1:])
+        status = self._completed()
+        if status is None:
+            status = self.run(sys.argv[1:])
         end_command()
         return status
+
+    def _completed(self) -> int | None:
+        """The exit code where a shell asks what can come next, else None."""
+        if f"_{self._name.upper()}_COMPLETE" not in os.environ:
+            return None
+        from noetl_cli.completion import complete_for_shell
+
+        return complete_for_shell(self._name, self.group)
 
     def run(self, argv: Sequence[str]) -> int:
         """Run a command line, and return its exit code. Raises nothing."""

@@ -48,6 +48,10 @@ Made: TypeAlias = "Callable[[], Group]"
 _F = TypeVar("_F", bound=Callable[..., object])
 
 
+_FILES = ("FILE", "PLAN", "PLAYBOOK", "CATALOGUE", "FOLDER", "LOG", "OUT", "PATH")
+"""Words in metavars that stand for files: a shell completes them."""
+
+
 class Misuse(Exception):
     """Wrong usage, as `UsageError`, of which a class can be made without click."""
 
@@ -121,6 +125,9 @@ class _Parameter:
         settings = dict(self.settings)
         if isinstance(kind := settings.get("type"), _Type):
             settings["type"] = kind.real()
+        # click knows files by types that open or check them, which commands do for themselves.
+        elif any(word in str(settings.get("metavar")) for word in _FILES):
+            settings["shell_complete"] = _files
         decorate: Callable[..., Callable[[Callable[..., object]], Callable[..., object]]] = getattr(click, self.kind)
         return decorate(*self._words, **settings)(function)
 
@@ -164,6 +171,13 @@ def _called(callback: object, context: _PlainContext, parameter: _Parameter, val
     # Any refusal of a callback, since click repeats the call and tells of it with the usage line.
     except Exception as problem:
         raise _NotPlain from problem
+
+
+def _files(context: object, parameter: object, incomplete: str) -> object:
+    """Shells complete names of files themselves."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
 
 
 class Declared:
@@ -351,6 +365,17 @@ def lazy_group(program: str, text: str, commands: Mapping[str, str], load: Calla
 
         def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
             return real_command(load(cmd_name)) if cmd_name in commands else None
+
+        def resolve_command(
+            self, ctx: click.Context, args: list[str]
+        ) -> tuple[str | None, click.Command | None, list[str]]:
+            from noetl_ir.nearest import nearest
+
+            word = args[0]
+            near = "" if word in commands or ctx.resilient_parsing else nearest(word, commands)
+            if near:
+                ctx.fail(f"There is no command '{word}'. Did you mean '{near}'?")
+            return super().resolve_command(ctx, args)
 
         def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
             if commands:

@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "schema": "Print a JSON Schema.",
     "dump": "Show what a playbook is after a pass.",
     "where": "Show where an element of a plan was written.",
+    "completion": "Let your shell complete commands, options and files.",
 }
 """Command → its one line in `--help`, in the order shown; the same text as the command's short help."""
 

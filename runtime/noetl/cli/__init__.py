@@ -34,6 +34,7 @@ COMMANDS: dict[str, str] = {
     "register": "Give a playbook to a server's catalogue.",
     "start": "Have a server run a playbook.",
     "token": "Say who may do what with a server.",
+    "completion": "Let your shell complete commands, options and files.",
 }
 """Command → its one line in `--help`, in the order shown; the same text as the command's short help."""
 
