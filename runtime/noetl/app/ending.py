@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of
 from noetl.engine.execution import MAIN, Execution
@@ -20,7 +22,7 @@ class Ending(NamedTuple):
 
     `result` only of a completed execution: what a step came to before a failure is no outcome of the whole.
     `scripted`: times are those of a virtual clock. `after` is what became of each phase behind main, `phase` the one
-    that runs.
+    that runs. `unheard` are the names of signals that nothing took, with how often each came.
     """
 
     execution_id: str
@@ -35,6 +37,7 @@ class Ending(NamedTuple):
     scripted: bool
     after: tuple[Json, ...] = ()
     phase: str = ""
+    unheard: tuple[tuple[str, int], ...] = ()
 
     def as_json(self) -> dict[str, Json]:
         """One document; times as RFC 3339."""
@@ -51,6 +54,7 @@ class Ending(NamedTuple):
             "scripted": self.scripted,
             **({"phase": self.phase} if self.phase else {}),
             **({"after": list(self.after)} if self.after else {}),
+            **({"unheard_signals": dict(self.unheard)} if self.unheard else {}),
         }
 
 
@@ -77,6 +81,8 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         execution.scripted,
         tuple([_located_row(program, row) for row in execution.after]),
         execution.phase if execution.phase != MAIN and not execution.is_over else "",
+        # Before the end one may still come that takes them.
+        tuple(Counter(signal.name for signal in execution.signals).items()) if execution.is_over else (),
     )
 
 

@@ -38,6 +38,9 @@ def _tell_people(ending: Ending, url: str) -> None:
         click.echo(f"reason: {escaped(ending.reason)}")
     if ending.result is not None:
         click.echo(_result_text(ending, url))
+    if ending.unheard:
+        names = [f"{escaped(name)}{f', {count} times' if count > 1 else ''}" for name, count in ending.unheard]
+        click.echo(f"nothing took {'this signal' if len(names) == 1 else 'these signals'}: {'; '.join(names)}")
     click.echo(f"log: {escaped(path_of(url))}, execution {ending.execution_id}")
     if EXIT_CODES[ending.status] == EXIT_CODES["interrupted"]:
         click.echo(f"resume with: {escaped(command_with(url, 'resume', ending.execution_id))}")

@@ -13,7 +13,7 @@ from noetl.app.snapshots import snapshot_of
 from noetl.cli.buses import pool_limit_option
 from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.durability import durability_option
-from noetl.cli.ending import tell_ending
+from noetl.cli.ending import EXIT_CODES, tell_ending
 from noetl.cli.environment import env_option
 from noetl.cli.inputs import STANDARD_INPUT, PlanSource, payload_of, plan_bytes, script_of, strict_option, with_sets
 from noetl.cli.stores import command_with, json_option, opened_runtime, path_option, store_option
@@ -21,6 +21,7 @@ from noetl.cli.text import Problem, escaped, warn
 from noetl.cli.watching import progress_for, trouble_for
 from noetl.engine.inputs import texts_of, undeclared
 from noetl.engine.program import Program
+from noetl.engine.signals import unheard
 from noetl.engine.starting import Request, unmet
 from noetl.host.engine_files import holds
 from noetl.host.environment import Environment
@@ -32,7 +33,13 @@ from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from noetl.worker.scripted import Script
+
+STOPPED = EXIT_CODES["interrupted"]
+"""The code of a run that is not over."""
 
 
 @click.command("run", short_help="Run a plan or a playbook.")
@@ -107,7 +114,7 @@ def run(
         start = partial(_start, program, execution_id, request, once)
         code = drive(runtime, program, DriveOptions(execution_id, url, as_json), start, shown)
         if scripted is not None:
-            warn(scripted.unused(program.step_numbers))
+            warn((*scripted.unused(program.step_numbers), *_deaf(program, scripted, is_over=code != STOPPED)))
         return code
 
 
@@ -179,6 +186,15 @@ def _slips(program: Program, payload: dict[str, Json]) -> tuple[str, ...]:
     from noetl.engine.unread import unread
 
     return (*unread(program, payload), *retyped(program, payload))
+
+
+def _deaf(program: Program, scripted: Script, *, is_over: bool) -> Iterator[str]:
+    """Sentences about signals of a script that nothing in the playbook waits for, or that come when the run is over."""
+    known = {name: unheard(program, name) for name in dict.fromkeys(signal.name for signal in scripted.signals)}
+    yield from [said for said in known.values() if said]
+    for signal in scripted.signals[scripted.ledger.sent :] if is_over else ():
+        if not known[signal.name]:
+            yield f"signal `{signal.name}` of the script comes too late, at {signal.at / 1e6:g} s: the run is over then"
 
 
 def _check_inputs(program: Program, execution_id: str, request: Request, *, strict: bool) -> None:

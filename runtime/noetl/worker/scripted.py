@@ -47,13 +47,15 @@ class _Entry(NamedTuple):
 
 
 class Ledger:
-    """The use that a run made of its script so far: how often each entry was used, by its number, and the calls that no
-    entry fitted. `hears` is told of each call that a tool, or an entry in its place, gets.
+    """The use that a run made of its script so far: how often each entry was used, by its number, the calls that no
+    entry fitted, and how many signals were `sent`. `hears` is told of each call that a tool, or an entry in its place,
+    gets.
     """
 
     def __init__(self, hears: Callable[[Call], None] = lambda call: None) -> None:
         self.uses: Counter[int] = Counter()
         self.unlisted: list[Call] = []
+        self.sent = 0
         self.hears = hears
 
 
@@ -258,6 +260,7 @@ class ScriptedLauncher:
             return False
         self._clock.move_to(min(times))
         while self._signals and self._signals[0].at <= self._clock.now():
+            self._script.ledger.sent += 1
             self._signal(self._signals.popleft())
         return True
 

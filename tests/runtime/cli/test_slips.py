@@ -117,3 +117,34 @@ def test_entries_of_a_script_that_fit_nothing_are_told(home: "Home") -> None:
         "warning: outcome 0 of the script was never used: there is no step `sumary`; did you mean `summary`?",
         "warning: outcome 1 of the script was never used",
     ]
+
+
+WAITING = """
+workflow:
+  - {step: start, tool: {kind: wait, events: [order]}, next: {arcs: [{step: z}]}}
+  - {step: z, tool: {kind: shell, command: x}}
+"""
+
+
+def test_signals_of_a_script_that_nothing_hears_or_that_come_too_late_are_told(home: "Home") -> None:
+    (home.folder / "s.yaml").write_text(
+        "outcomes: [{step: z, takes: 2}]\n"
+        "signals: [{at: 1, name: odrer}, {at: 1, name: order}, {at: 2, name: order}, {at: 9, name: order}]\n"
+    )
+    done = home.run("run", home.plan(WAITING), "--script", "s.yaml", "--quiet")
+    assert done.returncode == 0
+    # The one at 2 s came while the run went on, and was kept for a wait that there is none of.
+    assert "nothing took these signals: odrer; order\n" in done.stdout
+    assert done.stderr.splitlines() == [
+        "warning: nothing in the playbook waits for a signal `odrer`; did you mean `order`? (waited for: `order`)",
+        "warning: signal `order` of the script comes too late, at 9 s: the run is over then",
+    ]
+    document = home.json("run", "plan.ir", "--script", "s.yaml")
+    assert isinstance(document, dict) and document["unheard_signals"] == {"odrer": 1, "order": 1}
+
+
+def test_a_run_whose_signals_are_all_heard_tells_nothing_of_them(home: "Home") -> None:
+    (home.folder / "s.yaml").write_text("outcomes: [{step: z}]\nsignals: [{at: 1, name: order}]\n")
+    done = home.run("run", home.plan(WAITING), "--script", "s.yaml", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "") and "nothing took" not in done.stdout
+    assert "unheard_signals" not in home.json("run", "plan.ir", "--script", "s.yaml")  # type: ignore[operator]
