@@ -73,6 +73,7 @@ def editor_in(folder: Path, client_name: str = "visual-studio-code") -> Iterator
         runner.run(_begin(client, client_name, folder))
         yield editor
         runner.run(asyncio.wait_for(client.shutdown_session(), SECONDS))
+        assert client._server is not None and client._server.returncode == 0
         runner.run(client.stop())
         assert client.error is None
 

@@ -21,10 +21,19 @@ if TYPE_CHECKING:  # most files have no such comments, and call nothing
 
 def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Kept:
     """Everything that there is to say about a file, less what its own comments take back."""
+    return looked_into(name, data, catalogue)[0]
+
+
+def looked_into(name: str, data: bytes, catalogue: "Folders | None" = None) -> tuple[Kept, Compiled | None]:
+    """The findings of a file as `found_in` has them, and the file as it was understood, None where `noetlc` failed."""
     try:
         compiled = _alone(check_source(name, data)) if catalogue is None else _in_catalogue(name, data, catalogue)
+        return _kept(name, data, compiled, catalogue), compiled
     except Exception as error:  # the other files go on
-        return Kept((Reported(name, slug_of(INTERNAL), "", bug_of(error).diagnostic("the compiler")),), 0)
+        return Kept((Reported(name, slug_of(INTERNAL), "", bug_of(error).diagnostic("the compiler")),), 0), None
+
+
+def _kept(name: str, data: bytes, compiled: Compiled, catalogue: "Folders | None") -> Kept:
     found, ignored = list(compiled.diagnostics), 0
     # A search through the text spares the walk over all nodes in nearly every file.
     if "noetl:" in compiled.source.text:

@@ -1,5 +1,7 @@
 """lsp: the language server for editors, on standard input and output."""
 
+import os
+
 from noetl_cli import lazy_click as click
 
 
@@ -18,7 +20,9 @@ def serve_editor(stdio: bool) -> int:
     from noetlc.cli.workspace import Workspace
     from noetlc.lsp.server import serve
 
-    serve(Workspace)
+    # The server closes what it speaks on; the streams of the process are for whoever ends the command.
+    with os.fdopen(os.dup(0), "rb") as asked, os.fdopen(os.dup(1), "wb") as told:
+        serve(Workspace, asked, told)
     return 0
 
 

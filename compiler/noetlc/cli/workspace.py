@@ -14,7 +14,7 @@ from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, playbooks_in, read, shown
 from noetlc.cli.fixing import mended
 from noetlc.cli.gate import beginnings_of
-from noetlc.cli.inspection import found_in
+from noetlc.cli.inspection import found_in, looked_into
 from noetlc.cli.settings import Configurations, Settings
 from noetlc.diag.findings import Reported
 from noetlc.diag.selection import Selection
@@ -56,10 +56,10 @@ class Workspace:
 
     def found_in(self, name: str, text: str) -> Looked:
         """The findings of `noetlc lint` in a text as the file of that name."""
-        kept = found_in(shown(name), _bytes(text), self._children())
+        kept, compiled = looked_into(shown(name), _bytes(text), self._children())
         takes, entries = self._reported(name)
         new, _ = unknown([one for one in kept.findings if takes.takes(one.diagnostic.code)], entries)
-        return Looked(tuple(new), kept.children)
+        return Looked(tuple(new), kept.children, compiled)
 
     def mended(self, name: str, text: str) -> str:
         """The text after the fixes that `noetlc lint --fix` applies."""

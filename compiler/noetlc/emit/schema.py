@@ -362,7 +362,7 @@ def _schema(name: str, title: str, form: _Form) -> Schema:
     # added to their keys.
     definitions["then"] = _scope(form, "then", (*tables.then, "allow"))
     definitions |= {f"task_{kind.name}": _task(form, kind) for kind in _kinds()}
-    definitions["task"] = _by_kind()
+    definitions["task"] = _by_kind(form)
     definitions |= {f"block_{word}": _block(word) for word in tables.task_entries}
     definitions["entry"] = _entry(tuple(tables.task_entries))
     if "loop" in form.required:
@@ -401,7 +401,7 @@ def _having(key: str) -> Schema:
     return {"required": [key]}
 
 
-def _by_kind() -> Schema:
+def _by_kind(form: _Form) -> Schema:
     """A task by its kind: of one with a wrong field the finding is at the field, and not that no kind fits."""
     kinds: list[Json] = [
         {
@@ -411,7 +411,9 @@ def _by_kind() -> Schema:
         for kind in _kinds()
     ]
     kind = _said(SENTENCES["task", "kind"], _one_of(*(kind.name for kind in _kinds())))
-    return {"type": "object", "properties": {"kind": kind}, "required": ["kind"], "allOf": kinds}
+    # Those that a task of any kind has are here, too: an editor offers them before there is a kind.
+    properties: Schema = {**{key: _value(form, "task", key) for key in form.tables.task}, "kind": kind}
+    return {"type": "object", "properties": properties, "required": ["kind"], "allOf": kinds}
 
 
 def _entry(blocks: tuple[str, ...]) -> Schema:
@@ -507,4 +509,7 @@ def _field(field: Field) -> Schema:
         schema = dict(_ANY)
     else:
         schema = _either(*shapes, *([_TEMPLATE] if field.text == "template" else []), {"type": "null"})
+    # Words that are taken in any case are no closed list to a schema, and still what an editor offers.
+    if field.values and field.any_case:
+        schema = {**schema, "examples": list(field.values)}
     return {**schema, "description": field.doc} if field.doc else schema

@@ -25,16 +25,17 @@ def with_lasting(text: str, now: Looked, before: Whole, look: Callable[[str], Lo
         return now
     known = {(one.diagnostic.code, one.diagnostic.message) for one in before.looked.findings}
     told = {one.diagnostic.order for one in now.findings}
+    lasting = look(whole.text)
     # Both sides: what a blanked line alone brings about was not there before, and what was mended is not there now.
     kept = [
         one
-        for one in look(whole.text).findings
+        for one in lasting.findings
         if (one.diagnostic.code, one.diagnostic.message) in known
         and one.diagnostic.order not in told
         and whole.blanked.isdisjoint(range(one.diagnostic.span.line, one.diagnostic.span.end_line + 1))
     ]
     found = sorted((*now.findings, *kept), key=lambda one: one.diagnostic.order)
-    return Looked(tuple(found), now.children)
+    return Looked(tuple(found), now.children, lasting.compiled)
 
 
 def is_broken(looked: Looked) -> bool:

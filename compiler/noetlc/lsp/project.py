@@ -5,15 +5,18 @@ from typing import Protocol
 
 from noetl_ir.records import NamedTuple
 from noetlc.diag.findings import Reported
+from noetlc.pipeline import Compiled
 
 
 class Looked(NamedTuple):
     """The findings of a file as its configuration reports them, and the children that were looked up: each path with
-    the state that its file was in.
+    the state that its file was in. `compiled` is the file as it was understood, None where `noetlc` failed; of a text
+    that is no YAML it is that of the text without the broken lines.
     """
 
     findings: tuple[Reported, ...]
     children: tuple[tuple[str, str], ...] = ()
+    compiled: Compiled | None = None
 
 
 class Project(Protocol):

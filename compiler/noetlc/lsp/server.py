@@ -6,12 +6,16 @@ own.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import BinaryIO
 
 from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from noetlc.lsp.actions import FIX_ALL, KINDS, fix_all, quick_fixes
+from noetlc.lsp.completion import offers_at
+from noetlc.lsp.hover import is_of_step, said_at
+from noetlc.lsp.items import hover_of, items_of
 from noetlc.lsp.positions import UTF_16
 from noetlc.lsp.project import Project
 from noetlc.lsp.session import Session
@@ -19,13 +23,13 @@ from noetlc.lsp.session import Session
 NAME = "noetlc"
 
 
-def serve(project_of: Callable[[list[str]], Project]) -> None:
-    """Serve the editor on standard input and output until it says that it ends; a project is made of its folders."""
+def serve(project_of: Callable[[list[str]], Project], asked: BinaryIO, told: BinaryIO) -> None:
+    """Serve the editor that asks on one stream and is told on the other; a project is made of its folders."""
     server = LanguageServer(NAME, "", text_document_sync_kind=types.TextDocumentSyncKind.Full)
     session = Session(server.text_document_publish_diagnostics)
 
     def begin_session(params: types.InitializeParams) -> None:
-        session.project = project_of(_folders_of(params))
+        session.begin_session(project_of(_folders_of(params)))
 
     def agree(params: types.InitializedParams) -> None:
         encoding = server.server_capabilities.position_encoding or UTF_16
@@ -35,7 +39,7 @@ def serve(project_of: Callable[[list[str]], Project]) -> None:
     server.feature(types.INITIALIZED)(agree)
     for method, options, function in FEATURES:
         server.feature(method, options)(partial(function, session))
-    server.start_io()
+    server.start_io(asked, told)
 
 
 def open_text(session: Session, params: types.DidOpenTextDocumentParams) -> None:
@@ -82,6 +86,29 @@ async def code_actions(session: Session, params: types.CodeActionParams) -> list
     return actions
 
 
+def completion(session: Session, params: types.CompletionParams) -> types.CompletionList:
+    """The offers at a place. From the last reading of the file: to read it anew takes longer than a key."""
+    one = session.opened.get(params.text_document.uri)
+    if one is None:
+        return types.CompletionList(False, [])
+    at = session.positions(one)
+    line, column = at.place(params.position)
+    offers = offers_at(one.known, one.text, line, column, session.index.paths())
+    return types.CompletionList(False, items_of(offers, at, line, column))
+
+
+async def hover(session: Session, params: types.HoverParams) -> types.Hover | None:
+    """The explanation of what stands at a place."""
+    one = session.opened.get(params.text_document.uri)
+    known = await session.known(one) if one is not None else None
+    if one is None or known is None:
+        return None
+    at = session.positions(one)
+    line, column = at.place(params.position)
+    extents = await session.extents(one) if is_of_step(known, line, column) else ()
+    return hover_of(said_at(known, line, column, extents), at)
+
+
 def _asks_for(only: Sequence[types.CodeActionKind | str], kind: str) -> bool:
     """Whether a kind is one of those asked for, or below one."""
     words = [str(getattr(word, "value", word)) for word in only]
@@ -102,5 +129,7 @@ FEATURES: tuple[tuple[str, object, Callable[..., object]], ...] = (
     (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, None, look_again),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, None, pass_by),
     (types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[*KINDS]), code_actions),
+    (types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[*" .:{|'-"]), completion),
+    (types.TEXT_DOCUMENT_HOVER, None, hover),
 )
 """Method → its options, and the function that answers it: the session comes first, then what the editor sent."""

@@ -12,6 +12,9 @@ from typing import TypeVar
 
 from lsprotocol import types
 
+from noetlc.analysis.extents import Extent
+from noetlc.lsp.files_index import FilesIndex
+from noetlc.lsp.known import Known, extents_in
 from noetlc.lsp.lasting import Whole, is_broken, with_lasting
 from noetlc.lsp.positions import UTF_16, Positions
 from noetlc.lsp.project import Looked, Project
@@ -27,7 +30,9 @@ Found = TypeVar("Found")
 
 
 class Opened:
-    """A file that an editor holds: its text and version, what was last found in it, and the last text that was YAML."""
+    """A file that an editor holds: its text and version, what was found in it, the last text that was YAML, the last
+    reading of it (of this text or of an older one), and how often its steps run, where that was asked.
+    """
 
     def __init__(self, uri: str, name: str, version: int, text: str) -> None:
         self.uri = uri
@@ -36,6 +41,8 @@ class Opened:
         self.source = Source(name, text)
         self.looked: Looked | None = None
         self.whole: Whole | None = None
+        self.known: Known | None = None
+        self.extents: tuple[Extent, ...] | None = None
 
     @property
     def text(self) -> str:
@@ -45,7 +52,7 @@ class Opened:
     def change(self, version: int, text: str) -> None:
         """Take another text."""
         self.version, self.source = version, Source(self.name, text)
-        self.looked = None
+        self.looked = self.extents = None
 
 
 class Session:
@@ -54,12 +61,17 @@ class Session:
     def __init__(self, publish: Callable[[types.PublishDiagnosticsParams], None]) -> None:
         self.opened: dict[str, Opened] = {}
         self.project: Project
+        self.index: FilesIndex
         self.encoding = UTF_16
         self._publish = publish
         self._waiting: dict[str, None] = {}
         self._checks: asyncio.Task[None] | None = None
         # One thread: two checks at once would share one interpreter, and both come later.
         self._thread = ThreadPoolExecutor(1, "findings")
+
+    def begin_session(self, project: Project) -> None:
+        """Take the project of the folders that the editor has open."""
+        self.project, self.index = project, FilesIndex(project)
 
     def positions(self, one: Opened) -> Positions:
         """The positions in a file's text."""
@@ -102,9 +114,26 @@ class Session:
         while one.looked is None:
             text = one.text
             found = await self._find(one, text)
+            if found.compiled is not None:
+                one.known = await self._in_thread(Known, found.compiled)
             if one.text == text:
                 one.looked = found
         return one.looked
+
+    async def known(self, one: Opened) -> Known | None:
+        """The file as its text is now, read as far as it can be."""
+        looked = await self.looked(one)
+        return one.known if looked.compiled is not None else None
+
+    async def extents(self, one: Opened) -> tuple[Extent, ...]:
+        """The extents of the steps of the file's playbooks; none of a file with errors."""
+        text = one.text
+        if one.extents is None:
+            found = await self._in_thread(partial(extents_in, one.name, self.project), text)
+            if one.text != text:
+                return found
+            one.extents = found
+        return one.extents
 
     async def mended(self, one: Opened) -> str:
         """The file's text after all fixes that are safe."""

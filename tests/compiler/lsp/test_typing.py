@@ -10,7 +10,11 @@ import pytest
 from editor import Editor
 from harness.samples import first
 from noetlc.cli.inspection import found_in
+from noetlc.lsp.completion import offers_at
+from noetlc.lsp.hover import said_at
+from noetlc.lsp.known import Known
 from noetlc.lsp.repair import BROKEN
+from noetlc.pipeline import check_source
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 PLAYBOOKS = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if not path.name.endswith(".script.yaml"))
@@ -62,3 +66,17 @@ def test_random_edits(editor: Editor, seed: int) -> None:
         text = text[:start] + random.choice((*SPLICES, text[random.randrange(len(text) + 1) :][:40])) + text[end:]
         editor.show(file, text)
         whole = compare(told(editor, file), text, whole)
+
+
+@pytest.mark.parametrize("name", first(3, PLAYBOOKS))
+def test_something_is_offered_or_nothing_wherever_the_cursor_is(name: str) -> None:
+    text = (EXAMPLES / f"{name}.yaml").read_text("utf-8")
+    known = Known(check_source(name, text.encode()))
+    line = column = 1
+    for end, char in enumerate(text):
+        typed = offers_at(known, text[:end], line, column)
+        inside = offers_at(known, text, line, column)
+        for one in (*typed, *inside):
+            assert one.label and 0 <= one.replaces < column
+        said_at(known, line, column)
+        line, column = (line + 1, 1) if char == "\n" else (line, column + 1)

@@ -1,0 +1,100 @@
+"""The playbooks of a workspace by their path, and who calls whom: of each file no more is read than its YAML."""
+
+from collections.abc import Iterator
+
+from noetl_ir.records import NamedTuple
+from noetl_ir.span import Span
+from noetlc.lsp.completion import referred
+from noetlc.lsp.cursor import Cursor
+from noetlc.lsp.project import Project
+from noetlc.lsp.repair import repaired
+from noetlc.lsp.symbols import scalars_in
+from noetlc.source.nodes import Mapping, Scalar
+from noetlc.source.text import Source
+from noetlc.source.yaml_reader import read_yaml
+
+
+class Named(NamedTuple):
+    """A playbook of a file: its path, where that stands, and the document that it is."""
+
+    path: str
+    span: Span
+    document: Span
+
+
+class Call(NamedTuple):
+    """A call of the playbook `path`, where the path stands, the step that calls it, and the caller's path."""
+
+    path: str
+    span: Span
+    step: str
+    caller: str
+
+
+class FileIndex(NamedTuple):
+    """The playbooks and calls of a file."""
+
+    source: Source
+    playbooks: tuple[Named, ...]
+    calls: tuple[Call, ...]
+
+
+class FilesIndex:
+    """The index of a project's files; a file is read again when its text is another one."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[str, tuple[str, FileIndex]] = {}
+
+    def files(self) -> dict[str, FileIndex]:
+        """The index of every file by its name."""
+        texts = self._project.texts()
+        for name in self._known.keys() - texts.keys():
+            del self._known[name]
+        for name, text in texts.items():
+            if name not in self._known or self._known[name][0] != text:
+                self._known[name] = text, indexed(name, text)
+        return {name: index for name, (_, index) in self._known.items()}
+
+    def paths(self) -> Iterator[str]:
+        """The paths of all playbooks, each once."""
+        yield from sorted({one.path for index in self.files().values() for one in index.playbooks})
+
+    def named(self, path: str) -> Iterator[tuple[str, FileIndex, Named]]:
+        """The playbooks of a path: their file and place."""
+        for name, index in self.files().items():
+            yield from ((name, index, one) for one in index.playbooks if one.path == path)
+
+    def calls(self, path: str) -> Iterator[tuple[str, FileIndex, Call]]:
+        """The calls of a path in all files."""
+        for name, index in self.files().items():
+            yield from ((name, index, one) for one in index.calls if one.path == path)
+
+
+def indexed(name: str, text: str) -> FileIndex:
+    """The index of one file, as far as it can be read."""
+    whole = repaired(text)
+    reading = read_yaml(name, (whole.text if whole is not None else text).encode("utf-8", "surrogatepass"))
+    playbooks: list[Named] = []
+    calls: list[Call] = []
+    for root in reading.documents:
+        if not isinstance(root, Mapping):
+            continue
+        own = ""
+        found: list[Call] = []
+        for one in scalars_in(root):
+            if one.is_key or not one.scalar.text or "{{" in one.scalar.text:
+                continue
+            span = reading.source.inner_span(one.scalar, 0, len(one.scalar.text))
+            if one.path in (("metadata", "path"), ("path",)):
+                own = own or one.scalar.text
+                playbooks.append(Named(one.scalar.text, span, root.span))
+            elif (
+                one.path[-1:] == ("path",)
+                and referred(one.path, Cursor(one.levels, False, "", None, 0, 0)) == "playbook"
+            ):
+                node = one.levels[2].node if len(one.levels) > 2 else None
+                step = node.get("step") if isinstance(node, Mapping) else None
+                found.append(Call(one.scalar.text, span, step.text if isinstance(step, Scalar) else "", ""))
+        calls += [call._replace(caller=own) for call in found]
+    return FileIndex(reading.source, tuple(playbooks), tuple(calls))

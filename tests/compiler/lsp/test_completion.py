@@ -1,0 +1,187 @@
+"""What an editor is offered: keys by their place, values, names, and inside of braces what is in scope there."""
+
+import pytest
+from lsprotocol import types
+
+from editor import Editor, at
+from noetlc.lsp.completion import Offer, offers_at
+from noetlc.lsp.known import Known
+from noetlc.pipeline import check_source
+
+HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: a, path: shop/a}\n"
+PLAYBOOK = (
+    HEAD
+    + """\
+workload: {city: lisbon, shop: {name: a, open: true}}
+keychain: [{name: api, kind: env}]
+executor: {spec: {inputs: {day: {type: string, description: the day}}}}
+workflow:
+  - step: start
+    loop: {in: "{{ workload.cities }}", iterator: town}
+    tool:
+      - name: ask
+        kind: http
+        url: "{{ town }}"
+        spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {seen: {a: 1}}, set_iter: {page: 1}}}}]}}
+      - {name: count, kind: python, code: "result = {'total': 1, 'rows': []}"}
+    next: {arcs: [{step: load-all}]}
+  - step: load-all
+    tool: {kind: postgres, auth: db, command: select 1}
+    next: {arcs: [{step: show, args: {n: 1}}]}
+  - step: show
+    tool: {kind: noop, args: {x: 1}}
+"""
+)
+KNOWN = Known(check_source("a.yaml", PLAYBOOK.encode()))
+STEP = "workflow:\n  - step: start\n"
+
+
+def offers(text: str, known: Known | None = KNOWN) -> list[Offer]:
+    whole, position = at(text)
+    column = len(text.partition("‸")[0].rpartition("\n")[2]) + 1
+    return offers_at(known, whole, position.line + 1, column, ["shop/a", "shop/child"])
+
+
+def labels(text: str) -> list[str]:
+    return [one.label for one in offers(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "there", "not_there"),
+    [
+        ("‸", "apiVersion kind workflow", "step"),
+        (HEAD + "‸", "workflow workload executor", "step tool"),
+        (HEAD + "ex‸", "executor", ""),
+        (HEAD + "executor:\n  spec:\n    ‸", "entry_step inputs max_rows", "spec"),
+        (HEAD + STEP + "    ‸", "tool next loop desc", "step url"),
+        (HEAD + STEP + "    ‸\n    next: {arcs: []}\n", "tool", "next"),
+        (HEAD + STEP + "    tool:\n      ‸", "kind name args", "url"),
+        (HEAD + STEP + "    tool: {‸", "kind", ""),
+        (HEAD + STEP + "    tool: {kind: http, ‸}", "url method headers", "kind code"),
+        (HEAD + STEP + "    tool:\n      kind: python\n      ‸", "code libs", "url"),
+        (HEAD + STEP + "    tool:\n      - ‸", "kind name choose while until", ""),
+        (HEAD + STEP + "    tool:\n      - kind: http\n        ‸\n      - kind: noop\n", "url", "code"),
+        (HEAD + STEP + "    tool: [{while: {‸}}]", "when then max_iterations", "delay"),
+        (HEAD + STEP + "    next: {arcs: [{‸}]}", "step when args spec", "tool"),
+        (HEAD + STEP + "    spec: {policy: {lifecycle: {‸}}}", "timeout_s", ""),
+        (HEAD + "workflow:\n  - ‸", "step", "kind"),
+    ],
+)
+def test_keys_by_their_place(text: str, there: str, not_there: str) -> None:
+    found = labels(text)
+    assert set(there.split()) <= set(found)
+    assert not set(not_there.split()) & set(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("    tool: {kind: http, url: x, follow_redirects: ‸}", "true false"),
+        ("    tool: {kind: http, method: ‸}", "GET POST"),
+        ("    tool: {kind: ‸}", "http python noop wait"),
+        ("    tool: {kind: ht‸", "http"),
+        ("    tool: {kind: noop, spec: {policy: {rules: [{else: {then: {do: ‸}}}]}}}", "retry jump fail"),
+        ("    spec: {policy: {join: ‸}}", "any all taken first"),
+        ("    next: {arcs: [{step: ‸}]}", "load-all show end"),
+        ("    next:\n      arcs:\n        - step: lo‸\n", "load-all"),
+        ("    spec: {policy: {cancels: [‸]}}", "load-all show"),
+        ("    spec: {policy: {compensate: ‸}}", "load-all"),
+        ("    tool: [{kind: noop, spec: {policy: {rules: [{else: {then: {do: jump, to: ‸}}}]}}}]", "ask count"),
+        ("    tool: {kind: playbook, path: ‸}", "shop/a shop/child"),
+    ],
+)
+def test_values_and_names(text: str, values: str) -> None:
+    assert set(values.split()) <= set(labels(HEAD + STEP + text))
+
+
+def test_a_step_is_no_target_of_what_names_none() -> None:
+    assert "end" not in labels(HEAD + STEP + "    spec: {policy: {cancels: [‸]}}")
+    assert labels(HEAD + STEP + "    desc: ‸") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "not_there"),
+    [
+        ('    tool: {kind: http, url: "{{ ‸', "workload ctx town ask count keychain ref", "outcome event"),
+        ('    tool: {kind: http, url: "{{ wo‸ }}"}', "workload", "event"),
+        ('    tool: {kind: http, url: "{{ workload.‸ }}"}', "city shop day", "name"),
+        ('    tool: {kind: http, url: "{{ workload.shop.‸ }}"}', "name open", "city"),
+        ('    tool: {kind: http, url: "{{ ctx.‸ }}"}', "seen", "page"),
+        ('    tool: {kind: http, url: "{{ ctx.seen.‸ }}"}', "a", ""),
+        ('    tool: {kind: http, url: "{{ iter.‸ }}"}', "page town index parent", "seen"),
+        ('    tool: {kind: http, url: "{{ keychain.‸ }}"}', "api", ""),
+        ('    tool: {kind: http, url: "{{ ask.‸ }}"}', "status_code data headers", ""),
+        ('    tool: {kind: http, url: "{{ count.‸ }}"}', "total rows", ""),
+        ("    tool: {kind: http, url: \"{{ steps['load-all'].‸ }}\"}", "rows row_count columns", ""),
+        ('    tool: {kind: http, url: "{{ x | ‸ }}"}', "upper default b64encode", "workload"),
+        ('    tool: {kind: http, url: "{{ x is ‸ }}"}', "defined none", "workload"),
+        ('    tool: {kind: http, spec: {policy: {rules: [{when: "{{ outcome.‸ }}"}]}}}', "status error http", ""),
+        ('    tool: {kind: http, spec: {policy: {rules: [{when: "{{ outcome.http.‸ }}"}]}}}', "status retry_after", ""),
+        ('    tool: {kind: http, spec: {policy: {rules: [{when: "{{ outcome.error.‸ }}"}]}}}', "code retryable", ""),
+        ('    next: {arcs: [{step: show, when: "{{ ‸ }}"}]}', "event ctx show", "outcome town ask keychain"),
+        ('    next: {arcs: [{step: show, when: "{{ event.‸ }}"}]}', "name status result total failed", "done data"),
+        ('    loop: {in: "{{ ‸ }}", iterator: x}', "workload ctx", "outcome keychain"),
+        ('    loop: {spec: {policy: {enough: "{{ event.‸ }}"}}}', "ok failed done total", "name"),
+    ],
+)
+def test_names_in_scope(text: str, names: str, not_there: str) -> None:
+    found = labels(HEAD + STEP + text)
+    assert set(names.split()) <= set(found)
+    assert not set(not_there.split()) & set(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + 'workload: {a: "{{ ‸ }}"}',
+        HEAD + 'executor: {spec: {result: "{{ ‸ }}"}}',
+    ],
+)
+def test_a_place_without_steps_has_what_is_known_there(text: str) -> None:
+    found = labels(text)
+    assert {"workload", "execution_id"} <= set(found)
+    assert not {"outcome", "event", "town"} & set(found)
+
+
+def test_nothing_is_offered_in_a_text_of_an_expression() -> None:
+    assert labels(HEAD + STEP + "    tool: {kind: http, url: \"{{ x == 'wo‸") == []
+
+
+def test_args_of_the_step_are_those_that_arcs_bring() -> None:
+    text = PLAYBOOK.replace("args: {x: 1}", 'args: {x: "{{ args.‸ }}"}')
+    assert "n" in labels(text)
+
+
+def test_what_was_typed_is_replaced() -> None:
+    (one,) = [one for one in offers(HEAD + "work‸") if one.label == "workflow"]
+    assert (one.text, one.replaces) == ("workflow: ", 4)
+    assert one.sentence.startswith("The steps, a list.")
+    assert one.detail == "must be given"
+
+
+def ask(editor: Editor, name: str, text: str) -> list[types.CompletionItem]:
+    whole, position = at(text)
+    editor.show(name, whole)
+    asked = types.CompletionParams(types.TextDocumentIdentifier(editor.uri(name)), position)
+    found = editor.ask(types.TEXT_DOCUMENT_COMPLETION, asked)
+    assert isinstance(found, types.CompletionList)
+    return list(found.items)
+
+
+def test_an_editor_is_offered_names_with_their_shape(editor: Editor) -> None:
+    editor.show("shape.yaml", PLAYBOOK)
+    editor.findings("shape.yaml")
+    items = ask(editor, "shape.yaml", PLAYBOOK.replace('url: "{{ town }}"', 'url: "🦊{{ co‸ }}"'))
+    (count,) = [item for item in items if item.label == "count"]
+    assert count.detail == "{total, rows}"
+    assert isinstance(count.documentation, types.MarkupContent)
+    assert "python" in count.documentation.value
+    assert isinstance(count.text_edit, types.TextEdit)
+    assert count.text_edit.range.end.character - count.text_edit.range.start.character == 2
+
+
+def test_a_playbook_of_the_folder_may_be_called(editor: Editor) -> None:
+    editor.show("other.yaml", PLAYBOOK.replace("shop/a", "shop/other"))
+    editor.findings("other.yaml")
+    items = ask(editor, "calls.yaml", HEAD + STEP + "    tool: {kind: playbook, path: ‸}")
+    assert "shop/other" in [item.label for item in items]
