@@ -15,7 +15,7 @@ COMMANDS: dict[str, str] = {
     "graph": "Draw a playbook, with findings or an execution on it.",
     "analyze": "Prove what can and cannot happen.",
     "explain": "Explain a diagnostic code.",
-    "lsp": "Serve an editor: findings and fixes as one types.",
+    "lsp": "Serve an editor: findings, completion, navigation.",
     "schema": "Print a JSON Schema.",
     "dump": "Show what a playbook is after a pass.",
     "where": "Show where an element of a plan was written.",

@@ -175,7 +175,7 @@ def _is_playbook(path: str) -> bool:
     if os.path.exists(path) and not os.path.isfile(path):
         return False  # a pipe or a device, which would be waited for
     try:
-        return _begins_a_playbook(read(path))
+        return begins_a_playbook(read(path))
     except Unusable:
         return True
 
@@ -188,7 +188,8 @@ _WORKFLOW = rb"""(?m)^["']?(workflow["']?\s*:|kind["']?\s*:\s*["']?Playbook)"""
 """What a file of credentials has, and what it has not: those are registered with a server beside its playbooks."""
 
 
-def _begins_a_playbook(data: bytes) -> bool:
+def begins_a_playbook(data: bytes) -> bool:
+    """Whether a line of a file begins a playbook; a file of credentials, which lives beside them, is none."""
     is_wide = data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     # The pattern is of bytes and does not fit UTF-16; the reader will tell.
     if is_wide:

@@ -5,10 +5,11 @@ import os
 from noetl_cli import lazy_click as click
 
 
-@click.command("lsp", short_help="Serve an editor: findings and fixes as one types.")
+@click.command("lsp", short_help="Serve an editor: findings, completion, navigation.")
 @click.option("--stdio", is_flag=True, help="Speak on standard input and output, as it does in any case.")
 def serve_editor(stdio: bool) -> int:
-    """Serve an editor: findings as one types, and their fixes.
+    """Serve an editor: findings as one types and their fixes, completion, hover, navigation,
+    renaming, outline and pictures.
 
     The editor starts this and speaks the language server protocol with it on standard input and output. Needs
     `pip install 'noetlc[lsp]'`; what it can do is in compiler/README.md.

@@ -11,7 +11,7 @@ from noetl_cli import lazy_click as click
 from noetlc.cli.baseline import Baseline, Entry, read_baseline, unknown
 from noetlc.cli.cache import Kept
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import Unusable, playbooks_in, read, shown
+from noetlc.cli.files import Unusable, begins_a_playbook, playbooks_in, read, shown
 from noetlc.cli.fixing import mended
 from noetlc.cli.gate import beginnings_of
 from noetlc.cli.inspection import found_in, looked_into
@@ -55,7 +55,10 @@ class Workspace:
         return dict(sorted(found.items()))
 
     def found_in(self, name: str, text: str) -> Looked:
-        """The findings of `noetlc lint` in a text as the file of that name."""
+        """The findings of `noetlc lint` in a text as the file of that name; none in one that begins no playbook."""
+        # Editors serve all YAML by one server, and most of it is something else.
+        if not begins_a_playbook(_bytes(text)):
+            return Looked(())
         kept, compiled = looked_into(shown(name), _bytes(text), self._children())
         takes, entries = self._reported(name)
         new, _ = unknown([one for one in kept.findings if takes.takes(one.diagnostic.code)], entries)

@@ -412,7 +412,11 @@ def _by_kind(form: _Form) -> Schema:
     ]
     kind = _said(SENTENCES["task", "kind"], _one_of(*(kind.name for kind in _kinds())))
     # Those that a task of any kind has are here, too: an editor offers them before there is a kind.
-    properties: Schema = {**{key: _value(form, "task", key) for key in form.tables.task}, "kind": kind}
+    # Only what they mean, for a fault in one is told once, by the task of the kind.
+    said: Schema = {
+        key: {"description": SENTENCES.get(("task", key), SECTIONS.get(("task", key), ""))} for key in form.tables.task
+    }
+    properties: Schema = {**said, "kind": kind}
     return {"type": "object", "properties": properties, "required": ["kind"], "allOf": kinds}
 
 

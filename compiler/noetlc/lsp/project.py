@@ -39,7 +39,7 @@ class Project(Protocol):
         ...
 
     def found_in(self, name: str, text: str) -> Looked:
-        """The findings in a text as the file of that name. Raises nothing for any text."""
+        """The findings in a text as the file of that name, none in what is no playbook. Raises nothing for any text."""
         ...
 
     def mended(self, name: str, text: str) -> str:

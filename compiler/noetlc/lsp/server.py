@@ -12,6 +12,7 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
+from noetlc.lsp import features
 from noetlc.lsp.actions import FIX_ALL, KINDS, fix_all, quick_fixes
 from noetlc.lsp.completion import offers_at
 from noetlc.lsp.hover import is_of_step, said_at
@@ -19,6 +20,7 @@ from noetlc.lsp.items import hover_of, items_of
 from noetlc.lsp.positions import UTF_16
 from noetlc.lsp.project import Project
 from noetlc.lsp.session import Session
+from noetlc.lsp.tokens import TYPES
 
 NAME = "noetlc"
 
@@ -121,6 +123,8 @@ def _folders_of(params: types.InitializeParams) -> list[str]:
     return [path for uri in named if (path := uris.to_fs_path(uri))]
 
 
+_LEGEND = types.SemanticTokensLegend([*TYPES], [])
+
 FEATURES: tuple[tuple[str, object, Callable[..., object]], ...] = (
     (types.TEXT_DOCUMENT_DID_OPEN, None, open_text),
     (types.TEXT_DOCUMENT_DID_CHANGE, None, change_text),
@@ -131,5 +135,17 @@ FEATURES: tuple[tuple[str, object, Callable[..., object]], ...] = (
     (types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=[*KINDS]), code_actions),
     (types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=[*" .:{|'-"]), completion),
     (types.TEXT_DOCUMENT_HOVER, None, hover),
+    (types.TEXT_DOCUMENT_DEFINITION, None, features.definition),
+    (types.TEXT_DOCUMENT_REFERENCES, None, features.references),
+    (types.TEXT_DOCUMENT_PREPARE_RENAME, None, features.prepare_rename),
+    (types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True), features.rename),
+    (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, None, features.document_symbols),
+    (types.TEXT_DOCUMENT_FOLDING_RANGE, None, features.folding_ranges),
+    (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, _LEGEND, features.semantic_tokens),
+    (types.TEXT_DOCUMENT_CODE_LENS, None, features.code_lenses),
+    (types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, None, features.prepare_calls),
+    (types.CALL_HIERARCHY_INCOMING_CALLS, None, features.incoming_calls),
+    (types.CALL_HIERARCHY_OUTGOING_CALLS, None, features.outgoing_calls),
+    (features.PICTURE, None, features.picture),
 )
 """Method → its options, and the function that answers it: the session comes first, then what the editor sent."""

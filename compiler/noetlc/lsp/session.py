@@ -19,6 +19,7 @@ from noetlc.lsp.lasting import Whole, is_broken, with_lasting
 from noetlc.lsp.positions import UTF_16, Positions
 from noetlc.lsp.project import Looked, Project
 from noetlc.lsp.reports import reports_of
+from noetlc.lsp.symbols import Occurrence, occurrences_in
 from noetlc.source.text import Source
 
 PAUSE = 0.05
@@ -43,6 +44,7 @@ class Opened:
         self.whole: Whole | None = None
         self.known: Known | None = None
         self.extents: tuple[Extent, ...] | None = None
+        self.occurrences: list[Occurrence] | None = None
 
     @property
     def text(self) -> str:
@@ -52,7 +54,7 @@ class Opened:
     def change(self, version: int, text: str) -> None:
         """Take another text."""
         self.version, self.source = version, Source(self.name, text)
-        self.looked = self.extents = None
+        self.looked = self.extents = self.occurrences = None
 
 
 class Session:
@@ -115,7 +117,7 @@ class Session:
             text = one.text
             found = await self._find(one, text)
             if found.compiled is not None:
-                one.known = await self._in_thread(Known, found.compiled)
+                one.known = await self.in_thread(Known, found.compiled)
             if one.text == text:
                 one.looked = found
         return one.looked
@@ -125,11 +127,18 @@ class Session:
         looked = await self.looked(one)
         return one.known if looked.compiled is not None else None
 
+    async def occurrences(self, one: Opened) -> list[Occurrence]:
+        """Every name of the file as its text is now."""
+        known = await self.known(one)
+        if one.occurrences is None and known is not None:
+            one.occurrences = await self.in_thread(occurrences_in, known)
+        return one.occurrences or []
+
     async def extents(self, one: Opened) -> tuple[Extent, ...]:
         """The extents of the steps of the file's playbooks; none of a file with errors."""
         text = one.text
         if one.extents is None:
-            found = await self._in_thread(partial(extents_in, one.name, self.project), text)
+            found = await self.in_thread(partial(extents_in, one.name, self.project), text)
             if one.text != text:
                 return found
             one.extents = found
@@ -137,7 +146,7 @@ class Session:
 
     async def mended(self, one: Opened) -> str:
         """The file's text after all fixes that are safe."""
-        return await self._in_thread(partial(self.project.mended, one.name), one.text)
+        return await self.in_thread(partial(self.project.mended, one.name), one.text)
 
     async def _look_at_all(self) -> None:
         while self._waiting:
@@ -163,12 +172,13 @@ class Session:
 
     async def _find(self, one: Opened, text: str) -> Looked:
         look = partial(self.project.found_in, one.name)
-        found = await self._in_thread(look, text)
+        found = await self.in_thread(look, text)
         if not is_broken(found):
             one.whole = Whole(text, found)
         elif one.whole is not None:
-            return await self._in_thread(lambda whole: with_lasting(text, found, whole, look), one.whole)
+            return await self.in_thread(lambda whole: with_lasting(text, found, whole, look), one.whole)
         return found
 
-    async def _in_thread(self, do: Callable[[Asked], Found], about: Asked) -> Found:
+    async def in_thread(self, do: Callable[[Asked], Found], about: Asked) -> Found:
+        """The value that a function has for something, worked out beside the protocol."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, do, about)

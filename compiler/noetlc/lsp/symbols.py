@@ -8,7 +8,7 @@ task, the task before the keys of scopes, and these before the results of steps.
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from noetl_ir.expr import Expr, expressions_of
+from noetl_ir.expr import Attribute, Expr, expressions_of
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import PLACES, RESERVED, Row
 from noetl_ir.span import Span
@@ -27,6 +27,10 @@ from noetlc.source.text import Source
 Path: TypeAlias = "tuple[str | int, ...]"
 
 
+_OF_A_STEP = frozenset({"iter", "iterator", "task"})
+"""The sorts of symbols that belong to a step."""
+
+
 class Symbol(NamedTuple):
     """Something with a name. `sort` is `step`, `task`, `ctx`, `iter`, `iterator`, `workload`, `secret`, `entry` or
     `playbook`; `owner` is the step that it belongs to, "" where it is one of the whole file; `document` numbers the
@@ -40,11 +44,14 @@ class Symbol(NamedTuple):
 
 
 class Occurrence(NamedTuple):
-    """A place with a symbol's name; `declares` where it comes to be: there may be several, as of a key of `ctx`."""
+    """A place with a symbol's name; `declares` where it comes to be: there may be several, as of a key of `ctx`. It is
+    `bare` where the name is a word of an expression.
+    """
 
     symbol: Symbol
     span: Span
     declares: bool
+    bare: bool = False
 
 
 class Scalars(NamedTuple):
@@ -202,14 +209,14 @@ class _Reader:
                 sort = "iterator" if key in names.iterators else "iter" if key in names.iter else None
             if sort is not None:
                 place = self._key_span(access, scalar, key)
-                yield self._of(sort, key, place, owner if sort in ("iter", "iterator") else "", declares=False)
+                found = self._of(sort, key, place, owner if sort in ("iter", "iterator") else "", declares=False)
+                yield found._replace(bare=isinstance(access.nodes[0], Attribute))
             return
         for sort, known in _meanings(row, names):
             if word in known:
                 if sort != "arg":
-                    yield self._of(
-                        sort, word, root, owner if sort in ("iter", "iterator", "task") else "", declares=False
-                    )
+                    found = self._of(sort, word, root, owner if sort in _OF_A_STEP else "", declares=False)
+                    yield found._replace(bare=True)
                 return
 
     def _key_span(self, access: Access, scalar: Scalar, key: str) -> Span:

@@ -160,3 +160,10 @@ def test_findings_are_those_of_lint(editor: Editor) -> None:
     editor.show("same.yaml", MISSPELT)
     expected = [one.diagnostic.code for one in found_in("same.yaml", MISSPELT.encode()).findings]
     assert codes(editor.findings("same.yaml")) == expected
+
+
+def test_other_yaml_has_no_findings(editor: Editor) -> None:
+    editor.show("compose.yaml", "services: {web: {image: x}}\n")
+    assert list(editor.findings("compose.yaml")) == []
+    editor.show("compose.yaml", "services: {web: {image: x}}\n" + HEAD)
+    assert "NL101" in codes(editor.findings("compose.yaml"))

@@ -1,0 +1,200 @@
+"""The questions about names and about the whole of a file: a session's texts in, answers of the protocol out."""
+
+from lsprotocol import types
+from pygls import uris
+from pygls.exceptions import JsonRpcInvalidParams
+
+from noetlc.lsp.actions import edit_of
+from noetlc.lsp.files_index import Call, FileIndex, Named
+from noetlc.lsp.known import Known
+from noetlc.lsp.lenses import lenses_of
+from noetlc.lsp.navigation import RENAMED, Refused, alike, occurrence_at, refusal
+from noetlc.lsp.outline import folds_of, symbols_of
+from noetlc.lsp.picture import picture_of
+from noetlc.lsp.positions import Positions
+from noetlc.lsp.session import Opened, Session
+from noetlc.lsp.symbols import Occurrence, Symbol
+from noetlc.lsp.tokens import encoded, tokens_in
+
+PICTURE = "noetlc/picture"
+"""The request for a picture: `{uri, document, level}` → `{svg}`, null where the file has no such playbook."""
+
+
+async def definition(session: Session, params: types.DefinitionParams) -> list[types.Location]:
+    """The places that declare what stands at a place."""
+    found = await _symbol_at(session, params.text_document.uri, params.position)
+    return [] if found is None else await _places(session, *found, declaring=True)
+
+
+async def references(session: Session, params: types.ReferenceParams) -> list[types.Location]:
+    """The places that use what stands at a place, with those that declare it where they are asked for."""
+    found = await _symbol_at(session, params.text_document.uri, params.position)
+    if found is None:
+        return []
+    declaring = None if params.context.include_declaration else False
+    return await _places(session, *found, declaring=declaring)
+
+
+async def prepare_rename(session: Session, params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
+    """The name at a place that can be changed, and its range."""
+    found = await _symbol_at(session, params.text_document.uri, params.position)
+    if found is None or found[1].symbol.sort not in RENAMED:
+        return None
+    one, occurrence = found
+    return types.PrepareRenamePlaceholder(session.positions(one).range(occurrence.span), occurrence.symbol.name)
+
+
+async def rename(session: Session, params: types.RenameParams) -> types.WorkspaceEdit | None:
+    """Another name for what stands at a place, wherever it is used; what would change a meaning is refused."""
+    found = await _symbol_at(session, params.text_document.uri, params.position)
+    if found is None:
+        return None
+    one, occurrence = found
+    known = await session.known(one)
+    view = known.view_at(occurrence.span.line) if known is not None else None
+    has_entry = view is not None and view.playbook.executor.entry_step is not None
+    refused = refusal(await session.occurrences(one), occurrence.symbol, params.new_name, has_entry=has_entry)
+    if occurrence.symbol.sort == "playbook" and any(session.index.named(params.new_name)):
+        refused = Refused(f"there is a playbook `{params.new_name}` already")
+    if refused is not None:
+        raise JsonRpcInvalidParams(refused.reason)
+    changes: dict[str, list[types.TextEdit]] = {}
+    for place in await _places(session, one, occurrence, declaring=None):
+        changes.setdefault(place.uri, []).append(types.TextEdit(place.range, params.new_name))
+    edits = [edit_of(uri, _version(session, uri), inner).document_changes or [] for uri, inner in changes.items()]
+    return types.WorkspaceEdit(document_changes=[change for edit in edits for change in edit])
+
+
+async def document_symbols(session: Session, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+    """The outline of a file."""
+    found = await _known(session, params.text_document.uri)
+    return symbols_of(found[1], session.positions(found[0])) if found is not None else []
+
+
+async def folding_ranges(session: Session, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
+    """The ranges that can be folded."""
+    found = await _known(session, params.text_document.uri)
+    return folds_of(found[1]) if found is not None else []
+
+
+async def semantic_tokens(session: Session, params: types.SemanticTokensParams) -> types.SemanticTokens:
+    """The tokens of templates and embedded languages."""
+    found = await _known(session, params.text_document.uri)
+    return types.SemanticTokens(encoded(tokens_in(found[1]), session.positions(found[0])) if found is not None else [])
+
+
+async def code_lenses(session: Session, params: types.CodeLensParams) -> list[types.CodeLens]:
+    """The commands for each playbook of a file."""
+    found = await _known(session, params.text_document.uri)
+    return lenses_of(found[1], found[0].uri, session.positions(found[0])) if found is not None else []
+
+
+async def prepare_calls(session: Session, params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
+    """The playbook that is called at a place, else the one around it."""
+    found = await _symbol_at(session, params.text_document.uri, params.position)
+    if found is not None and found[1].symbol.sort == "playbook":
+        return [_item(session, *each) for each in session.index.named(found[1].symbol.name)]
+    one = session.opened.get(params.text_document.uri)
+    index = session.index.files().get(one.name) if one is not None else None
+    line = params.position.line + 1
+    above = [each for each in (index.playbooks if index is not None else ()) if each.document.line <= line]
+    return [_item(session, one.name, index, above[-1])] if one is not None and index is not None and above else []
+
+
+def incoming_calls(
+    session: Session, params: types.CallHierarchyIncomingCallsParams
+) -> list[types.CallHierarchyIncomingCall]:
+    """Who calls a playbook."""
+    found: dict[tuple[str, str], tuple[types.CallHierarchyItem, list[types.Range]]] = {}
+    for name, index, call in session.index.calls(params.item.name):
+        for caller in (each for each in index.playbooks if each.path == call.caller):
+            found.setdefault((name, caller.path), (_item(session, name, index, caller), []))[1].append(
+                _range(session, index, call)
+            )
+    return [types.CallHierarchyIncomingCall(item, ranges) for item, ranges in found.values()]
+
+
+def outgoing_calls(
+    session: Session, params: types.CallHierarchyOutgoingCallsParams
+) -> list[types.CallHierarchyOutgoingCall]:
+    """The playbooks that a playbook calls."""
+    found: dict[tuple[str, str], tuple[types.CallHierarchyItem, list[types.Range]]] = {}
+    for index in session.index.files().values():
+        for call in (each for each in index.calls if each.caller == params.item.name):
+            for name, other, named in session.index.named(call.path):
+                found.setdefault((name, named.path), (_item(session, name, other, named), []))[1].append(
+                    _range(session, index, call)
+                )
+    return [types.CallHierarchyOutgoingCall(item, ranges) for item, ranges in found.values()]
+
+
+async def picture(session: Session, params: object) -> dict[str, str] | None:
+    """The picture of a playbook as the editor has it."""
+    found = await _known(session, str(getattr(params, "uri", "")))
+    if found is None:
+        return None
+    number, level = getattr(params, "document", 0), getattr(params, "level", "steps")
+    svg = await session.in_thread(lambda known: picture_of(known, int(number), str(level)), found[1])
+    return {"svg": svg} if svg is not None else None
+
+
+async def _known(session: Session, uri: str) -> tuple[Opened, Known] | None:
+    one = session.opened.get(uri)
+    known = await session.known(one) if one is not None else None
+    return (one, known) if one is not None and known is not None else None
+
+
+async def _symbol_at(session: Session, uri: str, position: types.Position) -> tuple[Opened, Occurrence] | None:
+    one = session.opened.get(uri)
+    if one is None:
+        return None
+    found = occurrence_at(await session.occurrences(one), *session.positions(one).place(position))
+    return (one, found) if found is not None else None
+
+
+async def _places(
+    session: Session, one: Opened, occurrence: Occurrence, *, declaring: bool | None
+) -> list[types.Location]:
+    """The places of a symbol: in its file, of a playbook in all files."""
+    symbol = occurrence.symbol
+    if symbol.sort == "playbook":
+        return list(_playbook_places(session, symbol, declaring=declaring))
+    at = session.positions(one)
+    found = alike(await session.occurrences(one), symbol, declaring=declaring)
+    spans = dict.fromkeys(each.span for each in found)
+    return [types.Location(one.uri, at.range(span)) for span in spans]
+
+
+def _playbook_places(session: Session, symbol: Symbol, *, declaring: bool | None) -> list[types.Location]:
+    found = []
+    if declaring is not False:
+        found += [(name, index, each.span) for name, index, each in session.index.named(symbol.name)]
+    if declaring is not True:
+        found += [(name, index, each.span) for name, index, each in session.index.calls(symbol.name)]
+    return [types.Location(_uri(session, name), _at(session, index).range(span)) for name, index, span in found]
+
+
+def _item(session: Session, name: str, index: FileIndex, one: Named) -> types.CallHierarchyItem:
+    at = _at(session, index)
+    return types.CallHierarchyItem(
+        one.path, types.SymbolKind.Module, _uri(session, name), at.range(one.document), at.range(one.span)
+    )
+
+
+def _range(session: Session, index: FileIndex, call: Call) -> types.Range:
+    return _at(session, index).range(call.span)
+
+
+def _at(session: Session, index: FileIndex) -> Positions:
+    return Positions(index.source, session.encoding)
+
+
+def _uri(session: Session, name: str) -> str:
+    """The URI of a file, as the editor writes it where it has the file open."""
+    shown = next((one.uri for one in session.opened.values() if one.name == name), None)
+    return shown or uris.from_fs_path(name) or name
+
+
+def _version(session: Session, uri: str) -> int | None:
+    one = session.opened.get(uri)
+    return one.version if one is not None else None
