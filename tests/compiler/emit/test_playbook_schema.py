@@ -24,7 +24,7 @@ DIALECTS = [
     *CANONICAL,
     *sorted(path for stage in ("dialects", "lower", "spec", "migrate") for path in ROOT.glob(f"golden/{stage}/*.yaml")),
 ]
-NO_PLAYBOOKS = (".script.yaml",)
+NO_PLAYBOOKS = (".script.yaml", ".test.yaml")
 
 
 def documents(paths: list[Path]) -> list[Path]:

@@ -18,7 +18,7 @@ from noetlc.lsp.repair import BROKEN
 from noetlc.pipeline import check_source
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
-PLAYBOOKS = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if not path.name.endswith(".script.yaml"))
+PLAYBOOKS = sorted(path.stem for path in EXAMPLES.glob("*.yaml") if "." not in path.stem)
 SPLICES = (
     ":", "- ", "\n", "{", "}", "'", '"', "  ", "\t", "{{ ", " }}", "[", "&a ", "*a", "#", "é", "🦊", "workload.",
     "step: start", "next:", "\r\n", "---\n", "\x00", "? ", "|\n", "!!int ",
