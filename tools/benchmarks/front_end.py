@@ -54,6 +54,17 @@ def expressions(bench: Bench) -> list[Reading]:
     return [limit("parse of an expression", typical * 1e6, 30, unit="µs", remark=remark)]
 
 
+def editing(bench: Bench) -> list[Reading]:
+    """What an editor waits for in a playbook of 1,000 steps."""
+    file = bench.file("gen_1000.yaml", playbook(1_000))
+    rounds = [probe(bench, "editing", str(file)) for _ in range(bench.runs)]
+    found, offered = (median(kept[name] for kept in rounds) for name in ("findings", "completion"))
+    return [
+        limit("findings after a key, 1,000 steps", found, 0.3, unit="s"),
+        limit("completion, 1,000 steps", offered, 0.1, unit="s"),
+    ]
+
+
 def determinism(bench: Bench) -> list[Reading]:
     """The same plan bytes from several hash seeds, folders and orders of files."""
     digests = [_compiled(bench, seed, i) for i, seed in enumerate(_SEEDS)]

@@ -7,6 +7,7 @@ ROWS: tuple[Row, ...] = (
     Row("plan", "front end", "≤ 4 × events; ≤ 11 × of 1,000", front_end.plan_bytes),
     Row("legacy", "front end", "≤ 1.5 × canonical", front_end.legacy_plan),
     Row("expressions", "front end", "≤ 30 µs", front_end.expressions),
+    Row("editing", "front end", "findings ≤ 0.3 s, completion ≤ 0.1 s", front_end.editing),
     Row("lint-sizes", "front end", "faster than each", linting.sizes),
     Row("lint-small", "front end", "≤ 6 ×", linting.small_file),
     Row("lint-many", "front end", "≤ 3 ×", linting.many_files),

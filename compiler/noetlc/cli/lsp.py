@@ -12,7 +12,7 @@ def serve_editor(stdio: bool) -> int:
     renaming, outline and pictures.
 
     The editor starts this and speaks the language server protocol with it on standard input and output. Needs
-    `pip install 'noetlc[lsp]'`; what it can do is in compiler/README.md.
+    `pip install 'noetlc[lsp]'`; editors/README.md says how each editor is set up.
     """
     try:
         import pygls  # noqa: F401
