@@ -47,10 +47,10 @@ def put(folder: Path, cases: str, playbook: str = FETCH, name: str = "orders") -
     (folder / f"{name}.test.yaml").write_text(cases, "utf-8")
 
 
-def suite_here(source: Path, folders: Sequence[Path], *, coverage: bool = False) -> tuple[bytes, str]:
+def suite_here(source: Path, folders: Sequence[Path], wish: str = "") -> tuple[bytes, str]:
     """`noetl.clients.compiler.suite_bytes` without a process of its own, which takes as long as fifty cases."""
     said, target = StringIO(), Path(source.parent, ".suite")
-    words = ["-o", str(target), *(["--coverage"] if coverage else [])]
+    words = ["-o", str(target), *([f"--{wish}"] if wish else [])]
     with redirect_stderr(said):
         code = main([*words, *(word for each in folders for word in ("--path", str(each))), str(source)])
     if code:

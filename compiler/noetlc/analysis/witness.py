@@ -250,7 +250,7 @@ class _Walk:
         rules = self._plan.tasks[t.task].rules
         states: list[Iterator[_State]] = []
         for chosen, rule in enumerate(rules):
-            if _fits(self._plan, rule, t):
+            if rule_fits(self._plan, rule, t):
                 # Each rule with that directive is a way, the first in the file first. The rules before it must not
                 # match, as in the engine.
                 states.append(self._first(state, t, rules[:chosen], rule))
@@ -480,7 +480,7 @@ def _writes(plan: Plan, t: Transition) -> bool:
     return any(rule.set_ctx or rule.set_iter for rule in plan.tasks[t.task].rules)
 
 
-def _fits(plan: Plan, rule: Rule, t: Transition) -> bool:
+def rule_fits(plan: Plan, rule: Rule, t: Transition) -> bool:
     """Whether a rule has the directive of a transition."""
     if rule.directive != t.role.removesuffix("_later"):
         return False

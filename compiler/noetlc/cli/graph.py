@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # each command line needs a few of them
     from noetl_ir.plan import Plan
     from noetlc.analysis.report import AnalysisReport
     from noetlc.cli.subjects import Subject, Subjects
+    from noetlc.emit.pictures.coverage import Covered
     from noetlc.emit.pictures.execution import Log
     from noetlc.emit.pictures.picture import Picture
 
@@ -35,6 +36,7 @@ class GraphOptions(NamedTuple):
     findings: tuple[str, ...]
     analysis: bool
     log: "Log | None"
+    covered: "Covered | None"
     boxes: int | None
     limit: int
 
@@ -48,6 +50,7 @@ class GraphOptions(NamedTuple):
 @click.option("--run", "execution", metavar="ID", help="Paint an execution; `last` is the newest.")
 @click.option("--store", metavar="URL", help="Where the execution is kept, as for `noetl events`.")
 @click.option("--events", metavar="LOG", help="Paint the execution whose log `noetl events ID --json` wrote.")
+@click.option("--coverage", metavar="FILE", help="Paint what tests cover, as `noetl test --picture` asks for it.")
 @click.option(
     "--boxes", type=click.IntRange(0), metavar="N", help="Fold parts until N boxes are left; 0 folds nothing."
 )
@@ -64,6 +67,7 @@ def graph_playbook(
     execution: str | None,
     store: str | None,
     events: str | None,
+    coverage: str | None,
     boxes: int | None,
     limit: int,
     document: int | None,
@@ -97,10 +101,12 @@ def graph_playbook(
     rows = _chosen(found.rows, document, form)
     if rows[0].net is not None:
         _refuse_for_nets(level, findings, log)
+        if coverage is not None:
+            raise click.UsageError("a PNML net has no tests")
     elif rows[0].playbook is None and is_checked:
         raise click.UsageError("findings are about playbooks: of a plan ask for a proof or a question")
     level = level or ("net" if form == "pnml" or rows[0].net is not None else "steps")
-    asked = GraphOptions(level, form, findings, analysis, log, boxes, limit)
+    asked = GraphOptions(level, form, findings, analysis, log, _covered(coverage), boxes, limit)
     put(output, _written(found._replace(rows=rows), asked))
     return 0
 
@@ -172,6 +178,10 @@ def _picture(found: "Subjects", subject: "Subject", asked: GraphOptions) -> "Pic
         from noetlc.emit.pictures.execution import with_execution
 
         picture = with_execution(picture, _needed(plan), asked.log, digest_of(write_plan(_needed(plan))))
+    if asked.covered is not None:
+        from noetlc.emit.pictures.coverage import with_coverage
+
+        picture = with_coverage(picture, _needed(plan), asked.covered)
     most = asked.boxes if asked.boxes is not None else BOXES.get(asked.form, 0)
     # The page folds by itself, and can be unfolded.
     if not most or asked.form == "html" or len(picture.nodes) <= most:
@@ -248,6 +258,21 @@ def _code(name: str) -> str | None:
 def _needed(plan: "Plan | None") -> "Plan":
     assert plan is not None, "a playbook without errors has a plan"
     return plan
+
+
+def _covered(file: str | None) -> "Covered | None":
+    """The coverage in a file, which may be standard input. One that cannot be read is wrong usage."""
+    if file is None:
+        return None
+    import json
+
+    from noetlc.cli.files import read
+    from noetlc.emit.pictures.coverage import NoCoverage, covered_of
+
+    try:
+        return covered_of(json.loads(read(file)))
+    except (NoCoverage, ValueError, RecursionError) as problem:
+        raise click.UsageError(f"--coverage {file}: {problem}") from None
 
 
 def _log(execution: str | None, store: str | None, events: str | None) -> "Log | None":

@@ -1,4 +1,7 @@
-"""`python -m noetlc.cli.suite -o OUT [--coverage] [--path CATALOGUE]… FILE`: a file of tests as a suite.
+"""`python -m noetlc.cli.suite -o OUT [--coverage | --generate] [--path CATALOGUE]… FILE`: a file of tests as a suite.
+
+With `--coverage` it has what a run of the playbook can reach; with `--generate` FILE is the playbook itself, and the
+cases are runs that reach each part of it.
 
 For `noetl test`, as the runtime has no YAML reader and no compiler of its own: it runs this in a bounded process. No
 command of `noetlc`. Findings go to standard error as the compiler prints them; exit codes as everywhere: 0 no errors,
@@ -12,6 +15,7 @@ from collections.abc import Sequence
 import click
 
 from noetl_cli.excerpts import Palette
+from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import write_plan
 from noetl_ir.suite import Suite, write_suite
@@ -32,8 +36,10 @@ SUFFIXES = (".test.yaml", ".test.yml")
 _ERRORS, _USAGE = 1, 2
 
 
-def suite_of(file: str, folders: Sequence[str], palette: Palette) -> Suite | None:
-    """The suite in a file; None where something is wrong with it or its playbook, which is told."""
+def suite_of(file: str, folders: Sequence[str], palette: Palette, *, coverage: bool = False) -> Suite | None:
+    """The suite in a file, with what its playbook can reach where `coverage` is asked for; None where something is
+    wrong with it or its playbook, which is told.
+    """
     reading = read_yaml(shown(file), read(file))
     if len(reading.documents) != 1 or any(each.severity is Severity.ERROR for each in reading.diagnostics):
         _tell(reading, Reader(reading.source, Tables(), {}), palette)
@@ -49,7 +55,27 @@ def suite_of(file: str, folders: Sequence[str], palette: Palette) -> Suite | Non
     cases = read_cases(r, known_of(plan, tuple(sorted(EVENTS))), node)
     if _tell(reading, r, palette):
         return None
-    return Suite(shown(file), shown(playbook), write_plan(plan), cases)
+    suite = Suite(shown(file), shown(playbook), write_plan(plan), cases)
+    return _with_parts(suite, plan) if coverage else suite
+
+
+def generated_suite(playbook: str, folders: Sequence[str], palette: Palette) -> Suite | None:
+    """The suite of cases that reach what a playbook can; None where it does not compile, which is told."""
+    from noetlc.suites.witnesses import witnesses_of
+
+    plan = _plan(playbook, folders, palette)
+    if plan is None:
+        return None
+    suite = _with_parts(Suite("", shown(playbook), write_plan(plan), ()), plan)
+    return suite._replace(cases=witnesses_of(plan, suite.parts))
+
+
+def _with_parts(suite: Suite, plan: Plan) -> Suite:
+    from noetlc.suites.coverage import parts_of
+
+    with uncollected():
+        parts, never = parts_of(plan)
+    return suite._replace(parts=parts, never=never)
 
 
 def _beside(file: str) -> str:
@@ -85,15 +111,21 @@ def _tell(reading: Reading, r: Reader, palette: Palette) -> bool:
 def main(argv: Sequence[str]) -> int:
     """Write the suite of one file."""
     words = list(argv)
-    target, folders = "", []
+    target, folders, wishes = "", [], set[str]()
     while len(words) > 1:
         option = words.pop(0)
         if option == "-o":
             target = words.pop(0)
         elif option == "--path":
             folders.append(words.pop(0))
+        else:
+            wishes.add(option)
+    palette = palette_of_stderr()
     try:
-        suite = suite_of(words[0], folders, palette_of_stderr())
+        if "--generate" in wishes:
+            suite = generated_suite(words[0], folders, palette)
+        else:
+            suite = suite_of(words[0], folders, palette, coverage="--coverage" in wishes)
     except click.ClickException as problem:
         click.echo(f"error: {problem.format_message()}", err=True)
         return _USAGE

@@ -106,7 +106,7 @@ def result_of(runtime: Runtime, row: ExecutionRow, step: str | None) -> Json:
     Raises UnreadableExecution where there is no result.
     """
     snapshot, value = _latest(runtime, row, step)
-    return _followed(runtime, snapshot, value)
+    return fetched(runtime, snapshot, value)
 
 
 def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snapshot, Json]:
@@ -139,10 +139,10 @@ def _unknown(program: Program, step: str) -> str:
     return f"the playbook has no step `{step}`" + (f"; did you mean `{near}`?" if near else "")
 
 
-def _followed(runtime: Runtime, snapshot: Snapshot, value: Json) -> Json:
+def fetched(runtime: Runtime, snapshot: Snapshot, value: Json) -> Json:
     """A result with its references fetched: itself one, or of a loop those of its entries."""
     if isinstance(value, list):
-        return [_followed(runtime, snapshot, entry) for entry in value]
+        return [fetched(runtime, snapshot, entry) for entry in value]
     if not isinstance(value, dict) or not is_reference(value):
         return value
     from noetl.worker.results import Results

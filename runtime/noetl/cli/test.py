@@ -1,46 +1,23 @@
-"""test: run the tests of playbooks (`*.test.yaml`), on a virtual clock and without the world."""
+"""test: run the tests of playbooks (`*.test.yaml`), on a virtual clock and without the world; make some."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from noetl.cli.stores import path_option
+from noetl.cli.stores import existing_runtime, path_option, row_of, store_option
 from noetl.cli.text import Problem, amount, escaped
 from noetl_cli import lazy_click as click
-from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from noetl.app.suites.verdict import Verdict
-    from noetl_ir.suite import Suite
+    from noetl.app.suites.coverage import Coverage
+    from noetl.cli.testing import RunOptions, Tested
 
-SUFFIXES = (".test.yaml", ".test.yml")
 FAILED = 1
-
-
-class TestOptions(NamedTuple):
-    """The wishes of the command line."""
-
-    folders: tuple[Path, ...]
-    only: str
-    jobs: int
-    quiet: bool
-
-
-class Tested(NamedTuple):
-    """A suite and the verdicts on those of its cases that were run, in their order."""
-
-    suite: Suite
-    verdicts: tuple[Verdict, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether all of them do what is expected."""
-        return all(each.ok for each in self.verdicts)
 
 
 @click.command("test", short_help="Test playbooks, without the world.")
@@ -48,121 +25,128 @@ class Tested(NamedTuple):
 @click.option("-k", "only", default="", metavar="TEXT", help="Only cases whose name holds this text.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes at once; by default one for each core.")
 @click.option("--junit", metavar="FILE", help="Write the outcome as JUnit XML, too.")
+@click.option("--coverage", is_flag=True, help="Tell which parts of the playbooks that can be reached were.")
+@click.option("--fail-under", type=click.IntRange(0, 100), metavar="N", help="Fail where fewer percent were reached.")
+@click.option("--picture", metavar="OUT", help="Draw the playbook with what was reached, as `noetlc graph -o OUT`.")
+@click.option("--watch", is_flag=True, help="Run again whenever a file changes, until Ctrl-C.")
+@click.option("--generate", "playbook", metavar="PLAYBOOK", help="Make the fewest cases that reach all of it.")
+@click.option("--record", "execution", metavar="ID", help="Make a case of an execution that has ended.")
+@click.option("-o", "--output", metavar="OUT", help="The file for cases that are made; by default standard output.")
 @path_option
+@store_option
 @click.option("--quiet", is_flag=True, help="Tell of what fails, and of nothing else.")
 def test(
-    paths: tuple[str, ...], only: str, jobs: int | None, junit: str | None, folders: tuple[Path, ...], quiet: bool
+    paths: tuple[str, ...],
+    only: str,
+    jobs: int | None,
+    junit: str | None,
+    coverage: bool,
+    fail_under: int | None,
+    picture: str | None,
+    watch: bool,
+    playbook: str | None,
+    execution: str | None,
+    output: str | None,
+    folders: tuple[Path, ...],
+    url: str,
+    quiet: bool,
 ) -> int:
     """Run the tests in files and folders; by default those of this folder.
 
     A file of tests, NAME.test.yaml, stands beside its playbook NAME.yaml. Each of its cases is a run in memory, on a
     virtual clock, in a folder of its own: outcomes stand in for what has effects, python, sqlite and duckdb run.
 
-    Exit codes: 0 all cases do what is expected, 1 some do not or cannot be read, 2 wrong usage.
+    --generate and --record write a file of tests instead, with what the runs did: hold it against what they should do.
+
+    Exit codes: 0 all cases do what is expected, 1 some do not or cannot be read, or too little is covered, 2 wrong
+    usage.
     """
-    asked = TestOptions(folders, only, jobs or _cores(), quiet)
-    begun = time.monotonic()
-    found = [_tested(file, asked) for file in files_in(paths or (".",))]
-    told = [each for each in found if each is not None]
-    if only and not any(each.verdicts for each in told):
-        raise Problem(f"no case has a name with `{only}` in it")
-    if junit is not None:
-        from noetl.app.suites.junit import junit_of
+    if playbook is not None:
+        return _generate(playbook, folders, output)
+    if execution is not None:
+        return _record(execution, url, output)
+    from noetl.cli.testing import RunOptions
 
-        _write(junit, junit_of([(each.suite, each.verdicts) for each in told]))
-    _tell_sum(found, time.monotonic() - begun)
-    return 0 if all(each is not None and each.ok for each in found) else FAILED
-
-
-def files_in(paths: tuple[str, ...]) -> Iterator[str]:
-    """The files of tests that paths name: files as they are, folders by what they hold. Raises UsageError."""
-    seen: set[str] = set()
-    for path in paths:
-        if os.path.isdir(path):
-            names = sorted(os.path.join(at, name) for at, inner, here in os.walk(path, onerror=None)
-                           if _prune(inner) for name in here if name.endswith(SUFFIXES))  # fmt: skip
-            if not names:
-                raise click.UsageError(f"there is no file of tests (NAME{SUFFIXES[0]}) in {escaped(path)}")
-        elif os.path.isfile(path):
-            names = [path]
-        else:
-            raise click.UsageError(f"there is no file {escaped(path)}")
-        for name in names:
-            if (place := os.path.realpath(name)) not in seen:
-                seen.add(place)
-                yield os.path.normpath(name)
-
-
-def _prune(folders: list[str]) -> bool:
-    """Leave out hidden folders of a walk."""
-    folders[:] = sorted(name for name in folders if not name.startswith("."))
-    return True
+    covering = coverage or fail_under is not None or picture is not None
+    asked = RunOptions(folders, only, jobs or _cores(), quiet, covering)
+    wanted = paths or (".",)
+    while True:
+        # Looked at before the run: what changes while it goes on is a change, too.
+        before = _times(wanted, folders) if watch else {}
+        code, found = _once(wanted, asked, junit, fail_under, picture)
+        if not watch:
+            return code
+        _wait_for_a_change(before, wanted, folders, [each.suite.playbook for each in found])
+        click.echo("")
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _tested(file: str, asked: TestOptions) -> Tested | None:
-    """The suite of a file, run; None where it, or its playbook, cannot be read, which is told."""
-    from pathlib import Path
+def _once(
+    paths: tuple[str, ...], asked: RunOptions, junit: str | None, fail_under: int | None, picture: str | None
+) -> tuple[int, list[Tested]]:
+    from noetl.app.suites.coverage import coverage_of, merged
+    from noetl.cli.test_report import tell_coverage, tell_suite
+    from noetl.cli.testing import files_in, tested
 
-    from noetl.app.programs import program_of
-    from noetl.app.suites.pool import shared_out
-    from noetl.app.suites.verdict import as_json, judged, of_json
-    from noetl.clients.compiler import CompileError, suite_bytes
-    from noetl_ir.suite import read_suite
+    begun = time.monotonic()
+    told: list[Tested] = []
+    unread = 0
+    for file in files_in(paths):
+        if (found := tested(file, asked)) is None:
+            unread += 1
+            continue
+        told.append(found)
+        tell_suite(found.suite, found.verdicts, quiet=asked.quiet)
+    if asked.only and not any(each.verdicts for each in told):
+        raise Problem(f"no case has a name with `{asked.only}` in it")
+    if junit is not None:
+        from noetl.app.suites.junit import junit_of
 
+        _write(junit, junit_of([(each.suite, each.verdicts) for each in told]))
+    _tell_sum(told, unread, time.monotonic() - begun)
+    code = 0 if not unread and all(each.ok for each in told) else FAILED
+    if asked.coverage:
+        rows = merged([coverage_of(each.suite, each.verdicts) for each in told])
+        for row in rows:
+            tell_coverage(row)
+        code = max(code, _fallen_short(rows, fail_under))
+        if picture is not None:
+            _draw(rows, asked.folders, picture)
+    return code, told
+
+
+def _fallen_short(rows: Sequence[Coverage], least: int | None) -> int:
+    """Whether too little of a playbook is covered, as an exit code; tells of which."""
+    short = [row for row in rows if least is not None and row.percent < least]
+    for row in short:
+        click.echo(f"{escaped(row.playbook)}: {row.percent:.1f} % are less than {least} %", err=True)
+    return FAILED if short else 0
+
+
+def _draw(rows: Sequence[Coverage], folders: tuple[Path, ...], target: str) -> None:
+    import json
+
+    from noetl.app.suites.coverage import painted
+    from noetl.clients.compiler import CompileError, draw_coverage
+
+    if len(rows) != 1:
+        raise click.UsageError(f"--picture is of one playbook, and these are tests of {len(rows)}")
     try:
-        data, said = suite_bytes(Path(file), asked.folders)
+        draw_coverage(rows[0].playbook, folders, target, json.dumps(painted(rows[0])).encode())
     except CompileError as problem:
-        _tell(str(problem))
-        return None
-    if said and not asked.quiet:
-        _tell(said)
-    suite = read_suite(data)
-    program = program_of(suite.plan)
-    beside = Path(file).parent
-    chosen = [number for number, case in enumerate(suite.cases) if asked.only in case.name]
-    # A copy of the process costs some milliseconds, as much as a few cases.
-    processes = min(asked.jobs, len(chosen) // _WORTH or 1)
-    records = dict(
-        shared_out(chosen, processes, lambda number: as_json(judged(suite, program, number, beside, asked.folders)))
-    )
-    verdicts = [of_json(records[number]) if number in records else _lost(suite, number) for number in chosen]
-    if len(chosen) == len(suite.cases):
-        verdicts = _with_idle(suite, verdicts)
-    tested = Tested(suite, tuple(verdicts))
-    from noetl.cli.test_report import tell_suite
-
-    tell_suite(tested.suite, tested.verdicts, quiet=asked.quiet)
-    return tested
+        raise Problem(str(problem)) from None
 
 
-_WORTH = 8
-"""Cases for which another process is worth its start."""
-
-
-def _lost(suite: Suite, number: int) -> Verdict:
-    from noetl.app.suites.judging import Failure
-    from noetl.app.suites.verdict import Verdict
-
-    failure = Failure("the process that ran the case ended before it was done", suite.cases[number].span)
-    return Verdict(number, (failure,), (), (), frozenset(), frozenset(), 0.0)
-
-
-def _with_idle(suite: Suite, verdicts: list[Verdict]) -> list[Verdict]:
-    """The verdicts with a failure for each outcome that was not used."""
-    from noetl.app.suites.judging import Failure
-    from noetl.app.suites.verdict import idle_outcomes
-
-    found = list(verdicts)
-    for case, place, uses, times in idle_outcomes(suite, verdicts):
-        number = next(at for at, verdict in enumerate(found) if suite.cases[verdict.number] is case)
-        often = f"was used only {uses} of {times} times" if uses else "was never used"
-        failure = Failure(f"the outcome {often}: no attempt came to it, or an entry above fits first", place)
-        found[number] = found[number]._replace(failures=(*found[number].failures, failure))
-    return found
+def _tell_sum(told: Sequence[Tested], unread: int, seconds: float) -> None:
+    verdicts = [verdict for each in told for verdict in each.verdicts]
+    failed = sum(not each.ok for each in verdicts)
+    parts = [f"{amount(failed, 'case')} failed"] if failed else []
+    parts += [f"{amount(len(verdicts) - failed, 'case')} passed"]
+    parts += [f"{amount(unread, 'file')} cannot be read"] if unread else []
+    click.echo(f"{', '.join(parts)} in {seconds:.2f} s")
 
 
 def _write(file: str, text: str) -> None:
@@ -173,17 +157,74 @@ def _write(file: str, text: str) -> None:
         raise Problem(f"{file} cannot be written: {problem.strerror}") from None
 
 
-def _tell(text: str) -> None:
-    click.echo("\n".join(escaped(line) for line in text.splitlines()), err=True)
+def _put_new(output: str | None, text: str) -> None:
+    """Write a file of tests that is not there yet, or standard output."""
+    if output is None or output == "-":
+        click.echo(text, nl=False)
+        return
+    # What somebody wrote into it, expectations above all, is nowhere else.
+    if os.path.exists(output):
+        raise Problem(f"{output} is there already: name another file, or add to it what is printed without -o")
+    _write(output, text)
 
 
-def _tell_sum(found: list[Tested | None], seconds: float) -> None:
-    verdicts = [verdict for each in found if each is not None for verdict in each.verdicts]
-    failed, unread = sum(not each.ok for each in verdicts), sum(each is None for each in found)
-    parts = [f"{amount(failed, 'case')} failed"] if failed else []
-    parts += [f"{amount(len(verdicts) - failed, 'case')} passed"]
-    parts += [f"{amount(unread, 'file')} cannot be read"] if unread else []
-    click.echo(f"{', '.join(parts)} in {seconds:.2f} s")
+def _generate(playbook: str, folders: tuple[Path, ...], output: str | None) -> int:
+    from pathlib import Path
+
+    from noetl.app.suites.generating import generated
+    from noetl.cli.testing import tell_lines
+    from noetl.clients import compiler
+    from noetl_ir.suite import read_suite
+
+    try:
+        data, _ = compiler.suite_bytes(Path(playbook), folders, "generate")
+    except compiler.CompileError as problem:
+        tell_lines(str(problem))
+        return FAILED
+    made = generated(read_suite(data), folders)
+    _put_new(output, made.text)
+    click.echo(f"{amount(made.cases, 'case')} reach {made.reached} of {made.parts} parts of the playbook", err=True)
+    return 0
+
+
+def _record(execution: str, url: str, output: str | None) -> int:
+    from noetl.app.suites.recording import recorded
+
+    with existing_runtime(url) as runtime:
+        row = row_of(runtime, execution)
+        if row.ended is None:
+            raise Problem(f"execution {row.execution_id} is not over: there is no end yet that a run could be held to")
+        _put_new(output, recorded(runtime, row))
+    return 0
+
+
+_LOOK_EVERY = 0.3
+"""Seconds between two looks at the files that are watched."""
+
+
+def _wait_for_a_change(
+    before: dict[str, int], paths: tuple[str, ...], folders: tuple[Path, ...], playbooks: Sequence[str]
+) -> None:
+    # Playbooks that lie elsewhere are known since the run.
+    known = {**_times(paths, folders, playbooks), **before}
+    while _times(paths, folders, playbooks) == known:
+        time.sleep(_LOOK_EVERY)
+
+
+def _times(paths: tuple[str, ...], folders: tuple[Path, ...], playbooks: Sequence[str] = ()) -> dict[str, int]:
+    """When the YAML files beside the tests, the playbooks and the catalogues were written, in nanoseconds."""
+    from noetl.cli.testing import files_in
+
+    names = [*files_in(paths), *playbooks]
+    for folder in {*(os.path.dirname(name) or "." for name in names), *map(str, folders)}:
+        names += [entry.path for entry in os.scandir(folder) if entry.name.endswith((".yaml", ".yml"))]
+    times: dict[str, int] = {}
+    for name in names:
+        try:
+            times[name] = os.stat(name).st_mtime_ns
+        except OSError:  # it goes at this moment: editors replace files
+            times[name] = 0
+    return times
 
 
 COMMAND = test

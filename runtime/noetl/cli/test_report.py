@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
+from noetl.app.suites.coverage import Coverage
 from noetl.app.suites.judging import Failure
 from noetl.app.suites.verdict import Verdict
 from noetl_cli import lazy_click as click
@@ -59,6 +60,26 @@ def tell_suite(suite: Suite, verdicts: Sequence[Verdict], *, quiet: bool) -> Non
             for line in verdict.path:
                 click.echo(f"      {printable(line)}")
         click.echo("")
+
+
+def tell_coverage(coverage: Coverage) -> None:
+    """Print how much of a playbook was reached, and what was not."""
+    name = printable(coverage.playbook)
+    of = f"{len(coverage.reached)} of {len(coverage.parts)} parts"
+    click.echo(f"coverage of {name}: {of} ({coverage.percent:.1f} %)")
+    click.echo(f"  {', '.join(f'{_plural(kind)} {reached} of {count}' for kind, reached, count in coverage.counts())}")
+    missing = coverage.missing()
+    if missing:
+        click.echo("  not reached")
+    for part in missing:
+        perhaps = "; perhaps nothing can" if part.open else ""
+        click.echo(f"    {place_of(coverage.playbook, part.span)}: {part.kind} {printable(part.name)}{perhaps}")
+    if coverage.never:
+        click.echo(f"  left out, since no run can reach it: {coverage.never}")
+
+
+def _plural(kind: str) -> str:
+    return f"{kind}es" if kind.endswith("ch") else f"{kind}s"
 
 
 def _failure(failure: Failure, tests: FileLines, playbook: FileLines, palette: Palette) -> Iterator[str]:

@@ -68,17 +68,24 @@ def compile_source(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
         return target.read_bytes()
 
 
-def suite_bytes(source: Path, folders: Sequence[Path], *, coverage: bool = False) -> tuple[bytes, str]:
+def suite_bytes(source: Path, folders: Sequence[Path], wish: str = "") -> tuple[bytes, str]:
     """The suite in a file of tests (`noetl_ir.suite`), with its playbook compiled, and what the compiler said about
-    them; with what a run of the playbook can reach where `coverage` is asked for. Raises CompileError.
+    them. With the wish `coverage` it has what a run of the playbook can reach; with `generate` the source is a
+    playbook, and its cases reach all of that. Raises CompileError.
     """
     with tempfile.TemporaryDirectory(prefix="noetl-") as folder:
         target = Path(folder) / "suite"
-        words = ["-o", str(target), *(["--coverage"] if coverage else [])]
+        words = ["-o", str(target), *([f"--{wish}"] if wish else [])]
         for catalogue in folders:
             words += ["--path", str(catalogue)]
         _, said = _run("noetlc.cli.suite", [*words, str(source)], b"", str(source))
         return target.read_bytes(), said
+
+
+def draw_coverage(playbook: str, folders: Sequence[Path], target: str, coverage: bytes) -> None:
+    """A picture of a playbook with what tests reached, in the format that its name ends in. Raises CompileError."""
+    words = [word for catalogue in folders for word in ("--path", str(catalogue))]
+    _run("noetlc.cli", ["graph", "--coverage", "-", "-o", target, *words, "--", playbook], coverage, playbook)
 
 
 def plain_document(name: str, data: bytes) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,23 +44,30 @@ def judged(suite: Suite, program: Program, number: int, beside: Path, folders: t
     except OSError as problem:
         failure = Failure(f"the folder of the case cannot be made: {problem}", case.span)
         return Verdict(number, (failure,), (), (), frozenset(), frozenset(), time.monotonic() - begun)
-    transitions = ran.program.plan.net.transitions
     return Verdict(
         number,
         failures_of(case, ran),
         path_of(ran),
         tuple(ran.uses[each] for each in range(len(case.places))),
-        frozenset(transitions[each].id for each in {firing.transition for event in ran.log for firing in event.fired}),
-        frozenset(_rules(ran)),
+        fired_in(ran),
+        rules_in(ran),
         time.monotonic() - begun,
     )
 
 
-def _rules(ran: Ran) -> Iterator[tuple[int, int]]:
-    for event in ran.log:
-        rule = event.data.get("rule") if event.event_type in ("task.done", "retry.started") else None
-        if isinstance(rule, int) and rule >= 0:
-            yield event.task, rule
+def fired_in(ran: Ran) -> frozenset[str]:
+    """The transitions of the plan's net that fired in a run."""
+    transitions = ran.program.plan.net.transitions
+    return frozenset(
+        transitions[each].id for each in {firing.transition for event in ran.log for firing in event.fired}
+    )
+
+
+def rules_in(ran: Ran) -> frozenset[tuple[int, int]]:
+    """The rules that decided in a run, as (task, rule)."""
+    ends = [event for event in ran.log if event.event_type in ("task.done", "retry.started")]
+    found = [(event.task, event.data.get("rule")) for event in ends]
+    return frozenset((task, rule) for task, rule in found if isinstance(rule, int) and rule >= 0)
 
 
 def as_json(verdict: Verdict) -> Json:

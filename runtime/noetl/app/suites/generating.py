@@ -1,0 +1,103 @@
+"""Cases that reach everything a run can reach (`noetl test --generate`), as few as there are.
+
+The compiler looks for data to each part of the playbook. Here each is run, and what it really reaches is seen; a
+smallest set of them that reaches all that any reaches is written, with the outcomes that were used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from noetl.app.programs import program_of
+from noetl.app.suites.choosing import fewest
+from noetl.app.suites.coverage import is_reached
+from noetl.app.suites.judging import steps_of
+from noetl.app.suites.running import Ran, run_case
+from noetl.app.suites.verdict import fired_in, rules_in
+from noetl.app.suites.writing import WrittenCase, written
+from noetl_ir.expr import Json
+from noetl_ir.records import NamedTuple
+from noetl_ir.suite import Case, Suite
+
+
+class Generated(NamedTuple):
+    """A file of tests: its text, how many cases there are, and how many parts of how many they reach."""
+
+    text: str
+    cases: int
+    reached: int
+    parts: int
+
+
+def generated(suite: Suite, folders: tuple[Path, ...]) -> Generated:
+    """The file of tests for the playbook of a suite whose cases are candidates."""
+    program = program_of(suite.plan)
+    rows: list[tuple[Case, Ran, frozenset[int]]] = []
+    for candidate in suite.cases:
+        aim = next((n for n, part in enumerate(suite.parts) if (part.name, part.span) == candidate[:2]), -1)
+        for case in _variants(candidate):
+            ran = run_case(program, case, Path("."), folders)
+            # A run that could not be started, or had to be stopped, is none that anybody keeps.
+            if ran.ending is None or ran.wrong:
+                continue
+            fired, rules = fired_in(ran), rules_in(ran)
+            reached = [number for number, part in enumerate(suite.parts) if is_reached(part, fired, rules)]
+            rows.append((case, ran, frozenset(reached)))
+            if aim in reached:
+                break
+    chosen = [rows[number] for number in fewest([parts for _, _, parts in rows])]
+    told: set[int] = set()
+    cases = []
+    for number, (case, ran, parts) in enumerate(chosen):
+        cases.append(_written(suite, number, case, ran, parts - told))
+        told |= parts
+    missing = [part for number, part in enumerate(suite.parts) if number not in told]
+    reach = f"{len(chosen)} runs that reach {len(told)} of {len(suite.parts)} parts of the playbook"
+    head = f"Made by `noetl test --generate`: {reach}."
+    if missing:
+        head += "\nNo data were found for: " + "; ".join(f"{part.span} {part.name}" for part in missing[:20])
+    text = written(head, Path(suite.playbook).name, cases, real=[])
+    return Generated(text, len(chosen), len(told), len(suite.parts))
+
+
+_RESULTS: tuple[Json, ...] = ([], {}, "", 0)
+
+
+def _variants(case: Case) -> Iterator[Case]:
+    """A case as it was found, then with results where it says nothing of them: the analysis leaves out what no guard
+    compares, and a template may still need a list, a mapping, a text or a number there.
+    """
+    yield case
+    rows = case.script["outcomes"]
+    assert isinstance(rows, list)
+    for result in _RESULTS:
+        yield case._replace(script={"outcomes": [_with_result(row, result) for row in rows]})
+
+
+def _with_result(row: Json, result: Json) -> Json:
+    assert isinstance(row, dict)
+    outcome = row.get("outcome", {"status": "ok"})
+    if not isinstance(outcome, dict) or outcome.get("status") != "ok" or "result" in outcome:
+        return row
+    return {**row, "outcome": {**outcome, "result": result}}
+
+
+def _written(suite: Suite, number: int, case: Case, ran: Ran, fresh: frozenset[int]) -> WrittenCase:
+    names = [f"{suite.parts[each].kind} {suite.parts[each].name}" for each in sorted(fresh)]
+    rows = case.script["outcomes"]
+    assert isinstance(rows, list)
+    used = [row for at, row in enumerate(rows) if ran.uses[at]]
+    expect: dict[str, Json] = {"status": ran.status, "steps": [*steps_of(ran)]}
+    error = ran.ending.error if ran.ending is not None else None
+    if ran.status == "failed" and isinstance(error, dict):
+        expect["error"] = {"code": error.get("code")}
+    return WrittenCase(
+        f"{number + 1}: {' → '.join(dict.fromkeys(steps_of(ran)))}",
+        "\n".join(["reaches", *(f"  {name}" for name in names)]),
+        case.payload,
+        used,
+        (),
+        expect,
+        "To fill in: this is what the run does today. Add `result`, `ctx`, `calls`: what it should do.",
+    )

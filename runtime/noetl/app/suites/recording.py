@@ -1,0 +1,95 @@
+"""A case made of a real execution (`noetl test --record`): what its tools came to, what reached it, and how it ended.
+
+All of it is read from the log, where secrets are hidden already. Tasks without effects and those of kinds that run for
+real in tests are left to run; the outcomes of the others are written down, each for its own attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noetl.app.runtime import Runtime
+from noetl.app.snapshots import Snapshot, events_of, fetched, result_of, snapshot_of
+from noetl.app.suites.writing import WrittenCase, written
+from noetl.ports import ExecutionRow
+from noetl_ir.events import Event, index_of, step_run_of
+from noetl_ir.expr import Json
+from noetl_ir.plan import Plan
+from noetl_ir.suite import PURE_KINDS, REAL_KINDS
+
+LEFT_TO_RUN = frozenset((*PURE_KINDS, *REAL_KINDS))
+PARKED = frozenset({"wait", "playbook"})
+"""Kinds that no outcome of a script stands in for: they wait outside of any worker."""
+
+
+def recorded(runtime: Runtime, row: ExecutionRow) -> str:
+    """The file of tests of an execution that has ended. Raises UnreadableExecution."""
+    snapshot = snapshot_of(runtime, row)
+    plan = snapshot.program.plan
+    log = [event for _, event in events_of(runtime, row.execution_id)]
+    begun = log[0].ts
+    request = log[0].data.get("payload")
+    expect: dict[str, Json] = {"status": row.status}
+    steps: list[Json] = [plan.steps[each.step].name for each in log if each.event_type == "step.scheduled"]
+    expect["steps"] = steps
+    failure = snapshot.execution.failure
+    if row.status == "failed" and failure is not None:
+        expect["error"] = {key: failure[key] for key in ("code", "step", "task") if failure.get(key) is not None}
+    if row.status == "completed" and snapshot.execution.has_result:
+        expect["result"] = result_of(runtime, row, None)
+    case = WrittenCase(
+        f"execution {row.execution_id}",
+        "",
+        request if isinstance(request, dict) else {},
+        list(_outcomes(runtime, snapshot, log)),
+        [_signal(event, begun) for event in log if event.event_type == "signal.received"],
+        expect,
+        "As it was: hold it against what it should be.",
+    )
+    head = (
+        f"Recorded from execution {row.execution_id} of {plan.path or plan.name}.\n"
+        "Secrets are masked in the log, and so here: write other values where an expression needs them."
+    )
+    return written(head, plan.source, [case])
+
+
+def _outcomes(runtime: Runtime, snapshot: Snapshot, log: list[Event]) -> Iterator[Json]:
+    plan = snapshot.program.plan
+    runs: dict[str, int] = {}
+    counts: dict[int, int] = {}
+    for event in log:
+        if event.event_type == "step.scheduled":
+            counts[event.step] = counts.get(event.step, 0) + 1
+            runs[step_run_of(event.run)] = counts[event.step]
+        elif event.event_type in ("task.done", "retry.started"):
+            task = plan.tasks[event.task]
+            if not task.generated and task.kind not in LEFT_TO_RUN and task.kind not in PARKED:
+                yield _outcome(runtime, snapshot, plan, event, runs.get(step_run_of(event.run), 1))
+
+
+def _outcome(runtime: Runtime, snapshot: Snapshot, plan: Plan, event: Event, run: int) -> Json:
+    envelope = event.data.get("outcome")
+    outcome: dict[str, Json] = dict(envelope) if isinstance(envelope, dict) else {}
+    meta = outcome.pop("meta", None)
+    if outcome.get("error") is None:
+        outcome.pop("error", None)
+    if "result" in event.data:
+        outcome["result"] = fetched(runtime, snapshot, event.data["result"])
+    row: dict[str, Json] = {"step": plan.steps[event.step].name, "task": plan.tasks[event.task].name}
+    if run > 1:
+        row["run"] = run
+    if index := index_of(event.run):
+        row["index"] = [*index]
+    if event.visit > 1:
+        row["visit"] = event.visit
+    row["attempt"] = event.attempt
+    took = meta.get("duration") if isinstance(meta, dict) else None
+    if isinstance(took, int | float) and took > 0:
+        row["takes"] = round(took, 3)
+    return {**row, "outcome": outcome}
+
+
+def _signal(event: Event, begun: int) -> Json:
+    data = event.data.get("data")
+    row: dict[str, Json] = {"at": round((event.ts - begun) / 1_000_000, 3), "name": event.data.get("name")}
+    return row if data is None else {**row, "data": data}

@@ -1,0 +1,51 @@
+"""`noetl test --coverage`, `--fail-under`, `--picture`: counted by hand on a playbook of 14 parts."""
+
+import json
+from pathlib import Path
+
+from harness.suites import brought, case, run_tests, told
+
+ROWS = {"result": [3, 4]}
+BUSY = {"status": "error", "http": {"status": 503}, "error": {"code": "http.status"}}
+
+
+def test_coverage_counts_parts_that_can_happen_and_did(tmp_path: Path) -> None:
+    done = told(tmp_path, case({"result": {"sum": 7}}, outcomes=brought(BUSY, ROWS)), "--coverage")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    at = lines.index("coverage of orders.yaml: 8 of 14 parts (57.1 %)")
+    assert lines[at + 1] == "  steps 2 of 3, arcs 1 of 2, branches 0 of 1, outcomes 3 of 5, rules 2 of 3"
+    assert lines[at + 2 : at + 9] == [
+        "  not reached",
+        "    orders.yaml:15:17: rule start / fetch: rule 1 (fail)",
+        "    orders.yaml:22:11: branch start → store is not taken",
+        "    orders.yaml:23:11: arc start → quiet",
+        "    orders.yaml:25:11: outcome store / store_task: error",
+        "    orders.yaml:26:5: step quiet",
+        "    orders.yaml:27:11: outcome quiet / quiet_task: ok",
+    ]
+
+
+def test_too_little_coverage_fails(tmp_path: Path) -> None:
+    text = case({"result": {"sum": 7}}, outcomes=brought(BUSY, ROWS))
+    assert told(tmp_path, text, "--fail-under", "57").returncode == 0
+    done = told(tmp_path, text, "--fail-under", "58")
+    assert done.returncode == 1 and "57.1 % are less than 58 %" in done.stderr
+
+
+def test_two_files_cover_one_playbook_together(tmp_path: Path) -> None:
+    told(tmp_path, case({"result": {"sum": 7}}, outcomes=brought(BUSY, ROWS)))
+    more = {"playbook": "orders.yaml", "cases": [
+        {"case": "none", "outcomes": brought({"result": []}), "expect": {"result": "nothing"}}
+    ]}  # fmt: skip
+    (tmp_path / "none.test.yaml").write_text(json.dumps(more))
+    done = run_tests(tmp_path, "--coverage")
+    assert "coverage of orders.yaml: 12 of 14 parts (85.7 %)" in done.stdout
+
+
+def test_the_picture_shows_what_ran_in_how_many_cases(tmp_path: Path) -> None:
+    done = told(tmp_path, case({"result": {"sum": 7}}, outcomes=brought(BUSY, ROWS)), "--picture", "out.json")
+    assert done.returncode == 0, done.stderr
+    picture = json.loads((tmp_path / "out.json").read_text())
+    marks = {node["title"]: node.get("mark") for node in picture["nodes"]}
+    assert marks == {"start": "done", "store": "done", "quiet": "idle"}

@@ -1,0 +1,61 @@
+"""`noetl test --record ID`: a case made of a real execution, which passes as it is."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.here import done_here
+from harness.suites import put, run_tests
+
+REAL = """
+workload: {who: Ada, token: ""}
+workflow:
+  - step: start
+    loop: {in: [1, 2], iterator: n}
+    tool: {name: say, kind: shell, command: "echo {{ workload.who }} {{ iter.n }}"}
+    next: {arcs: [{step: stop, when: "{{ event.name == 'loop.done' }}"}]}
+  - step: stop
+    tool: [{name: sum, kind: python, code: "result = 3"}, {name: bad, kind: shell, command: "exit 3"}]
+    next: {arcs: [{step: mended, when: "{{ event.name == 'step.failed' }}"}]}
+  - step: mended
+    tool: {kind: noop, result: "{{ start[1].stdout }}"}
+"""
+
+
+def test_a_recorded_execution_is_a_case_that_passes(tmp_path: Path) -> None:
+    put(tmp_path, "", REAL)
+    (tmp_path / "orders.test.yaml").unlink()
+    done = done_here(tmp_path, ["run", "orders.yaml", "--set", "who=Bo", "--quiet"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_tests(tmp_path, "--record", "last", "-o", "orders.test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "orders.test.yaml").read_text()
+    assert "payload: {who: Bo}" in text and "steps: [start, stop, mended]" in text
+    # Python runs for real in a test, and nothing of it is written down.
+    assert text.count("task: say") == 2 and "task: sum" not in text and "index: [1]" in text
+    again = run_tests(tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    # What the shell gave back is what the run rests on, and not the shell.
+    (tmp_path / "orders.test.yaml").write_text(text.replace("Bo 2", "Bo 9", 1))
+    assert run_tests(tmp_path).returncode == 1
+
+
+def test_secrets_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    playbook = """
+keychain: [{name: door, kind: env, var: CANARY}]
+workflow:
+  - step: start
+    tool: {name: say, kind: shell, env: {KEY: "{{ keychain.door }}"}, command: "echo $KEY"}
+"""
+    monkeypatch.setenv("CANARY", "kanari-4711")
+    put(tmp_path, "", playbook)
+    done = done_here(tmp_path, ["run", "orders.yaml", "--quiet"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_tests(tmp_path, "--record", "last")
+    assert done.returncode == 0 and "stdout" in done.stdout and "kanari" not in done.stdout
+
+
+def test_an_execution_that_is_not_there_is_told(tmp_path: Path) -> None:
+    put(tmp_path, "", REAL)
+    done = run_tests(tmp_path, "--record", "last")
+    assert done.returncode == 1 and "there is no store" in done.stderr
