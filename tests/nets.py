@@ -178,6 +178,39 @@ def calm_space(
     return space_of(game.initial(), lambda here: after(game, here), most)
 
 
+def emptied(plan: Plan, t: Transition, after: Marking) -> Marking:
+    """The marking after a transition, where that is the start of a step that cancels others: what they hold is gone,
+    and their joins are as at first; so is the counting join of that step.
+    """
+    targets = dict(plan.cancels).get(t.step, ()) if t.role == "admit" else ()
+    if not targets:
+        return after
+    # What the admission makes is made after all is emptied.
+    left = [tokens - sum(arc.place == place for arc in t.outputs) for place, tokens in enumerate(after)]
+    for number, place in enumerate(plan.net.places):
+        kind, _, rest = place.id.partition(" ")
+        own = kind in ("in", "held", "free", "got", "idle", "met") and plan.steps[t.step].join.mode == "count"
+        names = [plan.steps[each].name for each in targets] + ([plan.steps[t.step].name] if own else [])
+        if rest.split(" ")[0] in names:
+            left[number] = int(kind in ("free", "idle"))
+    for arc in t.outputs:
+        left[arc.place] += 1
+    return tuple(left)
+
+
+def is_locked(plan: Plan, here: Marking, t: Transition) -> bool:
+    """Whether a transition admits a token to a step that needs a lock of a run that goes on."""
+    locks = {step: set(names) for step, names in plan.locks}
+    if t.role != "admit" or t.step not in locks:
+        return False
+    roles = ("ready", "at", "run", "due", "parked", "out", "bad")
+    cancelled = dict(plan.cancels).get(t.step, ())
+    running = {
+        place.step for tokens, place in zip(here, plan.net.places, strict=True) if tokens and place.role in roles
+    }
+    return any(locks[t.step] & locks.get(step, set()) for step in running.difference(cancelled))
+
+
 def innermost_first(space: Space) -> Iterator[Marking]:
     """The markings, each after all that follow it where no way goes in a circle; the start is the last."""
     start = next(iter(space))

@@ -78,8 +78,6 @@ CONTROL_FLOW = {
 Instance Activity and Acyclic Synchronizing Merge."""
 
 MISSING = {
-    37: "planned: `join: settled`, where the branches are not structured",
-    38: "planned: `join: settled`",
     39: "planned: `lock: {name, through: [STEP, …]}`",
 }
 """Number → what is said of a pattern that has no file."""

@@ -35,8 +35,9 @@ class Limits(NamedTuple):
 
 
 class Join(NamedTuple):
-    """`mode` is `any`, `all`, `taken`, `count` or `tokens`; `count` starts on the `n`-th token of a wave (LANGUAGE §3),
-    `tokens` on every `n` tokens, wherever they come from (EXTENSIONS.md §3).
+    """`mode` is `any`, `all`, `taken`, `count`, `tokens` or `settled`; `count` starts on the `n`-th token of a wave
+    (LANGUAGE §3), `tokens` on every `n` tokens, wherever they come from, `settled` with what has come once nothing can
+    still come (EXTENSIONS.md §3).
 
     `sources` are step names in file order; `ENTRY` stands for the entry token.
     """

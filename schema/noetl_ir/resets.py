@@ -17,7 +17,7 @@ from noetl_ir.records import NamedTuple
 WAVES = frozenset({"count", "taken"})
 """The joins that keep a wave."""
 
-JOINING = frozenset({"in", "dead", "free", "held", "got", "idle", "met", "cold", "warm", "merge"})
+JOINING = frozenset({"in", "dead", "free", "held", "got", "idle", "met", "cold", "warm", "merge", "pick"})
 """Roles of the places of a join."""
 
 

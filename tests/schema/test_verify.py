@@ -66,7 +66,7 @@ def place(id: str) -> int:
         ("admit a", lambda t: t._replace(inputs=(t.inputs[0]._replace(weight=2),)), "weight 2 where it must be 1"),
         ("lost a a_task", lambda t: t._replace(trigger=Trigger.NOW), "waits for now"),
         ("arrive j a", lambda t: t._replace(outputs=(*t.outputs, t.outputs[0])), "memory"),
-        ("arrive j a", lambda t: t._replace(inputs=t.inputs[:1]), "shape"),
+        ("arrive j a", lambda t: t._replace(inputs=t.inputs[:1]), "memory"),
         ("meet j", lambda t: t._replace(inputs=(t.inputs[0]._replace(weight=2), t.inputs[1])), "weight 2"),
         ("expand j 0", lambda t: t._replace(outputs=tuple(Arc(arc.place) for arc in t.outputs)), "weight"),
         ("expand err j 0", lambda t: None, "nothing takes its fault"),

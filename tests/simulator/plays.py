@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from harness.running import compiled
 from noetl.app.programs import program_of
 from noetl.engine.program import Program
+from simulator.join_texts import SETTLED, fork_to
 from simulator.signal_texts import INTERRUPTED, SENDER, SENDS, STOPS
 
 
@@ -28,26 +29,6 @@ class Ready(NamedTuple):
     play: Play
     program: Program
     by_path: dict[str, Program]
-
-
-CALL = 'tool: {kind: http, url: "http://x/%s"}'
-
-
-def _fork(join: str) -> str:
-    return f"""
-workflow:
-  - {{step: start, next: {{spec: {{mode: inclusive}}, arcs: [{{step: a}}, {{step: b}}, {{step: c}}]}}}}
-  - {{step: a, {CALL % "a"}, next: {{arcs: [{{step: z, args: {{a: 1}}}}]}}}}
-  - {{step: b, {CALL % "b"}, next: {{arcs: [{{step: z, args: {{b: 2}}, spec: {{delay: 2}}}}]}}}}
-  - {{step: c, {CALL % "c"}, next: {{arcs: [{{step: z, args: {{c: 3}}}}]}}}}
-  - step: z
-    spec: {{policy: {{join: {join}}}}}
-    tool:
-      name: t
-      kind: noop
-      args: {{n: "{{{{ ctx.n | default(0) + 1 }}}}"}}
-      spec: {{policy: {{rules: [{{else: {{then: {{do: continue, set_ctx: {{n: "{{{{ outcome.result.n }}}}"}}}}}}}}]}}}}
-"""
 
 
 SEQUENCE = """
@@ -510,11 +491,11 @@ ADDED = ((0.5, "add"), (1, "add"), (2, "go"), (4, "add"), (6, "stop"), (9, "last
 
 PLAYS = (
     Play("sequence", SEQUENCE),
-    Play("join all", _fork("all")),
-    Play("join any", _fork("any"), same="nothing"),
-    Play("join first", _fork("first"), same="ctx"),
-    Play("join two", _fork("2"), same="ctx"),
-    Play("join taken", _fork("taken")),
+    Play("join all", fork_to("all")),
+    Play("join any", fork_to("any"), same="nothing"),
+    Play("join first", fork_to("first"), same="ctx"),
+    Play("join two", fork_to("2"), same="ctx"),
+    Play("join taken", fork_to("taken")),
     Play("loop", LOOP),
     Play("nested loops", NESTED),
     Play("local loop", LOCAL),
@@ -535,7 +516,7 @@ PLAYS = (
     Play("cancels", CANCELS, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
     Play("locks", LOCKS, (("t/c", CALLED),), same="nothing"),
     Play("signals to others", SENDS, (("t/sender", SENDER),)),
-    Play("join tokens", _fork("{tokens: 2}"), same="nothing"),
+    Play("join tokens", fork_to("{tokens: 2}"), same="nothing"),
     Play("phases", PHASES, (("t/c", CALLED_PHASES),), signals=((1, "go"),), same="nothing"),
     Play("reducers", REDUCED),
     Play("inputs and results", DECLARED, (("t/c", DECLARING),)),
@@ -547,6 +528,8 @@ PLAYS = (
     Play("enough, and the rest left behind", ENOUGH % "swallow", (("t/c", CALLED),), same="nothing"),
     Play("compensation", SAGA, (("t/c", CALLED_PHASES),), same="nothing"),
     Play("interrupts", INTERRUPTED, (("t/c", CALLED),), signals=STOPS, same="nothing"),
+    Play("join settled", fork_to("settled")),
+    Play("settled joins", SETTLED, same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

@@ -25,6 +25,7 @@ from noetlc.analysis.extents import Extent
 from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, size, smaller, times, unbounded, widest
 from noetlc.analysis.pipelines import NOTHING, Work, either, pipeline_of, together
 from noetlc.analysis.sizes import Sizes
+from noetlc.analysis.skeleton import is_forced, settles
 from noetlc.ast.components import components_of
 
 ENTRY = "@entry"
@@ -76,6 +77,9 @@ class _Bounding:
         self._locked = frozenset(step for step, _ in plan.locks)  # it waits for its locks, takes and gives them
         self._interrupted = frozenset(row.step for row in plan.interrupts)  # a signal or timer, and what it stops
         self._renewed = renewed_joins(plan)
+        # Once nothing can come, nothing does any more off a cycle, so that a settled join starts as often as its source
+        # that sends most; where nothing else can move, more may come behind it.
+        self._may_be_forced = settles(plan) and is_forced(plan)
         self._forks = self._dead_makers()
         self._forked = {join: fork for fork, joins in self._forks.items() for join in joins}
         self._loads: list[_Load] = [NO_LOAD] * len(plan.steps)
@@ -221,7 +225,7 @@ class _Bounding:
         if join.mode == "tokens":
             # Each token is charged with a run, though n of them start one: above what happens, where n is above 1.
             return _Load(together((load.work, _event(2))), widest((load.tokens, ONE)))
-        if join.mode == "count":
+        if join.mode in ("count", "settled"):
             return _Load(_event(1), ONE)
         # Of all tokens that a join takes, one alone is charged with what follows. With each of them charged, the
         # bound would be a multiple of what can happen.
@@ -232,14 +236,14 @@ class _Bounding:
         return _Load(together((load.work, _event(joined), withdrawn)), widest((load.tokens, ONE)))
 
     def _root(self, step: int) -> _Load:
-        """A counting join: each wave is joined and begins anew."""
+        """A join that starts once for several tokens: each wave is joined and begins anew."""
         waves = self._runs[step]
         load = self._loads[step]
         return _Load(together((load.work, _event(2))).times(waves), times(load.tokens, waves))
 
     def _counting(self) -> Iterator[int]:
         modes = enumerate(step.join.mode for step in self._plan.steps)
-        return (at for at, mode in modes if mode == "count" or at in self._renewed)
+        return (at for at, mode in modes if mode in ("count", "settled") or at in self._renewed)
 
     def _charged_source(self, step: int) -> str:
         """The source that sends the fewest tokens to a join which waits for all; each of them asks."""
@@ -280,9 +284,9 @@ class _Bounding:
                     self._runs[step] = plus(arriving)
                 elif step in self._forked:
                     self._runs[step] = self._runs[self._forked[step]]
-                elif join.mode in ("any", "tokens"):
+                elif join.mode in ("any", "tokens") or (join.mode == "settled" and self._may_be_forced):
                     self._runs[step] = plus(arriving)
-                elif join.mode != "count":
+                elif join.mode not in ("count", "settled"):
                     least = arriving[0] if arriving else ZERO
                     for each in arriving[1:]:
                         least = smaller(least, each)

@@ -10,7 +10,7 @@ from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.query_checks import counting
 from noetlc.analysis.regions import Region, regions_of
-from noetlc.analysis.skeleton import unemptied_skeleton, unended
+from noetlc.analysis.skeleton import unemptied_skeleton, unended, whole_skeleton
 from noetlc.analysis.together import together_of
 from noetlc.analysis.waves import folded
 from noetlc.ast.components import components_of
@@ -77,7 +77,8 @@ def _extents(region: Region, upper: Sequence[int | None], effort: Effort) -> dic
     places = enumerate(plan.net.places)
     ready = {place.step: at for at, place in places if place.role == "ready" and not place.level}
     numbers = {place: number for number, place in ready.items()}
-    net = folded(unended(unemptied_skeleton(plan, 2))).net
+    # What steps cancel makes the net dear; settled joins without their question would start once for each token.
+    net = folded(unended(unemptied_skeleton(plan, 2) if plan.cancels else whole_skeleton(plan, 2))).net
     together = together_of(net, frozenset(numbers), effort)
     small = together.small
     found = {}
@@ -164,7 +165,7 @@ def _joined(
         return None
     if step.join.mode == "tokens":
         return sum(known) // step.join.n
-    if step.join.mode == "any":
+    if step.join.mode in ("any", "settled"):
         return sum(known)
     # A join that counts meets once a wave; where it is emptied, with every number of tokens that it counts.
     return sum(known) // max(1, step.join.n) if is_renewed else max(known, default=0)

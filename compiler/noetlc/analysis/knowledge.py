@@ -50,8 +50,8 @@ class _Kept(NamedTuple):
 
 def informed(skeleton: Skeleton) -> Skeleton:
     """The skeleton with knowledge; the same one where there is nothing to know."""
-    # What is remembered of a router would stay where a token that it is about is withdrawn.
-    return skeleton if skeleton.plan.cancels else _Informing(skeleton).skeleton()
+    # What is remembered of a router would stay where a token that it is about is withdrawn, or where nothing moves.
+    return skeleton if skeleton.plan.cancels or skeleton.forced else _Informing(skeleton).skeleton()
 
 
 class _Informing:

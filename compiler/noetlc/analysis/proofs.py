@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # most playbooks are checked without
     from noetlc.analysis.crowding import Crowded
     from noetlc.analysis.effort import Effort
     from noetlc.analysis.regions import Region
+    from noetlc.analysis.stalls import Stalled
     from noetlc.analysis.starvation import Starved
 
 STUCK, CYCLES, PARTS, BOUNDED = (
@@ -76,6 +77,16 @@ class Proofs:
         from noetlc.analysis.crowding import crowded_of
 
         found = [crowded_of(region.plan, self._effort.part(0.2)) for region in self._regions]
+        return tuple([each if at == 0 else each._replace(sure=False) for at, rows in enumerate(found) for each in rows])
+
+    @cached_property
+    def stalled(self) -> "tuple[Stalled, ...]":
+        """The settled joins that may start because nothing else can move."""
+        if self.single or self._too_dense:
+            return ()
+        from noetlc.analysis.stalls import stalled_of
+
+        found = [stalled_of(region.plan, self._effort.part(0.2)) for region in self._regions]
         return tuple([each if at == 0 else each._replace(sure=False) for at, rows in enumerate(found) for each in rows])
 
     @cached_property

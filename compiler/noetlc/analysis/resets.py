@@ -38,6 +38,9 @@ WIDEST = 8
 MARK = "@"
 """What the ids of places and transitions begin with that are in no plan."""
 
+SHUT = "@shut"
+"""What the ids of transitions begin with after which a gate does not move: they are the plan's choice."""
+
 CHAIN = frozenset({"c", "n", "s"})
 """Roles of the places between the choices of a router."""
 
@@ -59,32 +62,35 @@ _known: list[_Known] = []
 
 
 class Closed(NamedTuple):
-    """The plain net; the transitions of the net that those belong to which were added, in their order; and why the sets
-    were left out, empty where they were not.
+    """The plain net; the transitions of the net that those belong to which were added, in their order; why the sets
+    were left out, empty where they were not; and the places of tokens while sets are emptied, each with that where they
+    come to then.
     """
 
     net: Petri
     owners: tuple[int, ...]
     loose: str
+    moving: Mapping[int, int]
 
 
-def closed(plan: Plan, net: Petri, origin: Sequence[int], size: int) -> Closed:
+def closed(plan: Plan, net: Petri, origin: Sequence[int], size: int, wider: Petri) -> Closed:
     """The net of a plan with its reset sets; `origin` are the plan's transitions that those of the net are, `size` is
-    the number of items of its loops.
+    the number of items of its loops. `wider` begins with the same transitions, has every run of the net, and is bounded
+    where that is.
     """
     rows, tests = _rows(plan, origin), _tested(plan, origin)
     if not (rows or tests):
-        return Closed(net, (), "")
+        return Closed(net, (), "", {})
     chain = frozenset(number for number, place in enumerate(plan.net.places) if place.role in CHAIN)
     key = (len(origin), size)
     known = next((each for each in _known if each.plan is plan and each[1:3] == key), None)
     if known is None:
-        known = _Known(plan, *key, *_bound(net, rows, tests, chain, size))
+        known = _Known(plan, *key, *_bound(wider, rows, tests, chain, size))
         _known[:] = [known, *_known[:7]]
     if not known.cap:
-        return Closed(_loose(net, rows), (), known.reason)
+        return Closed(_loose(net, rows), (), known.reason, {})
     made = _Encoding(net, rows, tests, chain, known.cap)
-    return Closed(made.net(), tuple(made.owners), "")
+    return Closed(made.net(), tuple(made.owners), "", made.moving)
 
 
 def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> Petri:
@@ -102,12 +108,15 @@ def _tested(plan: Plan, origin: Sequence[int]) -> dict[int, tuple[int, ...]]:
     return {row: tests[number] for row, number in enumerate(origin) if number in tests}
 
 
-def played(net: Petri, run: Sequence[int]) -> Marking:
-    """The marking after a run of a plan's transitions: what empties places goes on by itself."""
-    helpers = [number for number, id in enumerate(net.transitions) if id.startswith(MARK)]
+def played(net: Petri, run: Sequence[Sequence[int]]) -> Marking:
+    """The marking after a run of a plan's transitions, each given by the rows that stand for it: what empties places
+    goes on by itself.
+    """
+    helpers = [number for number, id in enumerate(net.transitions) if id.startswith(MARK) and not id.startswith(SHUT)]
     marking = net.initial
-    for number in run:
-        marking = fired(net, marking, number)
+    for rows in run:
+        row = next((each for each in rows if _is_able(net, marking, each)), rows[0])
+        marking = fired(net, marking, row)
         while (able := next((each for each in helpers if _is_able(net, marking, each)), None)) is not None:
             marking = fired(net, marking, able)
     return marking
@@ -176,6 +185,7 @@ class _Encoding:
         self._inputs: list[list[tuple[int, int]]] = []
         self._outputs: list[list[tuple[int, int]]] = []
         self.owners: list[int] = []
+        self.moving: dict[int, int] = {}
         for number in range(len(net.transitions)):
             self._plain(number)
         for row in rows:
@@ -260,12 +270,15 @@ class _Encoding:
 
     def _emptying(self, row: int) -> None:
         net, id, cap = self._net, self._net.transitions[row], self._cap
+        ready = net.outputs[row][0][0]
         here = self._place(f"@{id} 0", 0)
+        self.moving[here] = ready
         self._outputs[row].append((here, 1))
         for place in self._emptied[row]:
             less, name = self._less[place], net.places[place]
             self._transition(f"@drop {id}: {name}", [(here, 1), (place, 1)], [(here, 1), (less, 1)], row)
             after = self._place(f"@{id} {place}", 0)
+            self.moving[after] = ready
             self._transition(f"@next {id}: {name}", [(here, 1), (less, cap)], [(after, 1), (less, cap)], row)
             here = after
         outs = [*net.outputs[row], *((place, 1) for place in self._rows[row].restored)]

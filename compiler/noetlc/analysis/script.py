@@ -19,9 +19,11 @@ from noetlc.analysis.witness import OUTCOMES, Witness, witness_of
 def script_of(plan: Plan, run: Sequence[str]) -> Script | None:
     """The script of a run, given as transition ids; None when no data were found that make its choices."""
     known = {each.id: each for each in plan.net.transitions}
-    # What a step withdraws, or who gets a lock, depends on when tokens came: it would have to be tried in the engine.
+    # What a step withdraws, who gets a lock, and which settled join has the oldest token depends on when tokens came:
+    # it would have to be tried in the engine.
     cancelling = {step for step, _ in (*plan.cancels, *plan.locks)}
-    if any(known[id].role == "admit" and known[id].step in cancelling for id in run):
+    late = any(known[id].role == "force" or (known[id].role == "admit" and known[id].step in cancelling) for id in run)
+    if late:
         return None
     transitions = _at_once(plan, [known[id] for id in run])
     witness = witness_of(plan, transitions)

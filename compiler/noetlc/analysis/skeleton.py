@@ -5,12 +5,18 @@ its `empty` transition. What is judged on successful runs leaves out `err`, the 
 transition that can only lead to them: what a run does after an unhandled failure proves nothing.
 """
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from noetl_ir.expr import Expr, Native
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
 from noetlc.ast.truth import Known, truth
+
+if TYPE_CHECKING:
+    from noetlc.analysis.settling import Counted
 
 
 class Skeleton(NamedTuple):
@@ -19,8 +25,9 @@ class Skeleton(NamedTuple):
     From the places in `doomed` there is only the way into an unhandled failure, which was left out. `hopeless` are
     transitions of the plan that were left out for that and happen by themselves, with what they take. `folded` are the
     steps whose `taken` joins are folded into their forks (`waves`). `loose` is why what steps cancel stays in its
-    places: then what cannot be done is all that is known. Transitions whose ids begin with `@` belong to the plan's
-    transition that empties places (`resets`).
+    places, or when settled joins start is not known: then what cannot be done is all that is known. Transitions whose
+    ids begin with `@` belong to the plan's transition that empties places (`resets`). `forced` are starts of settled
+    joins because nothing else can move, and `shut` places of tokens at gates that do not move (`settling`).
     """
 
     plan: Plan
@@ -30,6 +37,8 @@ class Skeleton(NamedTuple):
     hopeless: tuple[tuple[int, Arcs], ...] = ()
     folded: frozenset[int] = frozenset()
     loose: str = ""
+    forced: tuple[int, ...] = ()
+    shut: frozenset[int] = frozenset()
 
     def is_final(self, marking: Marking) -> bool:
         """Whether an execution may end here: nothing is left of control, and no counting join has half a wave.
@@ -38,6 +47,9 @@ class Skeleton(NamedTuple):
         execution is final whatever it is (NET.md).
         """
         if self.plan.terminates and marking[over_place(self.plan)]:
+            return True
+        # That the gate opens in the end is taken for granted: a run that goes on from here is another one.
+        if any(marking[place] for place in self.shut):
             return True
         idle: set[int] = set()
         held: set[int] = set()
@@ -83,7 +95,7 @@ class Skeleton(NamedTuple):
 
 def whole_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     """Every run, failures included, with loops of `size` items and as many slots."""
-    return _skeleton(plan, range(len(plan.net.transitions)), size)
+    return _with_sets(_skeleton(plan, range(len(plan.net.transitions)), size), size)
 
 
 def success_skeleton(plan: Plan, size: int = 1) -> Skeleton:
@@ -95,7 +107,7 @@ def success_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     # A marking in which such a transition could fire looks dead without it. It is one from which a run fails by
     # itself, which proves nothing about runs that succeed.
     hopeless = [(each, _arcs(plan.net.transitions[each].inputs, size)) for each in left_out if _is_forced(plan, each)]
-    return skeleton._replace(doomed=frozenset(shut - open_), hopeless=tuple(sorted(hopeless)))
+    return _with_sets(skeleton._replace(doomed=frozenset(shut - open_), hopeless=tuple(sorted(hopeless))), size)
 
 
 AGAIN = frozenset({"lost", "retry"})
@@ -205,7 +217,7 @@ def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
         initial[place] = tokens
     chosen = [net.transitions[number] for number in kept]
     if plan.terminates:
-        return _with_resets(Skeleton(plan, _ending(plan, chosen, initial, size), tuple(kept)), size)
+        return Skeleton(plan, _ending(plan, chosen, initial, size), tuple(kept))
     petri = Petri(
         plan.name,
         tuple([place.id for place in net.places]),
@@ -214,30 +226,73 @@ def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
         tuple([_made(each, size) for each in chosen]),
         tuple(initial),
     )
-    return _with_resets(Skeleton(plan, petri, tuple(kept)), size)
+    return Skeleton(plan, petri, tuple(kept))
 
 
 def unemptied_skeleton(plan: Plan, size: int = 1) -> Skeleton:
-    """The whole skeleton in which steps that cancel others withdraw nothing; as it is where none does.
+    """The whole skeleton in which steps that cancel others withdraw nothing, and each token of a settled join starts
+    its step or ends; as it is where there are no such steps.
 
     It has every run of the other one, with as many tokens in each place or more.
     """
-    if not plan.cancels:
+    if not (plan.cancels or settles(plan)):
         return whole_skeleton(plan, size)
     from noetlc.analysis.resets import loosened
+    from noetlc.analysis.settling import loosened as loose_joins
 
-    plain = whole_skeleton(plan._replace(cancels=(), locks=()), size)
-    return plain._replace(plan=plan, net=loosened(plan, plain.net, plain.origin))
+    plain = _skeleton(plan, range(len(plan.net.transitions)), size)
+    plain = plain._replace(net=loosened(plan, plain.net, plain.origin))
+    return _counted(plain, loose_joins(plan, plain.net, plain.origin)) if settles(plan) else plain
 
 
-def _with_resets(skeleton: Skeleton, size: int) -> Skeleton:
-    if not (skeleton.plan.cancels or skeleton.plan.locks):
-        return skeleton
-    from noetlc.analysis.resets import closed  # few playbooks cancel steps
+def settles(plan: Plan) -> bool:
+    """Whether a step of a plan has a settled join."""
+    return any(step.join.mode == "settled" and step.join.sources for step in plan.steps)
 
-    net, owners, loose = closed(skeleton.plan, skeleton.net, skeleton.origin, size)
-    origin = (*skeleton.origin, *(skeleton.origin[row] for row in owners))
-    return skeleton._replace(net=net, origin=origin, loose=loose)
+
+def is_forced(plan: Plan) -> bool:
+    """Whether a settled join may start because nothing else can move, or it is not known that none does."""
+    whole = whole_skeleton(plan)
+    return bool(whole.forced or whole.loose)
+
+
+def _with_sets(skeleton: Skeleton, size: int) -> Skeleton:
+    """The skeleton with what steps cancel, lock and wait for to be empty."""
+    moving: Mapping[int, int] = {}
+    if skeleton.plan.cancels or skeleton.plan.locks:
+        from noetlc.analysis.resets import closed  # few playbooks cancel steps
+
+        net, owners, loose, moving = closed(skeleton.plan, skeleton.net, skeleton.origin, size, _wider(skeleton))
+        origin = (*skeleton.origin, *(skeleton.origin[row] for row in owners))
+        skeleton = skeleton._replace(net=net, origin=origin, loose=loose)
+    if settles(skeleton.plan):
+        from noetlc.analysis.settling import Part, counted, loosened  # and few wait for all that can come
+
+        if skeleton.loose:
+            return _counted(skeleton, loosened(skeleton.plan, skeleton.net, skeleton.origin))
+        part = Part(skeleton.plan, skeleton.net, skeleton.origin, moving, lambda marking: _fails(skeleton, marking))
+        found = counted(part, size)
+        return _counted(skeleton, found)._replace(loose=found.loose)
+    return skeleton
+
+
+def _fails(skeleton: Skeleton, marking: Marking) -> bool:
+    """Whether a run fails by itself from here."""
+    return any(marking[place] for place in skeleton.doomed) or skeleton.gives_up(marking)
+
+
+def _wider(skeleton: Skeleton) -> Petri:
+    """The net of a skeleton, or one that is as bounded where it has settled joins."""
+    if not settles(skeleton.plan):
+        return skeleton.net
+    from noetlc.analysis.settling import loosened
+
+    return loosened(skeleton.plan, skeleton.net, skeleton.origin).net
+
+
+def _counted(skeleton: Skeleton, found: "Counted") -> Skeleton:
+    origin = (*skeleton.origin, *(skeleton.origin[row] for row in found.owners))
+    return skeleton._replace(net=found.net, origin=origin, forced=found.forced, shut=found.shut)
 
 
 def over_place(plan: Plan) -> int:
@@ -268,7 +323,8 @@ def unended(skeleton: Skeleton) -> Skeleton:
     It has every run of the other one and more: what it cannot do cannot be done, and where each of its runs comes to
     an end, each that is cut short does. It reduces as any net does.
     """
-    if not skeleton.plan.terminates:
+    # Where a settled join is forced to start depends on what has ended.
+    if not skeleton.plan.terminates or skeleton.forced or settles(skeleton.plan):
         return skeleton
     added = {over_place(skeleton.plan) - 1, over_place(skeleton.plan)}
     net = skeleton.net

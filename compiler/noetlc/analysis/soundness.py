@@ -29,7 +29,15 @@ from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
 from noetlc.analysis.regions import judged
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import is_proved_sound
-from noetlc.analysis.skeleton import Skeleton, impossible, success_skeleton, unemptied_skeleton, unended, whole_skeleton
+from noetlc.analysis.skeleton import (
+    Skeleton,
+    impossible,
+    settles,
+    success_skeleton,
+    unemptied_skeleton,
+    unended,
+    whole_skeleton,
+)
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Search, Terminals, terminals_of
 from noetlc.analysis.verdict import Line, Status, TooLarge, Verdict, attempted
@@ -90,7 +98,7 @@ _QUESTIONS = ("nothing can get stuck", "every cycle has an exit", "every part ca
 
 
 def _verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:
-    if success.loose or whole.loose:
+    if success.loose:
         return _on_loose(success, whole, effort)
     bounded = attempted("tokens are bounded", lambda: [_bounded(whole, effort.part(0.2))])
     # An unbounded net has no last marking. More states of it would cost everything and prove nothing.
@@ -111,14 +119,25 @@ def _verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Ve
     return (
         *attempted("nothing can get stuck", lambda: _stuck(success, ends(), effort)),
         *attempted("every cycle has an exit", lambda: _cycles(success, ends(), effort)),
-        *attempted("every part can run", lambda: _dead(success, whole, ends(), effort.part(0.3))),
+        *attempted("every part can run", lambda: _parts(success, whole, ends(), effort.part(0.3))),
         *bounded,
     )
 
 
+def _parts(success: Skeleton, whole: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]:
+    """The verdicts on what can run. Of a loose skeleton of all runs only what can never run is known."""
+    question = "every part can run"
+    found = [*_dead(success, whole, ends, effort)]
+    if not whole.loose:
+        yield from found
+        return
+    never = [each for each in found if each.status is Status.REFUTED]
+    yield from never or [Verdict(question, Status.UNKNOWN, whole.loose, assumptions_of(whole.plan))]
+
+
 def _on_loose(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:
     """The verdicts where the places that steps empty are not known to be bounded: a bound, and what can never run."""
-    reason, assumed = success.loose or whole.loose, assumptions_of(whole.plan)
+    reason, assumed = success.loose, assumptions_of(whole.plan)
     found = [Verdict(question, Status.UNKNOWN, reason, assumed) for question in _QUESTIONS]
     if whole.loose:
         dead = [each for each in dead_parts(whole, set(), effort.part(0.3)) if each.status is Status.REFUTED]
@@ -374,7 +393,7 @@ def _covered(small: Reduced, rows: Sequence[Sequence[int]]) -> set[int]:
 
 def _bounded(skeleton: Skeleton, effort: Effort) -> Verdict:
     question, assumed = "tokens are bounded", assumptions_of(skeleton.plan)
-    if skeleton.plan.cancels and not skeleton.loose:
+    if (skeleton.plan.cancels or settles(skeleton.plan)) and not skeleton.loose:
         # A net in which more is left behind reduces, and bounds this one.
         unemptied = unemptied_skeleton(skeleton.plan)._replace(loose="more is left than in a run")
         loose = _bounded(unemptied, effort.part(0.5))

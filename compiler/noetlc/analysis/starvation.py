@@ -15,7 +15,7 @@ from noetl_ir.net import PlaceClass, Transition
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Marking
-from noetlc.analysis.resets import played
+from noetlc.analysis.resets import MARK, played
 from noetlc.analysis.skeleton import success_skeleton
 from noetlc.analysis.story import story_of
 from noetlc.analysis.verdict import Claim, Story
@@ -61,13 +61,17 @@ class _Finder:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._skeleton = success_skeleton(plan)
-        self._ids = {id: number for number, id in enumerate(self._skeleton.net.transitions)}
+        self._rows: dict[str, list[int]] = {}
+        for row, id in enumerate(self._skeleton.net.transitions):
+            if not id.startswith(MARK):
+                self._rows.setdefault(self._skeleton.transition(row).id, []).append(row)
         self._names = {step.name: number for number, step in enumerate(plan.steps)}
         self._targets = [[plan.arcs[arc].target for arc in step.arcs] for step in plan.steps]
 
     def starved_by(self, claim: Claim) -> Iterator[Starved]:
-        run = tuple(self._ids[id] for id in claim.verdict.story.run) if claim.verdict.story is not None else ()
-        marking = played(self._skeleton.net, run)
+        rows = [self._rows[id] for id in claim.verdict.story.run] if claim.verdict.story is not None else []
+        marking = played(self._skeleton.net, rows)
+        run = [each[0] for each in rows]
         transitions = [self._skeleton.transition(number) for number in run]
         for step, has in self._lying(marking).items():
             missing = tuple(source for source in self._plan.steps[step].join.sources if source not in has)

@@ -39,6 +39,9 @@ def left_over(skeleton: Skeleton, marking: Marking) -> Iterator[Line]:
     for step, sources in waiting.items():
         row = plan.steps[step]
         missing = [source for source in row.join.sources if source not in sources]
+        if row.join.mode == "settled":
+            yield Line(f"`{row.name}` has a token from {_listed(sources)}, and waits for what can still come", row.span)
+            continue
         more = f", and nothing more comes from {_listed(missing)}" if missing else ""
         yield Line(f"`{row.name}` has a token from {_listed(sources)}{more}", row.span)
 
@@ -98,6 +101,10 @@ def _line(plan: Plan, t: Transition) -> Line | None:
             return Line(f"no arc of `{step}` is taken" if plan.steps[t.step].arcs else f"`{step}` ends", t.span)
         case "terminate":
             return Line(f"`{step}` ends the execution", t.span)
+        case "settle":
+            return Line(f"nothing more can come to `{step}`", t.span)
+        case "force":
+            return Line(f"nothing else can move, and `{step}` goes on with what has come", t.span)
         case "meet":
             return Line(f"the tokens for `{step}` have come together", t.span)
         case "meet_none":

@@ -120,6 +120,8 @@ def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
     if plan.cancels:  # what is withdrawn is no run of steps that an automaton could tell
         return None
     skeleton = folded(success_skeleton(plan))
+    if skeleton.loose:
+        return None
     names = [_started(plan, number) for number in skeleton.origin]
     # Steps away from the change become silent, so that reductions can fuse them.
     if near is not None:

@@ -19,7 +19,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.petri import Petri, consumers_of
 from noetlc.analysis.reductions import reduced
-from noetlc.analysis.skeleton import Skeleton, over_place, success_skeleton
+from noetlc.analysis.skeleton import Skeleton, over_place, settles, success_skeleton
 from noetlc.analysis.soundness import always_ends
 
 STATES = 20_000
@@ -45,7 +45,7 @@ class Transfer(NamedTuple):
 def transfer_of(old: Plan, new: Plan) -> Transfer:
     """Where a run of the old plan cannot go on in the new one."""
     if (
-        old.cancels or new.cancels or old.locks or new.locks
+        old.cancels or new.cancels or old.locks or new.locks or settles(old) or settles(new)
     ):  # places count there what others lack, and cannot be carried over one by one
         return Transfer((), (), False)
     source, target = success_skeleton(old), success_skeleton(new)

@@ -22,7 +22,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
 from noetlc.analysis.reductions import reduced
-from noetlc.analysis.skeleton import Skeleton, whole_skeleton
+from noetlc.analysis.skeleton import Skeleton, settles, whole_skeleton
 
 CHAIN = frozenset({"take", "pass", "none", "some"})
 ARRIVING = frozenset({"arrive", "arrive_dead"})
@@ -51,7 +51,8 @@ class _Join(NamedTuple):
 def folded(skeleton: Skeleton) -> Skeleton:
     """The skeleton with each `taken` join folded into its fork that can be; the same one without any."""
     # Folding relies on what leads to what; an end of all that may come at any moment is no part of that.
-    joins = [] if skeleton.plan.terminates or skeleton.plan.cancels or skeleton.plan.locks else _joins_of(skeleton.plan)
+    plan = skeleton.plan
+    joins = [] if plan.terminates or plan.cancels or plan.locks or settles(plan) else _joins_of(plan)
     asked = [join for join in joins if join.fork >= 0]
     # Waves are judged on all runs, failures included. What holds there holds for every smaller skeleton, so that both
     # of a plan are folded alike.

@@ -198,9 +198,9 @@ class Interrupt(NamedTuple):
 
 
 class StepSpec(NamedTuple):
-    """The rest of `step.spec` beside the admission: `join` is `any all taken first`, a number or a merge, `terminate`
-    the status that the step's success ends the execution with, `cancels` the steps that a run of it cancels, `locks`
-    the names of what a run of it holds, `interrupt` what stops its runs from outside.
+    """The rest of `step.spec` beside the admission: `join` is `any all taken first settled`, a number or a merge,
+    `terminate` the status that the step's success ends the execution with, `cancels` the steps that a run of it
+    cancels, `locks` the names of what a run of it holds, `interrupt` what stops its runs from outside.
 
     `knobs` are those that tasks may inherit, `policy` aside.
     """

@@ -130,7 +130,13 @@ EVENTS: dict[str, EventType] = {
         "A token entered a join that has to wait, or a wave of a join is complete.",
         {"wave": _maybe({"const": "complete"}, "the join is ready for its next wave")},
     ),
-    "token.joined": EventType("A join has its tokens; one goes on.", {"tokens": Key(_TEXTS, "the keys joined")}),
+    "token.joined": EventType(
+        "A join has its tokens; one goes on.",
+        {
+            "tokens": Key(_TEXTS, "the keys joined"),
+            "forced": _maybe(_TRUE, "nothing else could move; of a `settled` join"),
+        },
+    ),
     "token.swallowed": EventType("A token came to a wave that had started without it.", {}),
     "token.claimed": EventType(
         "The oldest `wait` that listens for a signal took it.",

@@ -222,7 +222,7 @@ VALUES: dict[tuple[str, str], Schema] = {
     ("step_policy", "interrupt"): _heard(timers=True),
     ("step_policy", "terminate"): _one_of("completed", "failed"),
     ("step_policy", "join"): _either(
-        _one_of("any", "all", "taken", "first"), {"type": "integer", "minimum": 1}, _MERGE
+        _one_of("any", "all", "taken", "first", "settled"), {"type": "integer", "minimum": 1}, _MERGE
     ),
     ("admit", "mode"): _MODE,
     ("admit", "rules"): _list_of(_ref("rule")),

@@ -12,7 +12,7 @@ from noetlc.ast.playbook import Playbook, Step
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
 
-_WAITING = ("all", "taken")
+_WAITING = ("all", "taken", "settled")
 
 
 def ending_apart(playbook: Playbook) -> Iterator[Diagnostic]:

@@ -7,8 +7,8 @@ from noetlc.reading.kinds import languages_of
 
 def constructs_of(playbook: Playbook) -> frozenset[str]:
     """The kinds of its tasks and the languages of their programs, the directives of their rules, `x-*` keys of the
-    root, and `join` (of more than any one token), `fork`, `loop`, `terminate`, `cancels`, `lock`, `interrupt`,
-    `inputs`, `result`, `phases`, `reducers`, `concurrency` and `tasks` (defaults by kind).
+    root, and `join` (of more than any one token), `settled` (such a join), `fork`, `loop`, `terminate`, `cancels`,
+    `lock`, `interrupt`, `inputs`, `result`, `phases`, `reducers`, `concurrency` and `tasks` (defaults by kind).
     """
     found = {key for key, _ in playbook.extensions}
     if playbook.executor.inputs:
@@ -26,6 +26,8 @@ def constructs_of(playbook: Playbook) -> frozenset[str]:
     for step in playbook.steps:
         if step.spec.join != "any":
             found.add("join")
+        if step.spec.join == "settled":
+            found.add("settled")
         if step.router is not None and step.router.mode == "inclusive":
             found.add("fork")
         if step.loop is not None:

@@ -212,7 +212,7 @@ def _join(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
     # `join: "2"` would else be told as none of the words.
     if quotes_told(r, "NL104", "`join`:", node, (int,)):
         return
-    draft.join = choice_of(r, node, "`join`", ("any", "all", "taken", "first")) or "any"
+    draft.join = choice_of(r, node, "`join`", ("any", "all", "taken", "first", "settled")) or "any"
 
 
 def _tokens(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:

@@ -30,7 +30,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     stuck = {each.step: each for each in unit.starved if each.cause == "cycle"}
     for at, step in enumerate(unit.playbook.steps):
         if (
-            step.spec.join in ("any", "all", "taken")
+            step.spec.join in ("any", "all", "taken", "settled")
             or isinstance(step.spec.join, Merge)
             or not unit.written.has_join(step)
         ):

@@ -31,8 +31,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 
 def _waits(step: Step) -> bool:
-    """Whether a join waits for sources; one that counts tokens takes them from anywhere."""
-    return step.spec.join != "any" and not isinstance(step.spec.join, Merge)
+    """Whether a join waits for sources: one that counts tokens takes them from anywhere, and a settled one starts again
+    for a second token.
+    """
+    return step.spec.join not in ("any", "settled") and not isinstance(step.spec.join, Merge)
 
 
 def _twice(unit: Unit, step: Step, joins: set[str]) -> Iterator[Diagnostic]:

@@ -235,9 +235,11 @@ def _joins(program: Program, execution: Execution) -> Iterator[Row]:
     """Tokens at a join that waits for others."""
     for number, tokens in execution.marking.tokens.items():
         place = program.plan.net.places[number]
-        if place.role != "in" or place.step < 0 or not tokens:
+        settles = place.role == "held" and program.plan.steps[place.step].join.mode == "settled"
+        if not (place.role == "in" or settles) or place.step < 0 or not tokens:
             continue
-        source = place.id.removeprefix(f"in {_name(program, place.step)} ")
+        source = place.id.removeprefix(f"{place.role} {_name(program, place.step)} ")
         data: dict[str, Json] = {"step": _name(program, place.step), "source": source, "tokens": len(tokens)}
-        text = f"the join has {len(tokens)} from {source} and waits for the others"
+        waits = "for what can still come" if settles else "for the others"
+        text = f"the join has {len(tokens)} from {source} and waits {waits}"
         yield Row("join", place_of(program, place.step), text, None, data)

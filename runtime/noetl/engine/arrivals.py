@@ -35,8 +35,10 @@ def arrive(turn: Turn, place: int, key: str) -> None:
         # no fault.
         if _enabled(turn, number) is None:
             continue
-        if turn.program.plan.steps[rows.steps[number]].join.mode == "tokens":
-            turn.emit("token.enqueued", step=rows.steps[number], run=key, fired=(Firing(number, key, key),))
+        mode = turn.program.plan.steps[rows.steps[number]].join.mode
+        if mode in ("tokens", "settled"):
+            made = _keys(turn, turn.program.plan.net.transitions[number].outputs, key) if mode == "settled" else key
+            turn.emit("token.enqueued", step=rows.steps[number], run=key, fired=(Firing(number, key, made),))
         elif role == "meet":
             _meet(turn, number, key)
         else:

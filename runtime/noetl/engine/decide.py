@@ -21,6 +21,7 @@ from noetl.engine.looping import (
     stop_where_it_stands,
 )
 from noetl.engine.routing import route
+from noetl.engine.settling import settle
 from noetl.engine.signals import deliver_signals
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate.work import apart, share, share_more
@@ -62,6 +63,8 @@ def _settle(turn: Turn) -> bool:
         deliver_signals(turn)
         if agenda:
             return True
+    if turn.program.settled and not execution.paused and not is_ending and not turn.is_winding_down and settle(turn):
+        return True
     return end_if_over(turn)
 
 

@@ -4,14 +4,15 @@ from noetl.engine.execution import MAIN, Execution, Region, limit_of
 from noetl.engine.locking import are_free
 from noetl.engine.phases import end_phase, go_on_after_children
 from noetl.engine.scope import result_scope
+from noetl.engine.settling import force
 from noetl.engine.signals import is_listening
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault
 
 
 def end_if_over(turn: Turn) -> bool:
-    """Emit the end of the phase when there is one; precedence cancelled, failed, blocked, completed. Whether another
-    phase has begun.
+    """Emit the end of the phase when there is one; precedence cancelled, failed, blocked, completed. Whether there is
+    more to decide: another phase has begun, or a settled join which nothing else let start.
     """
     execution = turn.execution
     if execution.status != "running":
@@ -39,6 +40,8 @@ def end_if_over(turn: Turn) -> bool:
     # Tokens are left and nothing will move them. A paused execution is never over for that reason: what it holds back
     # may move.
     if not execution.paused and not _can_move(turn):
+        if turn.program.settled and force(turn):
+            return True
         return _fail(turn) if execution.failure is not None else end_phase(turn, "blocked", {"reason": _reason(turn)})
     return False
 

@@ -15,6 +15,7 @@ from noetl_ir.events import Firing, Keys
 from noetl_ir.net import Arc, Net, Transition, Weight
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset
+from noetl_ir.settling import Emptiness
 
 
 class IllegalFiring(Exception):
@@ -22,7 +23,7 @@ class IllegalFiring(Exception):
 
 
 NO_RESETS: Mapping[int, Reset] = {}
-NO_TESTS: Mapping[int, tuple[int, ...]] = {}
+NO_TESTS: Mapping[int, Emptiness] = {}
 Weigh = Callable[[Weight, str], int]
 Agenda = deque[tuple[int, str]]
 
@@ -59,7 +60,7 @@ class Marking:
         weigh: Weigh,
         agenda: Agenda,
         resets: Mapping[int, Reset] = NO_RESETS,
-        tests: Mapping[int, tuple[int, ...]] = NO_TESTS,
+        tests: Mapping[int, Emptiness] = NO_TESTS,
     ) -> None:
         self._resets = resets
         self._tests = tests
@@ -79,6 +80,14 @@ class Marking:
     def keys(self, place: int) -> Iterator[str]:
         """The keys in a place, oldest first."""
         return iter(self.tokens.get(place, ()))
+
+    def first_in(self, test: Emptiness) -> int:
+        """The first place of a set that holds tokens though it has to be empty, -1 if there is none."""
+        tokens = self.tokens
+        found = next((place for place in test.places if place in tokens), -1)
+        if found < 0 and test.waves:
+            found = next((got for got, idle in test.waves if got in tokens and idle in tokens), -1)
+        return found
 
     def put(self, place: int, key: str, count: int = 1) -> None:
         """Add tokens; outside a firing, of the initial marking only."""
@@ -130,9 +139,9 @@ class Marking:
     def _fire_arcs(self, index: int, took: Keys, made: Keys) -> None:
         """Fire any transition, arc by arc."""
         transition = self._transitions[index]
-        for place in self._tests.get(index, ()):
-            if place in self.tokens:
-                raise IllegalFiring(f"`{transition.id}` needs place `{self._net.places[place].id}` to be empty")
+        test = self._tests.get(index)
+        if test is not None and (place := self.first_in(test)) >= 0:
+            raise IllegalFiring(f"`{transition.id}` needs place `{self._net.places[place].id}` to be empty")
         place = self._sources[index]
         if place >= 0 and isinstance(took, str):
             self._take(place, took, 1)

@@ -15,6 +15,7 @@ from noetl_ir.expr import Json, Native, Template, entries_of
 from noetl_ir.locks import lock_places, tests_of
 from noetl_ir.plan import LoopEnd, LoopSignal, Plan
 from noetl_ir.resets import Reset, resets_of
+from noetl_ir.settling import Emptiness, Settled, settled_joins, settled_tests
 
 
 class Missing(Exception):
@@ -70,6 +71,7 @@ class Program:
         "_of_steps",
         "_of_tasks",
         "_resets",
+        "_settled",
         "_templates",
         "_tests",
         "bytes",
@@ -109,7 +111,8 @@ class Program:
             self._loop_signals.setdefault((row.step, row.level), {})[row.verb] = row
         self._columns: Columns | None = None
         self._resets: Mapping[int, Reset] | None = None
-        self._tests: Mapping[int, tuple[int, ...]] | None = None
+        self._tests: dict[int, Emptiness] | None = None
+        self._settled: tuple[Settled, ...] | None = None
         self.locks = {step: frozenset(names) for step, names in plan.locks}
         self.interrupts = {row.step: row for row in plan.interrupts}
         self.lock_places = lock_places(plan)
@@ -133,11 +136,21 @@ class Program:
         return self._columns
 
     @property
-    def tests(self) -> Mapping[int, tuple[int, ...]]:
+    def tests(self) -> Mapping[int, Emptiness]:
         """Transition → the places that have to be empty; most plans have none."""
         if self._tests is None:
-            self._tests = tests_of(self.plan)
+            self._tests = {number: Emptiness(places) for number, places in tests_of(self.plan).items()}
+            if self.settled:
+                self._tests.update(settled_tests(self.plan))
         return self._tests
+
+    @property
+    def settled(self) -> tuple[Settled, ...]:
+        """The settled joins; most plans have none."""
+        if self._settled is None:
+            # The roles are there already: no row of the net is made to find that there is none.
+            self._settled = settled_joins(self.plan) if "pick" in self.columns.places.roles else ()
+        return self._settled
 
     @property
     def resets(self) -> Mapping[int, Reset]:

@@ -11,6 +11,13 @@ one; when all have come, the gate opens if it is warm and the wave ends silently
 `tokens` is a thread merge, which keeps no wave: tokens of all sources lie in one place until there are N.
 
     [arrive s]: (in S s) → (merge S)     [meet]: N·(merge S) → (gate)
+
+`settled` asks its sources one after the other once nothing can still come (`noetl_ir.settling`), or once nothing else
+can move at all; `got` counts its tokens, so that it does not begin without one:
+
+    [arrive s]: (in S s) → (held S s)+(got)                    [settle], [force]: (got)+(idle) → (got)+(pick S 0)
+    [gather s]: (pick S i)+(held S s)+(got) → (pick S i+1)     [lack s]: (pick S i) → (pick S i+1), (held S s) empty
+    [meet]:     (pick S m) → (gate)+(idle)
 """
 
 from collections.abc import Mapping
@@ -71,6 +78,8 @@ def build_join(maker: Maker, step: Step, index: int, *, arrivals: Arrivals, gate
             _taken(make)
         case "tokens":
             _tokens(make)
+        case "settled":
+            _settled(make)
         case _:
             for source, place in arrivals.live.items():
                 maker.transition(f"enter {name} {source}", "enter", place, gate, step=index, span=span)
@@ -116,6 +125,23 @@ def _tokens(make: _Making) -> None:
     for source, place in make.arrivals.live.items():
         make.now("arrive", place, merge, source)
     make.now("meet", times(merge, make.join.n), make.gate)
+
+
+def _settled(make: _Making) -> None:
+    maker, name, sources = make.maker, make.name, make.join.sources
+    # What waits here is never left at the end: the join begins at the latest when nothing else can move.
+    held = {source: maker.place(f"held {name} {source}", "held", make.own, span=make.span) for source in sources}
+    got = maker.place(f"got {name}", "got", make.own, span=make.span)
+    idle = make.memory("idle", tokens=1)
+    picks = [maker.place(f"pick {name} {i}", "pick", make.own, span=make.span) for i in range(len(sources) + 1)]
+    for source in sources:
+        make.now("arrive", make.arrivals.live[source], held[source] + got, source)
+    for role in ("settle", "force"):
+        make.now(role, got + idle, got + picks[0])
+    for source, here, after in zip(sources, picks, picks[1:], strict=False):
+        make.now("gather", here + held[source] + got, after, source)
+        make.now("lack", here, after, source)
+    make.now("meet", picks[-1], make.gate + idle)
 
 
 def _taken(make: _Making) -> None:

@@ -29,12 +29,23 @@ SHAPES: dict[str, tuple[tuple[str, str], ...]] = {
     "enter": (("in", "gate"),),
     "arrive": (
         ("in", "merge"),
+        ("in", "got held"),
         ("free in", "got held"),
         ("cold free in", "got held warm"),
         ("free in warm", "got held warm"),
     ),
     "arrive_dead": (("dead free", "got held"),),
-    "meet": (("in", "gate"), ("merge", "gate"), ("got idle", "gate met"), ("got held warm", "cold free gate")),
+    "settle": (("got idle", "got pick"),),
+    "force": (("got idle", "got pick"),),
+    "gather": (("got held pick", "pick"),),
+    "lack": (("pick", "pick"),),
+    "meet": (
+        ("in", "gate"),
+        ("merge", "gate"),
+        ("pick", "gate idle"),
+        ("got idle", "gate met"),
+        ("got held warm", "cold free gate"),
+    ),
     "meet_none": (("cold got held", "cold free"),),
     "rearm": (("got held met", "free idle"), ("held met", "free idle")),
     "admit": (("gate", "ready"),),
@@ -90,7 +101,7 @@ TRIGGERS: dict[str, frozenset[Trigger]] = {
 """Role → its triggers; all others fire in the same turn."""
 
 _SAME_TURN = frozenset({Trigger.NOW})
-JOINING = frozenset({"arrive", "arrive_dead", "meet", "meet_none", "rearm"})
+JOINING = frozenset({"arrive", "arrive_dead", "meet", "meet_none", "rearm", "settle", "force", "gather", "lack"})
 COUNTING = frozenset({"meet", "meet_none", "rearm"})
 BRANCHING = frozenset({"take", "pass"})
 DECIDING = frozenset({"take", "pass", "none", "some", "terminate", "admit", "deny", "expand", "empty"})
@@ -223,10 +234,15 @@ def _counts(plan: Plan, t: Transition) -> Found:
 
 def _balance(plan: Plan, t: Transition) -> Found:
     change: dict[str, int] = {}
+    settles = plan.steps[t.step].join.mode == "settled"
     for sign, arcs in ((-1, t.inputs), (1, t.outputs)):
         for arc in arcs:
             place = plan.net.places[arc.place]
-            if place.role in MEMORY and place.role != "got":
+            if settles:
+                # Its sources have no memory: one token is in `idle` or in one of the places where sources are asked.
+                if place.role in ("idle", "pick"):
+                    change[""] = change.get("", 0) + sign
+            elif place.role in MEMORY and place.role != "got":
                 of = place.id.partition(" ")[2]
                 change[of] = change.get(of, 0) + sign
     if any(change.values()):

@@ -23,7 +23,7 @@ from noetl_ir.words import CAUSES, PHASES
 
 Found = Iterator[tuple[str, str]]
 
-JOINS = frozenset({"any", "all", "taken", "count", "tokens"})
+JOINS = frozenset({"any", "all", "taken", "count", "tokens", "settled"})
 MOST_MERGED = 10_000
 """The most tokens that one run may merge: an event names them all."""
 

@@ -20,6 +20,7 @@ from nets import (
     Marking,
     Space,
     calm_space,
+    emptied,
     fired_in,
     innermost_first,
     is_end,
@@ -70,21 +71,7 @@ def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
         # A router fires all its chain at once.
         if asked and not any(arc.place in asked for arc in t.inputs):
             continue
-        targets = dict(plan.cancels).get(t.step, ()) if t.role == "admit" else ()
-        if not targets:
-            yield t, after
-            continue
-        # What the admission makes is made after all is emptied.
-        left = [tokens - sum(arc.place == place for arc in t.outputs) for place, tokens in enumerate(after)]
-        for number, place in enumerate(plan.net.places):
-            kind, _, rest = place.id.partition(" ")
-            own = kind in ("in", "held", "free", "got", "idle", "met") and plan.steps[t.step].join.mode == "count"
-            names = [plan.steps[each].name for each in targets] + ([plan.steps[t.step].name] if own else [])
-            if rest.split(" ")[0] in names:
-                left[number] = int(kind in ("free", "idle"))
-        for arc in t.outputs:
-            left[arc.place] += 1
-        yield t, tuple(left)
+        yield t, emptied(plan, t, after)
 
 
 @shares(40)

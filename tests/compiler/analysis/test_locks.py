@@ -22,6 +22,7 @@ from nets import (
     fired_in,
     is_end,
     is_endless,
+    is_locked,
     plan_of,
     random_plan,
     random_steps,
@@ -36,7 +37,6 @@ from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
 
 MOST = 6_000
-RUNNING = ("ready", "at", "run", "due", "parked", "out", "bad")
 
 
 @st.composite
@@ -55,15 +55,7 @@ def playbooks(draw: st.DrawFn) -> str:
 
 
 def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
-    plan = game.plan
-    locks = {step: set(names) for step, names in plan.locks}
-    running = {
-        plan.net.places[n].step for n, tokens in enumerate(here) if tokens and plan.net.places[n].role in RUNNING
-    }
-    used = set[str]().union(*(locks.get(step, set()) for step in running))
-    for t, after in game.steps_from(here):
-        if t.role != "admit" or not used & locks.get(t.step, set()):
-            yield t, after
+    return ((t, after) for t, after in game.steps_from(here) if not is_locked(game.plan, here, t))
 
 
 @shares(40)

@@ -1,0 +1,366 @@
+"""Settled joins as a plain net, which every analysis reads (EXTENSIONS.md §3, `join: settled`).
+
+No arc of a plain net asks whether places are empty. Places beside the net count, for each question, how many tokens
+fewer than `cap` lie in all places that it is about: within them a token moves without a change.
+
+    [settle S]   (got S) + (idle S) + cap·(@far S)  →  (got S) + (pick S 0) + cap·(@far S)      all that can come is far
+    [lack S s]   (pick S i) + cap·(@far S s)        →  (pick S i+1) + cap·(@far S s)            nothing of s is held
+
+What a counting join has counts until it has met: its arrivals are told apart by `idle` and `met`, and it takes no more
+than it needs before it meets, as in the engine.
+
+`force` fires only where nothing else can move. Such markings are looked for, and each gets a transition that takes just
+that marking: its tokens, while there is none beside them. Then others are looked for, until there is no new one. A gate
+that waits for ctx may be unable to move, so that its token may lie in (@shut S), where a forced start fetches it.
+
+Where places are not known to be bounded, or too many markings let a join start so, what is left is the net in which
+each token of a settled join goes on or ends by itself (`loosened`): what that cannot do cannot be done.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from noetl_ir.net import PlaceClass, Trigger
+from noetl_ir.plan import Plan
+from noetl_ir.records import NamedTuple
+from noetl_ir.resets import resets_of
+from noetl_ir.settling import Settled, Wave, settled_joins, sources_of
+from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of
+from noetlc.analysis.reductions import reduced
+from noetlc.analysis.resets import CHAIN, MARK, SHUT
+from noetlc.analysis.stubborn import terminals_of
+
+STATES = 6_000
+"""States in which places are watched, and in which nothing moves."""
+
+WIDEST = 64
+"""The tokens, for each that a transition makes at most, up to which places are counted."""
+
+MOST_FORCED = 24
+"""The markings in which nothing moves that a net may have a transition for."""
+
+NEVER, OVER, ALL = "@never", "@full", "@far"
+
+
+class Part(NamedTuple):
+    """A net of a plan; `origin` are the plan's transitions that those of the net are. `moving` are places, beside those
+    of the plan, of tokens in the midst of a start, each with the place that they go to; `fails` tells of a marking
+    whether a run fails there by itself.
+    """
+
+    plan: Plan
+    net: Petri
+    origin: Sequence[int]
+    moving: Mapping[int, int]
+    fails: Callable[[Marking], bool]
+
+
+class Counted(NamedTuple):
+    """The plain net; the rows that those belong to which were added, in their order; the forced starts among them, and
+    the places of gates that stay shut; and why questions were left out, empty where they were not.
+    """
+
+    net: Petri
+    owners: tuple[int, ...]
+    forced: tuple[int, ...]
+    shut: frozenset[int]
+    loose: str
+
+
+class _Known(NamedTuple):
+    plan: Plan
+    transitions: int
+    size: int
+    places: int
+    found: Counted
+
+
+_known: list[_Known] = []
+"""The last answers: lint and analysis ask for the same skeletons again and again."""
+
+
+def counted(part: Part, size: int) -> Counted:
+    """The plain net of a part with settled joins; `size` is the number of items of its loops."""
+    key = (len(part.origin), size, len(part.net.places))
+    known = next((each for each in _known if each.plan is part.plan and each[1:4] == key), None)
+    if known is None:
+        known = _Known(part.plan, *key, _counted(part))
+        _known[:] = [known, *_known[:7]]
+    return known.found
+
+
+def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> Counted:
+    """The net in which each token of a settled join starts the step, or ends: it has every run of the other one."""
+    made = _Rows(net)
+    never = made.place(NEVER, 0)
+    joins = {join.step: join for join in settled_joins(plan)}
+    gates = {join.step: plan.net.transitions[join.meet].outputs[0].place for join in joins.values()}
+    for row, number in enumerate(origin):
+        t = plan.net.transitions[number]
+        if t.step in joins and t.role in ("settle", "force", "lack", "meet"):
+            made.inputs[row] = [*made.inputs[row], (never, 1)]
+        elif t.step in joins and t.role == "gather":
+            taken = [(arc.place, 1) for arc in t.inputs if plan.net.places[arc.place].role != "pick"]
+            beside = [each for each in made.inputs[row] if each[0] >= len(plan.net.places)]
+            made.inputs[row], made.outputs[row] = [*taken, *beside], [(gates[t.step], 1), *beside]
+            made.add_row(f"{net.transitions[row]} @ends", [*taken, *beside], beside, row)
+    return Counted(made.net(), tuple(made.owners), (), frozenset(), "")
+
+
+def _counted(part: Part) -> Counted:
+    plan, net, origin = part.plan, part.net, part.origin
+    reset = {place for row in resets_of(plan).values() for place in row.places}
+    waves = {wave.got for each in sources_of(plan).values() for wave in each.waves}
+    if not reset.isdisjoint(waves):
+        return _loose(plan, net, origin, "a step is cancelled whose join counts and leads to a `settled` one")
+    if any(plan.net.places[place].role == "gate" and plan.steps[plan.net.places[place].step].waits for place in reset):
+        return _loose(plan, net, origin, "a step is cancelled whose gate waits, beside a `settled` join")
+    widest = max((sum(weight for _, weight in arcs) for arcs in net.outputs), default=1)
+    cap, most = 4 * widest, WIDEST * widest
+    forced: list[Marking] = []
+    while cap <= most:
+        made = _Counting(part, cap)
+        made.force(forced)
+        watched = made.watched()
+        over = watched.places.index(OVER)
+        small = reduced(watched, frozenset({over}))
+        ends = terminals_of(small.net, STATES)
+        at, code = small.place(over), ends.graph.code
+        if any(code.tokens(marking, at) for marking in ends.graph.markings):
+            cap, forced = 4 * cap, []
+            continue
+        if not ends.complete:
+            return _loose(plan, net, origin, f"`settled` joins were followed for {STATES:,} states, and there are more")
+        markings = [small.marking_after(watched, ends.graph.path_to(state)) for state in ends.dead]
+        fresh = [*dict.fromkeys(each for m in markings if made.is_stalled(m) and (each := made.cut(m)) not in forced)]
+        if not fresh:
+            return Counted(made.rows.net(), tuple(made.rows.owners), tuple(made.forced), made.shut, "")
+        forced += fresh
+        if len(forced) > MOST_FORCED:
+            reason = f"nothing else can move where a `settled` join has tokens, in more than {MOST_FORCED} markings"
+            return _loose(plan, net, origin, reason)
+    return _loose(plan, net, origin, f"more than {most // 2} tokens may be on the way to a `settled` join")
+
+
+def _loose(plan: Plan, net: Petri, origin: Sequence[int], reason: str) -> Counted:
+    return loosened(plan, net, origin)._replace(loose=reason)
+
+
+class _Rows:
+    """A net that grows; `owners` are the rows that added transitions belong to."""
+
+    def __init__(self, net: Petri) -> None:
+        self._name = net.name
+        self._places = [*net.places]
+        self.initial = [*net.initial]
+        self.ids = [*net.transitions]
+        self.inputs = [[*arcs] for arcs in net.inputs]
+        self.outputs = [[*arcs] for arcs in net.outputs]
+        self.owners: list[int] = []
+
+    def place(self, id: str, tokens: int) -> int:
+        self._places.append(id)
+        self.initial.append(tokens)
+        return len(self._places) - 1
+
+    def add_row(self, id: str, ins: Sequence[tuple[int, int]], outs: Sequence[tuple[int, int]], owner: int) -> int:
+        self.ids.append(id)
+        self.inputs.append([*ins])
+        self.outputs.append([*outs])
+        self.owners.append(owner)
+        return len(self.ids) - 1
+
+    def net(self) -> Petri:
+        return Petri(
+            self._name,
+            tuple(self._places),
+            tuple(self.ids),
+            tuple(map(arcs_of, self.inputs)),
+            tuple(map(arcs_of, self.outputs)),
+            tuple(self.initial),
+        )
+
+
+class _Counter(NamedTuple):
+    """A place that counts how many tokens fewer than `cap` lie in others, and what each token there counts."""
+
+    far: int
+    weights: Mapping[int, int]
+
+
+class _Counting:
+    """The plain net for a `cap`."""
+
+    def __init__(self, part: Part, cap: int) -> None:
+        plan, net, origin = part.plan, part.net, part.origin
+        self._fails, self._plan, self._net, self._origin, self._cap = part.fails, plan, net, origin, cap
+        self._places = len(net.places)
+        self.rows = _Rows(net)
+        self.forced: list[int] = []
+        self._joins = settled_joins(plan)
+        self._never = self.rows.place(NEVER, 0)
+        self._owner = {number: row for row, number in enumerate(origin) if not net.transitions[row].startswith(MARK)}
+        self._shut = self._shut_gates()
+        self.shut = frozenset(self._shut.values())
+        beside = {**part.moving, **{shut: gate for gate, shut in self._shut.items()}}
+        sources = sources_of(plan)
+        control = frozenset(n for n, place in enumerate(plan.net.places) if place.kind is PlaceClass.CONTROL)
+        self._all = self._counter(ALL, control, beside, net)
+        self._near = {
+            join.step: self._counter(f"@far {join.step}", sources[join.step].places, beside, net)
+            for join in self._joins
+        }
+        self._of_source = {
+            place: self._counter(f"@far {join.step} {place}", frozenset({place}), {}, net)
+            for join in self._joins
+            for place, _, _ in join.sources
+        }
+        self._waves = {step: {wave.got for wave in each.waves} for step, each in sources.items()}
+        met = self._tell_arrivals_apart({wave for each in sources.values() for wave in each.waves})
+        self._route_at_once()
+        for row in range(len(self.rows.inputs)):
+            self._count(row, counts_waves=row not in met)
+        for join in self._joins:
+            self._test(join)
+
+    def _shut_gates(self) -> dict[int, int]:
+        """The gates that wait for ctx, each with a place beside it in which its token does not move."""
+        found = {}
+        for number, row in self._owner.items():
+            t = self._plan.net.transitions[number]
+            if t.trigger is Trigger.CTX:
+                gate = t.inputs[0].place
+                found[gate] = self.rows.place(f"{SHUT} {self._plan.steps[t.step].name}", 0)
+                self.rows.add_row(f"{SHUT} {t.id}", [(gate, 1)], [(found[gate], 1)], row)
+        return found
+
+    def _route_at_once(self) -> None:
+        """Let one router at a time fire its chain, as each does in one event: in a cycle tokens would pile up in it."""
+        chain = {number for number, place in enumerate(self._plan.net.places) if place.role in CHAIN}
+        turn = self.rows.place("@turn", 1)
+        for ins, outs in zip(self.rows.inputs, self.rows.outputs, strict=True):
+            holds, keeps = (any(place in chain for place, _ in arcs) for arcs in (ins, outs))
+            if keeps and not holds:
+                ins.append((turn, 1))
+            elif holds and not keeps:
+                outs.append((turn, 1))
+
+    def _counter(self, id: str, places: frozenset[int], beside: Mapping[int, int], net: Petri) -> _Counter:
+        weights = dict.fromkeys(places, 1)
+        weights.update((place, 1) for place, goes in beside.items() if goes in places)
+        there = sum(net.initial[place] for place in places)
+        return _Counter(self.rows.place(id, self._cap - there), weights)
+
+    def _tell_arrivals_apart(self, waves: set[Wave]) -> set[int]:
+        """Let counting joins take no more than they need before they meet; the rows at which they have met."""
+        plan, rows, found = self._plan, self.rows, set[int]()
+        by_step: dict[int, list[int]] = {}
+        for row, number in enumerate(self._origin):
+            by_step.setdefault(plan.net.transitions[number].step, []).append(row)
+        for wave in sorted(waves):
+            step = plan.net.places[wave.got].step
+            met = next(n for n, place in enumerate(plan.net.places) if place.role == "met" and place.step == step)
+            needed = plan.steps[step].join.n
+            room = rows.place(f"@room {step}", needed)
+            for row in by_step[step]:
+                role = plan.net.transitions[self._origin[row]].role
+                if role == "arrive":
+                    ins, outs, id = [*rows.inputs[row]], [*rows.outputs[row]], rows.ids[row]
+                    found.add(rows.add_row(f"{id} @met", [*ins, (met, 1)], [*outs, (met, 1)], row))
+                    rows.inputs[row] += [(wave.idle, 1), (room, 1)]
+                    rows.outputs[row] += [(wave.idle, 1)]
+                elif role == "rearm":
+                    found.add(row)
+                    rows.outputs[row] += [(room, needed)]
+        return found
+
+    def _count(self, row: int, *, counts_waves: bool) -> None:
+        """Let a row change what is counted, as its tokens do."""
+        change: dict[int, int] = {}
+        for sign, arcs in ((-1, self.rows.inputs[row]), (1, self.rows.outputs[row])):
+            for place, weight in arcs:
+                change[place] = change.get(place, 0) + sign * weight
+        for counter, waves in self._counters():
+            count = sum(many * counter.weights.get(place, 0) for place, many in change.items())
+            if counts_waves:
+                count += sum(change.get(place, 0) for place in waves)
+            if count > 0:
+                self.rows.inputs[row].append((counter.far, count))
+            elif count:
+                self.rows.outputs[row].append((counter.far, -count))
+
+    def _counters(self) -> Iterator[tuple[_Counter, set[int]]]:
+        yield self._all, set()
+        for step, counter in self._near.items():
+            yield counter, self._waves[step]
+        for counter in self._of_source.values():
+            yield counter, set()
+
+    def _test(self, join: Settled) -> None:
+        inputs, outputs = self.rows.inputs, self.rows.outputs
+        asked = [
+            (join.settle, self._near[join.step]),
+            *((lack, self._of_source[place]) for place, _, lack in join.sources),
+        ]
+        for number, counter in asked:
+            if number in self._owner:
+                inputs[self._owner[number]].append((counter.far, self._cap))
+                outputs[self._owner[number]].append((counter.far, self._cap))
+        # Nothing comes between the sources that are asked.
+        idle = self._plan.net.transitions[join.settle].inputs[1].place
+        arrivals = [n for n, t in enumerate(self._plan.net.transitions) if t.step == join.step and t.role == "arrive"]
+        for row in [self._owner[number] for number in arrivals if number in self._owner]:
+            inputs[row].append((idle, 1))
+            outputs[row].append((idle, 1))
+        if join.force in self._owner:
+            inputs[self._owner[join.force]].append((self._never, 1))
+
+    def is_stalled(self, marking: Marking) -> bool:
+        """Whether a settled join has tokens in a marking in which nothing moves."""
+        over = len(self._plan.net.places) + 1
+        # What ends by itself in a failure is no run in which nothing moves.
+        if self._fails(marking) or (self._plan.terminates and marking[over]):
+            return False
+        return any(marking[join.got] for join in self._joins)
+
+    def cut(self, marking: Marking) -> Marking:
+        """A marking without what counts."""
+        return marking[: self._places] + tuple(marking[place] for place in self._shut.values())
+
+    def force(self, markings: Sequence[Marking]) -> None:
+        """Give each marking in which nothing moves the starts that it allows, which take it as it is."""
+        shut = dict(zip(self._shut.values(), self._shut, strict=True))
+        for marking in markings:
+            tokens = dict(enumerate(marking[: self._places]))
+            tokens.update(zip(self._shut.values(), marking[self._places :], strict=True))
+            taken = [(place, count) for place, count in tokens.items() if count]
+            total = sum(count * self._all.weights.get(place, 0) for place, count in taken)
+            for join in self._joins:
+                if not marking[join.got] or join.force not in self._owner:
+                    continue
+                start = self._owner[join.force]
+                after = {shut.get(place, place): count for place, count in taken}
+                for place, count in effect_of(self._net, start).items():
+                    after[place] = after.get(place, 0) + count
+                outs = [each for each in after.items() if each[1]]
+                row = self.rows.add_row(self._net.transitions[start], taken, outs, start)
+                self._count(row, counts_waves=True)
+                self.rows.inputs[row].append((self._all.far, self._cap - total - 1))
+                self.rows.outputs[row].append((self._all.far, self._cap - total - 1))
+                self.forced.append(row)
+
+    def watched(self) -> Petri:
+        """The net in which a place is marked once half of what is counted up to is there."""
+        rows = _Rows(self.rows.net())
+        over = rows.place(OVER, 0)
+        fars = {counter.far: rows.place(f"@near {number}", 0) for number, (counter, _) in enumerate(self._counters())}
+        for row in range(len(rows.inputs)):
+            for far, near in fars.items():
+                change = sum(w for p, w in rows.inputs[row] if p == far) - sum(
+                    w for p, w in rows.outputs[row] if p == far
+                )
+                if change:
+                    (rows.outputs if change > 0 else rows.inputs)[row].append((near, abs(change)))
+        for far, near in fars.items():
+            rows.initial[near] = self._cap - rows.initial[far]
+            rows.add_row(f"@full {near}", [(near, self._cap // 2)], [(over, 1)], -1)
+        return rows.net()
