@@ -51,7 +51,7 @@ class Workspace:
 
     def texts(self) -> dict[str, str]:
         """The text of every playbook by its file's name, sorted."""
-        found = {name: decode(name, data)[0].text for name, data in self._files().items()} | self._open
+        found = {name: decode(name, data)[0].text for name, data in self._files().items()} | self._open.copy()
         return dict(sorted(found.items()))
 
     def found_in(self, name: str, text: str) -> Looked:
@@ -86,20 +86,24 @@ class Workspace:
         return self._children().find(path)
 
     def _files(self) -> dict[str, bytes]:
-        if self._disk is None:
-            self._disk = {}
+        found = self._disk
+        if found is None:
+            found = {}
             for name in (name for folder in self._folders for name in playbooks_in(folder)):
                 try:
-                    self._disk[os.path.normpath(name)] = read(name)
+                    found[os.path.normpath(name)] = read(name)
                 except Unusable:
                     continue  # a file that cannot be read is told where it is opened, and is no child here
-        return self._disk
+            self._disk = found
+        return found
 
     def _children(self) -> Folders:
-        if self._catalogue is None:
-            contents = self._files() | {name: _bytes(text) for name, text in self._open.items()}
-            self._catalogue = Folders((), tuple(contents), contents)
-        return self._catalogue
+        # Held here, because the editor may bring another text while this one is looked at in a thread.
+        found = self._catalogue
+        if found is None:
+            contents = self._files() | {name: _bytes(text) for name, text in self._open.copy().items()}
+            found = self._catalogue = Folders((), tuple(contents), contents)
+        return found
 
     def _reported(self, name: str) -> tuple[Selection, tuple[Entry, ...]]:
         """The codes that are reported in a file, and the entries of its baseline."""

@@ -45,6 +45,7 @@ class Opened:
         self.known: Known | None = None
         self.extents: tuple[Extent, ...] | None = None
         self.occurrences: list[Occurrence] | None = None
+        self.looking: asyncio.Task[None] | None = None
 
     @property
     def text(self) -> str:
@@ -114,13 +115,20 @@ class Session:
     async def looked(self, one: Opened) -> Looked:
         """The findings in a file's text as it is, looked for now where that was not done."""
         while one.looked is None:
-            text = one.text
-            found = await self._find(one, text)
-            if found.compiled is not None:
-                one.known = await self.in_thread(Known, found.compiled)
-            if one.text == text:
-                one.looked = found
+            # Several questions may wait for one look; a question that is taken back does not end it.
+            if one.looking is None or one.looking.done():
+                one.looking = asyncio.get_running_loop().create_task(self._look(one))
+            await asyncio.shield(one.looking)
         return one.looked
+
+    async def _look(self, one: Opened) -> None:
+        text = one.text
+        found = await self._find(one, text)
+        if found.compiled is not None:
+            one.known = await self.in_thread(Known, found.compiled)
+        # Another text came meanwhile: whoever waits asks again.
+        if one.text == text:
+            one.looked = found
 
     async def known(self, one: Opened) -> Known | None:
         """The file as its text is now, read as far as it can be."""

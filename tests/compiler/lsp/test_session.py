@@ -1,0 +1,104 @@
+"""A session by itself: when a text is looked at, whatever is asked meanwhile."""
+
+import asyncio
+from collections.abc import Mapping
+from threading import Event
+
+from lsprotocol import types
+
+from noetlc.cli.inspection import looked_into
+from noetlc.lsp.project import Looked
+from noetlc.lsp.session import Session
+
+TEXT = (
+    "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: a}\nworkflow:\n  - step: start\n    tool: {kind: nop}\n"
+)
+
+
+class Slow:
+    """A project of one file, whose findings come when `go` is set; `looks` are the texts that were looked at."""
+
+    def __init__(self) -> None:
+        self.looks: list[str] = []
+        self.go = Event()
+
+    def found_in(self, name: str, text: str) -> Looked:
+        self.looks.append(text)
+        self.go.wait(30)
+        kept, compiled = looked_into(name, text.encode())
+        return Looked(kept.findings, (), compiled)
+
+    def hold(self, name: str, text: str) -> None: ...
+    def let_go(self, name: str) -> None: ...
+    def look_again(self) -> None: ...
+
+    def texts(self) -> Mapping[str, str]:
+        return {}
+
+    def mended(self, name: str, text: str) -> str:
+        return text
+
+    def state_of(self, path: str) -> str:
+        return ""
+
+    def find(self, path: str) -> tuple[str, bytes] | None:
+        return None
+
+
+def session_of(project: Slow) -> tuple[Session, list[types.PublishDiagnosticsParams]]:
+    published: list[types.PublishDiagnosticsParams] = []
+    session = Session(published.append)
+    session.begin_session(project)
+    return session, published
+
+
+def test_several_questions_wait_for_one_look() -> None:
+    project = Slow()
+    session, _ = session_of(project)
+
+    async def ask() -> None:
+        session.open("file:///a.yaml", "/a.yaml", 1, TEXT)
+        one = session.opened["file:///a.yaml"]
+        questions = [asyncio.create_task(session.known(one)) for _ in range(5)]
+        await asyncio.sleep(0)
+        questions[0].cancel()
+        project.go.set()
+        found = await asyncio.gather(*questions, return_exceptions=True)
+        assert isinstance(found[0], asyncio.CancelledError)
+        assert all(known is one.known and known is not None for known in found[1:])
+
+    asyncio.run(ask())
+    assert project.looks == [TEXT]
+
+
+def test_findings_of_a_text_that_was_typed_over_are_not_shown() -> None:
+    project = Slow()
+    session, published = session_of(project)
+
+    async def type_on() -> None:
+        session.open("file:///a.yaml", "/a.yaml", 1, TEXT)
+        while not project.looks:
+            await asyncio.sleep(0.01)
+        session.change("file:///a.yaml", 2, TEXT.replace("nop", "noop"))
+        project.go.set()
+        while not published:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(type_on(), 30))
+    assert [(one.version, list(one.diagnostics)) for one in published] == [(2, [])]
+
+
+def test_a_closed_file_is_shown_none_though_a_look_comes_late() -> None:
+    project = Slow()
+    session, published = session_of(project)
+
+    async def close() -> None:
+        session.open("file:///a.yaml", "/a.yaml", 1, TEXT)
+        while not project.looks:
+            await asyncio.sleep(0.01)
+        session.close("file:///a.yaml")
+        project.go.set()
+        await asyncio.sleep(0.3)
+
+    asyncio.run(asyncio.wait_for(close(), 30))
+    assert [list(one.diagnostics) for one in published] == [[]]
