@@ -1,6 +1,6 @@
 """Layouts of random graphs: nothing lies on anything else, and large ones are no trouble."""
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ def graphs(draw: st.DrawFn) -> tuple[list[Size], list[Link]]:
     sizes = [Size(draw(st.sampled_from([60, 90, 200])), draw(st.sampled_from([30, 80]))) for _ in range(count)]
     ends = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
     links = [
-        Link(source, target, draw(st.sampled_from(["ok", "ko"])), draw(st.sampled_from([NOTHING, LABEL])))
+        Link(source, target, draw(st.sampled_from(["ok", "ko", "reset"])), draw(st.sampled_from([NOTHING, LABEL])))
         for source, target in draw(st.lists(ends, max_size=24))
     ]
     return sizes, links
@@ -127,3 +127,15 @@ def test_what_would_need_endless_bends_goes_straight() -> None:
     layout = drawn([BOX] * count, [*chain, *far])
     assert any(route.form == "straight" for route in layout.routes)
     assert sum(len(route.points) for route in layout.routes) < 60 * count
+
+
+@given(graphs())
+def test_links_that_no_token_takes_move_no_box_below_another(graph: tuple[list[Size], list[Link]]) -> None:
+    sizes, links = graph
+    ends = [(link.source, link.target) for link in links if link.source != link.target]
+    turns = zip(ends, turned(len(sizes), ends), strict=True)
+    spans = [Span(target, source, 1) if up else Span(source, target, 1) for (source, target), up in turns]
+    loose = [Span(a, b, 2) for a, b in combinations(range(len(sizes)), 2)][:20]
+    ranks = ranks_of(len(sizes), spans, loose)
+    assert all(ranks[span.upper] < ranks[span.lower] for span in spans)
+    assert all(abs(ranks[span.upper] - ranks[span.lower]) >= 2 for span in loose)

@@ -9,9 +9,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nets import compiled, steps
+from nets import compiled, plan_of, steps
 from noetlc.ast.playbook import Playbook
 from noetlc.emit.pictures import dot, mermaid
+from noetlc.emit.pictures.net import net_of
+from noetlc.emit.pictures.picture import ASIDE, Kind
+from noetlc.emit.pictures.plan_steps import steps_of_plan
 from noetlc.emit.pictures.steps import steps_of
 from noetlc.emit.schema import playbook_schema
 
@@ -73,3 +76,47 @@ def test_the_schema_refuses_what_is_not_known(body: dict[str, object]) -> None:
     jsonschema.validate({**head, "workflow": [{"step": "start"}]}, playbook_schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**head, **body}, playbook_schema())
+
+
+CANCELLING = steps(
+    "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}",
+    "step: a, spec: {policy: {cancels: [b]}}",
+    "step: b, spec: {policy: {lock: one}}, next: {arcs: [{step: c}]}",
+    "step: c, spec: {policy: {lock: one}}",
+)
+
+
+def test_a_net_shows_what_a_transition_empties_and_what_has_to_be_empty_before_it() -> None:
+    picture = net_of(plan_of(CANCELLING))
+    titles = [node.title for node in picture.nodes]
+    found = {kind: set[tuple[str, str]]() for kind in ASIDE}
+    for edge in picture.edges:
+        if edge.kind in ASIDE:
+            found[edge.kind].add((titles[edge.source], titles[edge.target]))
+    # By hand: on the way to `b`, at its gate, in its run, at its router; and where a run holds its lock.
+    emptied = ["in b start", "gate b", "ready b", "at b b_task", "run b b_task", "out b", "bad b", "done b", "failed b"]
+    locked = {f"{role} {step}" for step in "bc" for role in ("ready", "out", "bad")}
+    locked |= {f"{role} {step} {step}_task" for step in "bc" for role in ("at", "run")}
+    assert found[Kind.RESET] >= {("admit a", place) for place in emptied}
+    assert {source for source, _ in found[Kind.RESET]} == {"admit a"}
+    assert {target.split()[1] for _, target in found[Kind.RESET]} == {"b"}
+    assert found[Kind.TEST] == {(place, f"admit {step}") for place in locked for step in "bc"}
+
+
+def test_too_many_arcs_without_tokens_are_counted_and_not_drawn() -> None:
+    names = [f"s{number}" for number in range(16)]
+    arcs = ", ".join(f"{{step: {name}}}" for name in names)
+    rows = [f"step: {name}, spec: {{policy: {{lock: one}}}}" for name in names]
+    picture = net_of(plan_of(steps(f"step: start, next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}", *rows)))
+    assert not {edge.kind for edge in picture.edges} & ASIDE
+    assert picture.captions == ("1280 arcs that empty places, or ask whether they are empty, are not drawn.",)
+
+
+def test_the_steps_of_a_plan_and_of_its_playbook_show_the_same_cancels() -> None:
+    playbook = compiled(CANCELLING).documents[0].playbook
+    assert playbook is not None
+    drawn = [
+        [(edge.id, edge.source, edge.target) for edge in picture.edges if edge.kind is Kind.RESET]
+        for picture in (steps_of(playbook), steps_of_plan(plan_of(CANCELLING)))
+    ]
+    assert drawn[0] == drawn[1] == [("cancel a b", 1, 2)]

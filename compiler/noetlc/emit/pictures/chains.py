@@ -11,13 +11,14 @@ from itertools import pairwise
 from noetl_ir.records import NamedTuple
 from noetlc.emit.pictures.layering import Span, ranks_of, turned
 from noetlc.emit.pictures.ordering import Neighbours
+from noetlc.emit.pictures.picture import ASIDE
 from noetlc.emit.pictures.shapes import Link, Size
 
 BEND = Size(10.0, 0.0)
 LEAST_BENDS, BENDS_PER_ELEMENT = 2_000, 6
 NEAR, FAR, TRUNK = 1.0, 0.02, 8.0
 SHORT = 2
-"""Weights: links to the next row pull boxes together, longer than `SHORT` and those of failures hardly."""
+"""Weights: links to the next row pull boxes together, longer than `SHORT` and those of failures or aside hardly."""
 
 
 class Way(NamedTuple):
@@ -69,13 +70,15 @@ def chained(sizes: Sequence[Size], links: Sequence[Link]) -> Chains:
 
 def _ranks(count: int, links: Sequence[Link]) -> list[int]:
     """Where one link that leaves a box has a label, all have room for one: what they lead to stands in one row."""
-    is_turned = turned(count, [(link.source, link.target) for link in links])
-    labelled = {link.source for link in links if link.label.width}
+    ways = [link for link in links if link.kind not in ASIDE]
+    is_turned = turned(count, [(link.source, link.target) for link in ways])
+    labelled = {link.source for link in ways if link.label.width}
     spans = []
-    for link, up in zip(links, is_turned, strict=True):
+    for link, up in zip(ways, is_turned, strict=True):
         upper, lower = (link.target, link.source) if up else (link.source, link.target)
         spans.append(Span(upper, lower, 2 if link.source in labelled else 1))
-    return ranks_of(count, spans)
+    loose = [link for link in links if link.kind in ASIDE]
+    return ranks_of(count, spans, [Span(link.source, link.target, 2 if link.label.width else 1) for link in loose])
 
 
 class _Making:
@@ -148,7 +151,7 @@ def _neighbours(making: _Making, links: Sequence[Link], ways: Sequence[Way | Non
 
 
 def _pull(kind: str, bends: int) -> float:
-    return FAR if kind == "ko" or bends >= SHORT else NEAR
+    return FAR if kind == "ko" or kind in ASIDE or bends >= SHORT else NEAR
 
 
 def _first_order(ranks: list[int], down: Neighbours) -> list[list[int]]:

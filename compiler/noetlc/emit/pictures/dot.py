@@ -25,6 +25,14 @@ _COLOURS = {
     Mark.BAD: "#d55e00",
 }
 
+# Reset arcs have two heads and emptiness arcs a ring, as in papers about nets; neither moves a box.
+_STROKES = {
+    Kind.KO: "style=dashed",
+    Kind.JUMP: "style=dotted",
+    Kind.RESET: "style=dashed, arrowhead=normalnormal, constraint=false",
+    Kind.TEST: "style=dotted, arrowhead=odot, constraint=false",
+}
+
 
 def emitted(picture: Picture) -> str:
     """A directed graph, drawn from the top; the tasks of a step stand in a cluster with it."""
@@ -57,7 +65,7 @@ def _box(id: str, node: Node) -> Iterator[str]:
 def _line(prefix: str, edge: Edge) -> str:
     words = " ".join(filter(None, [edge.text, *edge.facts]))
     marks = [f"label={_quoted(words)}"] if words else []
-    marks += ["style=dashed"] if edge.kind is Kind.KO else ["style=dotted"] if edge.kind is Kind.JUMP else []
+    marks += [_STROKES[edge.kind]] if edge.kind in _STROKES else []
     marks += [f'color="{_COLOURS[edge.mark]}", penwidth=2'] if edge.mark in _COLOURS else []
     return f"{prefix}{edge.source} -> {prefix}{edge.target}" + (f" [{', '.join(marks)}]" if marks else "")
 

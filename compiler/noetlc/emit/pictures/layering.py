@@ -47,14 +47,22 @@ def turned(count: int, ends: Sequence[tuple[int, int]]) -> list[bool]:
     return is_turned
 
 
-def ranks_of(count: int, spans: Sequence[Span]) -> list[int]:
-    """The rank of each node: as high as its longest way allows, and lower where that makes links shorter."""
+def ranks_of(count: int, spans: Sequence[Span], loose: Sequence[Span] = ()) -> list[int]:
+    """The rank of each node: as high as its longest way allows, and lower where that makes links shorter. Of the
+    nodes of a loose span, whichever comes first by the others is the upper one.
+    """
     below: list[list[Span]] = [[] for _ in range(count)]
     above: list[list[Span]] = [[] for _ in range(count)]
     for span in spans:
         below[span.upper].append(span)
         above[span.lower].append(span)
     order = _downwards(count, above, below)
+    at = {node: position for position, node in enumerate(order)}
+    for span in loose:
+        # It leads from an earlier node to a later one then, as all others do, and closes no cycle.
+        upper, lower = sorted((span.upper, span.lower), key=at.__getitem__)
+        below[upper].append(Span(upper, lower, span.length))
+        above[lower].append(below[upper][-1])
     ranks = [0] * count
     for node in order:
         ranks[node] = max((ranks[span.upper] + span.length for span in above[node]), default=0)

@@ -16,7 +16,10 @@ KINDS = {
     Kind.OK: "arc",
     Kind.KO: "arc of a failure",
     Kind.JUMP: "jump",
+    Kind.RESET: "cancels",
+    Kind.TEST: "has to be empty",
 }
+OF_NETS = {Kind.OK: "arc of the net", Kind.RESET: "empties"}
 
 
 class Legend(NamedTuple):
@@ -70,10 +73,9 @@ def _entries(picture: Picture) -> Iterator[tuple[str, str, str]]:
         )
     if _any_of(nodes, "forks"):
         yield "step", _sample(Shape.STEP) + '<rect class="bar" x="6" y="15" width="18" height="4"/>', "several at once"
-    for kind, text in KINDS.items():
+    for kind, text in (KINDS | (OF_NETS if picture.level == "net" else {})).items():
         if kind in kinds:
-            straight = path(((0.0, 9.0), (SAMPLE, 9.0)), "straight", has_head=True)
-            yield kind.value, straight, "arc of the net" if picture.level == "net" and kind is Kind.OK else text
+            yield kind.value, path(((0.0, 9.0), (SAMPLE, 9.0)), "straight", has_head=True), text
     marks = {node.mark for node in nodes} | {edge.mark for edge in edges}
     for mark, text in MEANINGS.items():
         if mark in marks:

@@ -24,7 +24,7 @@ _SHAPES = {
     Shape.STATE: ("(", ")"),
     Shape.FOLD: ("[/", "/]"),
 }
-_ARROWS = {Kind.OK: "-->", Kind.KO: "-.->", Kind.JUMP: "-.->"}
+_ARROWS = {Kind.OK: "-->", Kind.KO: "-.->", Kind.JUMP: "-.->", Kind.RESET: "-.-x", Kind.TEST: "-.-o"}
 _COLOURS = {
     Mark.IDLE: ("#f2f4f6", "#a3adb7"),
     Mark.DONE: ("#e2f4ee", "#009e73"),
@@ -50,8 +50,10 @@ def emitted(picture: Picture) -> str:
 
 
 def _fits(text: str) -> bool:
-    # Every arrow has `->`, and no text has: `>` is written as an entity.
-    return text.count("->") <= MAX_EDGES and len(text) <= MAX_CHARACTERS
+    # Every way has `->`, and no text has: `>` is written as an entity. Text that looks like one of the other arrows is
+    # counted with them, which at worst folds a picture earlier.
+    arrows = sum(text.count(each) for each in ("->", "-.-x", "-.-o"))
+    return arrows <= MAX_EDGES and len(text) <= MAX_CHARACTERS
 
 
 def _cut(picture: Picture) -> str:

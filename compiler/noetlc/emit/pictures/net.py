@@ -1,13 +1,22 @@
 """The net of a plan as a picture: places with their tokens, transitions between them."""
 
+from collections.abc import Iterator
+
+from noetl_ir.locks import tests_of
 from noetl_ir.net import Arc, Place, Transition
 from noetl_ir.plan import Plan
+from noetl_ir.resets import resets_of
 from noetlc.analysis.petri import Petri
 from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
 
+MAX_ASIDE = 1_000
+"""How many arcs without tokens are drawn: with one lock for all steps of a playbook there are some for each pair."""
+
 
 def net_of(plan: Plan) -> Picture:
-    """Every place and transition; guards are said to be there, and written in the plan."""
+    """Every place and transition, and the places that one empties or that have to be empty; guards are said to be
+    there, and written in the plan.
+    """
     net = plan.net
     tokens = dict(net.initial)
     homes = [step.name for step in plan.steps]
@@ -15,7 +24,10 @@ def net_of(plan: Plan) -> Picture:
         _place(place, tokens.get(number, 0))._replace(home=homes[place.step]) for number, place in enumerate(net.places)
     ]
     nodes += [_transition(each)._replace(home=homes[each.step]) for each in net.transitions]
-    return Picture(plan.name, "net", tuple(nodes), tuple(_edges(plan)))
+    aside = list(_aside(plan))
+    edges = (*_edges(plan), *(aside if len(aside) <= MAX_ASIDE else ()))
+    told = f"{len(aside)} arcs that empty places, or ask whether they are empty, are not drawn."
+    return Picture(plan.name, "net", tuple(nodes), edges, () if len(aside) <= MAX_ASIDE else (told,))
 
 
 def net_of_petri(net: Petri) -> Picture:
@@ -76,6 +88,21 @@ def _edges(plan: Plan) -> list[Edge]:
             Edge(f"out {each.id} {arc.place}", here, arc.place, kind, _weight(arc), each.span) for arc in each.outputs
         ]
     return edges
+
+
+def _aside(plan: Plan) -> Iterator[Edge]:
+    """Reset arcs lead from a transition to the places that it empties, emptiness arcs from a place to the transition
+    that asks.
+    """
+    first = len(plan.net.places)
+    for number, reset in resets_of(plan).items():
+        t = plan.net.transitions[number]
+        for place in reset.places:
+            yield Edge(f"empties {t.id} {place}", first + number, place, Kind.RESET, span=t.span)
+    for number, places in tests_of(plan).items():
+        t = plan.net.transitions[number]
+        for place in places:
+            yield Edge(f"asks {t.id} {place}", place, first + number, Kind.TEST, span=t.span)
 
 
 def _weight(arc: Arc) -> str:

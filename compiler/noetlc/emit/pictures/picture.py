@@ -23,11 +23,20 @@ class Shape(StrEnum):
 
 
 class Kind(StrEnum):
-    """The way that an arrow stands for: a way on, a way that only a failure takes, a jump inside a step."""
+    """The way that an arrow stands for: a way on, a way that only a failure takes, a jump inside a step.
+
+    `RESET` and `TEST` are no ways: what the arrow comes from empties what it leads to, or may be in the way of it.
+    """
 
     OK = "ok"
     KO = "ko"
     JUMP = "jump"
+    RESET = "reset"
+    TEST = "test"
+
+
+ASIDE = frozenset({Kind.RESET, Kind.TEST})
+"""The kinds that no token takes: they part and join nothing, and no box stands below another because of them."""
 
 
 class Mark(StrEnum):

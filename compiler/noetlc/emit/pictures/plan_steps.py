@@ -15,6 +15,7 @@ from noetlc.emit.pictures.steps import (
     MAX_GUARD,
     MAX_RULE,
     arc_id,
+    cancel_id,
     enough_line,
     heard_line,
     kinds_of,
@@ -50,6 +51,8 @@ def steps_of_plan(plan: Plan) -> Picture:
             target = arc.target if arc.target >= 0 else end
             kind = Kind.KO if fails else Kind.OK
             edges.append(Edge(arc_id(step.name, position), number, target, kind, text, _place(arc.span)))
+        for each in rows.cancels.get(number, ()):
+            edges.append(Edge(cancel_id(step.name, plan.steps[each].name), number, each, Kind.RESET))
     return Picture(plan.name, "steps", tuple(nodes), tuple(edges), captions_of_plan(plan))
 
 

@@ -3,6 +3,7 @@
 In a net, the parts of one step come first, and then pieces of wide rows. After them, a part is what stands between a
 box that forks, or begins a loop, and the box that all its ways come to (its immediate postdominator), or a piece of a
 chain. Arrows of failures may leave a part, to a handler that many steps share; none may come into the middle of one.
+Arrows that no token takes count as none.
 What is marked stays in sight.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 
 from noetl_ir.records import NamedTuple
 from noetlc.ast.dominators import dominators_of
-from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape, worse
+from noetlc.emit.pictures.picture import ASIDE, Edge, Kind, Mark, Node, Picture, Shape, worse
 
 EXIT = -1
 LARGEST, CLIMBS, LEAST, ROUNDS = 400, 6, 3, 40
@@ -126,6 +127,8 @@ def _arrows(picture: Picture) -> Arrows:
     after: list[dict[int, bool]] = [{} for _ in picture.nodes]
     before: list[dict[int, bool]] = [{} for _ in picture.nodes]
     for edge in picture.edges:
+        if edge.kind in ASIDE:
+            continue
         # One plain arrow beside those of failures makes the way a plain one.
         plain = edge.kind is not Kind.KO or after[edge.source].get(edge.target, False)
         after[edge.source][edge.target] = before[edge.target][edge.source] = plain

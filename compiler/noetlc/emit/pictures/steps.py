@@ -34,6 +34,10 @@ def steps_of(playbook: Playbook) -> Picture:
                 nodes.append(Node(step_id(END), Shape.END, END))
             if arc.target in numbers:
                 edges.append(_edge(step, position, arc, (number, numbers[arc.target])))
+        for target in step.spec.cancels:
+            if target.name in numbers:
+                ends = number, numbers[target.name]
+                edges.append(Edge(cancel_id(step.name, target.name), *ends, Kind.RESET, span=target.span))
     return Picture(playbook.name, "steps", tuple(nodes), tuple(edges), captions_of(playbook))
 
 
@@ -64,6 +68,11 @@ def task_id(step: str, task: str) -> str:
 def arc_id(step: str, position: int) -> str:
     """The id of the arrow for an arc, by its position among those of its step."""
     return f"arc {step} {position}"
+
+
+def cancel_id(step: str, target: str) -> str:
+    """The id of the arrow to a step that another one cancels."""
+    return f"cancel {step} {target}"
 
 
 def _node(step: Step, entry: str, phase: str) -> Node:

@@ -1,7 +1,8 @@
 """How pictures look: sizes, colours, and the style sheet of SVG and HTML.
 
 Colours are those of M. Okabe and K. Ito, which colour-blind people can tell apart; nothing is said by colour alone:
-arrows of failures are dashed, runs are thick and numbered, boxes that are marked have a sign.
+arrows of failures are dashed, those that empty or ask dash-dotted and dotted, runs are thick and numbered, boxes that
+are marked have a sign.
 """
 
 from noetlc.emit.pictures.picture import Mark, Shape
@@ -86,7 +87,8 @@ def _rules(c: dict[str, str]) -> str:
         f".e{{fill:none;stroke:{c['edge']};stroke-width:1.3}}",
         f".a{{fill:{c['edge']};stroke:none}}",
         f".ko>.e{{stroke:{c['ko']};stroke-dasharray:6 4}}.ko>.a{{fill:{c['ko']}}}.ko text{{fill:{c['ko']}}}",
-        ".jump>.e{stroke-dasharray:2 3}",
+        ".jump>.e{stroke-dasharray:2 3}.reset>.e{stroke-dasharray:9 3 2 3}.test>.e{stroke-dasharray:1 4}",
+        f".reset>.e,.test>.e{{stroke:{c['told']}}}.reset>.a,.test>.a{{fill:{c['told']}}}",
         f".l{{fill:{c['page']};stroke:none;opacity:.9}}",
         f".idle>.b{{stroke:{c['idle']};fill:{c['page']}}}.idle>text{{fill:{c['idle']}}}",
         f".idle>.e{{stroke:{c['idle']};opacity:.6}}.idle>.a{{fill:{c['idle']}}}",
