@@ -3,6 +3,7 @@
 canonical-v2 §5.3, LANGUAGE §4: every tool returns exactly one outcome.
 """
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from noetl_ir.expr import Json
@@ -46,6 +47,38 @@ _KINDS = {
 _KIND_OF_CODE = {code: kind for kind, codes in _KINDS.items() for code in codes}
 _KIND_OF_STATUS = {401: "auth", 403: "auth", 404: "not_found", 429: "rate_limit"}
 
+_AGAIN = frozenset(
+    {
+        "timeout", "http.connect", "http.protocol", "pg.connect", "snowflake.connect", "nats.connect",
+        "nats.no_responders", "quantum.not_done", "worker.lost",
+    }
+)  # fmt: skip
+_AGAIN_STATUS = frozenset({408, 425, 429})
+"""These say that the same request may go through later (RFC 9110 §15.5.9, RFC 8470, RFC 6585), as all from 500 on do;
+other 4xx are of the request itself."""
+_AGAIN_STATES = {
+    "pg": ("sqlstate", frozenset({"40001", "40P01", "55P03"})),
+    "sqlite": ("code", frozenset({"SQLITE_BUSY", "SQLITE_LOCKED"})),
+    "duckdb": ("code", frozenset({"TransactionException"})),
+}
+"""Extra → its attribute, and the values of conflicts of transactions, which one after the other would not have."""
+
+
+def is_retryable(code: Json, extras: Mapping[str, Json] | None = None) -> bool:
+    """Whether the very same attempt may go through later, by the code of an error and the extras of its outcome."""
+    if code in _AGAIN:
+        return True
+    given = extras or {}
+    response = given.get("http")
+    status = response.get("status") if isinstance(response, dict) else None
+    if isinstance(status, int) and not isinstance(status, bool):
+        return status in _AGAIN_STATUS or status >= 500
+    for name, (attribute, values) in _AGAIN_STATES.items():
+        said = given.get(name)
+        if isinstance(said, dict) and said.get(attribute) in values:
+            return True
+    return False
+
 
 def kind_of_error(code: Json, status: Json = None) -> str:
     """The `kind` of an error: by the status of an answer where there is one, else by the code, else the code itself.
@@ -86,9 +119,12 @@ def ok(result: Json = None, **extras: Json) -> Outcome:
     return Outcome("ok", result, None, extras)
 
 
-def error(code: str, message: str, *, result: Json = None, retryable: bool = False, **extras: Json) -> Outcome:
-    """A failure; `code` is a word from the glossary of run-time errors (`timeout`, `http.status`, …)."""
-    return Outcome("error", result, {"code": code, "message": message, "retryable": retryable}, extras)
+def error(code: str, message: str, *, result: Json = None, retryable: bool | None = None, **extras: Json) -> Outcome:
+    """A failure; `code` is a word from the glossary of run-time errors (`timeout`, `http.status`, …). Whether it is
+    retryable follows from code and extras (`is_retryable`); only a tool that knows it otherwise says it.
+    """
+    again = is_retryable(code, extras) if retryable is None else retryable
+    return Outcome("error", result, {"code": code, "message": message, "retryable": again}, extras)
 
 
 REFERENCE_KEY = "__ref__"

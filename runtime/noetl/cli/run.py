@@ -81,6 +81,11 @@ def run(
     boolean, --set who=Ada text. Quotes make a text of anything: --set 'who="123"'. It stays text where the playbook
     declares the input as `type: string`.
 
+    FILE of --script is YAML: outcomes: [{step: NAME, attempt: 1, takes: 2s, outcome: {result: VALUE}}]. Keys that
+    are left out match anything, and the first entry that matches is used. An outcome of http is its body as `result`,
+    or {http: {status: 503}}, an error as {error: {code: timeout}}. Tasks that are not listed fail, but for kinds
+    without effects (noop): python does not run beside a script. signals: [{at: 10s, name: NAME, data: VALUE}].
+
     Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed, or no room to
     store anything.
     """

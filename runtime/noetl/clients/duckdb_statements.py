@@ -101,11 +101,9 @@ async def outcome_of(work: Callable[[], Work], prepare: Prepare = lambda _: None
     except duckdb.PermissionException as problem:
         return error("file.refused", str(problem))
     except TimeoutError:
-        return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
+        return error("timeout", f"the statements took longer than {seconds:g} s")
     except (duckdb.Error, OverflowError, TypeError, ValueError) as problem:  # a value that nothing can carry too
-        # A conflict of two transactions, which one after the other would not have.
-        again = isinstance(problem, duckdb.TransactionException)
-        return error("duckdb.error", told(problem), retryable=again, duckdb={"code": type(problem).__name__})
+        return error("duckdb.error", told(problem), duckdb={"code": type(problem).__name__})
 
 
 async def _threaded(connection: "duckdb.DuckDBPyConnection", asked: Work, prepare: Prepare) -> dict[str, Json]:

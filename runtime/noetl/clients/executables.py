@@ -36,7 +36,7 @@ async def run_program(words: Sequence[str], call: Call, env: Env) -> Outcome:
     except FileRefused as problem:
         return error("file.refused", str(problem))
     except TimeoutError:
-        return error("timeout", f"the program took longer than {bounds.seconds:g} s", retryable=True)
+        return error("timeout", f"the program took longer than {bounds.seconds:g} s")
     except (OSError, ValueError) as problem:
         return error("shell.start", f"the program cannot be started: {problem}")
     return _outcome(ended, env)

@@ -145,9 +145,8 @@ def _done(found: Response | Outcome, code: str = "gcs.error") -> Response:
     reason = reason.get("message") if isinstance(reason, dict) else field_of(found, "error_description") or reason
     said = f": {reason}" if isinstance(reason, str) else ""
     code = "gcs.not_found" if found.status == 404 else code
-    again = found.status in (408, 429) or found.status >= 500
     message = f"the storage answered with status {found.status}{said}"
-    raise Failed(error(code, message, retryable=again, http={"status": found.status}))
+    raise Failed(error(code, message, http={"status": found.status}))
 
 
 def field_of(response: Response, name: str) -> Json:

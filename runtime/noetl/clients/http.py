@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SECONDS = 30.0
 BODY_BYTES = 64 * 1024 * 1024
 REDIRECTS = 20
+STATUS = "http.status"
+"""The code of an answer that is no success."""
 
 _T = TypeVar("_T")
 
@@ -67,6 +69,11 @@ class ResponseTooLarge(Exception):
     """A response over the limit."""
 
 
+def refused_with(status: Json) -> str:
+    """The words for an answer that is no success."""
+    return f"the server answered with status {status}"
+
+
 def is_there() -> bool:
     """Whether httpx is installed."""
     try:
@@ -88,15 +95,15 @@ async def exchange(request: Request, bounds: RequestLimits, fence: Fence | None)
         return error("http.too_large", str(problem))
     # Before TransportError, of which httpx makes its timeouts a kind: they have a code of their own.
     except (TimeoutError, httpx.TimeoutException) as problem:
-        return error("timeout", f"no answer in time ({type(problem).__name__})", retryable=True)
+        return error("timeout", f"no answer in time ({type(problem).__name__})")
     except httpx.ConnectError as problem:
-        return error("http.connect", f"no connection: {problem}", retryable=True)
+        return error("http.connect", f"no connection: {problem}")
     except httpx.TooManyRedirects:
         return error("http.redirects", f"more than {REDIRECTS} redirects")
     except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL) as problem:
         return error("http.request", f"the request cannot be sent: {problem}")
     except httpx.TransportError as problem:
-        return error("http.protocol", f"the connection broke: {problem}", retryable=True)
+        return error("http.protocol", f"the connection broke: {problem}")
     except (httpx.HTTPError, ValueError, TypeError) as problem:
         return error("http.request", f"the request cannot be sent: {problem}")
 

@@ -240,7 +240,7 @@ def fire_timer(turn: Turn, name: str) -> None:
         key, _, waited = key.partition(" ")
         region = execution.regions[key]
         event_id = f"{name}:{region.task}:{region.visits[region.task]}:{region.attempt}"
-        late = error("timeout", "the task was not done in time", retryable=True)
+        late = error("timeout", "the task was not done in time")
         # Plans of format 1 gave every timer one name.
         over = ok({"name": waited if program.plan.edition > 1 else "timer.fired", "data": {"timer_id": waited}})
         data["outcome"] = (over if timer.kind == "wait" else late).as_json()

@@ -66,7 +66,7 @@ async def run(call: Call, env: Env) -> Outcome:
     try:
         ended = await _ended(engine, asked, call, ProcessLimits(seconds, output_limit(call.knobs), None), env.root())
     except TimeoutError:
-        return error("timeout", f"the container took longer than {seconds:g} s", retryable=True)
+        return error("timeout", f"the container took longer than {seconds:g} s")
     except (OSError, ValueError) as problem:
         return error("container.engine", f"{engine} cannot be started: {problem}")
     return _outcome(ended, os.path.basename(engine), env)

@@ -21,11 +21,13 @@ from noetl.clients.content import json_of, text_of
 from noetl.clients.http import (
     BODY_BYTES,
     SECONDS,
+    STATUS,
     Request,
     RequestLimits,
     Response,
     exchange,
     is_there,
+    refused_with,
     same_origin,
     shown_url,
 )
@@ -150,11 +152,7 @@ def _outcome(response: Response) -> Outcome:
     }  # fmt: skip
     if response.status < 400:
         return ok(result, http=extra)
-    # These say that the same request may go through later (RFC 9110 §15.5.9, RFC 8470, RFC 6585); other 4xx are of
-    # the request itself.
-    again = response.status in (408, 425, 429) or response.status >= 500
-    message = f"the server answered with status {response.status}"
-    return error("http.status", message, result=result, retryable=again, http=extra)
+    return error(STATUS, refused_with(response.status), result=result, http=extra)
 
 
 def _data(response: Response) -> tuple[Json, str]:

@@ -59,7 +59,7 @@ async def run(call: Call, env: Env) -> Outcome:
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
     except TimeoutError:
-        return error("timeout", f"NATS took longer than {SECONDS if seconds is None else seconds:g} s", retryable=True)
+        return error("timeout", f"NATS took longer than {SECONDS if seconds is None else seconds:g} s")
 
 
 def _unfit(fields: dict[str, Json]) -> list[str]:
@@ -94,7 +94,7 @@ async def _outcome(target: Target, call: Call, fence: Fence | None) -> Outcome:
     except NotAllowed as problem:
         return error("nats.refused", str(problem))
     except Unreachable as problem:
-        return error("nats.connect", str(problem), retryable=True)
+        return error("nats.connect", str(problem))
     except (ValueTooLarge, MaxPayloadError) as problem:
         return error("nats.too_large", str(problem) or "the message is larger than the server takes")
     except NotFoundError:  # of buckets, keys, objects and streams
@@ -104,7 +104,7 @@ async def _outcome(target: Target, call: Call, fence: Fence | None) -> Outcome:
             return error("nats.revision", f"there is another revision of {_named(call.fields)}")
         return error("nats.error", f"NATS: {problem.description or problem}")
     except NoRespondersError:
-        return error("nats.no_responders", f"nobody answers to {call.fields['subject']}", retryable=True)
+        return error("nats.no_responders", f"nobody answers to {call.fields['subject']}")
     except (Error, OSError, ValueError) as problem:
         # The driver's own error of that name is a TimeoutError too: it has the code `timeout`, as the task's limit.
         if isinstance(problem, TimeoutError):

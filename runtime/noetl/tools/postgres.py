@@ -41,9 +41,6 @@ from noetl_ir.outcome import Outcome, error, ok
 if TYPE_CHECKING:
     import psycopg
 
-SERIALIZATION = ("40001", "40P01", "55P03")
-"""Conflicts that a repetition may solve."""
-
 
 async def run(call: Call, env: Env) -> Outcome:
     """Run the statements; the result is that of the last one."""
@@ -65,13 +62,10 @@ async def run(call: Call, env: Env) -> Outcome:
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
     except TimeoutError:
-        return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
+        return error("timeout", f"the statements took longer than {seconds:g} s")
     except psycopg.Error as problem:
         state = problem.sqlstate
-        # Conflicts with other transactions: the very same statements may go through the next time. After other errors
-        # they fail again.
-        again = state in SERIALIZATION
-        return error("pg.error", told(problem), retryable=again, pg={"code": state, "sqlstate": state})
+        return error("pg.error", told(problem), pg={"code": state, "sqlstate": state})
     except (ValueError, OverflowError, UnicodeError) as problem:  # a value that no statement can carry
         return error("pg.error", told(problem), pg={"code": None, "sqlstate": None})
 
@@ -91,7 +85,7 @@ async def _connected(
     except psycopg.OperationalError as problem:
         state = problem.sqlstate
         message = f"no connection: {problem}"
-        return error("pg.connect", message, retryable=True, pg={"code": state, "sqlstate": state})
+        return error("pg.connect", message, pg={"code": state, "sqlstate": state})
     try:
         return ok(await _perform(connection, texts, writing, call))
     except asyncio.CancelledError:

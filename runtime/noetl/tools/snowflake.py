@@ -100,9 +100,9 @@ async def run(call: Call, env: Env) -> Outcome:
     except KeyError as problem:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
     except TimeoutError:
-        return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
+        return error("timeout", f"the statements took longer than {seconds:g} s")
     except _NoConnection as problem:
-        return error("snowflake.connect", f"no connection: {problem}", retryable=True)
+        return error("snowflake.connect", f"no connection: {problem}")
     except Error as problem:
         extra: dict[str, Json] = {"code": problem.errno, "sqlstate": problem.sqlstate}
         return error("snowflake.error", str(problem.msg or problem), snowflake=extra)

@@ -59,14 +59,13 @@ async def run(call: Call, env: Env) -> Outcome:
     except UNUSABLE as problem:
         return refusal(problem)
     except TimeoutError:
-        return error("timeout", f"the statements took longer than {seconds:g} s", retryable=True)
+        return error("timeout", f"the statements took longer than {seconds:g} s")
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as problem:
         # SQLite only says "not authorized"; which file it was, and why, is known here.
         if fence.refused is not None:
             return error("file.refused", str(fence.refused))
         name = getattr(problem, "sqlite_errorname", None)
-        again = name in ("SQLITE_BUSY", "SQLITE_LOCKED")
-        return error("sqlite.error", str(problem), retryable=again, sqlite={"code": name})
+        return error("sqlite.error", str(problem), sqlite={"code": name})
 
 
 class _Fence:

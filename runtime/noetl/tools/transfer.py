@@ -81,7 +81,7 @@ async def run(call: Call, env: Env) -> Outcome:
     except TooManyRows as problem:
         return error("rows.too_many", str(problem))
     except TimeoutError:
-        return error("timeout", f"the transfer took longer than {seconds:g} s", retryable=True)
+        return error("timeout", f"the transfer took longer than {seconds:g} s")
     return ok({"rows_transferred": len(rows), "columns": columns})
 
 

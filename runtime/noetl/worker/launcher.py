@@ -179,7 +179,7 @@ class AsyncLauncher:
                     check if isinstance(check, Outcome) else _checked(call, await _tool(call.kind)(call, env), check)
                 )
         except TimeoutError:
-            outcome = error("timeout", f"the attempt was not done within {limit:g} s", retryable=True)
+            outcome = error("timeout", f"the attempt was not done within {limit:g} s")
         except Exception as problem:  # a tool must not take the worker down
             outcome = _crashed(call, problem)
         self._tasks.pop(id(ticket), None)

@@ -5,7 +5,9 @@ Entries are tried in file order; the first whose given keys all fit the attempt 
 an entry is used at most so often, so that the next one that fits is there for what comes after. An entry
 without `task` is about the tasks that the author wrote: the noops that lowering put between them (names that begin
 with `__`) run as they are. `takes` is how long the attempt takes. An outcome of http gets the shape that the real
-tool gives: what is no such result is the body of one; rows of SQL are those of its one statement, `command_0`. An
+tool gives: a result with other keys than a response has is its body, and a status from 400 on is an error; rows of
+SQL are those of its one statement, `command_0`. What an error leaves out is as the real tool has it: the code of an
+answer or of a state (`http: {status: 503}`, `pg: {sqlstate: "40001"}`), and whether it is retryable. An
 attempt that no entry fits runs for real where its kind has no effects or is one of the script's `real` kinds, else it
 is the error outcome `script.unlisted`. What runs for real takes no virtual time: the clock stands until all of it is
 done, and it is done in the order in which it began, so that a run is the same every time. A task of the kind `fail`
@@ -15,15 +17,17 @@ takes no success from a script.
 import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from noetl.clients.sql_results import result_of
 from noetl.ports import Call
 from noetl.worker.launcher import AsyncLauncher
 from noetl_ir.expr import Json
-from noetl_ir.kinds import seconds_of
+from noetl_ir.kinds import Kind, seconds_of
 from noetl_ir.nearest import nearest
-from noetl_ir.outcome import Outcome, error
+from noetl_ir.outcome import Outcome, error, is_retryable
 from noetl_ir.records import NamedTuple
+from noetl_ir.registry import GROUPS, load, names
 from noetl_ir.words import FAILING
 
 
@@ -94,6 +98,9 @@ class Script(NamedTuple):
         return tuple(told)
 
 
+KINDS = "noetl_ir.kinds"
+_OF_OUTCOME = ("status", "result", "error", "meta")
+_OF_ERROR = ("code", "message", "retryable", "kind")
 _KEYS = ("step", "task", "run", "index", "visit", "attempt")
 
 
@@ -134,13 +141,29 @@ def _outcome(number: int, row: Json) -> Outcome:
         return Outcome("ok")
     if not isinstance(row, dict) or row.get("status", "ok") not in ("ok", "error"):
         raise ScriptError(f"outcome {number}: `outcome` is a mapping with status `ok` or `error`")
-    extras = {key: value for key, value in row.items() if key not in ("status", "result", "error", "meta")}
-    if row.get("status", "ok") == "ok":
-        return Outcome("ok", row.get("result"), None, extras)
-    problem: dict[str, Json] = {"code": "scripted", "message": "scripted failure", "retryable": False}
+    attributes = _attributes()
+    for key in row:
+        if key in _OF_ERROR:
+            raise ScriptError(f"outcome {number}: `{key}` belongs into `error`: `outcome: {{error: {{{key}: …}}}}`")
+        if key not in (*_OF_OUTCOME, *attributes):
+            known = ", ".join((*_OF_OUTCOME, *attributes))
+            raise ScriptError(f"outcome {number}: an outcome has no `{key}`; known are {known}")
+    extras = {key: value for key, value in row.items() if key in attributes}
     written = row.get("error")
-    problem.update(written if isinstance(written, dict) else {} if written is None else {"message": written})
+    if row.get("status", "ok" if written is None else "error") == "ok":
+        if written is not None:
+            raise ScriptError(f"outcome {number}: an outcome with status `ok` has no `error`")
+        return Outcome("ok", row.get("result"), None, extras)
+    problem: dict[str, Json] = {} if written is None else {"message": written}
+    problem = written if isinstance(written, dict) else problem
     return Outcome("error", row.get("result"), problem, extras)
+
+
+@cache
+def _attributes() -> tuple[str, ...]:
+    """What outcomes have beside their result and error, by kind: `http`, `pg`, …"""
+    kinds = [load(KINDS, name, "KIND", Kind) for name in names(KINDS, GROUPS[KINDS])]
+    return tuple(sorted({name for kind in kinds for name in kind.extras}))
 
 
 def _signal(number: int, row: Json) -> Signal:
@@ -200,7 +223,9 @@ class ScriptedLauncher:
                 return outcome
             self._script.ledger.unlisted.append(call)
             where = f"step `{call.step}`, task `{call.task}`, attempt {call.attempt}"
-            return error("script.unlisted", f"the script has no outcome for {where}")
+            entry_text = f"- {{step: {call.step}, task: {call.task}, outcome: {{result: …}}}}"
+            told = f"and `{call.kind}` does not run beside one; list what it gives: `{entry_text}`"
+            return error("script.unlisted", f"the script has no outcome for {where}, {told}")
         if entry.takes or self._real.immediate(call) is None:
             return None
         del self._chosen[id(call)]
@@ -293,33 +318,82 @@ class ScriptedLauncher:
 
 def _shaped(call: Call, outcome: Outcome, now: float) -> Outcome:
     """The outcome with the shape that the tool of its kind gives (`noetl.tools.http`): a run of a playbook that reads
-    what no tool gives would pass here alone. An error without a status and without a result got no answer. `now` is in
-    seconds.
+    what no tool gives would pass here alone. `now` is in seconds.
     """
-    if call.knobs.get("each_statement") is True:
-        return _of_one_statement(call, outcome)
-    if call.kind != "http":
-        return outcome
+    if call.kind == "http":
+        return _of_http(call, outcome, now)
+    whole = (
+        _of_sql(call, outcome)
+        if call.kind in _SQL
+        else _of_program(call, outcome)
+        if call.kind in _PROGRAMS
+        else outcome
+    )
+    if whole.status == "ok":
+        return whole
+    code = next((code for name, code in _CODES.items() if name in whole.extras), "scripted")
+    return _failed(whole, code, "scripted failure")
+
+
+def _failed(outcome: Outcome, code: str, message: str) -> Outcome:
+    """A failure that says what the real tool would: what the script leaves out follows from the rest."""
+    problem: dict[str, Json] = {"code": code, "message": message, **(outcome.error or {})}
+    return outcome._replace(
+        status="error",
+        error={**problem, "retryable": problem.get("retryable", is_retryable(problem["code"], outcome.extras))},
+    )
+
+
+def _of_http(call: Call, outcome: Outcome, now: float) -> Outcome:
+    """A response as the tool gives it. An error without a status and without a result got none."""
+    from noetl.clients.http import STATUS, refused_with, shown_url
     from noetl.clients.retry_after import retry_after_of  # every run imports this module, few have a script
 
     written, extra = outcome.result, outcome.extras.get("http")
     extra = dict(extra) if isinstance(extra, dict) else {}
     if outcome.status == "error" and written is None and extra.get("status") is None:
-        return outcome
-    whole = dict(written) if isinstance(written, dict) and _OF_HTTP & written.keys() else {"data": written}
+        return _failed(outcome, "scripted", "scripted failure")
+    whole: dict[str, Json] = {"data": written}
+    if isinstance(written, dict) and written and written.keys() <= _OF_RESPONSE:
+        whole = dict(written)
     body = whole.get("data", whole.get("body"))
     status = extra.get("status", whole.get("status_code", 200 if outcome.status == "ok" else 500))
     headers = extra.get("headers", whole.get("headers", {}))
     url = call.fields.get("url", call.fields.get("endpoint"))
     shape = {"status_code": status, "headers": headers, "data": body, "body": body, "url": url, "elapsed": 0.0}
-    response: dict[str, Json] = {"status": status, "headers": headers, "retry_after": retry_after_of(headers, now)}
+    encoding = "none" if body is None else "text" if isinstance(body, str) else "json"
+    response: dict[str, Json] = {
+        "status": status, "headers": headers, "encoding": encoding, "retry_after": retry_after_of(headers, now)
+    }  # fmt: skip
     extras = {**outcome.extras, "http": {**response, **extra}}
-    return outcome._replace(result={**shape, **whole}, extras=extras)
+    answered = outcome._replace(result={**shape, **whole}, extras=extras)
+    if outcome.status == "ok" and not (isinstance(status, int) and status >= 400):
+        return answered
+    method = str(call.fields.get("method") or "GET").upper()
+    return _failed(answered, STATUS, f"{method} {shown_url(str(url))}: {refused_with(status)}")
 
 
-def _of_one_statement(call: Call, outcome: Outcome) -> Outcome:
-    """The outcome with `command_0`, where the script gives the rows of a SQL task that has to tell each statement's."""
+def _of_program(call: Call, outcome: Outcome) -> Outcome:
+    """What a program wrote and how it ended, as the tool gives it; a code other than 0 is an error."""
+    name = "container" if call.kind == "container" else "shell"
+    written, extra = outcome.result, outcome.extras.get(name)
+    extra = dict(extra) if isinstance(extra, dict) else {}
+    said = extra.get("exit_code")
+    if written is None and (outcome.status == "ok" or said is not None):
+        written = {}
+    if not isinstance(written, dict) or not written.keys() <= {"stdout", "stderr", "exit_code"}:
+        return outcome
+    whole: dict[str, Json] = {"stdout": "", "stderr": "", "exit_code": 0 if said is None else said, **written}
+    ended = whole["exit_code"]
+    extras = {**outcome.extras, name: {"exit_code": ended, **extra}}
+    return outcome._replace(status=outcome.status if ended == 0 else "error", result=whole, extras=extras)
+
+
+def _of_sql(call: Call, outcome: Outcome) -> Outcome:
+    """Rows with their number and columns, and with `command_0` where the task has to tell each statement's."""
     written = outcome.result
+    if written is None and outcome.status == "ok":
+        written = {"rows": []}
     rows = written.get("rows") if isinstance(written, dict) else None
     if (
         not isinstance(written, dict)
@@ -332,4 +406,13 @@ def _of_one_statement(call: Call, outcome: Outcome) -> Outcome:
     return outcome._replace(result=result_of([whole], call))
 
 
-_OF_HTTP = frozenset({"status_code", "headers", "data", "body"})
+_CODES = {
+    "pg": "pg.error", "snowflake": "snowflake.error", "sqlite": "sqlite.error", "duckdb": "duckdb.error",
+    "shell": "shell.exit", "container": "container.exit",
+}  # fmt: skip
+"""Extra → the code of the errors that have it."""
+
+_SQL = frozenset({"postgres", "sqlite", "duckdb", "ducklake", "snowflake"})
+_PROGRAMS = frozenset({"shell", "script", "container"})
+
+_OF_RESPONSE = frozenset({"status_code", "headers", "data", "body", "url", "elapsed"})

@@ -342,7 +342,7 @@ class Worker:
                 slot.events.append(session.faulted(now, attempt.fault))
             elif attempt.lost:
                 slot.events.append(session.started(now))
-                lost = error("worker.lost", "the worker was lost too often while the task ran", retryable=True)
+                lost = error("worker.lost", "the worker was lost too often while the task ran")
                 await self._finish(slot, lost)
             elif attempt.rendered is not None and attempt.rendered.parks:
                 # A parked task waits at the server and not here: its slot is free as soon as the report has its

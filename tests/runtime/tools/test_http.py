@@ -10,11 +10,12 @@ from urllib.parse import quote, unquote, unquote_plus
 
 import pytest
 
+from harness.running import run
 from noetl.clients import http as client
 from noetl.tools import http
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
-from noetl_ir.outcome import Outcome
+from noetl_ir.outcome import Outcome, with_kind
 from tool_doubles import FakeEnv, call_of, cancelled, failed, http_server, waited
 
 RELEASE = threading.Event()
@@ -198,6 +199,24 @@ def test_a_bad_status_is_an_error_that_keeps_the_answer(env: FakeEnv, url: str, 
     assert isinstance(outcome.result, dict) and isinstance(outcome.extras["http"], dict)
     assert outcome.result["status_code"] == outcome.extras["http"]["status"] == status
     assert isinstance(outcome.result["data"], dict) and outcome.result["data"]["path"] == f"/{status}"
+
+
+@pytest.mark.parametrize("status", [200, 201, 400, 401, 404, 408, 425, 429, 500, 503])
+def test_a_script_that_says_the_status_gives_the_outcome_that_the_tool_gives(
+    env: FakeEnv, url: str, status: int
+) -> None:
+    real = sent(env, url=f"{url}/{status}")
+    assert isinstance(real.result, dict) and isinstance(real.extras["http"], dict)
+    body = real.result["data"]
+    playbook = f"workflow:\n  - {{step: start, tool: {{kind: http, url: '{url}/{status}'}}}}\n"
+    entry = {"step": "start", "outcome": {"http": {"status": status}, "result": {"data": body}}}
+    done = run(playbook, json.dumps({"outcomes": [entry]})).of("task.done")[-1].data
+    outcome = {key: value for key, value in done["outcome"].items() if key != "meta"}
+    expected = {**real.as_json(), "http": {**real.extras["http"], "headers": {}}}
+    error = with_kind(real.error, real.extras) if real.error is not None else None
+    assert outcome["status"] == expected["status"] and outcome["http"] == expected["http"]
+    assert outcome.get("error") == error
+    assert done["result"] == {**real.result, "headers": {}, "elapsed": 0.0}
 
 
 def test_a_redirect_to_another_origin_takes_nothing_along_that_says_who_asks(env: FakeEnv, url: str) -> None:

@@ -52,7 +52,7 @@ async def run_code(call: Call, env: Env) -> Outcome:
     try:
         response = await pool_of(packages).ask(request, env.log, limit)
     except TimeoutError:
-        return error("timeout", f"the code took longer than {limit:g} s", retryable=True)
+        return error("timeout", f"the code took longer than {limit:g} s")
     except Died as problem:
         # A signal is mostly the system's, for want of memory, and may not come again. Code that calls `os._exit` does
         # so each time.

@@ -39,7 +39,7 @@ async def run(call: Call, env: Env) -> Outcome:
     if fields["op"] == "status":
         return ok(about)
     if job.state(now) != "DONE":
-        return error("quantum.not_done", f"the job is {job.state(now)}; ask for its status first", retryable=True)
+        return error("quantum.not_done", f"the job is {job.state(now)}; ask for its status first")
     try:
         async with asyncio.timeout(seconds):
             counts: dict[str, Json] = dict(await counts_of(circuit_of(job.circuit), job.shots, job.seed))
@@ -47,7 +47,7 @@ async def run(call: Call, env: Env) -> Outcome:
     except InvalidCircuit as problem:
         return error("quantum.job", str(problem))
     except TimeoutError:
-        return error("timeout", f"the simulation took longer than {seconds:g} s", retryable=True)
+        return error("timeout", f"the simulation took longer than {seconds:g} s")
 
 
 def _submitted(call: Call) -> Outcome:
