@@ -118,6 +118,8 @@ def _words(fields: dict[str, Field]) -> list[str]:
 
 PARTS: dict[str, Callable[[], str]] = {
     "controlflow": pattern_page.control_flow,
+    "sources": pattern_page.sources,
+    "pictures": pattern_page.pictures,
     "exceptions": pattern_page.exceptions,
     "codes": codes_markdown,
     "scopes": table_markdown,

@@ -1,10 +1,6 @@
-"""A developer's script, never shipped: the tables of `schema/patterns.md`, made from the files of `tests/patterns`.
+"""A developer's script, never shipped: the tables and pictures of `schema/patterns.md`.
 
-What others support is what published evaluations say, and nothing else:
-
-- `YAWL`: Russell and ter Hofstede, *The Language: Rationale and Fundamentals*, table 2.5, in: Modern Business Process
-  Automation (Springer 2010). It names what is not supported and what is in part, and counts 31 and three in part.
-- `BPMN`: workflowpatterns.com, *Standard Evaluations*, the column of BPMN 1.0. The copy at hand ends behind pattern 32.
+They are made from the files of `tests/patterns`; what others support, from `pattern_support.yaml` beside this file.
 """
 
 from pathlib import Path
@@ -13,69 +9,81 @@ from typing import Any, NamedTuple
 import yaml
 
 from noetlc.analysis.soundness import soundness_of
+from noetlc.emit.pictures import mermaid
+from noetlc.emit.pictures.steps import steps_of
 from noetlc.pipeline import compile_source
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "patterns"
+SUPPORT = Path(__file__).with_name("pattern_support.yaml")
+WORDS = ("+", "+/-", "-", "code")
 _EVERYWHERE = 2
 """How many assumptions every verdict has; those behind them belong to the playbook."""
 
 
-class Published(NamedTuple):
-    """A pattern as it is published: its name, and what YAWL and BPMN 1.0 support of it."""
+class Source(NamedTuple):
+    """Where a value was read, on which day (ISO): in what others published, or by us in a system's documentation."""
+
+    by: str
+    title: str
+    address: str
+    read: str
+
+
+class System(NamedTuple):
+    """Another system: pattern → support and the letter of its source. What is missing was not checked."""
 
     name: str
-    yawl: str
-    bpmn: str
+    values: dict[int, tuple[str, str]]
 
 
 CONTROL_FLOW = {
-    1: Published("Sequence", "+", "+"),
-    2: Published("Parallel Split", "+", "+"),
-    3: Published("Synchronization", "+", "+"),
-    4: Published("Exclusive Choice", "+", "+"),
-    5: Published("Simple Merge", "+", "+"),
-    6: Published("Multi-Choice", "+", "+"),
-    7: Published("Structured Synchronizing Merge", "+", "+"),
-    8: Published("Multi-Merge", "+", "+"),
-    9: Published("Structured Discriminator", "+", "+/-"),
-    10: Published("Arbitrary Cycles", "+", "+"),
-    11: Published("Implicit Termination", "-", "+"),
-    12: Published("Multiple Instances without Synchronization", "+", "+"),
-    13: Published("Multiple Instances with a Priori Design-Time Knowledge", "+", "+"),
-    14: Published("Multiple Instances with a Priori Run-Time Knowledge", "+", "+"),
-    15: Published("Multiple Instances without a Priori Run-Time Knowledge", "+", "-"),
-    16: Published("Deferred Choice", "+", "+"),
-    17: Published("Interleaved Parallel Routing", "+", "-"),
-    18: Published("Milestone", "+", "-"),
-    19: Published("Cancel Task", "+", "+"),
-    20: Published("Cancel Case", "+", "+"),
-    21: Published("Structured Loop", "+/-", "+"),
-    22: Published("Recursion", "+", "-"),
-    23: Published("Transient Trigger", "-", "-"),
-    24: Published("Persistent Trigger", "-", "+"),
-    25: Published("Cancel Region", "+", "+/-"),
-    26: Published("Cancel Multiple Instance Task", "+", "+"),
-    27: Published("Complete Multiple Instance Activity", "+/-", "-"),
-    28: Published("Blocking Discriminator", "-", "+/-"),
-    29: Published("Cancelling Discriminator", "+", "+"),
-    30: Published("Structured Partial Join", "-", "+/-"),
-    31: Published("Blocking Partial Join", "-", "+/-"),
-    32: Published("Cancelling Partial Join", "-", "+/-"),
-    33: Published("Generalized AND-Join", "+", ""),
-    34: Published("Static Partial Join for Multiple Instances", "+", ""),
-    35: Published("Cancelling Partial Join for Multiple Instances", "+", ""),
-    36: Published("Dynamic Partial Join for Multiple Instances", "+/-", ""),
-    37: Published("Local Synchronizing Merge", "+", ""),
-    38: Published("General Synchronizing Merge", "+", ""),
-    39: Published("Critical Section", "+", ""),
-    40: Published("Interleaved Routing", "+", ""),
-    41: Published("Thread Merge", "-", ""),
-    42: Published("Thread Split", "-", ""),
-    43: Published("Explicit Termination", "+", ""),
+    1: "Sequence",
+    2: "Parallel Split",
+    3: "Synchronization",
+    4: "Exclusive Choice",
+    5: "Simple Merge",
+    6: "Multi-Choice",
+    7: "Structured Synchronizing Merge",
+    8: "Multi-Merge",
+    9: "Structured Discriminator",
+    10: "Arbitrary Cycles",
+    11: "Implicit Termination",
+    12: "Multiple Instances without Synchronization",
+    13: "Multiple Instances with a Priori Design-Time Knowledge",
+    14: "Multiple Instances with a Priori Run-Time Knowledge",
+    15: "Multiple Instances without a Priori Run-Time Knowledge",
+    16: "Deferred Choice",
+    17: "Interleaved Parallel Routing",
+    18: "Milestone",
+    19: "Cancel Task",
+    20: "Cancel Case",
+    21: "Structured Loop",
+    22: "Recursion",
+    23: "Transient Trigger",
+    24: "Persistent Trigger",
+    25: "Cancel Region",
+    26: "Cancel Multiple Instance Task",
+    27: "Complete Multiple Instance Activity",
+    28: "Blocking Discriminator",
+    29: "Cancelling Discriminator",
+    30: "Structured Partial Join",
+    31: "Blocking Partial Join",
+    32: "Cancelling Partial Join",
+    33: "Generalized AND-Join",
+    34: "Static Partial Join for Multiple Instances",
+    35: "Cancelling Partial Join for Multiple Instances",
+    36: "Dynamic Partial Join for Multiple Instances",
+    37: "Local Synchronizing Merge",
+    38: "General Synchronizing Merge",
+    39: "Critical Section",
+    40: "Interleaved Routing",
+    41: "Thread Merge",
+    42: "Thread Split",
+    43: "Explicit Termination",
 }
-"""Number → pattern. 19, 26 and 37 have the names of later editions; in 2006 they were Cancel Activity, Cancel Multiple
-Instance Activity and Acyclic Synchronizing Merge."""
+"""Number → name as published. 19, 26 and 37 have the names of later editions; in 2006 they were Cancel Activity, Cancel
+Multiple Instance Activity and Acyclic Synchronizing Merge."""
 
 MISSING = {
     39: "planned: `lock: {name, through: [STEP, …]}`",
@@ -83,28 +91,73 @@ MISSING = {
 """Number → what is said of a pattern that has no file."""
 
 
+def support() -> tuple[dict[str, Source], list[System]]:
+    """The sources by letter, and the systems in the order of their columns.
+
+    Raises ValueError for a value without a known source, of no pattern, told twice, or in other words than `WORDS`.
+    """
+    document = yaml.safe_load(SUPPORT.read_text("utf-8"))
+    sources = {
+        letter: Source(row["by"], row["title"], row["address"], str(row["read"]))
+        for letter, row in document["sources"].items()
+    }
+    systems = []
+    for entry in document["systems"]:
+        values: dict[int, tuple[str, str]] = {}
+        for row in entry["values"]:
+            for number in row["patterns"]:
+                known = row["source"] in sources and number in CONTROL_FLOW and row["support"] in WORDS
+                if not known or number in values:
+                    raise ValueError(f"{SUPPORT.name}: {entry['name']}: {row}: pattern {number}")
+                values[number] = (row["support"], row["source"])
+        systems.append(System(entry["name"], values))
+    return sources, systems
+
+
 def control_flow() -> str:
-    """All control-flow patterns by number.
+    """All control-flow patterns by number, and what others support of each.
 
     Raises ValueError for a file that does not name its pattern as published, and KeyError for a pattern of which
     nothing is known.
     """
     found = {asked["number"]: (path, asked) for path, asked in _read(FOLDER)}
-    wrong = [path.name for number, (path, asked) in found.items() if asked["name"] != CONTROL_FLOW[number].name]
+    wrong = [path.name for number, (path, asked) in found.items() if asked["name"] != CONTROL_FLOW[number]]
     if wrong:
         raise ValueError(f"not named as published: {', '.join(wrong)}")
-    lines = ["| | pattern | construct | verdict | YAWL | BPMN 1.0 |", "|---|---|---|---|---|---|"]
+    _, systems = support()
+    heads = ["", "pattern", "construct", "verdict", *(system.name for system in systems)]
+    lines = [_row(*heads), "|---" * len(heads) + "|"]
     for number, published in CONTROL_FLOW.items():
         if number in found:
             path, asked = found[number]
-            name, construct, verdict = _link(published.name, path), asked["construct"], _verdict(path)
+            name, construct, verdict = _link(published, path), asked["construct"], _verdict(path)
             if "findings" in asked:
                 verdict += f"; lint says {', '.join(asked['findings'])}"
+            here = f"[{number}](#{_anchor(number)})"
         else:
-            name, construct, verdict = published.name, MISSING[number], "not supported yet"
-        lines.append(_row(str(number), name, construct, verdict, published.yawl, published.bpmn))
+            name, construct, verdict, here = published, MISSING[number], "not supported yet", str(number)
+        lines.append(_row(here, name, construct, verdict, *(_support(system, number) for system in systems)))
     lines += ["", f"{len(found)} of {len(CONTROL_FLOW)} have a file."]
     return "\n".join(lines) + "\n"
+
+
+def sources() -> str:
+    """Where each value of the table was read."""
+    found, _ = support()
+    lines = []
+    for letter, source in found.items():
+        ours = "" if source.by == "published" else "by us, from "
+        lines.append(f"- {letter}: {ours}[{source.title}]({source.address}), read {source.read}")
+    return "\n".join(lines) + "\n"
+
+
+def pictures() -> str:
+    """A picture of each pattern that has a file."""
+    lines: list[str] = []
+    for path, asked in _read(FOLDER):
+        heading = f"### {asked['number']} {asked['name']}"
+        lines += [heading, "", asked["construct"], "", "```mermaid", _drawn(path), "```", ""]
+    return "\n".join(lines)
 
 
 def exceptions() -> str:
@@ -114,6 +167,25 @@ def exceptions() -> str:
         name = _link(asked["exception"], path)
         lines.append(_row(name, asked["strategy"], asked["construct"], _verdict(path)))
     return "\n".join(lines) + "\n"
+
+
+def _support(system: System, number: int) -> str:
+    word, source = system.values.get(number, ("", ""))
+    return f"{word} <sup>{source}</sup>" if word else "not checked"
+
+
+def _anchor(number: int) -> str:
+    """The anchor that GitHub gives the heading of a picture."""
+    kept = [char for char in f"{number} {CONTROL_FLOW[number]}".lower() if char.isalnum() or char in " -"]
+    return "".join(kept).replace(" ", "-")
+
+
+def _drawn(path: Path) -> str:
+    """The steps of a playbook, as GitHub draws them."""
+    playbook = compile_source(path.name, path.read_bytes()).documents[0].playbook
+    if playbook is None:
+        raise ValueError(f"{path.name} does not compile")
+    return mermaid.emitted(steps_of(playbook)).rstrip()
 
 
 def _read(folder: Path) -> list[tuple[Path, dict[str, Any]]]:

@@ -55,8 +55,37 @@ def test_a_file_is_named_after_its_pattern() -> None:
 
 def test_the_page_names_what_yawl_supports_as_often_as_its_authors_count() -> None:
     # Russell and ter Hofstede 2010, 2.4.2: 31 of the 43 directly, and three in part.
-    support = [published.yawl for published in pattern_page.CONTROL_FLOW.values()]
+    yawl = next(system for system in pattern_page.support()[1] if system.name == "YAWL")
+    support = [word for word, _ in yawl.values.values()]
     assert (len(support), support.count("+"), support.count("+/-")) == (43, 31, 3)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{source: nobody, support: "+", patterns: [1]}',
+        '{source: a, support: "yes", patterns: [1]}',
+        '{source: a, support: "+", patterns: [44]}',
+        '{source: a, support: "+", patterns: [1, 1]}',
+    ],
+)
+def test_no_support_is_told_without_a_source_that_was_read(
+    row: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "sources: {a: {by: us, title: t, address: 'http://x', read: 2026-01-01}}"
+    (tmp_path / "s.yaml").write_text(f"{source}\nsystems: [{{name: n, values: [{row}]}}]\n", "utf-8")
+    monkeypatch.setattr(pattern_page, "SUPPORT", tmp_path / "s.yaml")
+    with pytest.raises(ValueError, match="n: "):
+        pattern_page.support()
+
+
+def test_every_pattern_with_a_file_has_a_picture_that_its_row_leads_to() -> None:
+    page = Path("schema/patterns.md").read_text("utf-8")
+    for path in PATTERNS:
+        asked = asked_of(path)
+        assert f"### {asked['number']} {asked['name']}\n" in page
+    assert page.count("```mermaid") == len(PATTERNS)
+    assert max(len(part) for part in page.split("```mermaid")[1:-1]) < 2_000
 
 
 def test_the_page_refuses_a_pattern_that_is_not_named_as_published(
