@@ -353,7 +353,9 @@ EVENTS: dict[str, EventType] = {
     ),
     "playbook.paused": EventType("Nothing new starts.", _ROW),
     "playbook.resumed": EventType("A pause is over.", _ROW),
-    "playbook.cancelled": EventType("Somebody ended the execution.", _ROW),
+    "playbook.cancelled": EventType(
+        "Somebody ended the execution.", {**_ROW, "by": _maybe(_TEXT, "the newer execution that takes its place")}
+    ),
     "playbook.faulted": EventType(
         "The engine made a mistake in a turn of the execution, which is over until somebody tries it again.",
         {"error": _FAILURE},

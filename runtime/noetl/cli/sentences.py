@@ -171,14 +171,21 @@ def _listed(event: Event) -> str:
 def _phase_ended(_: Execution, program: Program, event: Event) -> str:
     """A phase behind main is over: what it failed of is told here alone, since the status stays that of main."""
     error, reason = event.data.get("error"), event.data.get("reason")
+    phase = escaped(str(event.data["phase"]))
+    if isinstance(error, dict) and event.data["status"] == "failed":
+        return f"{phase} {_why(program, error)}"
     why = f": {_why(program, error)}" if isinstance(error, dict) else f": {escaped(str(reason))}" if reason else ""
-    return f"{escaped(str(event.data['phase']))} {_end(event)}{why}"
+    return f"{phase} {_end(event)}{why}"
 
 
-def _undone(_: Execution, program: Program, event: Event) -> str:
+def _undone(execution: Execution, program: Program, event: Event) -> str:
     """A compensation that failed; what it failed of was told where it came up."""
-    status = str(event.data["status"])
-    return "" if status == "completed" else f"run {escaped(str(event.data['run']))} was not undone: {_end(event)}"
+    if event.data["status"] == "completed":
+        return ""
+    key = str(event.data["run"])
+    run = execution.runs.get(key.partition("/")[0])
+    step = f"`{escaped(program.plan.steps[run.step].name)}`" if run is not None else escaped(key)
+    return f"the run of {step} was not undone: its compensation {_end(event)}"
 
 
 _SENTENCES: dict[str, _Say] = {

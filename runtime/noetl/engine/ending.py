@@ -20,7 +20,9 @@ def end_if_over(turn: Turn) -> bool:
     if execution.closing:
         return go_on_after_children(turn)
     if execution.cancelled:
-        return end_phase(turn, "cancelled", {"reason": "cancelled on request"})
+        newer = execution.replaced_by
+        by = f"by {newer}, a newer execution under its `concurrency` key" if newer else "on request"
+        return end_phase(turn, "cancelled", {"reason": f"cancelled {by}"})
     if execution.place.asked is not None:  # it waits for a place, and has not begun
         return False
     if execution.terminated:

@@ -290,6 +290,7 @@ def cancelled(program: Program, execution: Execution, event: Event) -> None:
     keep_row(execution, event)
     call_off_all(execution)
     execution.cancelled = True
+    execution.replaced_by = str(event.data.get("by", ""))
 
 
 def faulted(program: Program, execution: Execution, event: Event) -> None:

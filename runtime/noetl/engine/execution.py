@@ -345,7 +345,8 @@ class Execution:
     main ended, empty before, and `after` what became of each phase behind it, `after_limit` how long one may take
     (microseconds). `children` may outlive a cancel, by the task that waits for them; `leaving` were called off and are
     not over, by their ids: a phase that is over is `closing` until they are. `remembered`
-    is what is to be compensated, oldest first, `compensating` the run that is, `undone` what became of that phase."""
+    is what is to be compensated, oldest first, `compensating` the run that is, `undone` what became of that phase.
+    `replaced_by` is the newer execution that it was cancelled for, by its `concurrency` key."""
 
     __slots__ = (
         "after",
@@ -391,6 +392,7 @@ class Execution:
         "ready",
         "regions",
         "remembered",
+        "replaced_by",
         "results",
         "return_step",
         "returned",
@@ -419,7 +421,7 @@ class Execution:
         self.plan_digest = self.folder = ""
         self.status: Status = "new"
         self.paused = self.paused_by_caller = self.cancelled = self.closing = False
-        self.terminated = ""
+        self.terminated = self.replaced_by = ""
         self.phase = MAIN
         self.main: Mapping = {}
         self.after: list[Json] = []

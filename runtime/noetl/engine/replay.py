@@ -165,8 +165,8 @@ class _Checker:
                 reports.retry_fault(turn)
             case _:
                 verb = {"playbook.paused": "pause", "playbook.resumed": "resume", "playbook.cancelled": "cancel"}
-                row = event.data.get("row")
-                reports.control(turn, verb[event.event_type], row if isinstance(row, int) else None)
+                row, newer = event.data.get("row"), str(event.data.get("by", ""))
+                reports.control(turn, verb[event.event_type], row if isinstance(row, int) else None, newer=newer)
         return "" if turn.events else f"`{event.event_type}` changes nothing here"
 
     def _is_child(self, run: str, child: str) -> bool:

@@ -337,10 +337,11 @@ def end_child(turn: Turn, child: str) -> bool:
     return True
 
 
-def control(turn: Turn, verb: str, row: int | None, *, handed_down: bool = False) -> bool:
+def control(turn: Turn, verb: str, row: int | None, *, handed_down: bool = False, newer: str = "") -> bool:
     """Cancel, pause or resume. False when it changes nothing and no inbox row asked; `row` is answered by its event.
 
-    A cancel that is `handed_down` by a caller does nothing to an execution that is past main.
+    A cancel that is `handed_down` by a caller does nothing to an execution that is past main, nor does one that makes
+    room for a `newer` execution.
     """
     execution = turn.execution
     if handed_down and verb == "cancel" and (execution.phase != MAIN or execution.closing):
@@ -351,5 +352,6 @@ def control(turn: Turn, verb: str, row: int | None, *, handed_down: bool = False
     if execution.is_over or not (changes or row is not None):
         return False
     event_type = {"cancel": "playbook.cancelled", "pause": "playbook.paused", "resume": "playbook.resumed"}[verb]
-    turn.emit(event_type, data={} if row is None else {"row": row})
+    data: dict[str, Json] = {} if row is None else {"row": row}
+    turn.emit(event_type, data={**data, "by": newer} if newer else data)
     return True

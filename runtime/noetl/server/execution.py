@@ -60,6 +60,11 @@ CONCURRENCY = "concurrency"
 """By what a cancel comes that makes room under a key."""
 
 
+def makes_room(execution_id: str) -> dict[str, Json]:
+    """The body of a cancel that makes room for an execution."""
+    return {"by": CONCURRENCY, "execution": execution_id}
+
+
 class OwnedExecution:
     """Keeps one execution: its fold, and the turns that extend its log. One object an execution, and one owner.
 
@@ -379,7 +384,8 @@ def _apply(turn: Turn, ask: Ask) -> bool:
     if ask.verb == "place":
         return places.record_verdict(turn, ask.body if isinstance(ask.body, dict) else {})
     if ask.verb != "signal":
-        return reports.control(turn, ask.verb, ask.row, handed_down=ask.handed_down)
+        newer = ask.body.get("execution", "") if isinstance(ask.body, dict) and ask.verb == "cancel" else ""
+        return reports.control(turn, ask.verb, ask.row, handed_down=ask.handed_down, newer=str(newer))
     body = ask.body if isinstance(ask.body, dict) else {}
     return reports.signal(turn, str(body.get("name", "")), body.get("data"), ask.row, ask.at)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from noetl.engine.execution import Execution
 from noetl.ports import Clock, Store
 from noetl.ports.places import PlaceRow
-from noetl.server.execution import CONCURRENCY, Ask, OwnedExecution
+from noetl.server.execution import Ask, OwnedExecution, makes_room
 from noetl.server.journal import Keep, at_once
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -231,19 +231,20 @@ class Places:
         self._keep(lambda: self._store.change_places(work))
         return found
 
-    def _make_room(self, holder: str, executions: Mapping[str, OwnedExecution]) -> None:
+    def _make_room(self, holder: str, execution_id: str, executions: Mapping[str, OwnedExecution]) -> None:
         """Ask an execution to end whose place another one is to have; whoever drives it."""
+        body = makes_room(execution_id)
         if holder in executions:
-            self._ask(holder, Ask("cancel", handed_down=True))
+            self._ask(holder, Ask("cancel", body=body, handed_down=True))
         else:
-            self._keep(lambda: self._store.post(holder, "cancel", {"by": CONCURRENCY}))
+            self._keep(lambda: self._store.post(holder, "cancel", body))
 
     def _tell(self, row: PlaceRow, verdict: Verdict, executions: Mapping[str, OwnedExecution]) -> bool:
         execution_id = row.execution_id
         for holder in verdict.cancels:
             if (execution_id, holder) not in self._cancelled:
                 self._cancelled.add((execution_id, holder))
-                self._make_room(holder, executions)
+                self._make_room(holder, execution_id, executions)
         owned = self._asking[execution_id]
         if verdict.kind == "queued" and owned.execution.place.queued_behind is not None:
             return False

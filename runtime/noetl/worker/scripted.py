@@ -361,10 +361,7 @@ def _of_http(call: Call, outcome: Outcome, now: float) -> Outcome:
     headers = extra.get("headers", whole.get("headers", {}))
     url = call.fields.get("url", call.fields.get("endpoint"))
     shape = {"status_code": status, "headers": headers, "data": body, "body": body, "url": url, "elapsed": 0.0}
-    encoding = "none" if body is None else "text" if isinstance(body, str) else "json"
-    response: dict[str, Json] = {
-        "status": status, "headers": headers, "encoding": encoding, "retry_after": retry_after_of(headers, now)
-    }  # fmt: skip
+    response: dict[str, Json] = {"status": status, "headers": headers, "retry_after": retry_after_of(headers, now)}
     extras = {**outcome.extras, "http": {**response, **extra}}
     answered = outcome._replace(result={**shape, **whole}, extras=extras)
     if outcome.status == "ok" and not (isinstance(status, int) and status >= 400):
