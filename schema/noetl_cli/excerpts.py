@@ -12,6 +12,7 @@ from noetl_ir.span import Span
 
 _WIDTH = 100
 _LEAD = 30
+_LEAST = 10
 _FAR = 4 * _WIDTH
 _TAB = 4
 _INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -26,7 +27,9 @@ class Lines(Protocol):
 
 
 class Palette(NamedTuple):
-    """Escape sequences around the parts of what is shown; `reset` ends each."""
+    """Escape sequences around the parts of what is shown; `reset` ends each. `columns` are those of the terminal, 0
+    where it is none or does not say.
+    """
 
     error: str = ""
     warning: str = ""
@@ -34,6 +37,17 @@ class Palette(NamedTuple):
     strong: str = ""
     faint: str = ""
     reset: str = ""
+    columns: int = 0
+
+    def room(self, gutter: int) -> int:
+        """How many columns of a file's line fit beside its number."""
+        # The bar with its spaces takes three, the dots of a line that is cut one.
+        return max(self.columns - gutter - 4, _LEAD) if self.columns else _WIDTH
+
+    @property
+    def least(self) -> int:
+        """How many columns of what is marked are shown, however little room is left."""
+        return _LEAST if self.columns else _LEAD
 
 
 PLAIN = Palette()
@@ -88,8 +102,9 @@ def _shown(line: int, text: str, columns: tuple[int, int], gutter: int, colour: 
     # Cut before they are made to cells: a line may be megabytes of JSON, and a terminal shows a hundred columns of
     # it.
     before, marked, after = (_cells(part) for part in parts)
-    before, lead = _cut_left(before, _width(marked))
-    marked, after = _cut_right(marked, after, _WIDTH - lead)
+    room = palette.room(gutter)
+    before, lead = _cut_left(before, _width(marked), room)
+    marked, after = _cut_right(marked, after, max(room - lead, palette.least))
     # An empty span, as of something that is missing, still has a place to point to.
     carets = "^" * max(_width(marked), 1)
     number = f"{palette.faint}{line:>{gutter}} |{palette.reset}"
@@ -97,10 +112,10 @@ def _shown(line: int, text: str, columns: tuple[int, int], gutter: int, colour: 
     yield f"{edge(gutter, '|', palette)} {' ' * lead}{colour}{carets}{palette.reset if colour else ''}"
 
 
-def _cut_left(before: list[str], marked: int) -> tuple[list[str], int]:
+def _cut_left(before: list[str], marked: int, room: int) -> tuple[list[str], int]:
     """The text before the mark, shortened when the line is long; and its width."""
     width = _width(before)
-    if width + marked <= _WIDTH or width <= _LEAD:
+    if width + marked <= room or width <= _LEAD:
         return before, width
     kept: list[str] = []
     taken = 0
@@ -120,22 +135,23 @@ def _cut_right(marked: list[str], after: list[str], room: int) -> tuple[list[str
     width = 0
     for cell in (*marked, *after):
         width += _width([cell])
-        if width > max(room, _LEAD):
+        if width > room:
             cells.append("…")
             break
         cells.append(cell)
     return cells[: len(marked)], cells[len(marked) :]
 
 
-def replaced(span: Span, text: str, file: Lines) -> Iterator[str]:
+def replaced(span: Span, text: str, file: Lines, gutter: int, palette: Palette) -> Iterator[str]:
     """The lines of the span as they are with `text` in its place; at most six."""
     start = span.column - 1
     shown = file.line_text(span.line)[max(0, start - _FAR) : start]
-    before, _ = _cut_left(_cells(shown), min(_width(list(text[:_FAR])), _WIDTH - _LEAD))
+    room = palette.room(gutter)
+    before, _ = _cut_left(_cells(shown), min(_width(list(text[:_FAR])), room - _LEAD), room)
     after = file.line_text(span.end_line)[span.end_column - 1 :][:_FAR]
     lines = (text + after).split("\n")
     for line in lines[:6]:
-        cells, _ = _cut_right(_cells(line[:_FAR]), [], _WIDTH - _width(before))
+        cells, _ = _cut_right(_cells(line[:_FAR]), [], max(room - _width(before), palette.least))
         yield "".join((*before, *cells))
         before = []
     if len(lines) > 6:

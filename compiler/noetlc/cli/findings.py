@@ -63,8 +63,22 @@ def palette_of_stderr() -> Palette:
 
 
 def palette_of(stream: TextIO) -> Palette:
-    """Colours where a person reads who did not refuse them by NO_COLOR (https://no-color.org)."""
-    return ANSI if stream.isatty() and not os.environ.get("NO_COLOR") else PLAIN
+    """Colours where a person reads who did not refuse them (https://no-color.org), and how wide the terminal is."""
+    if not stream.isatty():
+        return PLAIN
+    palette = PLAIN if os.environ.get("NO_COLOR") else ANSI
+    return palette._replace(columns=_columns_of(stream))
+
+
+def _columns_of(stream: TextIO) -> int:
+    """The columns of a terminal, or what COLUMNS says; 0 where neither is known."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isascii() and said.isdecimal() and int(said) > 0:
+        return int(said)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return 0
 
 
 def text_of(compiled: "Compiled", palette: Palette) -> str:

@@ -4,9 +4,10 @@ import sys
 
 import click
 
-from noetl_cli.excerpts import ANSI, PLAIN, Palette
+from noetl_cli.excerpts import Palette
 from noetl_ir.records import NamedTuple
 from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, over_cores, put, put_diff, read, shown
+from noetlc.cli.findings import palette_of
 from noetlc.cli.migration_report import Row, json_report, markdown_report, review_of_row, text_of_row, text_report
 from noetlc.diag.text import rendered
 from noetlc.migrate.dialect import CANONICAL, dialect_of_file
@@ -57,7 +58,7 @@ def migrate_paths(paths: tuple[str, ...], check: bool, diff: bool, write: bool, 
     names = expanded(paths)
     if not names:
         raise click.UsageError("there is no playbook under these paths")
-    palette = ANSI if sys.stdout.isatty() else PLAIN
+    palette = palette_of(sys.stdout)
     if check and form is None:
         return _check(names, palette)
     # All files first, then all writing: an exception in one of them leaves all as they were.

@@ -14,7 +14,7 @@ from noetlc.reading.shapes import (
     text_of,
     whole_of,
 )
-from noetlc.reading.specs import attempt_limit, failure_mode, inside, lifetime, take_policy, take_spec
+from noetlc.reading.specs import Inside, attempt_limit, failure_mode, lifetime, take_policy, take_spec
 from noetlc.reading.values import plain, read_lifetime, read_value
 from noetlc.source.nodes import Node, Scalar
 
@@ -188,10 +188,10 @@ SPEC_KEYS: Table[ExecutorDraft] = {
     "no_next_is_error": no_effect,
 }
 POLICY_KEYS: Table[ExecutorDraft] = {
-    "results": inside("results", {"reference_first": _reference_first}),
-    "limits": inside("limits", dict.fromkeys(LIMITS, _limit)),
-    "failure": inside("failure", {"mode": failure_mode}),
-    "lifecycle": inside("lifecycle", {"timeout_s": lifetime("an execution"), "after_s": _after}),
+    "results": Inside("results", {"reference_first": _reference_first}),
+    "limits": Inside("limits", dict.fromkeys(LIMITS, _limit)),
+    "failure": Inside("failure", {"mode": failure_mode}),
+    "lifecycle": Inside("lifecycle", {"timeout_s": lifetime("an execution"), "after_s": _after}),
     "defaults": no_effect,
     "placement": no_effect,
     "cost": no_effect,

@@ -245,6 +245,7 @@ _BELOW: MappingOf[str, tuple[tuple[str, str], ...]] = {
     "executor_spec": (("executor_policy", "policy"),),
     "step": (("step_spec", "spec"), ("loop", "loop"), ("next", "next")),
     "step_spec": (("step_policy", "policy"),),
+    "step_policy": (("admit", "admit"),),
     "loop": (("loop_spec", "spec"),),
     "loop_spec": (("loop_policy", "policy"),),
     "task": (("task_spec", "spec"),),
@@ -261,8 +262,15 @@ def _ways_down(r: Reader, scope: str, name: str) -> list[tuple[str, ...]]:
     """
     ways: list[tuple[str, tuple[str, ...]]] = [(scope, ())]
     while ways:
-        ways = [(below, (*way, key)) for scope, way in ways for below, key in _BELOW.get(scope, ())]
-        if found := [way for below, way in ways if name in getattr(r.canonical, below, ())]:
+        found: list[tuple[str, ...]] = []
+        for here, way in ways:
+            for key, take in getattr(r.canonical, here, {}).items():
+                # A mapping within a policy has a table in the place of a scope. A key without an effect is no advice.
+                if getattr(take, "table", {}).get(name, no_effect) is not no_effect:
+                    found.append((*way, key))
+        ways = [(below, (*way, key)) for here, way in ways for below, key in _BELOW.get(here, ())]
+        found += [way for below, way in ways if name in getattr(r.canonical, below, ())]
+        if found:
             return found
     return []
 

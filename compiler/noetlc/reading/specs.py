@@ -1,6 +1,6 @@
 """The specs and policies of the executor, a step and a loop: tables of keys, and the keys that they share."""
 
-from typing import Protocol
+from typing import Generic, Protocol
 
 from noetlc.ast.playbook import Value
 from noetlc.reading.drafts import Pairs
@@ -46,15 +46,17 @@ def take_policy(r: Reader, scope: str, table: Table[Draft], draft: Draft, node: 
             stray_key(r, scope, key, tuple(table))
 
 
-def inside(scope: str, table: Table[Draft]) -> Take[Draft]:
+class Inside(Generic[Draft]):
     """Takes a mapping within a policy, which is named after its key, by a table of its own keys."""
 
-    def take(r: Reader, draft: Draft, key: Scalar, node: Node) -> None:
-        mapping = mapping_of(r, node, f"`{scope}`")
-        if mapping is not None:
-            take_policy(r, scope, table, draft, mapping)
+    def __init__(self, scope: str, table: Table[Draft]) -> None:
+        self.scope = scope
+        self.table = table
 
-    return take
+    def __call__(self, r: Reader, draft: Draft, key: Scalar, node: Node) -> None:
+        mapping = mapping_of(r, node, f"`{self.scope}`")
+        if mapping is not None:
+            take_policy(r, self.scope, self.table, draft, mapping)
 
 
 class HasLifetime(Protocol):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noetl_cli.excerpts import ANSI, printable
+from noetl_cli.excerpts import ANSI, PLAIN, printable
 from noetl_ir.span import NOWHERE, Span
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.diag.text import one_line, rendered
@@ -102,6 +102,24 @@ def test_a_very_long_line_of_a_fix_shows_the_fix() -> None:
     found = Diagnostic("NL999", Severity.ERROR, "wrong", span, fix=Fix(span, '"010"', "quote it"))
     last = rendered(found, Source("t", text)).splitlines()[-1]
     assert '"010"' in last and len(last) <= 110
+
+
+@given(st.text("ab{}:  ", max_size=300), st.integers(1, 300), st.integers(0, 300), st.integers(60, 140))
+def test_an_excerpt_is_no_wider_than_the_terminal(text: str, column: int, length: int, columns: int) -> None:
+    column = min(column, len(text) + 1)
+    end = min(column + length, len(text) + 1)
+    fix = Fix(Span(1, column, 1, end), "x" * length, "write it")
+    found = Diagnostic("NL999", Severity.ERROR, "wrong", Span(1, column, 1, end), fix=fix)
+    lines = rendered(found, Source("t.yaml", text), PLAIN._replace(columns=columns)).splitlines()[1:]
+    assert max(map(len, lines)) <= columns
+    assert lines[2].startswith("  | ") and "^" in lines[2]
+
+
+def test_a_line_that_fits_the_terminal_is_not_cut() -> None:
+    text = "x" * 76
+    found = Diagnostic("NL999", Severity.ERROR, "wrong", Span(1, 70, 1, 77))
+    lines = rendered(found, Source("t.yaml", text), PLAIN._replace(columns=81)).splitlines()
+    assert lines[2] == f"1 | {text}"
 
 
 def test_colours_are_a_palette() -> None:
