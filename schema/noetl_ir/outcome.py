@@ -68,14 +68,14 @@ def is_retryable(code: Json, extras: Mapping[str, Json] | None = None) -> bool:
     """Whether the very same attempt may go through later, by the code of an error and the extras of its outcome."""
     if code in _AGAIN:
         return True
-    given = extras or {}
-    response = given.get("http")
+    attributes = extras or {}
+    response = attributes.get("http")
     status = response.get("status") if isinstance(response, dict) else None
     if isinstance(status, int) and not isinstance(status, bool):
         return status in _AGAIN_STATUS or status >= 500
-    for name, (attribute, values) in _AGAIN_STATES.items():
-        said = given.get(name)
-        if isinstance(said, dict) and said.get(attribute) in values:
+    for name, (key, values) in _AGAIN_STATES.items():
+        said = attributes.get(name)
+        if isinstance(said, dict) and said.get(key) in values:
             return True
     return False
 

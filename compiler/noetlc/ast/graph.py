@@ -84,10 +84,13 @@ def _shut_end(
 
 
 def has_unknown_target(playbook: Playbook) -> bool:
-    """Whether an arc leads to a step that does not exist, so that nothing certain can be said about ways."""
+    """Whether an arc, a later phase or a compensation leads to a step that does not exist, so that nothing certain can
+    be said about ways.
+    """
     names = {END, *(step.name for step in playbook.steps)}
     routers = [step.router for step in playbook.steps if step.router is not None]
-    return any(arc.target not in names for router in routers for arc in router.arcs)
+    named = [arc.target for router in routers for arc in router.arcs]
+    return not names.issuperset([*named, *(phase.step for phase in later_of(playbook))])
 
 
 def reached(edges: tuple[tuple[int, ...], ...], start: Iterable[int]) -> set[int]:

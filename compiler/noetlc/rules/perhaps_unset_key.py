@@ -35,7 +35,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     written = {key for step in steps for task in step.tasks for rule in task.rules for key, _ in rule.set_ctx}
     written -= {*reducers_of(unit.playbook)}  # those have a value from the start on
     before: list[Facts | None] = [NOTHING] * len(steps)
-    if written and not has_unknown_target(unit.playbook):
+    if has_unknown_target(unit.playbook):
+        written = set()  # the way that leads nowhere may be one that sets it
+    if written:
         before = surely_before(unit.playbook, unit.graph, [surely_set(step, "ctx") for step in steps])
     for at, step in enumerate(steps):
         known = before[at]

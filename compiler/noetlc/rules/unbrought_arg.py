@@ -13,16 +13,13 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Expr
+from noetl_ir.nearest import OWN_LIKENESS, nearest
 from noetlc.ast.graph import later_of
-from noetlc.ast.once import Once
 from noetlc.ast.phases import PHASE_ARGS
-from noetlc.ast.playbook import Merge, Step, Task, Value
-from noetlc.ast.walk import expressions_in, loops_of, rule_values, task_values
+from noetlc.ast.playbook import Merge
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.expr.closed import needs_all
-from noetlc.expr.paths import Access, accesses
+from noetlc.expr.needed_args import needed_args
 from noetlc.rules import Rule, Unit
 
 
@@ -33,20 +30,26 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         if brought[at] is None:
             continue
         told: set[str] = set()
-        for value, own in _values(step):
-            for expr, scalar in expressions_in(value) if own is not None else ():
-                for access in _reads(expr) if scalar is not None else ():
-                    key = str(access.keys[0])
-                    sets = brought[at] or []
-                    if scalar is None or own is None or key in own or key in told or all(key in each for each in sets):
-                        continue
-                    told.add(key)
-                    some = "not every arc" if any(key in each for each in sets) else "no arc"
-                    yield RULE.finding(
-                        f"{some} to `{step.name}` brings `args.{key}`",
-                        unit.source.inner_span(scalar, access.root.start, access.nodes[0].end),
-                        help=f"give it in the arc: `args: {{{key}: …}}`, or write `args.{key} | default(…)`",
-                    )
+        for access, scalar in needed_args(step):
+            key = str(access.keys[0])
+            sets = brought[at] or []
+            if key in told or all(key in each for each in sets):
+                continue
+            told.add(key)
+            some = "not every arc" if any(key in each for each in sets) else "no arc"
+            yield RULE.finding(
+                f"{some} to `{step.name}` brings `args.{key}`",
+                unit.source.inner_span(scalar, access.root.start, access.nodes[0].end),
+                help=_help(key, sets),
+            )
+
+
+def _help(key: str, sets: list[set[str]]) -> str:
+    # What some arcs bring under this name is missing in the others, and not misspelt.
+    near = "" if any(key in each for each in sets) else nearest(key, sorted(set().union(*sets)), OWN_LIKENESS)
+    if near:
+        return f"`args.{near}` is brought: write one name in both places"
+    return f"give it in the arc: `args: {{{key}: …}}`, or write `args.{key} | default(…)`"
 
 
 def _brought(unit: Unit) -> list[list[set[str]] | None]:
@@ -80,31 +83,5 @@ def _brought(unit: Unit) -> list[list[set[str]] | None]:
             found[at] = [*(found[at] or []), set(later[step.name])]
     return [ways or None for ways in found]
 
-
-def _values(step: Step) -> Iterator[tuple[Value, set[str] | None]]:
-    """The values of a step, each with the args that its task gives itself; None where those are computed."""
-    for loop in loops_of(step):
-        yield loop.items, set()
-    for task in step.tasks:
-        own = _own(task)
-        yield from ((value, set() if value is task.args else own) for value in task_values(task))
-        yield from ((value, own) for value in rule_values(task))
-    for arc in step.router.arcs if step.router is not None else ():
-        if arc.args is not None and arc.when is None:
-            yield arc.args, set()
-
-
-def _own(task: Task) -> set[str] | None:
-    pairs = pairs_of(task.args.template) if task.args is not None else {}
-    return None if pairs is None else set(pairs)
-
-
-def _read(expr: Expr) -> tuple[Access, ...]:
-    if not needs_all(expr):
-        return ()
-    return tuple(access for access in accesses(expr) if access.root.name == "args" and access.keys)
-
-
-_reads = Once(_read)
 
 RULE = Rule("NL411", Severity.WARNING, "ast", check, whole=True)

@@ -26,9 +26,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     steps, graph = unit.playbook.steps, unit.graph
     for at, step in enumerate(steps):
         counts = step.spec.join == "first" or isinstance(step.spec.join, int)
-        if not (step.spec.cancels and counts):
+        # A misspelt name may be the very one that is missing.
+        if not (step.spec.cancels and counts) or any(each.name not in graph.positions for each in step.spec.cancels):
             continue
-        cancelled = {graph.positions[each.name] for each in step.spec.cancels if each.name in graph.positions}
+        cancelled = {graph.positions[each.name] for each in step.spec.cancels}
         missing = [steps[each].name for each in sorted(_between(unit, at) - cancelled)]
         if missing:
             yield RULE.finding(

@@ -22,7 +22,7 @@ from noetlc.rules import Rule, Unit
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Steps that the entry does not lead to, also when they lead to themselves or each other."""
     graph = unit.graph
-    # An arc with a misspelt target may be the very one that leads here.
+    # What has a misspelt target may be the very thing that leads here.
     if graph.entry < 0 or has_unknown_target(unit.playbook):
         return
     found = reached(graph.successors, graph.entries)

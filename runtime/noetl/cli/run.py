@@ -41,6 +41,14 @@ if TYPE_CHECKING:
 STOPPED = EXIT_CODES["interrupted"]
 """The code of a run that is not over."""
 
+_SCRIPT = (
+    "Replace tools by the outcomes listed there, on a virtual clock. YAML: outcomes: [{step: NAME, attempt: 1, "
+    "takes: 2s, outcome: {result: VALUE}}]; keys that are left out match anything, and the first entry that matches is "
+    "used. An outcome of http is its body as `result`, or {http: {status: 503}}; an error is {error: {code: timeout}}. "
+    "Tasks that are not listed fail, but for kinds without effects (noop): python does not run beside a script. "
+    "signals: [{at: 10s, name: NAME, data: VALUE}]."
+)
+
 
 @click.command("run", short_help="Run a plan or a playbook.")
 @click.argument("source", metavar="PLAN|PLAYBOOK")
@@ -49,7 +57,7 @@ STOPPED = EXIT_CODES["interrupted"]
 @click.option("--payload", metavar="JSON|@FILE", help="Values that replace those of the workload.")
 @strict_option
 @click.option("--key", metavar="KEY", help="Run once: a second run with this key only tells how the first stands.")
-@click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
+@click.option("--script", metavar="FILE", help=_SCRIPT)
 @click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
 @durability_option
 @pool_limit_option
@@ -80,11 +88,6 @@ def run(
     The VALUE of --set is JSON where it can be read as JSON, else text: --set n=123 is a number, --set on=true a
     boolean, --set who=Ada text. Quotes make a text of anything: --set 'who="123"'. It stays text where the playbook
     declares the input as `type: string`.
-
-    FILE of --script is YAML: outcomes: [{step: NAME, attempt: 1, takes: 2s, outcome: {result: VALUE}}]. Keys that
-    are left out match anything, and the first entry that matches is used. An outcome of http is its body as `result`,
-    or {http: {status: 503}}, an error as {error: {code: timeout}}. Tasks that are not listed fail, but for kinds
-    without effects (noop): python does not run beside a script. signals: [{at: 10s, name: NAME, data: VALUE}].
 
     Exit codes: 0 completed, 1 failed, 4 blocked or cancelled, 5 stopped and can be resumed, or no room to
     store anything.

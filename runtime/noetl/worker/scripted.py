@@ -161,7 +161,7 @@ def _outcome(number: int, row: Json) -> Outcome:
 
 @cache
 def _attributes() -> tuple[str, ...]:
-    """What outcomes have beside their result and error, by kind: `http`, `pg`, …"""
+    """The keys that outcomes have beside their result and error, by kind: `http`, `pg`, …"""
     kinds = [load(KINDS, name, "KIND", Kind) for name in names(KINDS, GROUPS[KINDS])]
     return tuple(sorted({name for kind in kinds for name in kind.extras}))
 
@@ -371,7 +371,7 @@ def _of_http(call: Call, outcome: Outcome, now: float) -> Outcome:
 
 
 def _of_program(call: Call, outcome: Outcome) -> Outcome:
-    """What a program wrote and how it ended, as the tool gives it; a code other than 0 is an error."""
+    """The output of a program and how it ended, as the tool gives it; a code other than 0 is an error."""
     name = "container" if call.kind == "container" else "shell"
     written, extra = outcome.result, outcome.extras.get(name)
     extra = dict(extra) if isinstance(extra, dict) else {}
