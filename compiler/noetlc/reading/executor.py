@@ -16,7 +16,7 @@ from noetlc.reading.shapes import (
 )
 from noetlc.reading.specs import Inside, attempt_limit, failure_mode, lifetime, take_policy, take_spec
 from noetlc.reading.values import plain, read_lifetime, read_value
-from noetlc.source.nodes import Node, Scalar
+from noetlc.source.nodes import Mapping, Node, Scalar
 
 LIMITS = (
     "max_payload_bytes", "max_tasks_per_run", "max_lost", "max_children_depth", "max_step_runs", "max_tokens",
@@ -120,6 +120,11 @@ def _tasks(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
 
 
 def _phase(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:
+    named = node.get("step") if isinstance(node, Mapping) else None
+    if isinstance(named, Scalar):  # as a compensation may be written
+        help = f"write `{key.text}: {named.text}`"
+        r.report("NL102", f"`{key.text}`: expected a name, found a mapping", node.span, help=help)
+        return
     step = reference_of(r, node, f"`{key.text}`")
     if step is not None:
         draft.phases[key.text] = Phase(key.text, step, node.span)

@@ -4,7 +4,7 @@ from noetl_ir.expr import MapTemplate, Native, Template
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Value
 from noetlc.reading.reader import Reader, Table, take_all
-from noetlc.reading.shapes import is_duration, mapping_of, missing, name_of
+from noetlc.reading.shapes import is_duration, is_misspelt, mapping_of, missing, name_of
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -41,7 +41,7 @@ def read_heard(
     take_all(r, scope, table, draft, mapping)
     if draft.events or draft.timers is not None:
         return Heard(tuple(dict.fromkeys(draft.events)), draft.timers)
-    if not draft.written:
+    if not draft.written and not any(is_misspelt(mapping, name, table) for name in table):
         timers = " or `timers: {late: 5m}`" if "timers" in table else ""
         missing(r, f"what {what} listens for", key.span, help=f"write `events: [NAME]`{timers}")
     return None

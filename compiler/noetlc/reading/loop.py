@@ -75,8 +75,10 @@ def _renamed(r: Reader, mapping: Mapping) -> Mapping:
 
 
 def _check_whole(r: Reader, draft: LoopDraft, mapping: Mapping) -> None:
-    known = r.tables.loop
-    if draft.items is None and mapping.get("in") is None and not grows(draft) and not is_misspelt(mapping, "in", known):
+    known, spec = r.tables.loop, mapping.get("spec")
+    # A `more` that could not be read was meant to bring the items, too.
+    brings = grows(draft) or (isinstance(spec, Mapping) and spec.get("more") is not None)
+    if draft.items is None and mapping.get("in") is None and not brings and not is_misspelt(mapping, "in", known):
         missing(r, "the loop's `in`", mapping.span, help='write `in: "{{ … }}"`, an expression that gives a list')
     if not draft.iterator and mapping.get("iterator") is None and not is_misspelt(mapping, "iterator", known):
         missing(r, "the loop's `iterator`", mapping.span, help="name the current item, as in `iterator: item`")

@@ -20,6 +20,10 @@ def read_reducers(r: Reader, node: Node) -> tuple[Reducer, ...]:
 
 
 def _reducer(r: Reader, key: Scalar, node: Node) -> Reducer | None:
+    if isinstance(node, Scalar) and node.text in REDUCERS:
+        help = f"write `{key.text}: {{reduce: {node.text}}}`"
+        r.report("NL102", f"`ctx.{key.text}`: expected a mapping, found text", node.span, help=help)
+        return None
     mapping = mapping_of(r, node, f"`ctx.{key.text}`")
     if mapping is None:
         return None

@@ -135,7 +135,9 @@ def choice_of(r: Reader, node: Node, what: str, values: tuple[str, ...]) -> str 
             if node.value != node.text:
                 r.meant[node.span] = "name"
             return node.text
-        near = nearest(node.text, values)
+        # The first word of one is a slip too, which is too short to look like it: `cancel` of `cancel_running`.
+        begun = (value for value in values if value.startswith(f"{node.text}_"))
+        near = nearest(node.text, values) or next(begun, "")
         listed = ", ".join(f"`{value}`" for value in values)
         r.report(
             "NL104",
