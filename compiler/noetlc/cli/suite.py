@@ -15,12 +15,14 @@ from collections.abc import Sequence
 import click
 
 from noetl_cli.excerpts import Palette
+from noetl_cli.lazy_click import Misuse
 from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import write_plan
+from noetl_ir.span import Span
 from noetl_ir.suite import Suite, write_suite
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import read, shown, write
+from noetlc.cli.files import Unusable, read, shown, write
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.findings import sorted_findings
@@ -28,6 +30,7 @@ from noetlc.diag.text import rendered
 from noetlc.emit.event import EVENTS
 from noetlc.pipeline import compile_source
 from noetlc.reading.reader import Reader, Tables
+from noetlc.source.nodes import Mapping
 from noetlc.source.yaml_reader import Reading, read_yaml
 from noetlc.suites.document import playbook_in, read_cases
 from noetlc.suites.known import known_of
@@ -47,11 +50,20 @@ def suite_of(file: str, folders: Sequence[str], palette: Palette, *, coverage: b
             click.echo(f"{shown(file)}: expected one document, found {len(reading.documents)}", err=True)
         return None
     node = reading.documents[0]
+    r = Reader(reading.source, Tables(), {})
     playbook = os.path.join(os.path.dirname(file), playbook_in(node) or _beside(file))
-    plan = _plan(playbook, folders, palette)
+    try:
+        data = read(playbook)
+    except Unusable as problem:
+        named = node.get("playbook") if isinstance(node, Mapping) else None
+        at = named.span if named is not None else Span(1, 1, 1, 1)
+        help = "write `playbook: FILE`, from the folder of this file"
+        r.report("NL026", f"its playbook cannot be read: {problem.message}", at, help=help)
+        _tell(reading, r, palette)
+        return None
+    plan = _plan(playbook, data, folders, palette)
     if plan is None:
         return None
-    r = Reader(reading.source, Tables(), {})
     cases = read_cases(r, known_of(plan, tuple(sorted(EVENTS))), node)
     if _tell(reading, r, palette):
         return None
@@ -63,7 +75,7 @@ def generated_suite(playbook: str, folders: Sequence[str], palette: Palette) -> 
     """The suite of cases that reach what a playbook can; None where it does not compile, which is told."""
     from noetlc.suites.witnesses import witnesses_of
 
-    plan = _plan(playbook, folders, palette)
+    plan = _plan(playbook, read(playbook), folders, palette)
     if plan is None:
         return None
     suite = _with_parts(Suite("", shown(playbook), write_plan(plan), ()), plan)
@@ -87,8 +99,8 @@ def _beside(file: str) -> str:
     raise click.UsageError(f"{shown(file)}: say `playbook: FILE`, as its name is not PLAYBOOK{SUFFIXES[0]}")
 
 
-def _plan(playbook: str, folders: Sequence[str], palette: Palette) -> Plan | None:
-    compiled = compile_source(shown(playbook), read(playbook), Folders(folders))
+def _plan(playbook: str, data: bytes, folders: Sequence[str], palette: Palette) -> Plan | None:
+    compiled = compile_source(shown(playbook), data, Folders(folders))
     if compiled.count_of(Severity.ERROR):
         click.echo(text_of(compiled, palette), err=True, nl=False)
         return None
@@ -128,6 +140,9 @@ def main(argv: Sequence[str]) -> int:
             suite = suite_of(words[0], folders, palette, coverage="--coverage" in wishes)
     except click.ClickException as problem:
         click.echo(f"error: {problem.format_message()}", err=True)
+        return _USAGE
+    except Misuse as misuse:
+        click.echo(f"error: {misuse.message}", err=True)
         return _USAGE
     if suite is None:
         return _ERRORS

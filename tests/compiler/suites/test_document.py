@@ -2,9 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from harness.running import HEAD
 from harness.suites import FETCH
@@ -87,6 +90,49 @@ def test_what_is_wrong_is_told_with_its_place(
 ) -> None:
     suite, lines = read(tmp_path, text, capsys)
     assert (suite, lines) == (None, [line])
+
+
+FULL = {
+    "playbook": "t.yaml", "payload": {"limit": 1}, "real": ["python"], "files": ["a"], "limits": {"events": 5},
+    "signals": [{"at": 1, "name": "s", "data": 2}],
+    "outcomes": [{"step": "start", "task": "fetch", "run": 1, "index": [0], "visit": 1, "attempt": 1, "times": 1,
+                  "takes": "1s", "outcome": {"status": "error", "http": {"status": 1}, "error": {"code": "x"}}}],
+    "cases": [{"case": "a {{ row.n }}", "table": [{"n": 1}], "payload": {"limit": "{{ row.n }}"}, "expect": {
+        "status": "failed", "error": {"code": "x"}, "steps": ["start"], "steps_in_any_order": ["start"],
+        "not_run": ["store"], "result": 1, "result_includes": {"a": 1}, "results": {"start": 1}, "ctx": {"a": 1},
+        "calls": [{"step": "start", "fields": {"url": 1}, "times": 2}],
+        "events": [{"event": "step.failed", "step": "start", "at_most": 1}], "duration": {"at_most": "1s"},
+    }}],
+}  # fmt: skip
+ODD = st.sampled_from([None, True, -1, 0, 1.5, "", "x", "{{ row.n }}", "{{ row }}", "start", [], [[]], {}, {"a": {}}])
+
+
+@given(st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_stands_somewhere_in_a_file_it_is_read_or_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], data: st.DataObject
+) -> None:
+    document = json.loads(json.dumps(FULL))
+    here: Any = document
+    # Down some way, and something odd there.
+    for _ in range(data.draw(st.integers(1, 6))):
+        keys = list(here) if isinstance(here, dict) else list(range(len(here)))
+        if not keys:
+            break
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(here[key], dict | list) or data.draw(st.booleans()):
+            here[key] = data.draw(ODD)
+            break
+        here = here[key]
+    suite, lines = read(tmp_path, json.dumps(document), capsys)
+    assert (suite is None) == bool(lines)
+    assert suite is None or read_suite(write_suite(suite)) == suite
+
+
+def test_a_playbook_that_is_not_there_is_told_at_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suite, lines = read(tmp_path, f"{GOOD}\nplaybook: gone.yaml", capsys)
+    what = "its playbook cannot be read: gone.yaml: No such file or directory"
+    assert (suite, lines) == (None, [f"t.test.yaml:2:11: error[NL026] {what}"])
 
 
 def test_a_row_gives_values_of_their_type_and_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,3 +40,11 @@ def test_wrong_usage_is_told(tmp_path: Path) -> None:
     done = run_tests(tmp_path, "-k", "other")
     assert done.returncode == 1 and "no case has a name with `other` in it" in done.stderr
     assert run_tests(tmp_path, "gone.test.yaml").returncode == 2
+
+
+def test_the_example_of_the_page_passes(tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[4] / "schema" / "tests.md"
+    example = page.read_text("utf-8").partition("```yaml\n")[2].partition("```")[0]
+    assert "case: the second try brings the orders" in example
+    done = told(tmp_path, example)
+    assert done.returncode == 0, done.stdout + done.stderr
