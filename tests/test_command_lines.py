@@ -193,3 +193,19 @@ def test_other_shells_get_their_own_script(
 ) -> None:
     assert program.main(["completion", shell]) == 0
     assert said in capsys.readouterr().out
+
+
+def test_nothing_runs_beside_the_other_package_of_our_name(tmp_path: Path) -> None:
+    folder = tmp_path / "site-packages"
+    (folder / "noetl-2.8.3.dist-info").mkdir(parents=True)
+    (folder / "noetl_else-1.0.dist-info").mkdir()
+    command = [sys.executable, "-m", "noetl.cli", "list"]
+    env = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith(
+        f"error: the package noetl 2.8.3 of PyPI is installed in {folder}"
+    )
+    assert done.stderr.count("\n") == 1
+    (folder / "noetl-2.8.3.dist-info").rmdir()
+    again = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert "PyPI" not in again.stderr

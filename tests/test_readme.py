@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,7 +33,7 @@ NAMES = {"execution_id": "ID", "digest": "DIGEST", "worker": "NAME", "user_id": 
 """What stands in the reference for the parts of a path."""
 DOCUMENTS = sorted(
     path
-    for path in [*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("*/*/README.md")]
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("*/*/README.md")]
     if not path.relative_to(ROOT).parts[0].startswith(".")
 )
 
@@ -99,10 +100,11 @@ def shell(command: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_blocks_of_the_readme_do_what_they_say(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name_of_document", "least"), [("README.md", 6), ("docs/recipes.md", 6)])
+def test_the_blocks_of_a_document_do_what_they_say(name_of_document: str, least: int, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     latest, ran = "", 0
-    for kind, name, body in _BLOCK.findall(README):
+    for kind, name, body in _BLOCK.findall((ROOT / name_of_document).read_text("utf-8")):
         if kind == "yaml" and name:
             (tmp_path / name).write_text(body, "utf-8")
         elif kind == "console":
@@ -111,12 +113,18 @@ def test_the_blocks_of_the_readme_do_what_they_say(tmp_path: Path) -> None:
                 latest = next(iter(_ID.findall(real)), latest)
                 assert settled(real) == settled(printed), command
                 ran += 1
-    assert ran >= 6
+    assert ran >= least
 
 
 def test_the_readme_has_a_row_for_every_command() -> None:
     rows = set(re.findall(r"^\| `(noetlc? \S+?)[` ]", README, re.MULTILINE))
     assert rows == {f"noetlc {name}" for name in NOETLC} | {f"noetl {name}" for name in NOETL}
+
+
+def test_every_extra_has_its_row() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    page = (ROOT / "docs" / "install.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(extras)
 
 
 def test_the_readme_has_its_parts_in_order() -> None:

@@ -200,8 +200,8 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
     ),
     (
         tidy.strange_top_level,
-        {"README.md": "", ".gitignore": "", "docs/a.md": "", "hello.ir": "", "setup.py": ""},
-        ["docs: does not belong at the top level", "setup.py: does not belong at the top level"],
+        {"README.md": "", ".gitignore": "", "notes/a.md": "", "hello.ir": "", "setup.py": ""},
+        ["notes: does not belong at the top level", "setup.py: does not belong at the top level"],
     ),
     (
         tidy.unmarked_clusters,

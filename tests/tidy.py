@@ -21,7 +21,7 @@ PACKAGES = {
     "noetl": "runtime/noetl",
 }
 TOP_LEVEL = frozenset(
-    {"pyproject.toml", "compiler", "runtime", "schema", "tests", "golden", "examples", "tools", "editors"}
+    {"pyproject.toml", "compiler", "runtime", "schema", "tests", "golden", "examples", "tools", "docs", "editors"}
     | {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"}
 )
 BUILT = ("*.egg-info", "dist", "build", "*.ir", "__pycache__")

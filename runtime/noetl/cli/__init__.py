@@ -8,6 +8,7 @@ A command's module becomes a name in here once it is imported, `list` too: nothi
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from noetl.host import process_secrets
 from noetl_cli import CommandLine, tell, write_out
@@ -60,10 +61,31 @@ LINE = CommandLine(
 group = LINE.group
 
 
+def _other_package() -> str:
+    """Why nothing may run beside the other distribution that has a package `noetl`; empty where there is none.
+
+    Each overwrites files of the other, so that what runs would be neither of the two.
+    """
+    for folder in sys.path:
+        if os.path.basename(folder) not in ("site-packages", "dist-packages") or not os.path.isdir(folder):
+            continue
+        for name in os.listdir(folder):
+            if name.startswith("noetl-") and name.endswith(".dist-info"):
+                version = name.removeprefix("noetl-").removesuffix(".dist-info")
+                return (
+                    f"the package noetl {version} of PyPI is installed in {folder}, too; it and this program overwrite "
+                    "each other's files: install noetlc in an environment of its own"
+                )
+    return ""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line, by default the process's own, and return its exit code. Raises nothing."""
     if argv is not None:
         return LINE.run(argv)
+    if other := _other_package():
+        tell(partial(print, f"error: {other}", file=sys.stderr))
+        return 2
     # Only where the command line is the process's own: a test, or a program that calls `main`, keeps its environment.
     process_secrets.learn_process(sys.argv[1:], os.environ)
     return LINE.run_process()
