@@ -8,7 +8,7 @@ from noetlc.lsp.actions import edit_of
 from noetlc.lsp.files_index import Call, FileIndex, Named
 from noetlc.lsp.known import Known
 from noetlc.lsp.lenses import lenses_of
-from noetlc.lsp.navigation import RENAMED, Refused, alike, occurrence_at, refusal
+from noetlc.lsp.navigation import RENAMED, Refused, alike, line_of_code, occurrence_at, refusal
 from noetlc.lsp.outline import folds_of, symbols_of
 from noetlc.lsp.picture import picture_of
 from noetlc.lsp.positions import Positions
@@ -54,6 +54,8 @@ async def rename(session: Session, params: types.RenameParams) -> types.Workspac
     view = known.view_at(occurrence.span.line) if known is not None else None
     has_entry = view is not None and view.playbook.executor.entry_step is not None
     refused = refusal(await session.occurrences(one), occurrence.symbol, params.new_name, has_entry=has_entry)
+    if refused is None and known is not None and (line := line_of_code(known, occurrence.symbol)):
+        refused = Refused(f"Python code in line {line} asks for `{occurrence.symbol.name}`: it cannot be renamed there")
     if occurrence.symbol.sort == "playbook" and any(session.index.named(params.new_name)):
         refused = Refused(f"there is a playbook `{params.new_name}` already")
     if refused is not None:

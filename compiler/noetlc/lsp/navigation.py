@@ -7,7 +7,9 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import RESERVED
 from noetl_ir.span import Span
 from noetlc.ast.graph import END, ENTRY
-from noetlc.lsp.symbols import Occurrence, Symbol
+from noetlc.lsp.known import Known
+from noetlc.lsp.symbols import Occurrence, Symbol, scalars_in
+from noetlc.lsp.tokens import language_of
 
 
 class Refused(NamedTuple):
@@ -24,6 +26,10 @@ _WHAT = {
     "workload": "a key of `workload`", "secret": "an entry of the keychain", "entry": "an entry of the workbook",
     "playbook": "a playbook",
 }  # fmt: skip
+_OF_CONTEXT = frozenset({"step", "task", "ctx", "iter", "iterator", "workload"})
+"""The sorts of symbols that Python code reaches by name."""
+
+_MAIN = re.compile(r"def\s+main\s*\(([^)]*)\)")
 RENAMED = frozenset(_WHAT)
 """The sorts of symbols that can have another name."""
 
@@ -72,6 +78,22 @@ def refusal(found: Sequence[Occurrence], symbol: Symbol, name: str, *, has_entry
     if other is not None:
         return Refused(f"`{name}` is {_WHAT[other.symbol.sort]} already, in line {other.span.line}")
     return None
+
+
+def line_of_code(known: Known, symbol: Symbol) -> int:
+    """The line of Python code that may ask for a symbol by its name, through `context` or as a parameter of `main`; 0
+    where none does.
+    """
+    if symbol.sort not in _OF_CONTEXT:
+        return 0
+    word = re.compile(rf"\b{re.escape(symbol.name)}\b")
+    for one in scalars_in(known.documents[symbol.document][0]):
+        if one.is_key or language_of(one) != "code" or not word.search(one.scalar.text):
+            continue
+        # A word of the code's own looks the same: rather refused than another value in the next run.
+        if "context" in one.scalar.text or any(word.search(found) for found in _MAIN.findall(one.scalar.text)):
+            return one.scalar.span.line
+    return 0
 
 
 def _shares(one: Symbol, other: Symbol) -> bool:

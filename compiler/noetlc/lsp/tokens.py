@@ -92,7 +92,7 @@ def encoded(tokens: list[Token], at: "Positions") -> list[int]:
 
 def _tokens(known: Known, one: Scalars) -> Iterator[Token]:
     text = one.scalar.text
-    language = _language(one)
+    language = language_of(one)
     if language == "code":
         yield from _placed(known, one.scalar, _words(text, _PYTHON, _PYTHON_WORDS, 0))
     elif language == "sql":
@@ -110,7 +110,7 @@ def _tokens(known: Known, one: Scalars) -> Iterator[Token]:
             yield from _placed(known, one.scalar, _expression(found[group], found.start(group)))
 
 
-def _language(one: Scalars) -> str:
+def language_of(one: Scalars) -> str:
     """How the kind of the task around reads a scalar: `code`, `sql`, or "" for a template."""
     node, key = (one.levels[-1].node, one.levels[-1].key) if one.levels else (None, None)
     if isinstance(key, int) and len(one.levels) > 1:

@@ -180,6 +180,25 @@ def test_a_name_that_would_change_a_meaning_is_refused(editor: Editor, mark: str
     assert reason in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("code", "is_refused"),
+    [
+        ("result = context['load']", True),
+        ("def main(load):\\n    return load", True),
+        ("load = 1\\nresult = load", False),
+        ("result = context['start']", False),
+    ],
+)
+def test_a_name_that_python_code_asks_for_is_not_changed(editor: Editor, code: str, is_refused: bool) -> None:
+    step = f'  - step: last\n    tool: {{kind: python, code: "{code}"}}\n'
+    text = PLAYBOOK.replace("step: end", "step: last").replace("- step: load", "- step: lo‸ad") + step
+    if is_refused:
+        with pytest.raises(JsonRpcException, match="Python code in line 27 asks for `load`"):
+            renamed(editor, "code.yaml", text, "store")
+    else:
+        assert renamed(editor, "code.yaml", text, "store")
+
+
 def test_only_names_can_be_renamed(editor: Editor) -> None:
     position = shown(editor, "plain.yaml", PLAYBOOK.replace("https://exa", "https://e‸xa"))
     assert ask(editor, types.TEXT_DOCUMENT_PREPARE_RENAME, "plain.yaml", position) is None
