@@ -9,8 +9,8 @@ import sys
 
 import click
 
+from noetl_ir.tallies import Log, NoLog, log_of
 from noetlc.cli.files import read
-from noetlc.emit.pictures.execution import Log, NoLog, log_of
 
 STORE = "NOETL_STORE"
 

@@ -12,10 +12,10 @@ from noetlc.cli.files import STANDARD_INPUT, put
 
 if TYPE_CHECKING:  # each command line needs a few of them
     from noetl_ir.plan import Plan
+    from noetl_ir.tallies import Log
     from noetlc.analysis.report import AnalysisReport
     from noetlc.cli.subjects import Subject, Subjects
     from noetlc.emit.pictures.coverage import Covered
-    from noetlc.emit.pictures.execution import Log
     from noetlc.emit.pictures.picture import Picture
 
 LEVELS = ("steps", "tasks", "net", "states")

@@ -100,7 +100,7 @@ async def get_counts(request: Request) -> Response:
 
 async def get_row(request: Request) -> Response:
     """The row of an execution in lists; quicker than looking at all of it."""
-    return JSONResponse(await run_in_threadpool(service_of(request).row, _id(request)))
+    return JSONResponse(await run_in_threadpool(service_of(request).row, execution_of(request)))
 
 
 async def start_execution(request: Request) -> Response:
@@ -136,28 +136,28 @@ async def start_execution(request: Request) -> Response:
 
 async def get_execution(request: Request) -> Response:
     """How an execution stands: status, counts, failure, what it does now and waits for."""
-    return JSONResponse(await run_in_threadpool(service_of(request).execution, _id(request)))
+    return JSONResponse(await run_in_threadpool(service_of(request).execution, execution_of(request)))
 
 
 async def get_ctx(request: Request) -> Response:
     """The `ctx` of an execution."""
-    return JSONResponse(await run_in_threadpool(service_of(request).ctx, _id(request)))
+    return JSONResponse(await run_in_threadpool(service_of(request).ctx, execution_of(request)))
 
 
 async def get_result(request: Request) -> Response:
     """The result of the execution, or that of `step`; values kept elsewhere are fetched."""
     step = request.query_params.get("step", "")
-    return JSONResponse({"result": await run_in_threadpool(service_of(request).result, _id(request), step)})
+    return JSONResponse({"result": await run_in_threadpool(service_of(request).result, execution_of(request), step)})
 
 
 async def get_replay(request: Request) -> Response:
     """Fold the log again: whether it is a legal run of the plan, and the state it leads to."""
-    return JSONResponse(await _lasting(request).run(service_of(request).replay, _id(request)))
+    return JSONResponse(await lasting_of(request).run(service_of(request).replay, execution_of(request)))
 
 
 async def get_events(request: Request) -> Response:
     """Events behind position `after`; with `Accept: text/event-stream`, as they are written until the end."""
-    execution_id, service = _id(request), service_of(request)
+    execution_id, service = execution_of(request), service_of(request)
     if "text/event-stream" in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         after = natural("after", last, 0, LAST_POSITION)
@@ -173,7 +173,7 @@ async def get_events(request: Request) -> Response:
 async def get_log(request: Request) -> Response:
     """The log as stored: msgpack, a list of [position, event id, body]; what `noetl --server` folds itself."""
     asked = position_of(request), limit_of(request)
-    records = await run_in_threadpool(service_of(request).log, _id(request), *asked)
+    records = await run_in_threadpool(service_of(request).log, execution_of(request), *asked)
     rows: list[Json] = [[record.position, record.event_id, record.body.hex()] for record in records]
     return Response(codec.pack(rows), media_type=BYTES)
 
@@ -195,8 +195,8 @@ async def resume(request: Request) -> Response:
 
 async def retry_fault(request: Request) -> Response:
     """Go on with an execution that ended by a mistake of the engine (`engine.fault`), where it stood before."""
-    await run_in_threadpool(service_of(request).retry_fault, _id(request))
-    return JSONResponse({"execution_id": _id(request), "asked": "retry-fault"}, 202)
+    await run_in_threadpool(service_of(request).retry_fault, execution_of(request))
+    return JSONResponse({"execution_id": execution_of(request), "asked": "retry-fault"}, 202)
 
 
 async def signal(request: Request) -> Response:
@@ -218,7 +218,7 @@ async def register(request: Request) -> Response:
     """Register a playbook (its source, compiled here) or a plan (its bytes); refused when it does not compile."""
     data = await raw_body(request, SOURCE_BYTES)
     name = request.query_params.get("name", "playbook.yaml")
-    row = await _lasting(request).run(service_of(request).register, data, name)
+    row = await lasting_of(request).run(service_of(request).register, data, name)
     return JSONResponse(row, 201, {"Location": f"/plans/{row['playbook_id']}"})
 
 
@@ -244,9 +244,9 @@ async def get_blob(request: Request) -> Response:
 
 async def put_blob(request: Request) -> Response:
     """Keep a value of an execution that is not over outside of its log; for workers."""
-    await run_in_threadpool(service_of(request).check_open, _id(request))  # before up to 256 MiB are read
+    await run_in_threadpool(service_of(request).check_open, execution_of(request))  # before up to 256 MiB are read
     data = await raw_body(request, BLOB_BYTES)
-    reference = await run_in_threadpool(service_of(request).put_blob, _id(request), data)
+    reference = await run_in_threadpool(service_of(request).put_blob, execution_of(request), data)
     return JSONResponse({"reference": reference}, 201)
 
 
@@ -271,11 +271,12 @@ async def stop(request: Request) -> Response:
 
 
 async def _asked(request: Request, verb: str, body: Json = None) -> Response:
-    await run_in_threadpool(service_of(request).ask, _id(request), verb, body)
-    return JSONResponse({"execution_id": _id(request), "asked": verb}, 202)
+    await run_in_threadpool(service_of(request).ask, execution_of(request), verb, body)
+    return JSONResponse({"execution_id": execution_of(request), "asked": verb}, 202)
 
 
-def _lasting(request: Request) -> Lasting:
+def lasting_of(request: Request) -> Lasting:
+    """What runs operations that may take minutes."""
     lasting: Lasting = request.app.state.lasting
     return lasting
 
@@ -288,7 +289,8 @@ def _version_of(text: str) -> tuple[str, int]:
     return path, natural("after", version, 1, LAST_VERSION)
 
 
-def _id(request: Request) -> str:
+def execution_of(request: Request) -> str:
+    """The id of the execution in the path of a request. Raises Unknown where it can be none."""
     name = str(request.path_params["execution_id"])
     # A control character in a name could forge a line of the server's log, or come to nothing in a database; no
     # execution has one.

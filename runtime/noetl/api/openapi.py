@@ -17,6 +17,8 @@ _QUERY: dict[str, Json] = {
     "version": {"type": "integer", "minimum": 1, "maximum": LAST_VERSION},
     "open": _FLAG,
     "top": _FLAG,
+    "after": {"type": "integer", "minimum": 0, "maximum": LAST_POSITION},
+    "position": {"type": "integer", "minimum": 0, "maximum": LAST_POSITION},
     "now": _FLAG,
     "newest": _FLAG,
 }
@@ -28,7 +30,7 @@ VERSION = "1.0"
 BYTES = "application/octet-stream"
 _BYTES_OUT = ("get_plan", "get_plan_at", "get_log", "get_blob")
 _BYTES_IN = {"register": ((BYTES, "application/yaml"), SOURCE_BYTES), "put_blob": ((BYTES,), BLOB_BYTES)}
-_TEXT_OUT = {"metrics": "text/plain"}
+_TEXT_OUT = {"metrics": "text/plain", "get_picture": "image/svg+xml"}
 
 
 def document(operations: Sequence[Operation]) -> dict[str, Json]:

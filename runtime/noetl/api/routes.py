@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from noetl.api import handlers, sessions, sign_in
+from noetl.api import handlers, sessions, sign_in, watching
 from noetl.api.authorization import Authorization
 from noetl.api.bodies import ActivityBody, BlobBody, SessionBody, SessionTokenBody, SignalBody, SignInBody, StartBody
 from noetl.api.lasting import Lasting
@@ -47,6 +47,9 @@ ROUTES = (
     Operation("GET", f"{_ONE}/replay", "viewer", handlers.get_replay),
     Operation("GET", f"{_ONE}/events", "viewer", handlers.get_events, pages=Paged("events", _POSITION, counts=True)),
     Operation("GET", f"{_ONE}/log", "viewer", handlers.get_log, pages=Paged("", _POSITION, counts=True)),
+    Operation("GET", f"{_ONE}/frames", "viewer", watching.get_frames, pages=Paged("frames", _POSITION, counts=True)),
+    Operation("GET", f"{_ONE}/timeline", "viewer", watching.get_timeline, query=("after",)),
+    Operation("GET", f"{_ONE}/moment", "viewer", watching.get_moment, query=("position",)),
     Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202),
     Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202),
     Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202),
@@ -63,6 +66,9 @@ ROUTES = (
     Operation("POST", "/playbooks", "operator", handlers.register, query=("name",), status=201),
     Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",)),
     Operation("GET", "/plans/{digest}", "viewer", handlers.get_plan),
+    Operation("GET", "/plans/{digest}/outline", "viewer", watching.get_outline),
+    Operation("GET", "/plans/{digest}/picture", "viewer", watching.get_picture),
+    Operation("GET", "/plans/{digest}/verdicts", "viewer", watching.get_verdicts),
     Operation("POST", "/blobs", "viewer", handlers.get_blob, BlobBody),
     Operation("PUT", "/blobs/{execution_id}", "worker", handlers.put_blob, status=201),
     Operation(
@@ -108,6 +114,7 @@ def application(
     app.state.service = service
     app.state.authorization = authorization
     app.state.lasting = Lasting()
+    app.state.watching = watching.Watching(service, service.runtime)
     app.state.streams = Streams(service)
     app.state.connections = connections
     app.state.sessions = sessions.SessionBook(kept)

@@ -101,7 +101,9 @@ class ApiService:
     """The operations of the API over a runtime and its service. Every one may be called from any thread, and blocks; a
     start gives what is waited for without one. Raises Unknown, Rejected, Faulty, StoreFailure, Busy.
 
-    `registry` has the workers where they are other processes."""
+    `registry` has the workers where they are other processes; `asked` gets the executions that somebody asks something
+    of, where the service takes up no others.
+    """
 
     def __init__(
         self,
@@ -110,9 +112,11 @@ class ApiService:
         notifier: Notifier,
         compiler: Compile,
         registry: WorkerRegistry | None = None,
+        asked: set[str] | None = None,
     ) -> None:
         self._registry = registry
-        self._runtime = runtime
+        self._asked = asked
+        self.runtime = runtime
         self._snapshots = SnapshotCache(runtime)
         self._service = service
         self._compile = compiler
@@ -124,15 +128,15 @@ class ApiService:
 
     def counts(self) -> dict[str, int]:
         """How many executions stand how."""
-        return {**dict.fromkeys(STATUSES, 0), **self._runtime.store.counts()}
+        return {**dict.fromkeys(STATUSES, 0), **self.runtime.store.counts()}
 
     def executions(self, wanted: Wanted, *, now: bool = False) -> list[dict[str, Json]]:
         """The rows of a list, as documents; `now` adds what each that is not over does and waits for."""
-        rows = self._runtime.store.executions(wanted)
-        roots = {row.execution_id: root_of(self._runtime, row) for row in rows if row.ended is None}
+        rows = self.runtime.store.executions(wanted)
+        roots = {row.execution_id: root_of(self.runtime, row) for row in rows if row.ended is None}
         # One question for the whole page: a child is driven by the owner of its root, and a page of a thousand would
         # ask a thousand times.
-        owned = self._runtime.store.owned({*roots.values()}) if roots else frozenset[str]()
+        owned = self.runtime.store.owned({*roots.values()}) if roots else frozenset[str]()
         documents = [row_document(row, owned=roots.get(row.execution_id) in owned) for row in rows]
         if now:
             until = time.monotonic() + _LOOKS
@@ -159,75 +163,77 @@ class ApiService:
 
     def row(self, execution_id: str) -> dict[str, Json]:
         """The row of an execution in lists."""
-        row = self._row(execution_id)
+        row = self.execution_row(execution_id)
         return row_document(row, owned=self._is_owned(row))
 
     def execution(self, execution_id: str) -> dict[str, Json]:
         """How it stands, what it does now and waits for."""
-        row = self._row(execution_id)
-        with _told(), self._snapshots.at(row) as snapshot:
-            return execution_document(self._runtime, snapshot, owned=self._is_owned(row), why=self._hindrance)
+        row = self.execution_row(execution_id)
+        with faults_told(), self._snapshots.at(row) as snapshot:
+            return execution_document(self.runtime, snapshot, owned=self._is_owned(row), why=self._hindrance)
 
     def ctx(self, execution_id: str) -> dict[str, Json]:
         """The `ctx` of an execution."""
-        with _told(), self._snapshots.at(self._row(execution_id)) as snapshot:
+        with faults_told(), self._snapshots.at(self.execution_row(execution_id)) as snapshot:
             return snapshot.execution.ctx
 
     def result(self, execution_id: str, step: str) -> Json:
         """The result of a step's latest success, of the last step when `step` is empty; references followed."""
-        with _told():
-            return result_of(self._runtime, self._row(execution_id), step or None)
+        with faults_told():
+            return result_of(self.runtime, self.execution_row(execution_id), step or None)
 
     def replay(self, execution_id: str) -> dict[str, Json]:
         """Whether its log is a legal run of its plan, and the state it leads to."""
-        with _told():
-            return replay_document(*verdict_of(self._runtime, self._row(execution_id)))
+        with faults_told():
+            return replay_document(*verdict_of(self.runtime, self.execution_row(execution_id)))
 
     def events(self, execution_id: str, after: int, limit: int) -> list[dict[str, Json]]:
         """Envelopes behind a position."""
-        row = self._row(execution_id)
-        with _told():
-            plan = program_of(self._runtime, execution_id).plan
+        row = self.execution_row(execution_id)
+        with faults_told():
+            plan = program_of(self.runtime, execution_id).plan
             # From the beginning of the log, its first event comes along with the page.
             origin = self._origin(row) if after else None
             found = []
-            for position, event in islice(events_of(self._runtime, execution_id, after), limit):
+            for position, event in islice(events_of(self.runtime, execution_id, after), limit):
                 origin = origin or origin_of(execution_id, event)
                 found.append(envelope_of(plan, origin, event, position))
             return found
 
     def log(self, execution_id: str, after: int, limit: int) -> Sequence[Record]:
         """The events as stored, for those who fold them."""
-        self._row(execution_id)
-        return tuple(islice(self._runtime.store.read(execution_id, after), limit))
+        self.execution_row(execution_id)
+        return tuple(islice(self.runtime.store.read(execution_id, after), limit))
 
     def is_over(self, execution_id: str) -> bool:
         """Whether an execution has ended."""
-        return self._row(execution_id).ended is not None
+        return self.execution_row(execution_id).ended is not None
 
     def ask(self, execution_id: str, verb: str, body: Json) -> None:
         """Cancel, pause, resume or signal."""
-        row = self._row(execution_id)
+        row = self.execution_row(execution_id)
         if row.ended is not None:
             raise Rejected(f"execution {execution_id} is over ({row.status}): there is nothing to {verb}")
+        if self._asked is not None:  # with its caller, whose owner drives both
+            self._asked |= {execution_id, root_of(self.runtime, row)}
         # Posted first, then woken: the thread that drives looks into the store, and what it has read there is all
         # that counts after a crash.
         with self._storing():
             try:
-                self._runtime.store.post(execution_id, verb, body)
+                self.runtime.store.post(execution_id, verb, body)
             except Over:  # it ended meanwhile
                 raise Rejected(f"execution {execution_id} is over: there is nothing to {verb}") from None
         self._service.wake()
 
     def retry_fault(self, execution_id: str) -> None:
         """Go on with an execution that a mistake of the engine ended. Raises Unknown, Rejected."""
-        row = self._row(execution_id)
-        with _told():
+        row = self.execution_row(execution_id)
+        with faults_told():
             with self._snapshots.at(row) as snapshot:
                 faulted = snapshot.execution.fault is not None
             if row.ended is None or not faulted:
                 raise Rejected(f"execution {execution_id} did not end by engine.fault: it is {row.status}")
-            program = program_of(self._runtime, execution_id)
+            program = program_of(self.runtime, execution_id)
         try:
             self._service.do(lambda control: control.take_up(execution_id, program, retry_fault=True)).result()
         except Owned:
@@ -235,15 +241,15 @@ class ApiService:
 
     def prepare(self, start: Start) -> Prepared:
         """All that a start needs, but for the start itself."""
-        if start.key is not None and (there := self._runtime.store.started_with(start.key.key)) is not None:
+        if start.key is not None and (there := self.runtime.store.started_with(start.key.key)) is not None:
             known, nothing = Future[Begun](), Future[tuple[str, ...]]()
             known.set_result(_again(start.key, *there))
             nothing.set_result(())
             return Prepared(nothing, lambda: known)
-        with _told():
-            program = self._runtime.programs.load(self._digest(start))
-            execution_id = self._runtime.new_execution_id()
-            request = Request(start.payload, env=self._runtime.settings.environment.variables_for(program))
+        with faults_told():
+            program = self.runtime.programs.load(self._digest(start))
+            execution_id = self.runtime.new_execution_id()
+            request = Request(start.payload, env=self.runtime.settings.environment.variables_for(program))
             # Refused before an execution is made: a start that cannot come to anything would only leave a failed run
             # behind.
             told = unmet(program, execution_id, request)
@@ -274,21 +280,21 @@ class ApiService:
         # The bytes tell what they are. A content type may be missing or wrong, and no YAML begins like a plan.
         compiled = not data.startswith(MAGIC)
         plan = self._compile(data, name) if compiled else data
-        with _told():
+        with faults_told():
             # The plan is read and verified before it gets a version: whatever the catalogue names can be run.
-            program = self._runtime.programs.add_plan(plan, compiled=compiled)
+            program = self.runtime.programs.add_plan(plan, compiled=compiled)
             path = program.plan.path or program.plan.name
             with self._storing():
-                version = self._runtime.store.put_plan(program.digest, path, plan)
+                version = self.runtime.store.put_plan(program.digest, path, plan)
         return version_document(PlanRow(path, version, program.digest))
 
     def playbooks(self, wanted: Versions) -> list[dict[str, Json]]:
         """The catalogue, by path, the newest version first."""
-        return [version_document(row) for row in self._runtime.store.plans(wanted)]
+        return [version_document(row) for row in self.runtime.store.plans(wanted)]
 
     def plan_bytes(self, digest: str) -> bytes:
         """The bytes of a plan."""
-        data = self._runtime.store.plan_bytes(digest)
+        data = self.runtime.store.plan_bytes(digest)
         if data is None:
             raise Unknown(f"there is no plan with the digest {digest}")
         return data
@@ -297,11 +303,11 @@ class ApiService:
         """The bytes of a plan, and the name of the checks that this version has sealed for it, empty for none."""
         data = self.plan_bytes(digest)
         name = verifier() if len(data) >= WORTH else ""
-        return data, name if name and self._runtime.store.vouches(digest, name) else ""
+        return data, name if name and self.runtime.store.vouches(digest, name) else ""
 
     def plan_at(self, path: str, version: int | None) -> tuple[str, bytes]:
         """The digest and bytes of a version of a path, the newest when none is given."""
-        found = self._runtime.store.plan_at(path, version)
+        found = self.runtime.store.plan_at(path, version)
         if found is None:
             raise Unknown(self._unknown(path, version))
         return found
@@ -309,13 +315,13 @@ class ApiService:
     def blob(self, reference: Mapping[str, Json]) -> bytes:
         """The bytes of a value that lies outside the log."""
         try:
-            return self._runtime.blobs.get(reference)
+            return self.runtime.blobs.get(reference)
         except KeyError as problem:
             raise Unknown(str(problem.args[0])) from None
 
     def check_open(self, execution_id: str) -> None:
         """Raises Unknown, and Rejected where the execution is over."""
-        row = self._row(execution_id)
+        row = self.execution_row(execution_id)
         if row.ended is not None:
             raise Rejected(f"execution {execution_id} is over ({row.status}): it takes no more values")
 
@@ -326,7 +332,7 @@ class ApiService:
         """
         self.check_open(execution_id)
         with self._storing():
-            return self._runtime.blobs.put(execution_id, data)
+            return self.runtime.blobs.put(execution_id, data)
 
     @contextmanager
     def _storing(self) -> Iterator[None]:
@@ -361,26 +367,27 @@ class ApiService:
     def _workers(self) -> Sequence[tuple[WorkerHeartbeat, int]]:
         if self._registry is not None:
             return self._registry.workers()
-        stand, slots = self._service.standing(), self._runtime.settings.slots
+        stand, slots = self._service.standing(), self.runtime.settings.slots
         return [(WorkerHeartbeat("server", EVERY_POOL, slots, stand.busy, stand.stopping), 0)]
 
     def _hindrance(self, pool: str) -> str:
         """Why no worker begins anything of a pool now."""
         if not self.standing().reaches:
             return "the bus to the workers cannot be reached"
-        return hindrance(pool, self.heartbeats(), self._runtime.settings.limits)
+        return hindrance(pool, self.heartbeats(), self.runtime.settings.limits)
 
-    def _row(self, execution_id: str) -> ExecutionRow:
-        row = self._runtime.store.execution(execution_id)
+    def execution_row(self, execution_id: str) -> ExecutionRow:
+        """The row of an execution as the store has it. Raises Unknown."""
+        row = self.runtime.store.execution(execution_id)
         if row is None:
             raise Unknown(f"there is no execution `{execution_id}`")
         return row
 
     def _is_owned(self, row: ExecutionRow) -> bool:
-        return row.ended is None and self._runtime.store.is_owned(root_of(self._runtime, row))
+        return row.ended is None and self.runtime.store.is_owned(root_of(self.runtime, row))
 
     def _origin(self, row: ExecutionRow) -> Origin:
-        first = next(events_of(self._runtime, row.execution_id), None)
+        first = next(events_of(self.runtime, row.execution_id), None)
         if first is None:
             return Origin(row.execution_id, row.execution_id, row.parent_execution_id)
         return origin_of(row.execution_id, first[1])
@@ -397,26 +404,26 @@ class ApiService:
         return known
 
     def _unresolvable(self, program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
-        settings = self._runtime.settings
+        settings = self.runtime.settings
         return unresolvable(
             program, execution_id, request,
-            path=self._runtime.secrets_path, root=str(settings.root), fence=settings.fence,
+            path=self.runtime.secrets_path, root=str(settings.root), fence=settings.fence,
         )  # fmt: skip
 
     def _digest(self, start: Start) -> str:
         if start.digest:
             self.plan_bytes(start.digest)
             return start.digest
-        found = self._runtime.store.plan_at(start.path, start.version)
+        found = self.runtime.store.plan_at(start.path, start.version)
         if found is None:
             raise Unknown(self._unknown(start.path, start.version))
         return found[0]
 
     def _unknown(self, path: str, version: int | None) -> str:
-        known = self._runtime.store.plans(Versions(path, newest=True))
+        known = self.runtime.store.plans(Versions(path, newest=True))
         if known:
             return f"playbook `{path}` has no version {version}: the newest is {known[0].version}"
-        rows = self._runtime.store.plans(Versions(newest=True, limit=_NEAR))
+        rows = self.runtime.store.plans(Versions(newest=True, limit=_NEAR))
         near = nearest(path, [row.path for row in rows])
         return f"no playbook `{path}` is registered" + (f"; did you mean `{near}`?" if near else "")
 
@@ -431,7 +438,7 @@ def _again(key: StartKey, execution_id: str, request: str) -> Begun:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def faults_told() -> Iterator[None]:
     """The fault of an execution or plan, as the API says it."""
     try:
         yield

@@ -77,18 +77,24 @@ def serve(
     *,
     sessions: Sessions,
     bus: ClusterBus | None = None,
+    asked: set[str] | None = None,
 ) -> bool:
     """Serve until told to stop: by a signal, by the API, or by an error. Returns whether all ended well.
 
-    Its workers are on the bus; without one there is a worker in this process. Raises OSError when the address cannot
-    be had, and BadCertificate.
+    Its workers are on the bus; without one there is a worker in this process. Of executions that were not started here,
+    all are driven, or with `asked` only those of which something is asked. Raises OSError when the address cannot be
+    had, and BadCertificate.
     """
     book = Book(_bounds(listening, _open_files()), lines.say)
     notifier = Notifier()
-    service, registry = server_of(runtime, bus, notifier.notify, lines.say)
+    service, registry = server_of(runtime, bus, notifier.notify, lines.say, asked)
     authorization = Authorization(listening.tokens, PageSessions(runtime.store.claims_key))
     app = application(
-        ApiService(runtime, service, notifier, compiler, registry), authorization, lines.say, sessions, book.counts
+        ApiService(runtime, service, notifier, compiler, registry, asked),
+        authorization,
+        lines.say,
+        sessions,
+        book.counts,
     )
     server = _Server(_config(app, listening, book))
     driving = _Driving(service, server, lines.say)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -102,13 +102,20 @@ def driver_of(runtime: Runtime, execution_id: str, observe: Observer) -> Iterato
 
 
 def server_of(
-    runtime: Runtime, bus: ClusterBus | None, changed: Callable[[str], None], say: Callable[[str], None]
+    runtime: Runtime,
+    bus: ClusterBus | None,
+    changed: Callable[[str], None],
+    say: Callable[[str], None],
+    asked: Container[str] | None = None,
 ) -> Server:
     """The driver of every execution of a runtime: with the workers of a bus, or with one in the same thread (None).
 
-    `changed` is called with the execution that has a new event.
+    `changed` is called with the execution that has a new event. Of executions that it did not start, only those that
+    are `asked` for are taken up, where that is said.
     """
-    return _with_local_worker(runtime, changed, say) if bus is None else _with_bus(runtime, bus, changed, say)
+    if bus is None:
+        return _with_local_worker(runtime, changed, say, asked)
+    return _with_bus(runtime, bus, changed, say)
 
 
 def bus_worker_of(
@@ -192,7 +199,9 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
     return Driver(execution_id, embedded, launcher, control)
 
 
-def _with_local_worker(runtime: Runtime, changed: Callable[[str], None], say: Callable[[str], None]) -> Server:
+def _with_local_worker(
+    runtime: Runtime, changed: Callable[[str], None], say: Callable[[str], None], asked: Container[str] | None
+) -> Server:
     from noetl.server.service import Service
 
     settings, times, store_retry = runtime.settings, _Times(WallClock(), SteadyClock()), StoreRetry(math.inf, say)
@@ -204,12 +213,15 @@ def _with_local_worker(runtime: Runtime, changed: Callable[[str], None], say: Ca
             environments.forget(execution.execution_id)
         changed(execution.execution_id)
 
+    def skips(execution_id: str) -> bool:
+        return (asked is not None and execution_id not in asked) or runtime.was_scripted(execution_id)
+
     control = _control(runtime, bus, LocalWorkers(DEFAULT_POOL, settings.limits), observe, times, store_retry, say=say)
     launcher = _launcher(environments, times)
     worker = _local_worker(settings, bus, environments, launcher, times, store_retry)
     service = Service(
         control, store=runtime.store, worker=worker, waiter=launcher, clock=times.steady,
-        load=runtime.programs.load, skips=runtime.was_scripted, say=say, store_retry=store_retry,
+        load=runtime.programs.load, skips=skips, say=say, store_retry=store_retry,
         look=runtime.check_room,
     )  # fmt: skip
     return Server(service, None)

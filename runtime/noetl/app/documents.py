@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from noetl.app.ending import Ending, ending_of
 from noetl.app.picture import Why, queue_now, rows_of
+from noetl.app.prospects import steps_to_come
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import Snapshot, events_of, program_of
+from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.replay import Verdict
 from noetl.engine.replay import replay as checked
@@ -53,6 +55,24 @@ def execution_document(runtime: Runtime, snapshot: Snapshot, *, owned: bool, why
     return {**document, "owned": owned, "events": snapshot.execution.position, "parent": parent, "now": now}
 
 
+def moment_document(snapshot: Snapshot) -> dict[str, Json]:
+    """How an execution stood at a moment of its log: what went on, `ctx`, marking, and which steps could still come."""
+    program, execution = snapshot.program, snapshot.execution
+    status = "paused" if execution.paused and not execution.is_over else execution.status
+    now: list[Json] = [{**row.as_json(), "place": row.place, "text": row.text} for row in rows_of(program, execution)]
+    to_come: list[Json] = [*steps_to_come(program, execution)]
+    return {
+        "position": execution.position,
+        "status": status,
+        "at": iso_of(execution.now) if execution.position else None,
+        "now": now,
+        "workload": execution.workload,
+        "ctx": execution.ctx,
+        "marking": dict(marking_of(program, execution)),
+        "to_come": to_come,
+    }
+
+
 def verdict_of(runtime: Runtime, row: ExecutionRow) -> tuple[Program, Verdict]:
     """Whether a log is a legal run of its plan. Raises Unreadable."""
     program = program_of(runtime, row.execution_id)
@@ -73,9 +93,9 @@ def _gone(row: ExecutionRow, verdict: Verdict) -> str | None:
     return f"the end of the log is missing: the execution is {row.status}, and the log ends where it is {said}"
 
 
-def marking_of(program: Program, verdict: Verdict) -> list[tuple[str, Json]]:
+def marking_of(program: Program, execution: Execution) -> list[tuple[str, Json]]:
     """The tokens by place, in the order of the net: keys with their counts."""
-    tokens = verdict.execution.marking.tokens
+    tokens = execution.marking.tokens
     places = program.plan.net.places
     return [(places[number].id, dict(tokens[number])) for number in sorted(tokens) if tokens[number]]
 
@@ -95,6 +115,6 @@ def replay_document(program: Program, verdict: Verdict) -> dict[str, Json]:
         "counts": dict(execution.counts),
         "workload": execution.workload,
         "ctx": execution.ctx,
-        "marking": dict(marking_of(program, verdict)),
+        "marking": dict(marking_of(program, verdict.execution)),
         "now": [{"what": row.what, **row.data} for row in rows_of(program, execution)],
     }

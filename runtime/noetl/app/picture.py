@@ -7,7 +7,7 @@ loop and none for each of its iterations; retries and delays have the time at wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import root_of
@@ -16,7 +16,7 @@ from noetl.engine.program import Program
 from noetl.ports import StoreFailure
 from noetl.server.places import holders_of, key_in_store, waiting_before
 from noetl.server.waiting_orders import waiting
-from noetl_ir.events import index_of, iso_of, step_run_of
+from noetl_ir.events import Firing, index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
@@ -243,3 +243,14 @@ def _joins(program: Program, execution: Execution) -> Iterator[Row]:
         waits = "for what can still come" if settles else "for the others"
         text = f"the join has {len(tokens)} from {source} and waits {waits}"
         yield Row("join", place_of(program, place.step), text, None, data)
+
+
+def marking_counts(program: Program, execution: Execution, fired: Iterable[Firing]) -> dict[str, Json]:
+    """How many tokens lie in the places that firings touched, by their ids; None for none."""
+    net, tokens = program.plan.net, execution.marking.tokens
+    found: dict[str, Json] = {}
+    for firing in fired:
+        transition = net.transitions[firing.transition]
+        for arc in (*transition.inputs, *transition.outputs):
+            found[net.places[arc.place].id] = sum(tokens.get(arc.place, {}).values()) or None
+    return found

@@ -228,8 +228,11 @@ def unresolvable(
 def workload_of(program: Program, execution_id: str, request: Request) -> dict[str, Json] | None:
     """The workload over which a program's keychain is rendered; None without a keychain, or for a run that would end
     at its start."""
-    if not program.plan.keychain:
-        return None
+    return trial_workload(program, execution_id, request) if program.plan.keychain else None
+
+
+def trial_workload(program: Program, execution_id: str, request: Request) -> dict[str, Json] | None:
+    """The workload that a run would begin with; None for one that would end at its start."""
     from noetl.engine.execution import Execution
     from noetl.engine.starting import start
     from noetl.engine.turn import Turn

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 from noetl.app.runtime import Runtime
@@ -48,9 +49,24 @@ def snapshot_of(runtime: Runtime, row: ExecutionRow, attend: Attend = _unheeded)
     return Snapshot(row, program, execution)
 
 
+def snapshot_until(runtime: Runtime, row: ExecutionRow, position: int) -> Snapshot:
+    """The execution as it stood behind the event at a position, at most the last. Raises UnreadableExecution."""
+    program = program_of(runtime, row.execution_id)
+    execution = Execution(row.execution_id, program)
+    fold(program, execution, islice(events_of(runtime, row.execution_id), position))
+    return Snapshot(row, program, execution)
+
+
 def catch_up(runtime: Runtime, program: Program, execution: Execution, attend: Attend = _unheeded) -> None:
     """Fold what the log has behind the position of `execution` into it. Raises UnreadableExecution."""
-    for _, event in events_of(runtime, execution.execution_id, execution.position):
+    fold(program, execution, events_of(runtime, execution.execution_id, execution.position), attend)
+
+
+def fold(
+    program: Program, execution: Execution, events: Iterable[tuple[int, Event]], attend: Attend = _unheeded
+) -> None:
+    """Fold events into `execution`. Raises UnreadableExecution."""
+    for _, event in events:
         try:
             evolve(program, execution, event)
         except (IllegalFiring, Missing) as problem:

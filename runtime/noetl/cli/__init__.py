@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "collect": "Remove values that nothing names.",
     "credential": "Keep the credentials that playbooks name.",
     "server": "Serve the API and drive executions.",
+    "ui": "Show the executions of a store in the browser.",
     "worker": "Run tasks for servers on a bus.",
     "workers": "List the workers of a server, and let them leave.",
     "bus": "Say who may do what on a bus.",

@@ -41,7 +41,7 @@ def _tell(program: Program, verdict: Verdict) -> None:
     click.echo(f"{amount(verdict.events, 'event')}, {execution.status}{paused}, {execution.counts['tasks']} tasks run")
     if execution.ctx:
         click.echo(f"ctx: {json_text(execution.ctx)}")
-    for place, tokens in marking_of(program, verdict):
+    for place, tokens in marking_of(program, verdict.execution):
         click.echo(f"  {escaped(place)}: {json_text(tokens)}")
 
 

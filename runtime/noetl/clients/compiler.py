@@ -88,13 +88,28 @@ def draw_coverage(playbook: str, folders: Sequence[Path], target: str, coverage:
     _run("noetlc.cli", ["graph", "--coverage", "-", "-o", target, *words, "--", playbook], coverage, playbook)
 
 
+def picture_of(data: bytes) -> str:
+    """The picture of a plan's steps as SVG, all of them: boxes and arrows bear their ids. Raises CompileError."""
+    return _run("noetlc.cli", ["graph", "--format", "svg", "--boxes", "0", "--", "-"], data, "plan")[0]
+
+
+def verdicts_of(data: bytes) -> str:
+    """The verdicts of analysis on a plan, as JSON, with some seconds for each question. Raises CompileError."""
+    return _run("noetlc.cli", ["analyze", "--format", "json", "--", "-"], data, "plan", good=(0, 1))[0]
+
+
 def plain_document(name: str, data: bytes) -> str:
     """The one YAML document in some bytes, as JSON; `name` is for messages. Raises CompileError."""
     return _run("noetlc.cli.plain", [name], data, name)[0]
 
 
-def _run(module: str, words: list[str], data: bytes, name: str, folder: str | None = None) -> tuple[str, str]:
-    """Run a program of the compiler, in a folder if one is given; returns its standard output and what it said."""
+def _run(
+    module: str, words: list[str], data: bytes, name: str, folder: str | None = None, good: tuple[int, ...] = (0,)
+) -> tuple[str, str]:
+    """Run a program of the compiler, in a folder if one is given; returns its standard output and what it said.
+
+    Raises CompileError where its exit code is none of the `good` ones.
+    """
     command = [sys.executable, "-P", "-m", module, *words]  # no module comes from the folder, whose files are untrusted
     try:
         done = subprocess.run(
@@ -111,7 +126,7 @@ def _run(module: str, words: list[str], data: bytes, name: str, folder: str | No
     except subprocess.TimeoutExpired:
         raise CompileError(f"{name}: the compiler was stopped after {SECONDS} s", 1) from None
     output, said = (stream.decode("utf-8", "replace").strip() for stream in (done.stdout, done.stderr))
-    if done.returncode != 0:
+    if done.returncode not in good:
         raise CompileError(said or output or f"{name}: the compiler ended with {done.returncode}", done.returncode)
     return output, said
 

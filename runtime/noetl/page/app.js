@@ -1,9 +1,12 @@
 // The frame of the page: who is signed in, where the address leads, and the view that is shown there.
 
 import { h, show, sign } from './dom.js';
+import { executionView } from './execution.js';
 import { executionsView } from './executions.js';
 import { field } from './forms.js';
+import { playbookView, playbooksView } from './playbooks.js';
 import { Refusal, get, post, whenSignedOut } from './server.js';
+import { workersView } from './workers.js';
 
 /**
  * A view: its element, and what ends it. `turn` takes another query of the same place; where there is none, the view is
@@ -13,10 +16,20 @@ import { Refusal, get, post, whenSignedOut } from './server.js';
  */
 
 /** @type {{name: string, place: string}[]} */
-const PLACES = [{ name: 'Executions', place: '#/executions' }];
+const PLACES = [
+  { name: 'Executions', place: '#/executions' },
+  { name: 'Playbooks', place: '#/playbooks' },
+  { name: 'Workers', place: '#/workers' },
+];
 
 /** @type {[RegExp, (found: string[], query: URLSearchParams, person: Person) => View][]} */
-const VIEWS = [[/^\/executions$/, (_, query, person) => executionsView(query, person)]];
+const VIEWS = [
+  [/^\/executions$/, (_, query, person) => executionsView(query, person)],
+  [/^\/executions\/([^/]+)$/, ([id], query, person) => executionView(id, query, person)],
+  [/^\/playbooks$/, (_, query) => playbooksView(query)],
+  [/^\/playbooks\/([^/]+)$/, ([path], query, person) => playbookView(path, query, person)],
+  [/^\/workers$/, (_, query, person) => workersView(person)],
+];
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 const top_ = /** @type {HTMLElement} */ (document.getElementById('top'));

@@ -10,10 +10,10 @@ import pytest
 
 from command_line import Run, put
 from nets import HEAD, compiled, steps
+from noetl_ir.tallies import NoLog, duration, log_of, micros_of
 from noetlc.analysis.census import census_of
 from noetlc.analysis.petri import petri_of
 from noetlc.analysis.skeleton import whole_skeleton
-from noetlc.emit.pictures.execution import NoLog, duration, log_of, micros_of
 from noetlc.source.pnml_reader import read_pnml
 
 STUCK = HEAD + steps(

@@ -17,6 +17,13 @@ NO_LISTS = {
     ("get_execution", "now"): "one row for what goes on at a place of the playbook: as long as what is in flight",
     ("get_replay", "now"): "the same",
     ("get_execution", "parent"): "a pair",
+    ("get_moment", "now"): "the same",
+    ("get_moment", "to_come"): "steps of the plan",
+    ("get_timeline", "bars"): "at most `timeline.MOST`, and after the first time those that are new",
+    **dict.fromkeys((("get_verdicts", key) for key in ("verdicts", "assumptions", "steps")), "as long as the plan"),
+    **dict.fromkeys(
+        (("get_outline", key) for key in ("keys", "kinds", "pools", "credentials", "children")), "as long as the plan"
+    ),
     ("get_ctx", "gathered"): "a value of the playbook's own",
     ("get_result", "result"): "a value of the playbook's own",
 }

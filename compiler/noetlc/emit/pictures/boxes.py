@@ -28,7 +28,7 @@ def sign_at(mark: Mark, middle: Point) -> str:
 def _box(drawing: Drawing, position: int, prefix: str) -> Iterator[str]:
     node, face, middle = drawing.picture.nodes[position], drawing.faces[position], drawing.layout.middles[position]
     classes = " ".join(filter(None, ("node", node.shape.value, node.mark.value)))
-    yield f'<g class="{classes}" data-n="{prefix}{position}">'
+    yield f'<g class="{classes}" data-n="{prefix}{position}" data-id="{escaped(node.id)}">'
     yield f"<title>{escaped(_hint(node))}</title>"
     if node.shape is Shape.PLACE:
         yield from _place(node, face, middle)

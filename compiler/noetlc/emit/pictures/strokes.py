@@ -20,8 +20,8 @@ def arrows_of(drawing: Drawing, prefix: str) -> Iterator[str]:
     routes = drawing.layout.routes
     # What is drawn last lies on top: links that go behind the boxes come first, and the marked run last.
     edges.sort(key=lambda each: (routes[each[0]].form != "straight", each[1].mark not in QUIET))
-    for stem in drawing.layout.stems:
-        yield f'<g class="stem {stem.kind}">{path(stem.points, "rows", has_head=True)}</g>'
+    for position, stem in enumerate(drawing.layout.stems):
+        yield f'<g class="stem {stem.kind}" data-s="{prefix}{position}">{path(stem.points, "rows", has_head=True)}</g>'
     for position, edge in edges:
         yield from _arrow(drawing, position, edge, prefix)
 
@@ -57,7 +57,8 @@ def _arrow(drawing: Drawing, position: int, edge: Edge, prefix: str) -> Iterator
     points = drawing.layout.whole(position) if is_told else route.points
     hint = "\n".join(filter(None, [edge.text, *edge.facts, *edge.remarks]))
     classes = " ".join(filter(None, ("edge", edge.kind.value, edge.mark.value)))
-    yield f'<g class="{classes}" data-e="{prefix}{position}">'
+    stem = f' data-stem="{prefix}{route.stem}"' if route.stem >= 0 else ""
+    yield f'<g class="{classes}" data-e="{prefix}{position}" data-id="{escaped(edge.id)}"{stem}>'
     if hint:
         yield f"<title>{escaped(hint)}</title>"
     yield path(points, route.form, has_head=is_told or route.stem < 0)

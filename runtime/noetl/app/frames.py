@@ -1,0 +1,148 @@
+"""Frames: how an execution stood behind each event of its log, for whoever moves through it.
+
+A range of frames is the whole state before it, and for each event what became other. The state is what `evolve` and
+the tallies of pictures made of the log: whoever shows frames puts values in their places, and knows no event.
+"""
+
+from __future__ import annotations
+
+import json
+from threading import Lock
+from typing import TypeAlias
+
+from noetl.app.picture import marking_counts
+from noetl.app.runtime import Runtime
+from noetl.app.snapshots import events_of, fold, program_of
+from noetl.bounded_table import BoundedTable
+from noetl.engine.execution import Execution
+from noetl.engine.program import Program
+from noetl.ports import ExecutionRow
+from noetl_ir.envelope import Origin, envelope_of, origin_of
+from noetl_ir.events import Event
+from noetl_ir.expr import Json
+from noetl_ir.tallies import Log, arcs_of, count_event, painted
+
+Part: TypeAlias = dict[str, Json]
+"""Values by name; in a frame None is what is there no longer."""
+
+SHOWN = 400
+"""Letters of a value of `ctx` in a frame; all of it is what the execution is asked for."""
+_KEPT = 8
+
+
+class Moving:
+    """An execution that is folded event by event, and what changed with each."""
+
+    def __init__(self, program: Program, execution_id: str) -> None:
+        self.execution = Execution(execution_id, program)
+        self._program = program
+        self._log = Log()
+        self._arcs = {name: f"arc {step} {position}" for name, (step, position) in arcs_of(program.plan).items()}
+        self._tasks: dict[str, set[str]] = {}
+        self._origin: Origin | None = None
+        self._shown: dict[str, Part] = {"is": {}, "steps": {}, "arcs": {}, "marking": {}, "ctx": {}}
+
+    def whole(self) -> dict[str, Json]:
+        """All values."""
+        return {name: dict(part) for name, part in self._shown.items()}
+
+    def move(self, event: Event) -> dict[str, Json]:
+        """Fold the next event in; the values that became other. Raises UnreadableExecution."""
+        execution, plan = self.execution, self._program.plan
+        fold(self._program, execution, ((0, event),))
+        self._origin = self._origin or origin_of(execution.execution_id, event)
+        envelope = envelope_of(plan, self._origin, event, execution.position)
+        count_event(self._log, envelope)
+        changes: dict[str, Part] = {
+            "is": self._standing(),
+            "steps": self._steps(envelope["step"], envelope["task"]),
+            "arcs": {
+                self._arcs[name]: self._log.fired[name]
+                for name in (plan.net.transitions[firing.transition].id for firing in event.fired)
+                if name in self._arcs
+            },
+            "marking": marking_counts(self._program, execution, event.fired),
+            "ctx": self._ctx(),
+        }
+        found: dict[str, Json] = {}
+        for name, part in changes.items():
+            shown = self._shown[name]
+            new = {key: value for key, value in part.items() if shown.get(key) != value}
+            for key, value in new.items():
+                if value is None:
+                    shown.pop(key, None)
+                else:
+                    shown[key] = value
+            if new:
+                found[name] = new
+        return found
+
+    def _standing(self) -> Part:
+        execution = self.execution
+        status = "paused" if execution.paused and not execution.is_over else execution.status
+        return {"status": status, "tasks": execution.counts["tasks"], "phase": execution.phase}
+
+    def _steps(self, step: Json, task: Json) -> Part:
+        """The paint of the step of an event; at the end, of all whose runs did not end."""
+        is_over = self.execution.is_over
+        names = {step} if isinstance(step, str) else set()
+        if isinstance(step, str) and isinstance(task, str):
+            self._tasks.setdefault(step, set()).add(task)
+        if is_over:
+            names |= {name for name, tally in self._log.steps.items() if tally.open}
+        found: Part = {}
+        for name in names:
+            retries = sum(self._log.tasks[name, one].retries for one in self._tasks.get(name, ()))
+            mark, facts = painted(self._log.steps.get(name), retries, is_over=is_over)
+            if mark != "idle":
+                found[name] = [mark, *facts]
+        return found
+
+    def _ctx(self) -> Part:
+        ctx, shown = self.execution.ctx, self._shown["ctx"]
+        gone = dict.fromkeys(key for key in shown if key not in ctx)
+        return {**gone, **{key: shortened(value) for key, value in ctx.items()}}
+
+
+def shortened(value: Json) -> str:
+    """A value as JSON, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+class FrameCache:
+    """Folds of executions that stand where somebody looked last, so that who moves on folds only what is new. From any
+    thread.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._kept: BoundedTable[tuple[str, int], Moving] = BoundedTable(_KEPT)
+        self._lock = Lock()
+
+    def frames(self, row: ExecutionRow, after: int, count: int) -> dict[str, Json]:
+        """The frames of at most `count` events behind position `after`: the state there, what each made other, and the
+        position of `next` ones, null where the log ends.
+
+        Raises UnreadableExecution.
+        """
+        name = row.execution_id
+        with self._lock:  # whoever takes it has it alone
+            moving = self._kept.pop((name, after), None)
+        if moving is None:
+            moving = Moving(program_of(self._runtime, name), name)
+        first: dict[str, Json] | None = None
+        found: list[Json] = []
+        for position, event in events_of(self._runtime, name, moving.execution.position):
+            if position > after and first is None:
+                first = moving.whole()
+            changes = moving.move(event)
+            if position > after:
+                found.append([event.ts // 1000, changes])
+                if len(found) == count:
+                    break
+        position = moving.execution.position
+        with self._lock:
+            self._kept[name, position] = moving
+        behind = position if len(found) == count else None
+        return {"state": first or moving.whole(), "frames": found, "next": behind}

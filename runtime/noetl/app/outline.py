@@ -1,0 +1,38 @@
+"""The outline of a plan: what somebody wants to know of a playbook before starting it."""
+
+from __future__ import annotations
+
+from noetl.app.secret_resolver import trial_workload
+from noetl.engine.inputs import keys_of
+from noetl.engine.program import Program
+from noetl.engine.starting import Request
+from noetl_ir.expr import Json
+
+DEFAULT_POOL = "default"
+
+
+def outline_document(program: Program) -> dict[str, Json]:
+    """What a plan takes and needs: `inputs` with their JSON Schemas (null where none are declared), the values of the
+    `workload` that nobody has to bring, kinds of tools, pools, credentials by their names, children by their paths.
+    """
+    plan = program.plan
+    inputs: Json = None
+    if plan.inputs is not None:
+        inputs = [{"name": one.name, "required": one.required, "schema": one.schema} for one in plan.inputs]
+    names: list[Json] = [*keys_of(plan)]
+    pools = {step.pool or DEFAULT_POOL for step in plan.steps}
+    return {
+        "path": plan.path or plan.name,
+        "name": plan.name,
+        "source": plan.source,
+        "steps": len(plan.steps),
+        "tasks": len(plan.tasks),
+        "inputs": inputs,
+        "keys": names,
+        # Defaults are expressions: of a workload that lacks what must be brought there are no values yet.
+        "workload": trial_workload(program, "", Request({})),
+        "kinds": [*sorted({task.kind for task in plan.tasks})],
+        "pools": [*sorted(pools)],
+        "credentials": [{"name": entry.name, "kind": entry.kind} for entry in plan.keychain],
+        "children": [*sorted({child.path for child in plan.children})],
+    }

@@ -1,0 +1,127 @@
+"""The timeline of an execution: what took time, as bars with a beginning and an end, read off its log.
+
+A bar is an attempt of a task, a wait for the next one, a wait for a signal, a timer or a child, or a run of a step.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from noetl.app.ending import located
+from noetl.app.runtime import Runtime
+from noetl.app.snapshots import events_of, program_of
+from noetl.bounded_table import BoundedTable
+from noetl.engine.program import Program
+from noetl.ports import ExecutionRow
+from noetl_ir.events import Event, index_of, step_run_of
+from noetl_ir.expr import Json
+
+MOST = 20_000
+"""Bars that one timeline has: what began later is only counted."""
+_KEPT = 8
+_PARKED = {"wait": "wait", "playbook": "child"}
+"""Kinds whose tasks wait outside of any worker, and what their bars are."""
+
+
+class Bars:
+    """The bars of a log, as far as it was read. A bar is a mapping: `number`, `kind` (`task retry wait child step`),
+    `step`, `run`, `iteration`, `task`, `attempt`, `from` and `to` in ms since the epoch (null while it is open), `ok`
+    once it has ended, `error` with its place in the source.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.position = 0
+        self.bars: list[dict[str, Json]] = []
+        self.left_out = 0
+        self._open: dict[str, dict[str, Json]] = {}
+        self._touched: dict[int, int] = {}
+
+    def behind(self, position: int) -> list[Json]:
+        """The bars that began or became other behind a position."""
+        return [self.bars[number] for number, at in self._touched.items() if at > position]
+
+    def read(self, position: int, event: Event) -> None:
+        """Read the next event."""
+        self.position = position
+        kind, run, at = event.event_type, event.run, event.ts // 1000
+        key = f"task {run} {event.task}"
+        match kind:
+            case "step.scheduled" | "step.started" | "loop.started" if not event.data.get("level"):
+                self._begin(f"step {run}", "step", event, at)
+            case "step.done" | "loop.done" if not event.data.get("level"):
+                self._end(f"step {run}", at, ok=True)
+            case "step.failed" | "step.cancelled":
+                self._end(f"step {run}", at, ok=False, error=event.data.get("error"))
+            case "task.started":
+                self._end(f"retry {run} {event.task}", at, ok=True)
+                self._end(key, at, ok=False)  # a claim that was lost
+                task = self._program.plan.tasks[event.task]
+                self._begin(key, _PARKED.get(task.kind, "task"), event, at)
+            case "task.lost":
+                self._end(key, at, ok=False, error={"code": "worker.lost", "message": "the attempt was cut off"})
+            case "retry.started":
+                outcome = event.data.get("outcome")
+                self._end(key, at, ok=False, error=outcome.get("error") if isinstance(outcome, dict) else None)
+                self._begin(f"retry {run} {event.task}", "retry", event, at)
+            case "task.done":
+                outcome = event.data.get("outcome")
+                error = outcome.get("error") if isinstance(outcome, dict) else None
+                if key not in self._open:  # of kinds without an effect only the end is reported
+                    self._begin(key, "task", event, at)
+                self._end(key, at, ok=event.data.get("status") == "ok", error=error)
+            case "workflow.finished":
+                for name in [*self._open]:
+                    self._end(name, at, ok=False)
+            case _:
+                pass
+
+    def _begin(self, key: str, kind: str, event: Event, at: int) -> None:
+        if key in self._open:
+            return
+        if len(self.bars) >= MOST:
+            self.left_out += 1
+            return
+        plan = self._program.plan
+        bar: dict[str, Json] = {
+            "number": len(self.bars), "kind": kind, "step": plan.steps[event.step].name,
+            "run": step_run_of(event.run), "iteration": list(index_of(event.run)),
+            "task": plan.tasks[event.task].name if event.task >= 0 else None, "attempt": event.attempt or 1,
+            "from": at, "to": None, "ok": None,
+        }  # fmt: skip
+        self.bars.append(bar)
+        self._open[key] = bar
+        self._change(bar)
+
+    def _end(self, key: str, at: int, *, ok: bool, error: Json = None) -> None:
+        bar = self._open.pop(key, None)
+        if bar is not None:
+            self._change(bar, to=at, ok=ok)
+            if isinstance(error, dict):
+                # A tool knows neither its step nor its task, and only with them an error has a place.
+                named: dict[str, Json] = {"step": bar["step"], "task": bar["task"], **error}
+                self._change(bar, error=located(self._program, named))
+
+    def _change(self, bar: dict[str, Json], **values: Json) -> None:
+        bar.update(values)
+        self._touched[int(str(bar["number"]))] = self.position
+
+
+class Timelines:
+    """The timelines that were looked at last, each read on where it was left. From any thread."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._kept: BoundedTable[str, tuple[Lock, Bars]] = BoundedTable(_KEPT)
+        self._lock = Lock()
+
+    def document(self, row: ExecutionRow, after: int) -> dict[str, Json]:
+        """The bars that are new or other behind a position. Raises UnreadableExecution."""
+        name = row.execution_id
+        with self._lock:
+            kept = self._kept.get(name) or (Lock(), Bars(program_of(self._runtime, name)))
+            self._kept[name] = lock, bars = kept
+        with lock:
+            for position, event in events_of(self._runtime, name, bars.position):
+                bars.read(position, event)
+            return {"position": bars.position, "bars": bars.behind(after), "left_out": bars.left_out}

@@ -1,0 +1,410 @@
+// One execution: how it stands, its picture and timeline at any event of its log, and what may be asked of it.
+
+import { cancel, request, signal } from './actions.js';
+import { badge, h, say, show, sign } from './dom.js';
+import { ask, field, jsonOf } from './forms.js';
+import { Frames } from './frames.js';
+import { log } from './log.js';
+import { picture } from './picture.js';
+import { follow, get, post } from './server.js';
+import { timeline } from './timeline.js';
+import { ago, clock, many, millis, moment, took } from './times.js';
+
+const REST = 160;
+const LIVE = 400;
+
+/** @param {string} id @param {URLSearchParams} query @param {import('./app.js').Person} person @returns {import('./app.js').View} */
+export function executionView(id, query, person) {
+  const closing = new AbortController();
+  const place = `executions/${encodeURIComponent(id)}`;
+  const element = h('section', { class: 'execution' });
+  /** @type {any} */
+  let document_ = null;
+  /** @type {Frames | null} */
+  let frames = null;
+  /** @type {ReturnType<typeof picture> | null} */
+  let drawn = null;
+  let position = 0;
+  let live = true;
+  let step = query.get('step') || '';
+  let tab = query.get('tab') || (step ? 'step' : 'now');
+  let resting = 0;
+  let playing = 0;
+
+  const head = h('div', { class: 'head' });
+  const failure = h('div', { class: 'failure', hidden: true });
+  const range = h('input', { type: 'range', min: 0, max: 0, value: 0, 'aria-label': 'Event of the log' });
+  const where = h('output', { class: 'where' });
+  const stands = h('span');
+  const follows = h('button', { type: 'button', class: 'chip', title: 'Show the newest event, always' }, 'live');
+  const play = h('button', { type: 'button', class: 'bare', 'aria-label': 'Play' }, sign('play'));
+  const lost = h('span', { class: 'problem', hidden: true }, 'The connection was lost. Trying again…');
+  const slider = h('div', { class: 'slider' },
+    button('first', 'First event', () => go(1)), button('previous', 'Event before', () => go(position - 1)), play, button('next', 'Next event', () => go(position + 1)),
+    button('last', 'Last event', () => go(Infinity)), range, where, stands, follows, lost);
+  const tabs = h('div', { class: 'tabs', role: 'tablist' });
+  const panel = h('div', { class: 'panel', role: 'tabpanel', tabindex: 0 });
+  const side = h('aside', { class: 'card side' }, tabs, panel);
+  const stage = h('div', { class: 'card pictured' });
+  const children = h('section', { class: 'card children', hidden: true });
+  const bars = timeline(id, choose, () => document_ !== null && document_.ended !== null);
+  const events = log(id, (at) => go(at));
+  show(element, head, failure, slider, h('div', { class: 'two' }, stage, side), bars.element, children, events.element);
+
+  /** @param {string} name @param {string} label @param {() => void} act */
+  function button(name, label, act) {
+    return h('button', { type: 'button', class: 'bare', 'aria-label': label, title: label, onclick: act }, sign(name));
+  }
+
+  async function begin() {
+    try {
+      document_ = await get(place, {}, closing.signal);
+    } catch (error) {
+      if (!closing.signal.aborted) show(element, h('p', { class: 'empty' }, sign('failed'), error instanceof Error ? error.message : String(error)));
+      return;
+    }
+    const row = await get(`${place}/row`, {}, closing.signal);
+    document_.digest = row.plan_digest;
+    frames = new Frames(id, document_.events);
+    drawn = picture(row.plan_digest, choose);
+    const one = drawn;
+    show(stage, one.stage, h('div', { class: 'zoom' }, h('button', { type: 'button', 'aria-label': 'Larger', onclick: () => one.zoom(1 / 1.3) }, '+'), h('button', { type: 'button', 'aria-label': 'Smaller', onclick: () => one.zoom(1.3) }, '−'), h('button', { type: 'button', onclick: one.fit }, 'Fit')));
+    drawHead();
+    const at = Number(query.get('at'));
+    live = !at;
+    await go(at || document_.events, !at);
+    bars.refresh();
+    events.from(0);
+    listChildren();
+    if (!document_.ended) watch();
+    if (step) choose(step);
+  }
+
+  function watch() {
+    let due = 0;
+    const grown = async () => {
+      due = 0;
+      if (closing.signal.aborted || !frames) return;
+      range.max = String(frames.total);
+      if (live) await go(frames.total, true);
+      else drawWhere();
+      bars.refresh();
+      events.grew();
+    };
+    follow(id, frames?.total || 0, (at) => {
+      if (frames) frames.total = Math.max(frames.total, at);
+      if (!due) due = window.setTimeout(grown, LIVE);
+    }, (connected) => {
+      lost.hidden = connected;
+    }, closing.signal).then(async () => {
+      if (closing.signal.aborted) return;
+      await grown();
+      await stand();
+      listChildren();
+    });
+    const looking = setInterval(() => {
+      if (document_.ended) clearInterval(looking);
+      else if (!document.hidden) {
+        stand();
+        bars.draw();
+      }
+    }, 2000);
+    closing.signal.addEventListener('abort', () => clearInterval(looking));
+  }
+
+  /** How it stands now, whatever is looked at. */
+  async function stand() {
+    try {
+      document_ = { ...(await get(place, {}, closing.signal)), digest: document_.digest };
+    } catch {
+      return;
+    }
+    drawHead();
+  }
+
+  function drawHead() {
+    const d = document_;
+    const open = !d.ended;
+    const started = d.started ? millis(d.started) : Date.now();
+    const status = d.status;
+    const act = person.operates && [
+      open && h('button', { type: 'button', onclick: () => signal([id], d.now.flatMap((/** @type {any} */ one) => one.signals || [])) }, 'Signal…'),
+      open && (status === 'paused' ? h('button', { type: 'button', onclick: () => request(id, 'resume').then(stand) }, 'Resume') : h('button', { type: 'button', onclick: () => request(id, 'pause').then(stand) }, 'Pause')),
+      open && h('button', { type: 'button', class: 'danger', onclick: () => cancel([id], stand) }, 'Cancel…'),
+      h('button', { type: 'button', onclick: again }, 'Start again…'),
+    ];
+    const counts = d.counts || {};
+    const facts = [
+      h('span', { title: moment(started) }, `started ${ago(started)}`), h('span', null, `took ${took((d.ended ? millis(d.ended) : Date.now()) - started)}`),
+      h('span', null, many(counts.tasks || 0, 'task')), counts.retries ? h('span', null, counts.retries === 1 ? '1 retry' : `${counts.retries} retries`) : null, h('span', null, many(d.events, 'event')),
+      d.parent ? h('span', null, 'called by ', h('a', { href: `#/executions/${encodeURIComponent(d.parent[0])}` }, d.parent[0])) : null,
+      open && !d.owned ? h('strong', { class: 'warn' }, 'no process drives it') : null,
+    ];
+    show(head, h('p', { class: 'crumb' }, h('a', { href: '#/executions' }, 'Executions'), ' / ', h('code', null, id)),
+      h('div', { class: 'title' }, h('h1', null, d.playbook), badge(status), h('span', { class: 'gap' }), h('div', { class: 'acts' }, act)), h('p', { class: 'facts' }, facts));
+    failure.hidden = !(d.error || d.reason);
+    if (!failure.hidden) show(failure, problem(d.error || { code: status, message: d.reason }, choose));
+  }
+
+  /** Go to an event. @param {number} to @param {boolean} [keep] whether it goes on following */
+  async function go(to, keep = false) {
+    if (!frames) return;
+    position = Math.max(0, Math.min(Math.round(to), frames.total));
+    live = keep || (to === Infinity && !document_.ended);
+    const wanted = position;
+    range.max = String(frames.total);
+    range.value = String(position);
+    if (!frames.has(position) && position > 0) {
+      try {
+        await frames.ensure(position);
+      } catch (error) {
+        say(where, error instanceof Error ? error.message : String(error));
+        return;
+      }
+      if (wanted !== position || closing.signal.aborted) return;
+    }
+    paint();
+    clearTimeout(resting);
+    resting = window.setTimeout(rest, REST);
+  }
+
+  function paint() {
+    if (!frames || !frames.has(position)) return;
+    drawn?.paint(frames.state(position));
+    bars.move(position === frames.total && document_.ended ? 0 : frames.time(position) || 0);
+    drawWhere();
+  }
+
+  let shownStatus = '';
+  function drawWhere() {
+    if (!frames) return;
+    const at = frames.time(position);
+    const status = (frames.has(position) && position ? frames.state(position).is?.status : '') || 'new';
+    say(where, `${position.toLocaleString('en')} of ${frames.total.toLocaleString('en')}${at ? ` · ${clock(at)}` : ''}`);
+    if (status !== shownStatus) {
+      shownStatus = status;
+      show(stands, badge(status));
+    }
+    follows.setAttribute('aria-pressed', String(live));
+    follows.hidden = document_.ended !== null;
+  }
+
+  /** @type {any} */
+  let now = null;
+  /** All that there is to say of the moment at which somebody stays. */
+  async function rest() {
+    const wanted = position;
+    try {
+      const found = await get(`${place}/moment`, { position: wanted }, closing.signal);
+      if (wanted !== position) return;
+      now = found;
+    } catch {
+      return;
+    }
+    drawn?.come(now.to_come);
+    drawPanel();
+  }
+
+  /** @param {string} name */
+  function choose(name) {
+    step = name;
+    tab = 'step';
+    drawn?.mark(name);
+    drawPanel();
+  }
+
+  const TABS = /** @type {[string, string][]} */ ([['now', 'Now'], ['step', 'Step'], ['ctx', 'Context'], ['marking', 'Marking'], ['io', 'In and out']]);
+
+  function drawPanel() {
+    const focused = tabs.contains(document.activeElement);
+    show(tabs, TABS.map(([name, label]) => h('button', {
+      type: 'button', role: 'tab', 'aria-selected': String(name === tab), tabindex: name === tab ? 0 : -1,
+      onclick: () => {
+        tab = name;
+        drawPanel();
+      },
+      onkeydown: (/** @type {KeyboardEvent} */ event) => {
+        const by = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+        if (!by) return;
+        tab = TABS[(TABS.findIndex(([one]) => one === tab) + by + TABS.length) % TABS.length][0];
+        drawPanel();
+        /** @type {HTMLElement} */ (tabs.querySelector('[aria-selected=true]')).focus();
+      },
+    }, label)));
+    if (focused) /** @type {HTMLElement} */ (tabs.querySelector('[aria-selected=true]')).focus();
+    if (!now) return;
+    if (tab === 'now') showNow();
+    else if (tab === 'ctx') show(panel, values(now.ctx, 'Nothing is in ctx here.'));
+    else if (tab === 'marking') show(panel, h('table', { class: 'pairs' }, h('tbody', null, Object.entries(now.marking).map(([name, tokens]) => h('tr', null, h('th', null, name), h('td', null, Object.entries(tokens).map(([key, count]) => h('code', { class: 'token' }, `${key || '•'}${count > 1 ? ` × ${count}` : ''}`))))))), Object.keys(now.marking).length ? null : h('p', { class: 'hint' }, 'No place has a token.'));
+    else if (tab === 'io') showInOut();
+    else showStep();
+  }
+
+  function showNow() {
+    const rows = now.now.map((/** @type {any} */ one) => h('li', { class: one.what }, h('button', { type: 'button', class: 'bare', onclick: () => choose(one.step) }, one.place), h('span', null, one.text, one.due ? ` until ${clock(millis(one.due))}` : '')));
+    const state = frames && frames.has(position) && position ? frames.state(position) : {};
+    const ran = new Set(Object.keys(state.steps || {}));
+    const gone = (drawn?.steps() || []).filter((name) => !ran.has(name) && !now.to_come.includes(name));
+    const come = now.to_come.filter((/** @type {string} */ name) => !ran.has(name));
+    show(panel, rows.length ? h('ul', { class: 'now-list' }, rows) : h('p', { class: 'hint' }, now.status === 'running' ? 'Nothing is at work at this moment.' : `It is ${now.status}.`),
+      come.length ? [h('h3', null, 'Can still run'), h('p', { class: 'names' }, come.slice(0, 40).map(link))] : null,
+      gone.length ? [h('h3', null, 'Can no longer run'), h('p', { class: 'names gone' }, gone.slice(0, 40).map(link))] : null);
+  }
+
+  /** @param {string} name */
+  const link = (name) => h('button', { type: 'button', class: 'chip', onclick: () => choose(name) }, name);
+
+  async function showInOut() {
+    const error = document_.status === 'completed' ? null : `It is ${document_.status}, and has no result.`;
+    const result = h('div', null, error ? h('p', { class: 'hint' }, error) : h('p', { class: 'hint' }, 'Asking…'));
+    show(panel, h('h3', null, 'Workload'), values(now.workload, 'It has none.'), h('h3', null, 'Result'), result);
+    if (error) return;
+    try {
+      show(result, value((await get(`${place}/result`, {}, closing.signal)).result));
+    } catch (refusal) {
+      show(result, h('p', { class: 'hint' }, refusal instanceof Error ? refusal.message : String(refusal)));
+    }
+  }
+
+  async function showStep() {
+    if (!step) {
+      show(panel, h('p', { class: 'hint' }, 'Choose a step in the picture or in the timeline.'));
+      return;
+    }
+    const own = bars.bars().filter((bar) => bar.step === step);
+    const wanted = step;
+    const state = frames && frames.has(position) && position ? frames.state(position).steps?.[step] : null;
+    const attempts = own.filter((bar) => bar.kind !== 'step').slice(-100);
+    const result = h('div', null, h('p', { class: 'hint' }, 'Asking…'));
+    const came = h('div');
+    show(panel, h('div', { class: 'title' }, h('h2', null, step), state ? badge(state[0]) : h('span', { class: 'hint' }, 'did not run')), state ? h('p', { class: 'hint' }, state.slice(1).join(' · ')) : null,
+      attempts.length ? [h('h3', null, 'Attempts and waits'), h('ul', { class: 'attempts' }, attempts.map((bar) => h('li', { class: bar.to === null ? 'open' : bar.ok === false ? 'failed' : 'ok' },
+        h('span', null, bar.iteration.length ? h('code', null, `[${bar.iteration.join('][')}] `) : null, bar.kind === 'retry' ? `wait before attempt ${bar.attempt + 1}` : `${bar.task}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`),
+        h('small', null, bar.to === null ? (document_.ended ? 'not ended' : 'running') : took(bar.to - bar.from)), bar.error ? problem(bar.error, null) : null)))] : null,
+      h('h3', null, 'Arguments'), came, h('h3', null, 'Result'), result, h('p', null, h('button', { type: 'button', onclick: () => {
+        events.only(wanted);
+        events.element.scrollIntoView({ block: 'start' });
+      } }, 'Its events in the log')));
+    try {
+      const found = (await get(`${place}/result`, { step: wanted }, closing.signal)).result;
+      if (step === wanted && tab === 'step') show(result, value(found));
+    } catch (error) {
+      show(result, h('p', { class: 'hint' }, error instanceof Error ? error.message : String(error)));
+    }
+    const began = own[0]?.run;
+    show(came, began === undefined ? h('p', { class: 'hint' }, 'It did not run.') : values(await args(wanted), 'None came with its token.'));
+  }
+
+  /** The args that came with the last token of a step, among the first events of its run. @param {string} name */
+  async function args(name) {
+    for (let after = 0, look = 0; look < 10; look += 1) {
+      const page = await get(`${place}/events`, { after, limit: 1000 }, closing.signal);
+      const found = page.events.filter((/** @type {any} */ one) => one.event_type === 'step.scheduled' && one.step === name).pop();
+      if (found) return found.payload.args || {};
+      if (page.next === null) return {};
+      after = page.next;
+    }
+    return {};
+  }
+
+  async function listChildren() {
+    const found = await get('executions', { parent: id, limit: 200 }, closing.signal).catch(() => null);
+    if (!found || !found.executions.length) return;
+    children.hidden = false;
+    show(children, h('header', null, h('h2', null, `Children (${found.executions.length}${found.next ? ' and more' : ''})`)), h('ul', null, found.executions.map((/** @type {any} */ row) => {
+      const inner = h('div', { class: 'inner' });
+      const fold = h('details', { ontoggle: () => {
+        if (fold.open && !inner.childElementCount) inline(row, inner);
+      } }, h('summary', null, badge(row.status), h('a', { href: `#/executions/${encodeURIComponent(row.execution_id)}` }, row.playbook), h('small', { class: 'dim' }, took((row.ended ? millis(row.ended) : Date.now()) - millis(row.started))), h('code', { class: 'dim' }, row.execution_id)), inner);
+      return h('li', null, fold);
+    })));
+  }
+
+  /** The picture of a child as it stands, in its place. @param {any} row @param {HTMLElement} into */
+  async function inline(row, into) {
+    const one = picture(row.plan_digest, () => {
+      location.hash = `#/executions/${encodeURIComponent(row.execution_id)}`;
+    });
+    show(into, one.stage);
+    const child = await get(`executions/${encodeURIComponent(row.execution_id)}`, {}, closing.signal);
+    const theirs = new Frames(row.execution_id, child.events);
+    await theirs.ensure(child.events);
+    one.paint(theirs.state(child.events));
+  }
+
+  async function again() {
+    const first = (await get(`${place}/events`, { limit: 1 })).events[0];
+    const payload = h('textarea', { rows: 10, spellcheck: false, value: JSON.stringify(first.payload.payload || {}, null, 2) });
+    ask(`Start ${document_.playbook} again`, [h('p', { class: 'hint' }, 'With the same version of the playbook. What is here replaces the defaults of its workload.'), field('Values (JSON)', payload)], 'Start', async () => {
+      const begun = await post('executions', { playbook_id: document_.digest, payload: jsonOf(payload.value, 'What is there') || {} });
+      location.hash = `#/executions/${encodeURIComponent(begun.execution_id)}`;
+    });
+  }
+
+  function stop() {
+    cancelAnimationFrame(playing);
+    playing = 0;
+    show(play, sign('play'));
+    play.setAttribute('aria-label', 'Play');
+  }
+
+  play.addEventListener('click', () => {
+    if (playing || !frames) {
+      stop();
+      return;
+    }
+    show(play, sign('pause'));
+    play.setAttribute('aria-label', 'Stop playing');
+    if (position >= frames.total) position = 0;
+    // Whatever its length, a log plays in at most half a minute.
+    const by = Math.max(frames.total / 30 / 30, 0.2);
+    let at = position;
+    let last = performance.now();
+    const tick = async () => {
+      if (!playing || !frames) return;
+      const time = performance.now();
+      if (time - last > 33) {
+        last = time;
+        at += by;
+        if (Math.floor(at) !== position) await go(Math.floor(at));
+        if (at >= frames.total) stop();
+      }
+      if (playing) playing = requestAnimationFrame(tick);
+    };
+    playing = requestAnimationFrame(tick);
+  });
+  range.addEventListener('input', () => {
+    stop();
+    go(Number(range.value));
+  });
+  follows.addEventListener('click', () => (live ? go(position) : go(Infinity)));
+  begin();
+
+  return {
+    element,
+    title: id,
+    close: () => {
+      stop();
+      clearTimeout(resting);
+      closing.abort();
+    },
+  };
+}
+
+/** An error with its place. @param {any} error @param {((step: string) => void) | null} choose */
+export function problem(error, choose) {
+  const at = error.at ? `${error.at.file}:${error.at.line}:${error.at.column}` : '';
+  return h('div', { class: 'problem' }, h('strong', null, error.code || 'error'), error.step && choose ? h('button', { type: 'button', class: 'bare', onclick: () => choose(error.step) }, `${error.step}${error.task ? ` / ${error.task}` : ''}`) : null,
+    at ? h('code', null, at) : null, h('pre', null, String(error.message ?? '')));
+}
+
+/** A value as it is. @param {any} found */
+function value(found) {
+  return h('pre', { class: 'value' }, typeof found === 'string' ? found : JSON.stringify(found, null, 2));
+}
+
+/** Named values. @param {Record<string, any>} found @param {string} none */
+function values(found, none) {
+  const rows = Object.entries(found || {});
+  return rows.length ? h('dl', { class: 'values' }, rows.map(([name, one]) => [h('dt', null, name), h('dd', null, value(one))])) : h('p', { class: 'hint' }, none);
+}

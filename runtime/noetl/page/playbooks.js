@@ -1,0 +1,166 @@
+// The catalogue: playbooks and their versions, what is proved of one, its picture, and a form that starts it.
+
+import { h, show, sign } from './dom.js';
+import { ask, field, jsonOf } from './forms.js';
+import { picture } from './picture.js';
+import { get, post } from './server.js';
+import { many } from './times.js';
+
+/** @param {string} path */
+const link = (path) => `#/playbooks/${encodeURIComponent(path)}`;
+
+/** All of a list. @param {string} path @param {Record<string, any>} query @param {string} name @param {AbortSignal} signal */
+async function all(path, query, name, signal) {
+  /** @type {any[]} */
+  const rows = [];
+  for (let after = ''; ;) {
+    const page = await get(path, { ...query, limit: 1000, after }, signal);
+    rows.push(...page[name]);
+    if (page.next === null) return rows;
+    after = page.next;
+  }
+}
+
+/** @param {URLSearchParams} query @returns {import('./app.js').View} */
+export function playbooksView(query) {
+  const closing = new AbortController();
+  const search = h('input', { type: 'search', placeholder: 'Search  ( / )', 'aria-label': 'Search by path', autocomplete: 'off', value: query.get('text') || '' });
+  const list = h('ul', { class: 'catalogue' });
+  const element = h('section', null, h('h1', null, 'Playbooks'), h('div', { class: 'filters' }, search), list);
+  /** @type {any[]} */
+  let rows = [];
+  function draw() {
+    const text = search.value.trim().toLowerCase();
+    const found = rows.filter((row) => row.path.toLowerCase().includes(text));
+    show(list, found.slice(0, 500).map((row) => h('li', null, h('a', { href: link(row.path) }, row.path), h('small', null, many(row.version, 'version')), h('code', { class: 'dim' }, row.playbook_id.slice(0, 12)))),
+      found.length > 500 ? h('li', { class: 'hint' }, `${many(found.length - 500, 'playbook')} more: search for one`) : null,
+      found.length ? null : h('li', { class: 'empty' }, rows.length ? 'No playbook is called that.' : ['No playbook is here yet. ', h('code', null, 'noetl register FILE'), ' brings one.']));
+  }
+  search.addEventListener('input', draw);
+  all('playbooks', { newest: true }, 'playbooks', closing.signal).then((found) => {
+    rows = found;
+    draw();
+  }, (error) => {
+    if (!closing.signal.aborted) show(list, h('li', { class: 'empty' }, sign('failed'), error.message));
+  });
+  return { element, title: 'Playbooks', close: () => closing.abort() };
+}
+
+/** @param {string} path @param {URLSearchParams} query @param {import('./app.js').Person} person @returns {import('./app.js').View} */
+export function playbookView(path, query, person) {
+  const closing = new AbortController();
+  const stage = h('div', { class: 'card pictured' });
+  const facts = h('div', { class: 'panel' });
+  const proofs = h('div', { class: 'panel' }, h('p', { class: 'hint' }, 'Asking the analysis…'));
+  const head = h('div', { class: 'head' });
+  const element = h('section', { class: 'execution' }, head, h('div', { class: 'two' }, stage, h('aside', { class: 'card side' }, h('header', null, h('h2', null, 'Takes and needs')), facts)),
+    h('section', { class: 'card' }, h('header', null, h('h2', null, 'What is proved')), proofs));
+  let asked = 0;
+
+  /** @param {URLSearchParams} now */
+  async function draw(now) {
+    asked += 1;
+    const mine = asked;
+    const versions = await all('playbooks', { path }, 'playbooks', closing.signal);
+    if (mine !== asked) return;
+    const row = versions.find((one) => String(one.version) === now.get('version')) || versions[0];
+    if (!row) {
+      show(element, h('p', { class: 'empty' }, 'There is no such playbook. ', h('a', { href: '#/playbooks' }, 'All playbooks')));
+      return;
+    }
+    const choice = h('select', { 'aria-label': 'Version', onchange: () => {
+      location.hash = `${link(path)}?version=${choice.value}`;
+    } }, versions.map((one) => h('option', { value: one.version, selected: one === row }, `version ${one.version}`)));
+    const outline = await get(`plans/${row.playbook_id}/outline`, {}, closing.signal);
+    if (mine !== asked) return;
+    show(head, h('p', { class: 'crumb' }, h('a', { href: '#/playbooks' }, 'Playbooks'), ' / ', h('code', null, row.playbook_id.slice(0, 16))),
+      h('div', { class: 'title' }, h('h1', null, path), h('div', { class: 'version' }, choice), h('span', { class: 'gap' }), h('div', { class: 'acts' },
+        h('a', { class: 'button', href: `#/executions?text=${encodeURIComponent(path)}` }, 'Executions'), person.operates ? h('button', { type: 'button', class: 'primary', onclick: () => start(row, outline) }, 'Start…') : null)),
+      h('p', { class: 'facts' }, h('span', null, many(outline.steps, 'step')), h('span', null, many(outline.tasks, 'task')), h('span', null, outline.source)));
+    const drawn = picture(row.playbook_id, (step) => drawn.mark(step));
+    show(stage, drawn.stage, h('div', { class: 'zoom' }, h('button', { type: 'button', 'aria-label': 'Larger', onclick: () => drawn.zoom(1 / 1.3) }, '+'), h('button', { type: 'button', 'aria-label': 'Smaller', onclick: () => drawn.zoom(1.3) }, '−'), h('button', { type: 'button', onclick: drawn.fit }, 'Fit')));
+    show(facts, h('h3', null, 'Inputs'), takes(outline), names('Credentials', outline.credentials.map((/** @type {any} */ one) => `${one.name} (${one.kind})`)), names('Pools', outline.pools), names('Kinds', outline.kinds), names('Calls', outline.children));
+    try {
+      const found = await get(`plans/${row.playbook_id}/verdicts`, {}, closing.signal);
+      if (mine === asked) show(proofs, verdicts(found, drawn));
+    } catch (error) {
+      if (mine === asked) show(proofs, h('p', { class: 'problem' }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  draw(query).catch((error) => {
+    if (!closing.signal.aborted) show(element, h('p', { class: 'empty' }, sign('failed'), error.message));
+  });
+  return { element, title: path, turn: (now) => draw(now), close: () => closing.abort() };
+}
+
+/** @param {any} outline */
+function takes(outline) {
+  const rows = fieldsOf(outline);
+  return rows.length ? h('dl', { class: 'values' }, rows.map((one) => [h('dt', null, one.name, one.required ? h('small', { class: 'warn' }, ' must be brought') : null),
+    h('dd', null, one.schema.description ? h('p', { class: 'hint' }, one.schema.description) : null, one.value === undefined ? null : h('pre', { class: 'value' }, JSON.stringify(one.value)))])) : h('p', { class: 'hint' }, 'It takes none.');
+}
+
+/** @param {string} title @param {string[]} found */
+function names(title, found) {
+  return found.length ? [h('h3', null, title), h('p', { class: 'names' }, found.map((one) => h('span', { class: 'token' }, one)))] : null;
+}
+
+/** @param {any} found @param {{mark: (step: string) => void}} drawn */
+function verdicts(found, drawn) {
+  const signs = /** @type {Record<string, string>} */ ({ proved: 'completed', refuted: 'failed', unknown: 'blocked' });
+  const rows = found.verdicts.map((/** @type {any} */ one) => h('li', null, h('span', { class: `badge ${signs[one.status] || 'idle'}` }, sign(signs[one.status] || 'blocked'), one.status), h('strong', null, one.question), h('span', { class: 'dim' }, one.detail)));
+  const steps = (found.steps || []).map((/** @type {any} */ one) => h('tr', null, h('th', null, h('button', { type: 'button', class: 'bare', onclick: () => drawn.mark(one.step) }, one.step)), h('td', null, one.runs ?? 'no limit is known'), h('td', null, one.at_once ?? 'no limit is known'), h('td', { class: 'dim' }, one.beside.slice(0, 8).join(', '))));
+  return [h('ul', { class: 'verdicts' }, rows), found.assumptions.length ? h('p', { class: 'hint' }, `Where ${found.assumptions.join('; ')}.`) : null,
+    steps.length ? h('details', null, h('summary', null, 'How often each step can run, and beside what'), h('table', { class: 'pairs bounds' }, h('thead', null, h('tr', null, ['Step', 'Runs at most', 'At once', 'Can run beside'].map((name) => h('th', null, name)))), h('tbody', null, steps))) : null];
+}
+
+/**
+ * What a start may bring: declared inputs, else the keys of the workload, with the values that they have by themselves.
+ * @param {any} outline @returns {{name: string, required: boolean, schema: any, value: any}[]}
+ */
+function fieldsOf(outline) {
+  const workload = outline.workload || {};
+  const known = outline.inputs || outline.keys.map((/** @type {string} */ name) => ({ name, required: false, schema: {} }));
+  return known.map((/** @type {any} */ one) => ({ ...one, value: one.required ? one.schema.default : workload[one.name] ?? one.schema.default }));
+}
+
+/** @param {any} row @param {any} outline */
+function start(row, outline) {
+  const fields = fieldsOf(outline).map(inputOf);
+  const form = fields.map((one) => one.element);
+  ask(`Start ${row.path}`, form.length ? form : [h('p', { class: 'hint' }, 'It takes no inputs.')], 'Start', async () => {
+    /** @type {Record<string, any>} */
+    const payload = {};
+    for (const one of fields) {
+      const found = one.read();
+      if (found !== undefined) payload[one.name] = found;
+    }
+    const begun = await post('executions', { playbook_id: row.playbook_id, payload }, { 'Idempotency-Key': crypto.randomUUID ? crypto.randomUUID() : String(Math.random()) });
+    location.hash = `#/executions/${encodeURIComponent(begun.execution_id)}`;
+  });
+}
+
+/** A field for a value; `read` gives it, undefined where it is as it was. @param {{name: string, required: boolean, schema: any, value: any}} one */
+function inputOf(one) {
+  const { name, required, schema } = one;
+  const kind = Array.isArray(schema.type) ? '' : schema.type || (one.value === null || one.value === undefined ? '' : Array.isArray(one.value) ? 'array' : typeof one.value);
+  const hint = schema.description || '';
+  const label = required ? `${name} *` : name;
+  if (Array.isArray(schema.enum)) {
+    const select = h('select', null, required ? null : h('option', { value: '' }, '(as it is)'), schema.enum.map((/** @type {any} */ value, /** @type {number} */ n) => h('option', { value: n, selected: value === one.value }, String(value))));
+    return { name, element: field(label, select, hint), read: () => (select.value === '' ? undefined : schema.enum[Number(select.value)]) };
+  }
+  if (kind === 'boolean') {
+    const box = h('input', { type: 'checkbox', checked: one.value === true });
+    return { name, element: field(label, box, hint), read: () => (!required && box.checked === (one.value === true) ? undefined : box.checked) };
+  }
+  if (kind === 'string' || kind === 'number' || kind === 'integer') {
+    const input = h('input', { type: kind === 'string' ? 'text' : 'number', step: kind === 'integer' ? 1 : 'any', required, value: one.value ?? '', min: schema.minimum ?? '', max: schema.maximum ?? '' });
+    const before = input.value;
+    return { name, element: field(label, input, hint), read: () => (input.value === before && !required ? undefined : kind === 'string' ? input.value : input.value === '' ? undefined : Number(input.value)) };
+  }
+  const text = h('textarea', { rows: 3, spellcheck: false, required, value: one.value === undefined || one.value === null ? '' : JSON.stringify(one.value, null, 2) });
+  const before = text.value;
+  return { name, element: field(`${label} (JSON)`, text, hint), read: () => (text.value === before && !required ? undefined : jsonOf(text.value, name)) };
+}

@@ -1,0 +1,234 @@
+"""Tallies of a log: how often each step and task of an execution ran, how it stands, and what an arc or transition did.
+
+A picture is painted by them, by the compiler on paper and by a server on its page: one count, so that both agree.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from noetl_ir.dates import days_of
+from noetl_ir.expr import Json
+from noetl_ir.plan import Plan
+from noetl_ir.records import NamedTuple
+
+Envelope: TypeAlias = Mapping[str, Json]
+
+
+MAX_ERRORS = 3
+"""Errors of a task that are told."""
+
+
+class NoLog(Exception):
+    """A file that is no log of an execution; the text says why."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """The story of one step or task: counts, microseconds in all, when each open run began, the first errors."""
+
+    started: int = 0
+    done: int = 0
+    failed: int = 0
+    retries: int = 0
+    items: int = 0
+    items_done: int = 0
+    items_failed: int = 0
+    took: int = 0
+    open: dict[str, int] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+
+    def begin_run(self, run: str, at: int) -> None:
+        """A run begins, unless it is open already."""
+        if run not in self.open:
+            self.started += 1
+            self.open[run] = at
+
+    def end_run(self, run: str, at: int) -> None:
+        """A run ends."""
+        self.took += at - self.open.pop(run, at)
+
+
+@dataclass(slots=True)
+class Log:
+    """A whole log, counted."""
+
+    steps: dict[str, Tally] = field(default_factory=dict)
+    tasks: dict[tuple[str, str], Tally] = field(default_factory=dict)
+    fired: Counter[str] = field(default_factory=Counter)
+    execution: str = ""
+    digest: str = ""
+    playbook: str = ""
+    ending: str = ""
+    first: int = 0
+    last: int = 0
+
+
+def log_of(envelopes: Iterable[Envelope]) -> Log:
+    """The counts of a log; raises NoLog where what is given is none."""
+    log = Log()
+    for number, each in enumerate(envelopes):
+        try:
+            count_event(log, each)
+        # The log is a file from anywhere. Whatever is wrong with a line is told with its number, and never as a
+        # traceback.
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise NoLog(
+                f"event {number + 1} is no envelope of an event ({type(problem).__name__}: {problem})"
+            ) from None
+    if not log.first:
+        raise NoLog("there are no events")
+    return log
+
+
+class Painted(NamedTuple):
+    """How a step or task stands: `mark` is a word of `idle done running failed`, `facts` are lines about it."""
+
+    mark: str
+    facts: tuple[str, ...]
+
+
+def painted(tally: Tally | None, retries: int, *, is_over: bool) -> Painted:
+    """How what has a tally stands, `retries` of its tasks beside its own; `is_over` of the execution."""
+    if tally is None or not tally.started:
+        return Painted("idle", ())
+    count = len(tally.open)
+    mark = "done"
+    # A run that is still open when the execution has ended never ended itself: cut off, not running.
+    if tally.failed or (count and is_over):
+        mark = "failed"
+    if count and not is_over:
+        mark = "running"
+    runs = f"{tally.started} runs, " if tally.started > 1 else ""
+    facts = [f"{runs}{duration(tally.took)}" if tally.took or not count else f"{runs}begun"]
+    if tally.items:
+        failed = f", {tally.items_failed} failed" if tally.items_failed else ""
+        facts.append(f"{tally.items_done} of {tally.items} items{failed}")
+    again = retries or tally.retries
+    if again:
+        facts.append("1 retry" if again == 1 else f"{again} retries")
+    if tally.failed:
+        facts.append("failed" if tally.failed == tally.started == 1 else f"{tally.failed} failed")
+    if count:
+        facts.append(f"{count} not ended" if is_over else f"{count} running" if tally.started > 1 else "running")
+    return Painted(mark, tuple(facts))
+
+
+def arcs_of(plan: Plan) -> dict[str, tuple[str, int]]:
+    """The arcs of a plan, as the name of their step and their position among its own, by the transitions that take
+    them.
+    """
+    found = {}
+    for each in plan.net.transitions:
+        if each.role == "take":
+            step = plan.steps[each.step]
+            found[each.id] = step.name, step.arcs.index(each.arc)
+    return found
+
+
+def duration(micros: int) -> str:
+    """A time for people."""
+    seconds = micros / 1_000_000
+    if seconds < 0.001:
+        return "0 s" if not micros else "< 1 ms"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes = int(seconds // 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def micros_of(ts: str) -> int:
+    """Microseconds since the epoch of a time in UTC as RFC 3339 has it, as `noetl_ir.events.iso_of` writes it."""
+    days = days_of(int(ts[0:4]), int(ts[5:7]), int(ts[8:10]))
+    hour, minute, second = int(ts[11:13]), int(ts[14:16]), int(ts[17:19])
+    fraction = ts[20:].rstrip("Z") if ts[19:20] == "." else ""
+    return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + int(f"{fraction:0<6.6}")
+
+
+def count_event(log: Log, each: Envelope) -> None:
+    """Count one event. Raises KeyError, TypeError, ValueError and AttributeError for what is no envelope."""
+    at = micros_of(_text(each, "ts")) + 1  # so that zero is before every event
+    log.first, log.last = log.first or at, max(log.last, at)
+    log.execution = log.execution or _text(each, "execution_id")
+    fired = each["fired"]
+    assert isinstance(fired, list)
+    log.fired.update(str(row["transition"]) for row in fired if isinstance(row, dict))
+    payload = each["payload"]
+    assert isinstance(payload, dict)
+    kind, step, task = _text(each, "event_type"), each["step"], each["task"]
+    if kind == "playbook.execution.requested":
+        log.digest = str(payload.get("digest", ""))
+        log.playbook = str(payload.get("path") or payload.get("playbook", ""))
+    elif kind == "workflow.finished":
+        log.ending = str(payload.get("status", "over"))
+    elif kind == "playbook.cancelled":
+        log.ending = "cancelled"
+    if not isinstance(step, str):
+        return
+    run = f"{each['step_run_id']}/{each['iteration']}"
+    if isinstance(task, str):
+        _count_task(log.tasks.setdefault((step, task), Tally()), kind, payload, (run, at))
+    elif kind.startswith(("step.", "loop.")):
+        iteration = each["iteration"]
+        depth = len(iteration) if isinstance(iteration, list) else 0
+        _count_step(log.steps.setdefault(step, Tally()), kind, payload, (str(each["step_run_id"]), at), depth)
+
+
+def _text(each: Envelope, key: str) -> str:
+    value = each[key]
+    if not isinstance(value, str):
+        raise TypeError(f"`{key}` is no text")
+    return value
+
+
+def _count_step(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple[str, int], depth: int) -> None:
+    level = payload.get("level", 0)
+    match kind:
+        case "step.scheduled" | "step.started":
+            tally.begin_run(*run)
+        case "step.done":
+            tally.done += 1
+            tally.end_run(*run)
+        case "step.failed":
+            tally.failed += 1
+            tally.end_run(*run)
+        case "step.cancelled":
+            tally.end_run(*run)
+        case "loop.started" if level == 0:  # levels inside are counted by their tasks
+            tally.begin_run(*run)
+            count = payload.get("n")
+            tally.items += count if isinstance(count, int) else 0
+        # A loop at level 0 ends the run of its step, for which no `step.done` follows.
+        case "loop.done" if level == 0 and run[0] in tally.open:
+            tally.done += 1
+            tally.end_run(*run)
+        case "loop.iteration.done" | "loop.iteration.skipped" if depth == 1:
+            tally.items_done += 1
+        case "loop.iteration.failed" if depth == 1:
+            tally.items_failed += 1
+        case _:
+            pass
+
+
+def _count_task(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple[str, int]) -> None:
+    is_error = payload.get("status") == "error"
+    error = payload.get("error")
+    if is_error and isinstance(error, dict) and len(tally.errors) < MAX_ERRORS:
+        tally.errors.append(f"{error.get('code')}: {error.get('message')}")
+    match kind:
+        case "task.started":
+            tally.begin_run(*run)
+        case "task.done":
+            tally.failed += is_error
+            tally.done += not is_error
+            tally.end_run(*run)
+        case "retry.started":
+            # An attempt that will be repeated ends here, so that the waiting before the next one is no time of the
+            # task.
+            tally.retries += 1
+            tally.end_run(*run)
+        case _:
+            pass

@@ -1,0 +1,109 @@
+"""Playbooks and workers, in a browser; how the page looks to who does not see it, on a phone and in the dark."""
+
+from typing import TYPE_CHECKING
+
+from harness.browsing import Listener, page_of
+from harness.running import HEAD
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+TYPED = """
+workload: {quantity: 3, express: false, size: small, extra: {gift: true}}
+executor:
+  spec:
+    inputs:
+      quantity: {type: integer, minimum: 1, description: How many to send.}
+      express: {type: boolean}
+      size: {enum: [small, large]}
+      extra: {type: object}
+      customer: {type: string, required: true}
+keychain: [{name: api, kind: static, token: "{{ workload.customer }}-12345678"}]
+workflow:
+  - {step: start, spec: {pool: fast}, tool: {kind: noop, result: "{{ workload }}"}}
+"""
+
+
+def test_a_playbook_is_started_by_a_form_of_its_inputs(server: Listener, page: "Page") -> None:
+    server.register(HEAD + TYPED)
+    server.register(HEAD + TYPED.replace("quantity: 3", "quantity: 4"))
+    page.goto(f"{server.url}/#/playbooks")
+    page.get_by_role("link", name="t/t").click()
+    page.get_by_label("Version").select_option("version 1")
+    page.get_by_text("api (static)").wait_for()
+    page.get_by_text("fast", exact=True).wait_for()
+    page.locator(".verdicts").get_by_text("nothing can get stuck").wait_for()
+    page.get_by_role("button", name="Start…").click()
+    page.get_by_role("button", name="Start", exact=True).click()
+    assert page.get_by_role("dialog").is_visible(), "what must be brought is asked for"
+    page.get_by_label("customer *").fill("Ada")
+    page.get_by_label("quantity").fill("7")
+    page.get_by_label("size").select_option("large")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.locator(".head .badge.completed").wait_for()
+    found = server.api.get("/executions").json()["executions"][0]["execution_id"]
+    first = server.api.get(f"/executions/{found}/events?limit=1").json()["events"][0]["payload"]
+    assert first["payload"] == {"customer": "Ada", "quantity": 7, "size": "large"}, "what was left is as it was"
+    assert server.api.get(f"/executions/{found}/result").json()["result"]["express"] is False
+
+
+def test_workers_are_shown(server: Listener, page: "Page") -> None:
+    page.goto(f"{server.url}/#/workers")
+    page.get_by_text("this server").wait_for()
+    page.get_by_text("0 of 64 slots at work").wait_for()
+
+
+def test_everything_has_a_name_and_fits_a_phone(server: Listener, browser: "Browser") -> None:
+    """By the rules of WCAG 2.2 that a script can ask: names (4.1.2), labels (3.3.2), reflow (1.4.10), and contrast of
+    text (1.4.3) in light and dark.
+    """
+    server.register(HEAD + TYPED)
+    name = server.start("t/t", customer="Ada")
+    for scheme in ("light", "dark"):
+        with page_of(browser, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:
+            for place, there in (
+                ("executions", "t/t"), (f"executions/{name}", "Timeline"), ("playbooks", "t/t"),
+                ("playbooks/t%2Ft", "Takes and needs"), ("workers", "this server"),
+            ):  # fmt: skip
+                page.goto(f"{server.url}/#/{place}")
+                page.get_by_text(there).first.wait_for()
+                page.wait_for_timeout(300)
+                assert page.evaluate(NAMELESS) == [], place
+                assert page.evaluate("document.documentElement.scrollWidth") <= 390, place
+                assert page.evaluate(FAINT) == [], f"{place} in {scheme}"
+
+
+NAMELESS = """() => [
+  ...document.querySelectorAll('button, a, input, select, textarea, [role=button]'),
+].filter((one) => {
+  const label = one.labels?.length ? [...one.labels].map((each) => each.textContent).join('') : '';
+  return one.getClientRects().length && !(one.getAttribute('aria-label') || label || one.textContent).trim();
+}).map((one) => one.outerHTML)"""
+"""What can be used and has no name."""
+
+FAINT = """() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+  const rgb = (color) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const line = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  const light = (color) => [...color].slice(0, 3).map((c) => line(c / 255))
+    .reduce((sum, c, n) => sum + c * [0.2126, 0.7152, 0.0722][n], 0);
+  const ground = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const color = rgb(getComputedStyle(at).backgroundColor);
+      if (color[3] > 250) return color;
+    }
+    return rgb('white');
+  };
+  return [...document.querySelectorAll('main *, header *')].filter((one) => {
+    const text = [...one.childNodes].some((each) => each.nodeType === 3 && each.textContent.trim());
+    if (!text || !one.getClientRects().length || one.disabled || one.closest('[disabled]')) return false;
+    const [a, b] = [light(rgb(getComputedStyle(one).color)), light(ground(one))].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05) < 4.5;
+  }).map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 30)}`);
+}"""
+"""Text whose contrast is below 4.5 to 1 (WCAG 2.2, relative luminance)."""

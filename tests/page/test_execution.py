@@ -1,0 +1,162 @@
+"""The page of one execution, in a browser."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.browsing import Listener, listening, page_of
+from harness.running import HEAD
+from harness.serving import until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ORDER = """
+workload: {n: 3}
+workflow:
+  - {step: start, tool: {kind: noop}, next: {arcs: [{step: approve, args: {amount: "{{ workload.n }}"}}]}}
+  - step: approve
+    tool: {name: w, kind: wait, events: [go, stop]}
+    next:
+      spec: {mode: exclusive}
+      arcs: [{step: ship, when: "{{ approve.name == 'go' }}"}, {step: refuse}]
+  - step: ship
+    tool:
+      name: s
+      kind: noop
+      result: {sent: true}
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {van: 7}}}}]}}
+"""
+REFUSE = '  - {step: refuse, tool: {name: f, kind: fail, code: no.truck, message: "<b onclick=x>none</b>"}}'
+ORDER += f"{REFUSE}\n"
+
+
+def box(page: "Page", step: str) -> str:
+    """What the picture says of a step, to who hears it."""
+    return str(page.get_by_role("button", name=f"Step {step}").get_attribute("aria-label"))
+
+
+def test_a_run_is_watched_signalled_and_gone_through_again(server: Listener, page: "Page") -> None:
+    server.register(HEAD + ORDER)
+    name = server.start("t/t", n=5)
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_role("button", name="Step approve: running").wait_for()
+    page.get_by_text("waits for signals go, stop").wait_for()
+    page.get_by_role("heading", name="Can still run").wait_for()
+    page.get_by_role("button", name="Signal…").click()
+    page.get_by_label("Name", exact=True).fill("go")
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("button", name="Step ship: done").wait_for()  # without a reload
+    page.locator(".title .badge.completed").first.wait_for()
+    assert box(page, "refuse") == "Step refuse: did not run"
+    page.get_by_role("tab", name="Context").click()
+    page.get_by_text("van").wait_for()
+    slider = page.get_by_role("slider")
+    last = int(str(slider.get_attribute("max")))
+    slider.focus()
+    page.keyboard.press("Home")
+    page.get_by_role("button", name="First event").click()
+    page.get_by_text(f"1 of {last}").wait_for()
+    page.get_by_text("Nothing is in ctx here.").wait_for()
+    assert "did not run" in box(page, "ship")
+    page.get_by_role("button", name="Next event").click()
+    page.get_by_text(f"2 of {last}").wait_for()
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.get_by_text(f"{last} of {last}").wait_for()
+    page.get_by_role("button", name="Step ship: done").press("Enter")
+    page.get_by_text('"sent": true').first.wait_for()
+    page.get_by_role("button", name="Step approve: done").click()
+    page.locator(".panel dt", has_text="amount").wait_for()
+    page.get_by_role("button", name="Its events in the log").click()
+    page.locator(".log tbody td", has_text="step.scheduled").wait_for()
+    assert {*page.locator(".log tbody tr td:nth-child(4)").all_inner_texts()} <= {"approve", "approve / w"}
+
+
+def test_a_failure_shows_its_place_and_is_started_again_with_other_values(server: Listener, page: "Page") -> None:
+    server.register(HEAD + ORDER)
+    name = server.start("t/t")
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_text("waits for signals").wait_for()
+    server.api.post(f"/executions/{name}/signal", json={"name": "stop"})
+    failure = page.locator(".failure")
+    failure.get_by_text("no.truck").wait_for()
+    failure.get_by_text("<b onclick=x>none</b>").wait_for()
+    failure.get_by_text(f"t.yaml:{(HEAD + ORDER).splitlines().index(REFUSE) + 1}:").wait_for()
+    page.get_by_role("button", name="Step refuse: failed").wait_for()
+    page.get_by_role("button", name="Start again…").click()
+    page.get_by_label("Values (JSON)").fill('{"n": 8}')
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_role("button", name="Step approve: running").wait_for()
+    page.get_by_role("tab", name="In and out").click()
+    page.locator(".panel dd", has_text="8").wait_for()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Resume").wait_for()
+    page.get_by_role("button", name="Cancel…").click()
+    page.get_by_role("button", name="Cancel them").click()
+    page.locator(".head .badge.cancelled").wait_for()
+
+
+def test_a_connection_that_is_lost_is_made_again(browser: "Browser", tmp_path: Path) -> None:
+    with page_of(browser) as page:
+        with listening(tmp_path) as server:
+            server.register(HEAD + ORDER)
+            name = server.start("t/t")
+            page.goto(f"{server.url}/#/executions/{name}")
+            page.get_by_text("waits for signals").wait_for()
+            port = int(server.url.rpartition(":")[2])
+        page.get_by_text("The connection was lost").wait_for()
+        with listening(tmp_path, port=port) as server:
+            page.get_by_text("The connection was lost").wait_for(state="hidden")
+            server.api.post(f"/executions/{name}/signal", json={"name": "go"})
+            page.get_by_role("button", name="Step ship: done").wait_for()
+
+
+def test_names_of_a_playbook_are_text_in_its_picture(server: Listener, page: "Page") -> None:
+    evil = "<img src=x onerror=document.title=1>"
+    steps = f'- {{step: start, desc: "{evil}", tool: {{kind: noop, result: "{evil}"}}}}'
+    server.register(HEAD.replace("name: t,", f'name: "{evil}",') + f"workflow:\n  {steps}\n")
+    name = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{name}/row").json()["status"] == "completed")
+    page.goto(f"{server.url}/#/executions/{name}?step=start")
+    page.get_by_role("button", name="Step start: done").wait_for()
+    page.locator("pre.value", has_text=evil).first.wait_for()
+    assert page.title().startswith(name) and page.locator("main img").count() == 0
+
+
+def test_a_picture_of_many_steps_and_a_long_log_are_moved_through(server: Listener, page: "Page") -> None:
+    count = 400
+    steps = [
+        f"  - {{step: s{n}, tool: {{kind: noop}}, next: {{arcs: [{{step: s{n + 1}}}]}}}}\n" for n in range(1, count)
+    ]
+    first = "  - {step: start, next: {arcs: [{step: s1}]}}\n"
+    server.register(HEAD + "workflow:\n" + first + "".join(steps) + f"  - {{step: s{count}, tool: {{kind: noop}}}}\n")
+    name = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{name}/row").json()["status"] == "completed", 60)
+    page.set_default_timeout(60_000)
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_role("button", name=f"Step s{count}: done").wait_for()
+    total = int(str(page.get_by_role("slider").get_attribute("max")))
+    assert total > 2_400
+    page.get_by_role("slider").fill(str(total - 400))
+    page.get_by_text(f"{total - 400:,} of {total:,}").wait_for()
+    # Side by side with work of a known size, as the machine may have other things to do: a frame takes less than ten
+    # times what counting to a million does, which is some 3 ms of the 33 that a frame has.
+    ratio = page.evaluate(
+        """async () => {
+          const slider = document.querySelector('input[type=range]');
+          const middle = (found) => found.sort((a, b) => a - b)[found.length >> 1];
+          const frames = [], counts = [];
+          for (let n = 0; n < 40; n += 1) {
+            let began = performance.now();
+            slider.value = String(Number(slider.value) - 1);
+            slider.dispatchEvent(new Event('input'));
+            document.body.offsetHeight;
+            frames.push(performance.now() - began);
+            began = performance.now();
+            let sum = 0;
+            for (let at = 0; at < 1e6; at += 1) sum = (sum * 31 + at) % 1000003;
+            counts.push(performance.now() - began + (sum < 0));
+          }
+          return middle(frames) / middle(counts);
+        }"""
+    )
+    assert ratio < 10
