@@ -194,6 +194,16 @@ def test_lists_are_searched_by_path_and_by_the_beginning_of_an_id(store: Store) 
     assert {row.execution_id for row in store.executions(Wanted(text="shop", limit=1))} == {"E4"}
 
 
+def test_the_first_source_of_a_plan_stays(store: Store) -> None:
+    assert store.source("d" * 64) is None
+    store.put_plan("e" * 64, "shop/order", b"plan")
+    store.put_source("e" * 64, b"a: 1 \xff\x00")
+    store.put_source("e" * 64, b"a: 2")
+    assert store.source("e" * 64) == b"a: 1 \xff\x00"
+    store.put_source("f" * 64, b"of no plan")
+    assert store.source("f" * 64) is None
+
+
 def test_creating_again_is_harmless_when_it_is_the_same(store: Store) -> None:
     first = [("a", b"1"), ("b", b"2")]
     row = ROW._replace(execution_id="e2")

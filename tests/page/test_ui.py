@@ -19,12 +19,12 @@ def test_it_drives_what_it_is_asked_for_and_nothing_else(tmp_path: Path) -> None
     noetl = [sys.executable, "-m", "noetl.cli"]
     names = []
     for _ in range(2):  # runs that end with their process, and wait in the store
-        run = subprocess.Popen([*noetl, "run", "t.yaml"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-        assert run.stdout is not None
-        names.append(run.stdout.readline().partition(":")[0])
-        until(lambda: (tmp_path / ".noetl" / "noetl.db").exists())
-        run.send_signal(signal.SIGINT)
-        run.communicate(timeout=60)
+        with subprocess.Popen([*noetl, "run", "t.yaml"], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+            assert run.stderr is not None
+            names.append(run.stderr.readline().partition(":")[0])
+            while "start: started" not in run.stderr.readline():  # then its first events are on disk
+                pass
+            run.kill()
     ui = subprocess.Popen([*noetl, "ui", "--port", "0"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
         assert ui.stderr is not None
@@ -41,5 +41,6 @@ def test_it_drives_what_it_is_asked_for_and_nothing_else(tmp_path: Path) -> None
             begun = api.post("/executions", json={"playbook_id": digest}).json()["execution_id"]
             assert api.get(f"/executions/{begun}/row").json()["owned"] is True
     finally:
-        ui.send_signal(signal.SIGINT)
-        assert ui.wait(60) == 0
+        ui.send_signal(signal.SIGTERM)
+        ui.communicate(timeout=60)
+    assert ui.returncode == 0

@@ -235,6 +235,19 @@ async def get_plan_at(request: Request) -> Response:
     return Response(data, headers={"X-Digest": digest}, media_type=BYTES)
 
 
+async def get_source(request: Request) -> Response:
+    """The source that a plan was compiled from, as it was given with it."""
+    text = await run_in_threadpool(service_of(request).source, request.path_params["digest"])
+    return Response(text, headers={"X-Content-Type-Options": "nosniff"}, media_type="text/plain; charset=utf-8")
+
+
+async def put_source(request: Request) -> Response:
+    """Give the source that a plan was compiled from, for people to read; the first one stays."""
+    text = await raw_body(request, SOURCE_BYTES)
+    await run_in_threadpool(service_of(request).put_source, request.path_params["digest"], text)
+    return JSONResponse({"playbook_id": request.path_params["digest"]})
+
+
 async def get_blob(request: Request) -> Response:
     """The bytes behind a reference."""
     body = await body_of(request, BlobBody)
@@ -276,7 +289,7 @@ async def _asked(request: Request, verb: str, body: Json = None) -> Response:
 
 
 def lasting_of(request: Request) -> Lasting:
-    """What runs operations that may take minutes."""
+    """The threads for operations that may take minutes."""
     lasting: Lasting = request.app.state.lasting
     return lasting
 

@@ -29,8 +29,12 @@ VERSION = "1.0"
 
 BYTES = "application/octet-stream"
 _BYTES_OUT = ("get_plan", "get_plan_at", "get_log", "get_blob")
-_BYTES_IN = {"register": ((BYTES, "application/yaml"), SOURCE_BYTES), "put_blob": ((BYTES,), BLOB_BYTES)}
-_TEXT_OUT = {"metrics": "text/plain", "get_picture": "image/svg+xml"}
+_BYTES_IN = {
+    "register": ((BYTES, "application/yaml"), SOURCE_BYTES),
+    "put_blob": ((BYTES,), BLOB_BYTES),
+    "put_source": ((BYTES, "application/yaml"), SOURCE_BYTES),
+}
+_TEXT_OUT = {"metrics": "text/plain", "get_picture": "image/svg+xml", "get_source": "text/plain"}
 
 
 def document(operations: Sequence[Operation]) -> dict[str, Json]:

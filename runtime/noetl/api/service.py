@@ -282,7 +282,7 @@ class ApiService:
         plan = self._compile(data, name) if compiled else data
         with faults_told():
             # The plan is read and verified before it gets a version: whatever the catalogue names can be run.
-            program = self.runtime.programs.add_plan(plan, compiled=compiled)
+            program = self.runtime.programs.add_plan(plan, compiled=compiled, source=data if compiled else b"")
             path = program.plan.path or program.plan.name
             with self._storing():
                 version = self.runtime.store.put_plan(program.digest, path, plan)
@@ -298,6 +298,19 @@ class ApiService:
         if data is None:
             raise Unknown(f"there is no plan with the digest {digest}")
         return data
+
+    def source(self, digest: str) -> bytes:
+        """The source that a plan was compiled from."""
+        found = self.runtime.store.source(digest)
+        if found is None:
+            raise Unknown(f"of the plan with the digest {digest} no source was given")
+        return found
+
+    def put_source(self, digest: str, text: bytes) -> None:
+        """Keep the source of a plan that is here; the first that was given stays."""
+        self.plan_bytes(digest)
+        with self._storing():
+            self.runtime.store.put_source(digest, text)
 
     def plan_with_verifier(self, digest: str) -> tuple[bytes, str]:
         """The bytes of a plan, and the name of the checks that this version has sealed for it, empty for none."""

@@ -1,4 +1,4 @@
-"""What a page shows of an execution beside how it stands: frames, timeline, any moment of it, and its picture."""
+"""Views of an execution and its plan for the page: frames, timeline, any moment, picture, verdicts and outline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from noetl.app.documents import moment_document
 from noetl.app.frames import FrameCache
 from noetl.app.outline import outline_document
 from noetl.app.runtime import Runtime
-from noetl.app.snapshots import snapshot_until
 from noetl.app.timeline import Timelines
 from noetl.bounded_table import BoundedTable
 from noetl_ir.expr import Json
@@ -35,7 +34,7 @@ _HEADERS = {
 
 
 class Watching:
-    """What is kept of executions that somebody looks at. Every method may be called from any thread, and blocks.
+    """Views of executions and plans that somebody looks at. Every method may be called from any thread, and blocks.
 
     A picture is made by the compiler, as a process, when a plan is first looked at, and kept in memory. It is not
     stored with the plan: it follows from the plan, plans that came as bytes have none, and a stored one would be that
@@ -60,11 +59,11 @@ class Watching:
         with faults_told():
             return self._timelines.document(self._service.execution_row(execution_id), after)
 
-    def moment(self, execution_id: str, position: int) -> dict[str, Json]:
-        """How it stood behind the event at a position."""
+    def moment(self, execution_id: str, position: int, step: str) -> dict[str, Json]:
+        """How it stood behind the event at a position, and the args of the newest run of a step."""
         row = self._service.execution_row(execution_id)
         with faults_told():
-            return moment_document(snapshot_until(self._runtime, row, position))
+            return moment_document(self._runtime, row, position, step)
 
     def picture(self, digest: str) -> str:
         """The picture of a plan, as SVG whose style sheet is its `metadata`."""
@@ -75,19 +74,19 @@ class Watching:
         return text.replace("<style>", "<metadata>", 1).replace("</style>", "</metadata>", 1)
 
     def verdicts(self, digest: str) -> str:
-        """What analysis says of a plan, as JSON."""
+        """The verdicts of analysis on a plan, as JSON."""
         from noetl.clients.compiler import verdicts_of
 
         return self._derived("verdicts", digest, verdicts_of)
 
     def outline(self, digest: str) -> dict[str, Json]:
-        """What a plan takes and needs."""
+        """The outline of a plan."""
         self._service.plan_bytes(digest)
         with faults_told():
             return outline_document(self._runtime.programs.load(digest))
 
     def _derived(self, what: str, digest: str, make: Callable[[bytes], str]) -> str:
-        """What the compiler makes of a plan, made once."""
+        """A text that the compiler makes of a plan, made once."""
         from noetl.clients.compiler import CompileError
 
         with self._lock:
@@ -116,10 +115,11 @@ async def get_timeline(request: Request) -> Response:
 
 async def get_moment(request: Request) -> Response:
     """How an execution stood behind the event at `position`: what it did and waited for, `ctx`, marking, what could
-    still come.
+    still come, and the args of the newest run of `step`.
     """
     position = number_of(request, "position", 0, 0, LAST_POSITION)
-    return JSONResponse(await lasting_of(request).run(_watching(request).moment, execution_of(request), position))
+    asked = execution_of(request), position, request.query_params.get("step", "")
+    return JSONResponse(await lasting_of(request).run(_watching(request).moment, *asked))
 
 
 async def get_picture(request: Request) -> Response:
@@ -129,13 +129,13 @@ async def get_picture(request: Request) -> Response:
 
 
 async def get_verdicts(request: Request) -> Response:
-    """What analysis proves of a plan, as `noetlc analyze --format json` says it."""
+    """The verdicts of analysis on a plan, as `noetlc analyze --format json` says it."""
     text = await lasting_of(request).run(_watching(request).verdicts, _digest(request))
     return Response(text, media_type="application/json")
 
 
 async def get_outline(request: Request) -> Response:
-    """What a plan takes and needs: its inputs and the values of its workload, kinds, pools, credentials by name."""
+    """The outline of a plan: its inputs and the values of its workload, kinds, pools, credentials by name."""
     return JSONResponse(await lasting_of(request).run(_watching(request).outline, _digest(request)))
 
 

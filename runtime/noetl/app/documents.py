@@ -6,14 +6,14 @@ from noetl.app.ending import Ending, ending_of
 from noetl.app.picture import Why, queue_now, rows_of
 from noetl.app.prospects import steps_to_come
 from noetl.app.runtime import Runtime
-from noetl.app.snapshots import Snapshot, events_of, program_of
+from noetl.app.snapshots import Snapshot, events_of, program_of, snapshot_until
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.replay import Verdict
 from noetl.engine.replay import replay as checked
 from noetl.ports import ExecutionRow
 from noetl.ports.catalogue import PlanRow
-from noetl_ir.events import iso_of
+from noetl_ir.events import Event, iso_of, step_run_of
 from noetl_ir.expr import Json
 
 
@@ -55,9 +55,19 @@ def execution_document(runtime: Runtime, snapshot: Snapshot, *, owned: bool, why
     return {**document, "owned": owned, "events": snapshot.execution.position, "parent": parent, "now": now}
 
 
-def moment_document(snapshot: Snapshot) -> dict[str, Json]:
-    """How an execution stood at a moment of its log: what went on, `ctx`, marking, and which steps could still come."""
-    program, execution = snapshot.program, snapshot.execution
+def moment_document(runtime: Runtime, row: ExecutionRow, position: int, step: str) -> dict[str, Json]:
+    """How an execution stood behind the event at a position: what went on, `ctx`, marking, which steps could still come
+    and the args of the newest run of `step` until then (null where it had none). Raises UnreadableExecution.
+    """
+    args: Json = None
+
+    def attend(execution: Execution, program: Program, event: Event) -> None:
+        nonlocal args
+        run = execution.runs.get(step_run_of(event.run))  # gone once it has ended
+        if run is not None and run.step == program.step_numbers.get(step):
+            args = {**run.args}
+
+    _, program, execution = snapshot_until(runtime, row, position, attend)
     status = "paused" if execution.paused and not execution.is_over else execution.status
     now: list[Json] = [{**row.as_json(), "place": row.place, "text": row.text} for row in rows_of(program, execution)]
     to_come: list[Json] = [*steps_to_come(program, execution)]
@@ -70,6 +80,7 @@ def moment_document(snapshot: Snapshot) -> dict[str, Json]:
         "ctx": execution.ctx,
         "marking": dict(marking_of(program, execution)),
         "to_come": to_come,
+        "args": args,
     }
 
 

@@ -7,6 +7,7 @@ the tallies of pictures made of the log: whoever shows frames puts values in the
 from __future__ import annotations
 
 import json
+from itertools import islice
 from threading import Lock
 from typing import TypeAlias
 
@@ -27,6 +28,10 @@ Part: TypeAlias = dict[str, Json]
 
 SHOWN = 400
 """Letters of a value of `ctx` in a frame; all of it is what the execution is asked for."""
+STRIDE = 500
+"""Events between two whole states that are kept."""
+LONGEST = 200_000
+"""Events of a log whose frames are kept; a longer one is folded again each time."""
 _KEPT = 8
 
 
@@ -110,14 +115,37 @@ def shortened(value: Json) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
+class Reel:
+    """The frames of an execution as far as its log was folded, and whole states now and then to begin from."""
+
+    def __init__(self, program: Program, execution_id: str) -> None:
+        self.moving = Moving(program, execution_id)
+        self.frames: list[str] = []
+        self.states: list[str] = [json.dumps(self.moving.whole())]
+
+    def read(self, event: Event) -> None:
+        """Take in the next event."""
+        changes = self.moving.move(event)
+        # As text, which takes a tenth of what the mappings do: a reel has a frame for each event of its log.
+        self.frames.append(json.dumps([event.ts // 1000, changes]))
+        if len(self.frames) % STRIDE == 0:
+            self.states.append(json.dumps(self.moving.whole()))
+
+    def state(self, position: int) -> dict[str, Part]:
+        """The state behind an event that was read."""
+        state: dict[str, Part] = json.loads(self.states[position // STRIDE])
+        for text in self.frames[position // STRIDE * STRIDE : position]:
+            for name, part in json.loads(text)[1].items():
+                state[name] = {key: value for key, value in {**state[name], **part}.items() if value is not None}
+        return state
+
+
 class FrameCache:
-    """Folds of executions that stand where somebody looked last, so that who moves on folds only what is new. From any
-    thread.
-    """
+    """The reels that were looked at last, each read on where it was left. From any thread."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._kept: BoundedTable[tuple[str, int], Moving] = BoundedTable(_KEPT)
+        self._kept: BoundedTable[str, tuple[Lock, Reel]] = BoundedTable(_KEPT)
         self._lock = Lock()
 
     def frames(self, row: ExecutionRow, after: int, count: int) -> dict[str, Json]:
@@ -127,22 +155,24 @@ class FrameCache:
         Raises UnreadableExecution.
         """
         name = row.execution_id
-        with self._lock:  # whoever takes it has it alone
-            moving = self._kept.pop((name, after), None)
-        if moving is None:
-            moving = Moving(program_of(self._runtime, name), name)
-        first: dict[str, Json] | None = None
-        found: list[Json] = []
-        for position, event in events_of(self._runtime, name, moving.execution.position):
-            if position > after and first is None:
-                first = moving.whole()
-            changes = moving.move(event)
-            if position > after:
-                found.append([event.ts // 1000, changes])
-                if len(found) == count:
-                    break
-        position = moving.execution.position
+        program = program_of(self._runtime, name)
         with self._lock:
-            self._kept[name, position] = moving
-        behind = position if len(found) == count else None
-        return {"state": first or moving.whole(), "frames": found, "next": behind}
+            kept = self._kept.get(name) or (Lock(), Reel(program, name))
+            self._kept[name] = lock, reel = kept
+        with lock:
+            wanted = after + count - len(reel.frames)
+            try:
+                for _, event in islice(events_of(self._runtime, name, len(reel.frames)), max(wanted, 0)):
+                    reel.read(event)
+            except BaseException:
+                self._forget(name)  # how far the fold came is not known
+                raise
+            state: Json = dict(reel.state(min(after, len(reel.frames))))
+            found: list[Json] = [json.loads(text) for text in reel.frames[after : after + count]]
+            if len(reel.frames) > LONGEST:
+                self._forget(name)
+        return {"state": state, "frames": found, "next": after + count if len(found) == count else None}
+
+    def _forget(self, name: str) -> None:
+        with self._lock:
+            self._kept.pop(name, None)

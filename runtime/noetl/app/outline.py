@@ -12,7 +12,7 @@ DEFAULT_POOL = "default"
 
 
 def outline_document(program: Program) -> dict[str, Json]:
-    """What a plan takes and needs: `inputs` with their JSON Schemas (null where none are declared), the values of the
+    """The needs of a plan: `inputs` with their JSON Schemas (null where none are declared), the values of the
     `workload` that nobody has to bring, kinds of tools, pools, credentials by their names, children by their paths.
     """
     plan = program.plan

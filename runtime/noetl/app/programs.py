@@ -67,13 +67,15 @@ class Programs:
         self._compile = compiler
         self._known: dict[str, Program] = {}
 
-    def add_plan(self, data: bytes, *, compiled: bool = False) -> Program:
-        """A program from plan bytes, kept in the store by its digest.
+    def add_plan(self, data: bytes, *, compiled: bool = False, source: bytes = b"") -> Program:
+        """A program from plan bytes, kept in the store by its digest, with the `source` that it was compiled from.
 
         Bytes that somebody gave are verified whatever is sealed of them; what was `compiled` here is as what is stored.
         """
         program = self._stored(data) if compiled else self._keep(data)
         self._store.put_plan(program.digest, program.plan.path or program.plan.name, data)
+        if source:
+            self._store.put_source(program.digest, source)
         return program
 
     def add_program(self, program: Program) -> None:

@@ -49,11 +49,11 @@ def snapshot_of(runtime: Runtime, row: ExecutionRow, attend: Attend = _unheeded)
     return Snapshot(row, program, execution)
 
 
-def snapshot_until(runtime: Runtime, row: ExecutionRow, position: int) -> Snapshot:
+def snapshot_until(runtime: Runtime, row: ExecutionRow, position: int, attend: Attend = _unheeded) -> Snapshot:
     """The execution as it stood behind the event at a position, at most the last. Raises UnreadableExecution."""
     program = program_of(runtime, row.execution_id)
     execution = Execution(row.execution_id, program)
-    fold(program, execution, islice(events_of(runtime, row.execution_id), position))
+    fold(program, execution, islice(events_of(runtime, row.execution_id), position), attend)
     return Snapshot(row, program, execution)
 
 

@@ -31,10 +31,11 @@ _MAX_DEPTH = 200
 
 
 class PlanSource(NamedTuple):
-    """The bytes of a plan, and whether they were compiled here of what was given."""
+    """The bytes of a plan, and whether they were compiled here of what was given: of the `source`, then."""
 
     data: bytes
     compiled: bool
+    source: bytes = b""
 
 
 def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str) -> PlanSource:
@@ -63,7 +64,7 @@ def plan_bytes(name: str, folders: tuple[Path, ...], *, quiet: bool, undone: str
         raise Problem(f"{name} does not compile; {undone}") from None
     if said and not quiet:
         click.echo(_told(_without_notes(said, name)), err=True)
-    return PlanSource(plan, compiled=True)
+    return PlanSource(plan, compiled=True, source=data)
 
 
 def _without_notes(text: str, name: str) -> str:

@@ -22,7 +22,8 @@ def register(source: str, folders: tuple[Path, ...], server: str, as_json: bool)
 
     It becomes the newest version of its path, unless it is that already.
     """
-    row = register_at(server, plan_bytes(source, folders, quiet=False, undone="nothing was registered").data)
+    plan = plan_bytes(source, folders, quiet=False, undone="nothing was registered")
+    row = register_at(server, plan.data, plan.source)
     if as_json:
         click.echo(json_text(row))
     else:

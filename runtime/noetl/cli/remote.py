@@ -75,10 +75,15 @@ def all_pages(server: str, path: str) -> list[dict[str, Json]]:
         raise problem_of(problem) from None
 
 
-def register_at(server: str, plan: bytes) -> dict[str, Json]:
-    """Give a plan to the catalogue of a server; the row that it got."""
+def register_at(server: str, plan: bytes, source: bytes) -> dict[str, Json]:
+    """Give a plan to the catalogue of a server, and the source that it was compiled from, if it was; the row that it
+    got.
+    """
     try:
         with closing(Connection(server)) as connection:
-            return connection.object_of(connection.ask("POST", "/playbooks", raw=plan))
+            row = connection.object_of(connection.ask("POST", "/playbooks", raw=plan))
+            if source:  # an older server keeps none, and says that there is no such address
+                connection.ask("PUT", f"/plans/{row['playbook_id']}/source", raw=source)
+            return row
     except StoreFailure as problem:
         raise problem_of(problem) from None

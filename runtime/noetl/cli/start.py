@@ -85,8 +85,8 @@ def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]
     # A file that is there comes first: whoever has one before them means it, and a path of the catalogue seldom looks
     # like one.
     if what == STANDARD_INPUT or os.path.isfile(what):
-        plan = plan_bytes(what, folders, quiet=False, undone="nothing was started").data
-        return {"playbook_id": register_at(server, plan)["playbook_id"]}
+        plan = plan_bytes(what, folders, quiet=False, undone="nothing was started")
+        return {"playbook_id": register_at(server, plan.data, plan.source)["playbook_id"]}
     path, at, version = what.rpartition("@")
     if not at:
         return {"path": what}

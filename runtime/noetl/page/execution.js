@@ -7,6 +7,7 @@ import { Frames } from './frames.js';
 import { log } from './log.js';
 import { picture } from './picture.js';
 import { follow, get, post } from './server.js';
+import { excerpt } from './source.js';
 import { timeline } from './timeline.js';
 import { ago, clock, many, millis, moment, took } from './times.js';
 
@@ -143,7 +144,7 @@ export function executionView(id, query, person) {
     show(head, h('p', { class: 'crumb' }, h('a', { href: '#/executions' }, 'Executions'), ' / ', h('code', null, id)),
       h('div', { class: 'title' }, h('h1', null, d.playbook), badge(status), h('span', { class: 'gap' }), h('div', { class: 'acts' }, act)), h('p', { class: 'facts' }, facts));
     failure.hidden = !(d.error || d.reason);
-    if (!failure.hidden) show(failure, problem(d.error || { code: status, message: d.reason }, choose));
+    if (!failure.hidden) show(failure, problem(d.error || { code: status, message: d.reason }, choose, d.digest));
   }
 
   /** Go to an event. @param {number} to @param {boolean} [keep] whether it goes on following */
@@ -280,7 +281,7 @@ export function executionView(id, query, person) {
     show(panel, h('div', { class: 'title' }, h('h2', null, step), state ? badge(state[0]) : h('span', { class: 'hint' }, 'did not run')), state ? h('p', { class: 'hint' }, state.slice(1).join(' · ')) : null,
       attempts.length ? [h('h3', null, 'Attempts and waits'), h('ul', { class: 'attempts' }, attempts.map((bar) => h('li', { class: bar.to === null ? 'open' : bar.ok === false ? 'failed' : 'ok' },
         h('span', null, bar.iteration.length ? h('code', null, `[${bar.iteration.join('][')}] `) : null, bar.kind === 'retry' ? `wait before attempt ${bar.attempt + 1}` : `${bar.task}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`),
-        h('small', null, bar.to === null ? (document_.ended ? 'not ended' : 'running') : took(bar.to - bar.from)), bar.error ? problem(bar.error, null) : null)))] : null,
+        h('small', null, bar.to === null ? (document_.ended ? 'not ended' : 'running') : took(bar.to - bar.from)), bar.error ? problem(bar.error, null, document_.digest) : null)))] : null,
       h('h3', null, 'Arguments'), came, h('h3', null, 'Result'), result, h('p', null, h('button', { type: 'button', onclick: () => {
         events.only(wanted);
         events.element.scrollIntoView({ block: 'start' });
@@ -291,20 +292,8 @@ export function executionView(id, query, person) {
     } catch (error) {
       show(result, h('p', { class: 'hint' }, error instanceof Error ? error.message : String(error)));
     }
-    const began = own[0]?.run;
-    show(came, began === undefined ? h('p', { class: 'hint' }, 'It did not run.') : values(await args(wanted), 'None came with its token.'));
-  }
-
-  /** The args that came with the last token of a step, among the first events of its run. @param {string} name */
-  async function args(name) {
-    for (let after = 0, look = 0; look < 10; look += 1) {
-      const page = await get(`${place}/events`, { after, limit: 1000 }, closing.signal);
-      const found = page.events.filter((/** @type {any} */ one) => one.event_type === 'step.scheduled' && one.step === name).pop();
-      if (found) return found.payload.args || {};
-      if (page.next === null) return {};
-      after = page.next;
-    }
-    return {};
+    const found = await get(`${place}/moment`, { position, step: wanted }, closing.signal).catch(() => null);
+    if (step === wanted && tab === 'step') show(came, found?.args ? values(found.args, 'None came with its token.') : h('p', { class: 'hint' }, 'It has not begun here.'));
   }
 
   async function listChildren() {
@@ -391,11 +380,11 @@ export function executionView(id, query, person) {
   };
 }
 
-/** An error with its place. @param {any} error @param {((step: string) => void) | null} choose */
-export function problem(error, choose) {
+/** An error with its place. @param {any} error @param {((step: string) => void) | null} choose @param {string} digest */
+function problem(error, choose, digest) {
   const at = error.at ? `${error.at.file}:${error.at.line}:${error.at.column}` : '';
   return h('div', { class: 'problem' }, h('strong', null, error.code || 'error'), error.step && choose ? h('button', { type: 'button', class: 'bare', onclick: () => choose(error.step) }, `${error.step}${error.task ? ` / ${error.task}` : ''}`) : null,
-    at ? h('code', null, at) : null, h('pre', null, String(error.message ?? '')));
+    at ? h('code', null, at) : null, h('pre', null, String(error.message ?? '')), at ? excerpt(digest, error.at) : null);
 }
 
 /** A value as it is. @param {any} found */

@@ -114,8 +114,8 @@ export function picture(digest, pick) {
     const name = id.replace(/^step /, '');
     const rect = g.querySelector(':scope > .b:last-of-type') || g.querySelector('.b');
     const [x, y, width, height] = ['x', 'y', 'width', 'height'].map((key) => Number(rect?.getAttribute(key) || 0));
-    const label = s('text', { x: x + width / 2, y: y + height + 4, 'text-anchor': 'middle' });
-    const note = s('g', { class: 'note' }, s('rect', { class: 'pill', rx: 8, height: 16, y: y + height - 8, x: x + width / 2, width: 0 }), label);
+    const label = s('text', { x: x + width / 2, y: y + height + 9, 'text-anchor': 'middle' });
+    const note = s('g', { class: 'note' }, s('rect', { class: 'pill', rx: 8, height: 16, y: y + height - 3, x: x + width / 2, width: 0 }), label);
     note.style.display = 'none';
     g.append(note);
     if (!id.startsWith('step ')) return;

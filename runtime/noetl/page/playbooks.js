@@ -4,6 +4,7 @@ import { h, show, sign } from './dom.js';
 import { ask, field, jsonOf } from './forms.js';
 import { picture } from './picture.js';
 import { get, post } from './server.js';
+import { linesOf, listing } from './source.js';
 import { many } from './times.js';
 
 /** @param {string} path */
@@ -52,9 +53,10 @@ export function playbookView(path, query, person) {
   const stage = h('div', { class: 'card pictured' });
   const facts = h('div', { class: 'panel' });
   const proofs = h('div', { class: 'panel' }, h('p', { class: 'hint' }, 'Asking the analysis…'));
+  const source = h('div', { class: 'panel' });
   const head = h('div', { class: 'head' });
   const element = h('section', { class: 'execution' }, head, h('div', { class: 'two' }, stage, h('aside', { class: 'card side' }, h('header', null, h('h2', null, 'Takes and needs')), facts)),
-    h('section', { class: 'card' }, h('header', null, h('h2', null, 'What is proved')), proofs));
+    h('section', { class: 'card' }, h('header', null, h('h2', null, 'What is proved')), proofs), h('section', { class: 'card' }, h('header', null, h('h2', null, 'Source')), source));
   let asked = 0;
 
   /** @param {URLSearchParams} now */
@@ -80,6 +82,9 @@ export function playbookView(path, query, person) {
     const drawn = picture(row.playbook_id, (step) => drawn.mark(step));
     show(stage, drawn.stage, h('div', { class: 'zoom' }, h('button', { type: 'button', 'aria-label': 'Larger', onclick: () => drawn.zoom(1 / 1.3) }, '+'), h('button', { type: 'button', 'aria-label': 'Smaller', onclick: () => drawn.zoom(1.3) }, '−'), h('button', { type: 'button', onclick: drawn.fit }, 'Fit')));
     show(facts, h('h3', null, 'Inputs'), takes(outline), names('Credentials', outline.credentials.map((/** @type {any} */ one) => `${one.name} (${one.kind})`)), names('Pools', outline.pools), names('Kinds', outline.kinds), names('Calls', outline.children));
+    linesOf(row.playbook_id).then((lines) => {
+      if (mine === asked) show(source, lines ? listing(lines, 1, null) : h('p', { class: 'hint' }, 'It came as a plan, without its source.'));
+    });
     try {
       const found = await get(`plans/${row.playbook_id}/verdicts`, {}, closing.signal);
       if (mine === asked) show(proofs, verdicts(found, drawn));

@@ -134,11 +134,9 @@ class StartKey(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which executions a list shows: those of a `status`, called by `parent`, `open` ones, at the `top` (that nobody
-    called), whose playbook has `text` in its path or whose id begins so; empty: whichever.
-
-    Those behind the row of `before`, and at most `limit` (0 for all). Of `text`, ASCII letters are as good small as
-    large.
+    """Which executions a list shows: those of a `status`, called by `parent`, `open` ones, at the `top` (called by
+    none), with `text` in the path or at the beginning of the id; empty: whichever. Of ASCII, small letters are as large
+    ones. Those behind the row of `before`, and at most `limit` (0 for all).
     """
 
     status: str = ""
@@ -231,7 +229,6 @@ class Store(Protocol):
         ...
 
     def execution(self, execution_id: str) -> ExecutionRow | None: ...
-
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """Executions, newest first; none behind a row that is not there."""
         ...
@@ -252,9 +249,13 @@ class Store(Protocol):
         ...
 
     def plan_bytes(self, digest: str) -> bytes | None: ...
-
+    def source(self, digest: str) -> bytes | None: ...
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         """The digest and bytes of a version of a playbook path, of the newest when none is given."""
+        ...
+
+    def put_source(self, digest: str, text: bytes) -> None:
+        """Keep the source that a plan of the store was compiled from, for people to read; the first one stays."""
         ...
 
     def vouch(self, digest: str, verifier: str) -> None:

@@ -301,6 +301,13 @@ class RemoteStore:
         self._verified[digest] = response.headers.get(VERIFIED, "")
         return self._checked(response, digest)
 
+    def put_source(self, digest: str, text: bytes) -> None:
+        self._connection.ask("PUT", f"/plans/{quote(digest, safe='')}/source", raw=text)
+
+    def source(self, digest: str) -> bytes | None:
+        response = self._connection.ask("GET", f"/plans/{quote(digest, safe='')}/source")
+        return None if response.status == 404 else response.body
+
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         query = {"version": str(version)} if version is not None else None
         response = self._connection.ask("GET", f"/playbooks/{quote(path)}", query=query)

@@ -76,6 +76,7 @@ class MemoryStore:
         self._signalled: dict[str, int] = {}
         self._claims_key = os.urandom(32)
         self._seals: dict[str, bytes] = {}
+        self._sources: dict[str, bytes] = {}
         self._starts: dict[str, tuple[str, str]] = {}
         self._owned: set[str] = set()
         self._places: dict[tuple[str, str], PlaceRow] = {}
@@ -231,6 +232,17 @@ class MemoryStore:
                 return None
             digest = versions[number - 1]
             return digest, self._plans[digest]
+
+    def put_source(self, digest: str, text: bytes) -> None:
+        with self._lock:
+            self._reach()
+            if digest in self._plans:
+                self._sources.setdefault(digest, text)
+
+    def source(self, digest: str) -> bytes | None:
+        with self._lock:
+            self._reach()
+            return self._sources.get(digest)
 
     def vouch(self, digest: str, verifier: str) -> None:
         with self._lock:

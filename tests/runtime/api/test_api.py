@@ -153,8 +153,8 @@ def test_a_signal_to_what_ends_meanwhile_is_refused(server: Served, monkeypatch:
     execution_id = start(server, path="t/t")
     server.client.post(f"/executions/{execution_id}/cancel")
     until(lambda: status(server, execution_id) == "cancelled")
-    row = ApiService._row
-    monkeypatch.setattr(ApiService, "_row", lambda self, name: row(self, name)._replace(ended=None))
+    row = ApiService.execution_row
+    monkeypatch.setattr(ApiService, "execution_row", lambda self, name: row(self, name)._replace(ended=None))
     refused = server.client.post(f"/executions/{execution_id}/signal", json={"name": "go"})
     assert (refused.status_code, "is over" in refused.json()["detail"]) == (409, True)
 

@@ -15,7 +15,7 @@ MIXED = """
 workload: {n: 3}
 workflow:
   - step: start
-    next: {spec: {mode: inclusive}, arcs: [{step: many}, {step: choose}]}
+    next: {spec: {mode: inclusive}, arcs: [{step: many, args: {each: "{{ workload.n }}"}}, {step: choose}]}
   - step: many
     loop: {in: "{{ [1, 2, 3] }}", iterator: i, spec: {mode: parallel}}
     tool:
@@ -115,6 +115,8 @@ def test_a_branch_that_was_not_taken_can_no_longer_run(server: Served) -> None:
     name = mixed(server)
     before = server.client.get(f"/executions/{name}/moment?position=100000").json()
     assert {"high", "low", "both"} <= {*before["to_come"]} and "start" not in before["to_come"]
+    many = server.client.get(f"/executions/{name}/moment?position=100000&step=many").json()
+    assert many["args"] == {"each": 3} and before["args"] is None
     assert [row["place"] for row in before["now"] if row["what"] == "wait"] == ["choose / w"]
     server.client.post(f"/executions/{name}/signal", json={"name": "go"})
     until(lambda: server.client.get(f"/executions/{name}/row").json()["ended"] is not None)

@@ -66,6 +66,16 @@ class PostgresCatalogue:
         found = self._access.rows("SELECT data FROM plans WHERE digest = %s", (written(digest),))
         return found[0][0] if found else None
 
+    def put_source(self, digest: str, text: bytes) -> None:
+        """Keep the source of a plan, unless it has one; of a plan that is not there none is kept."""
+        keep = "INSERT INTO sources SELECT digest, %b FROM plans WHERE digest = %s ON CONFLICT DO NOTHING"
+        self._access.run(lambda connection: connection.execute(keep, (text, written(digest))) and None)
+
+    def source(self, digest: str) -> bytes | None:
+        """The source of a plan."""
+        found = self._access.rows("SELECT data FROM sources WHERE digest = %s", (written(digest),))
+        return bytes(found[0][0]) if found else None
+
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         found = self._access.rows(_AT, {"path": written(path), "version": version})
         return (read(found[0][0]), found[0][1]) if found else None

@@ -292,6 +292,12 @@ class SqliteStore:
     def plan_at(self, path: str, version: int | None = None) -> tuple[str, bytes] | None:
         return self._catalogue.plan_at(path, version)
 
+    def put_source(self, digest: str, text: bytes) -> None:
+        self._catalogue.put_source(digest, text)
+
+    def source(self, digest: str) -> bytes | None:
+        return self._catalogue.source(digest)
+
     def vouch(self, digest: str, verifier: str) -> None:
         row = seal_name_of(digest), seal_of(self.claims_key(), digest, verifier)
         self.write("vouch", lambda cursor: cursor.execute("INSERT OR REPLACE INTO keys VALUES (?, ?)", row) and None)

@@ -76,6 +76,17 @@ class SqliteCatalogue:
         found = self._access.rows("SELECT data FROM plans WHERE digest = ?", (digest,))
         return found[0][0] if found else None
 
+    def put_source(self, digest: str, text: bytes) -> None:
+        """Keep the source of a plan, unless it has one; of a plan that is not there none is kept."""
+        if self.source(digest) is None:  # as nearly always, and without a transaction
+            keep = "INSERT OR IGNORE INTO sources SELECT digest, ? FROM plans WHERE digest = ?"
+            self._access.write("put_source", lambda cursor: cursor.execute(keep, (text, digest)) and None)
+
+    def source(self, digest: str) -> bytes | None:
+        """The source of a plan."""
+        found = self._access.rows("SELECT data FROM sources WHERE digest = ?", (digest,))
+        return found[0][0] if found else None
+
     def plan_at(self, path: str, version: int | None) -> tuple[str, bytes] | None:
         found = self._access.rows(_AT, (path, version))
         return (found[0][0], found[0][1]) if found else None
