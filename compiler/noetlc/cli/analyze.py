@@ -12,7 +12,7 @@ from noetlc.analysis.queries import QueryError
 from noetlc.analysis.report import AnalysisReport, net_report, proved_net, report_of, with_budget, with_census
 from noetlc.analysis.verdict import Status
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import put, read, shown
+from noetlc.cli.files import expanded, put, read, shown
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.cli.subjects import is_plan, plan_in
 from noetlc.diag.diagnostic import Severity
@@ -24,7 +24,7 @@ ASSERT = "x-assert"
 
 
 @click.command("analyze", short_help="Prove what can and cannot happen.")
-@click.argument("file", metavar="FILE|PLAN|NET.pnml")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH|PLAN|NET.pnml...")
 @click.option("--query", "queries", multiple=True, metavar="Q", help="A question, as `reachable(x)`.")
 @click.option("--states", is_flag=True, help="Count the whole state space.")
 @click.option(
@@ -33,8 +33,8 @@ ASSERT = "x-assert"
 @click.option("--require-proof", is_flag=True, help="Fail where a question stays open.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to report.")
 @click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
-def analyze_file(
-    file: str,
+def analyze_paths(
+    paths: tuple[str, ...],
     queries: tuple[str, ...],
     states: bool,
     limit: int | None,
@@ -47,25 +47,29 @@ def analyze_file(
     Queries: reachable(x), never(a and b), always(x before y), every run reaches x, at most N of x, where x is a
     step or step.task. A playbook's `x-assert` lists more of them; its `x-budget` limits what a run may do.
 
-    As JSON, a file with several documents gives a list.
+    PATH is a file, a folder or a glob (the playbooks among its .yaml and .yml files), or - for standard input.
+    As JSON, several playbooks give a list.
 
     Exit codes: 0 nothing refuted, 1 something refuted, 2 usage, 3 an internal error left a question open,
     4 something unknown under --require-proof.
     """
     budget = STANDARD if limit is None else Budget(states=limit)
-    data = read(file)
-    try:
-        reports = list(_reports(file, data, queries, folders, budget, states=states))
-    except (QueryError, BudgetError) as problem:
-        raise click.UsageError(str(problem)) from None
-    # The playbook does not compile, which was told: nothing is proved of it.
-    if not reports:
-        return REFUTED
-    _show(reports, shown(file), form)
+    files = expanded(paths)
+    found: list[tuple[str, list[AnalysisReport]]] = []
+    for file in files:
+        try:
+            found.append((file, list(_reports(file, read(file), queries, folders, budget, states=states))))
+        except (QueryError, BudgetError) as problem:
+            place = f"{shown(file)}: " if len(files) > 1 else ""
+            raise click.UsageError(f"{place}{problem}") from None
+    reports = [report for _, rows in found for report in rows]
+    if reports:
+        _show([(report, shown(file)) for file, rows in found for report in rows], form)
     # A mistake of ours comes before a refutation: what else would have been found is not known.
     if any(report.is_broken for report in reports):
         return INTERNAL
-    if any(report.has(Status.REFUTED) for report in reports):
+    # Of a playbook that does not compile, which was told, nothing is proved.
+    if any(report.has(Status.REFUTED) for report in reports) or not all(rows for _, rows in found):
         return REFUTED
     return UNKNOWN if require_proof and any(report.has(Status.UNKNOWN) for report in reports) else 0
 
@@ -119,17 +123,17 @@ def _plans(file: str, data: bytes, folders: tuple[str, ...]) -> Iterator[tuple[P
             yield document.plan, texts, [value_of(node) for key, node in document.playbook.extensions if key == BUDGET]
 
 
-def _show(reports: list[AnalysisReport], file: str, form: str) -> None:
+def _show(reports: list[tuple[AnalysisReport, str]], form: str) -> None:
     from noetlc.emit import verdicts
 
     if form == "json":
         import json
 
-        rows = [verdicts.json_of(report, file) for report in reports]
+        rows = [verdicts.json_of(report, file) for report, file in reports]
         text = json.dumps(rows[0] if len(rows) == 1 else rows, indent=1) + "\n"
     else:
-        text = "\n".join(verdicts.text_of(report, file) for report in reports)
+        text = "\n".join(verdicts.text_of(report, file) for report, file in reports)
     put("-", text.encode("utf-8", "backslashreplace"))
 
 
-COMMAND = analyze_file
+COMMAND = analyze_paths

@@ -28,6 +28,25 @@ def run(
     return code, capfd.readouterr().out
 
 
+def test_folders_and_globs_are_their_playbooks(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "below").mkdir()
+    for name, text in {"a.yaml": SOUND, "below/b.yml": LOST, "values.yaml": "a: 1\n", "c.yaml": NEVER}.items():
+        (tmp_path / name).write_text(text)
+    for paths in ([str(tmp_path)], [str(tmp_path / "**/*.y*ml")], [str(tmp_path / "a.yaml"), str(tmp_path)]):
+        assert main(["analyze", *paths, "--format", "json"]) == 1
+        files = [Path(row["file"]).name for row in json.loads(capfd.readouterr().out)]
+        assert sorted(files) == ["a.yaml", "b.yml", "c.yaml"]
+    # One that does not compile is told, and the others are asked all the same.
+    (tmp_path / "below/b.yml").write_text(SOUND.replace("step: last}", "step: gone}", 1))
+    assert main(["analyze", str(tmp_path), "--query", "reachable(start)"]) == 1
+    found = capfd.readouterr()
+    assert "NL" in found.err and found.out.count("reachable(start)") == 2
+    # A name that one of several has not is an error that says which.
+    assert main(["analyze", str(tmp_path), "--query", "reachable(last)"]) == 2
+    assert "c.yaml: there is no step 'last'" in capfd.readouterr().err
+    assert main(["analyze", str(tmp_path / "gone.yaml")]) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "args", "code"),
     [
