@@ -40,6 +40,24 @@ def taken_joins(playbook: Playbook) -> dict[str, Fork | Illegal]:
     return {step.name: graph.fork_of(step) for step in joins}
 
 
+def could_be_taken(playbook: Playbook, step: Step) -> bool:
+    """Whether a join may be `taken` and then waits for nothing in vain: a guard leaves out some branch that comes to
+    it, and each branch that is taken leads there.
+    """
+    fork = _Graph(playbook).fork_of(step)
+    if isinstance(fork, Illegal):
+        return False
+    routers = {each.name: each.router for each in playbook.steps}
+    head = routers[fork.step]
+    arcs = head.arcs if head is not None else ()
+    return any(arcs[number].when is not None for number, _ in fork.branches) and all(
+        router is not None
+        and any(arc.when is None for arc in router.arcs)
+        and all(arc.target in fork.inside or arc.target == step.name for arc in router.arcs)
+        for router in map(routers.get, fork.inside)
+    )
+
+
 def dead_places(playbook: Playbook) -> dict[tuple[str, int], tuple[tuple[int, str], ...]]:
     """(step, arc number) → the dead tokens that there are when the step's router does not take that arc.
 

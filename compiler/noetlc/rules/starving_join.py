@@ -15,6 +15,7 @@ When to ignore
 
 from collections.abc import Iterator
 
+from noetlc.codegen.forks import could_be_taken
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import Rule, Unit, listed
 
@@ -40,6 +41,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             help = "let it start on each token with `join: any`"
         elif starved.cause == "gate":
             help = f"`{plan.steps[starved.culprit].name}` ends the token that it does not admit: write `on_deny: wait`"
+        elif step.join.mode == "all" and could_be_taken(unit.playbook, unit.playbook.steps[starved.step]):
+            help = "wait for the branches that the fork took with `join: taken`"
         else:
             help = "let every branch end in the join, or count what is enough with `join: <n>`"
         span = unit.playbook.steps[starved.step].spec.join_span or step.span
