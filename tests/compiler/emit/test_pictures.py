@@ -17,6 +17,7 @@ from noetlc.emit.pictures.picture import ASIDE, Kind
 from noetlc.emit.pictures.plan_steps import steps_of_plan
 from noetlc.emit.pictures.steps import steps_of
 from noetlc.emit.schema import playbook_schema
+from yaml12 import Loader
 
 EXAMPLES = sorted(
     path for path in Path("examples").rglob("*.yaml") if not path.name.endswith((".script.yaml", ".test.yaml"))
@@ -58,7 +59,7 @@ def test_the_schema_of_playbooks_is_a_schema() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=str)
 def test_the_schema_takes_every_example(path: Path) -> None:
-    for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+    for document in yaml.load_all(path.read_text(encoding="utf-8"), Loader=Loader):
         jsonschema.validate(document, playbook_schema())
 
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from noetlc.pipeline import check_source
+from yaml12 import Loader
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("golden/rules", "golden/analysis", "tests/compiler/rules/correct", "examples")
@@ -17,16 +18,6 @@ KEPT = frozenset(
     {"start", "end", "done", "step", "failed", "loop", "name", "kind", "all", "first", "wait", "error", "ok"}
 )
 """Names of steps that are words of the language too, and so are not replaced in the text."""
-
-
-class Loader(yaml.SafeLoader):
-    """Reads `on` and `off` as texts, for a key of the language is called so: to PyYAML they are truth values."""
-
-
-Loader.yaml_implicit_resolvers = {
-    first: [(tag, known) for tag, known in rows if not (tag.endswith(":bool") and first in "oO")]
-    for first, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def documents() -> list[Any]:
