@@ -85,9 +85,7 @@ CONTROL_FLOW = {
 """Number → name as published. 19, 26 and 37 have the names of later editions; in 2006 they were Cancel Activity, Cancel
 Multiple Instance Activity and Acyclic Synchronizing Merge."""
 
-MISSING = {
-    39: "planned: `lock: {name, through: [STEP, …]}`",
-}
+MISSING = {}
 """Number → what is said of a pattern that has no file."""
 
 

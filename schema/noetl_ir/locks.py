@@ -1,29 +1,73 @@
 """The emptiness sets of a net: the places that hold no token when a transition fires (EXTENSIONS.md §3, `lock`).
 
-    [admit S]: (gate S) → (ready S)     only while no run of a step that has a lock in common with S holds a token
+    [admit S]: (gate S) → (ready S)     only while no token lies where it holds a lock that S takes
 
 A run holds its locks from its admission until it has ended, with all iterations that its step has left behind; not at
-its router. The sets follow from the tables of a plan (`locks`), so that a plan has no bytes for them. What S cancels
-counts as empty: withdrawal, lock and start are one.
+its router. A section (`through`) is held by each token that is in the step which takes it, behind its gate, or on the
+way to, at or in a step of `through`: routers, delays, joins and gates count, and of a counting join a wave that has
+begun and started nothing. A step inside takes it no more. The sets follow from the tables of a plan (`locks`,
+`sections`), so that a plan has no bytes for them. What S cancels counts as empty: withdrawal, lock and start are one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from noetl_ir.net import Place
-from noetl_ir.plan import Plan
-from noetl_ir.resets import JOINING
+from noetl_ir.net import Place, PlaceClass
+from noetl_ir.plan import Plan, entries_of
+from noetl_ir.records import NamedTuple
+from noetl_ir.resets import JOINING, owners_of
 
 _FREE = JOINING | {"gate", "fly", "c", "n", "s", "slot"}
-"""Roles of places whose tokens hold no lock. The slots of a loop are there as long as the loop is."""
+"""Roles of places whose tokens hold no lock of their step. The slots of a loop are there as long as the loop is."""
+
+_BEFORE = JOINING | {"gate", "fly"}
+"""Roles of places whose tokens are on the way to their step."""
+
+
+class Test(NamedTuple):
+    """Places that are to be empty, and waves of counting joins, each by its places `idle`, `got`, `met`: one that has
+    tokens (`got`) and has started nothing (`idle`) is not empty.
+    """
+
+    places: frozenset[int]
+    waves: tuple[tuple[int, int, int], ...] = ()
+
+
+def takes_of(plan: Plan) -> Mapping[int, frozenset[str]]:
+    """Step → the locks that its admission takes, of those that take some: not that of a section it is in."""
+    inside = insides_of(plan)
+    found: dict[int, set[str]] = {}
+    for step, names in (*plan.locks, *((each.step, (each.name,)) for each in plan.sections)):
+        taken = {name for name in names if step not in inside.get(name, ())}
+        if taken:
+            found.setdefault(step, set()).update(taken)
+    return {step: frozenset(found[step]) for step in sorted(found)}
+
+
+def insides_of(plan: Plan) -> Mapping[str, frozenset[int]]:
+    """Name of a section → the steps that it is held through."""
+    found: dict[str, set[int]] = {}
+    for section in plan.sections:
+        found.setdefault(section.name, set()).update(section.through)
+    return {name: frozenset(steps) for name, steps in found.items()}
+
+
+def ways_past(plan: Plan, name: str) -> Iterator[tuple[int, int]]:
+    """The ways into a section that pass no step which takes it: (arc, step), the arc -1 where the step is an entry."""
+    inside = insides_of(plan)[name]
+    takers = {each.step for each in plan.sections if each.name == name}
+    yield from ((-1, step) for step in sorted(entries_of(plan) & inside))
+    for number, arc in enumerate(plan.arcs):
+        if arc.target in inside and arc.step not in inside and arc.step not in takers:
+            yield number, arc.target
 
 
 def holds(place: Place) -> bool:
-    """Whether a token in a place of a step holds the locks of the step."""
+    """Whether a token in a place of a step holds the locks of the run."""
     return place.role not in _FREE and (place.role not in ("done", "failed") or place.level > 0)
 
 
 def lock_places(plan: Plan) -> Mapping[int, tuple[int, ...]]:
-    """Step → the places in which a token holds its locks, of the steps that have some."""
+    """Step → the places in which a token of a run holds its locks, of the steps that have some."""
     found: dict[int, list[int]] = {step: [] for step, _ in plan.locks}
     for number, place in enumerate(plan.net.places if found else ()):
         if place.step in found and holds(place):
@@ -31,18 +75,61 @@ def lock_places(plan: Plan) -> Mapping[int, tuple[int, ...]]:
     return {step: tuple(places) for step, places in found.items()}
 
 
-def tests_of(plan: Plan) -> Mapping[int, tuple[int, ...]]:
-    """Transition → the places that hold no token when it fires, of those that ask."""
-    if not plan.locks:
+def sections_of(plan: Plan) -> Mapping[str, Mapping[int, Test]]:
+    """Name of a section → by step, where tokens of that step hold it."""
+    if not plan.sections:
         return {}
-    names, cancels = dict(plan.locks), dict(plan.cancels)
-    holders: dict[str, list[int]] = {}
-    for step, locks in plan.locks:
-        for name in locks:
-            holders.setdefault(name, []).append(step)
-    places, found = lock_places(plan), {}
-    for number, t in enumerate(plan.net.transitions):
-        if t.role == "admit" and t.step in names:
-            others = {step for name in names[t.step] for step in holders[name]}.difference(cancels.get(t.step, ()))
-            found[number] = tuple(sorted(place for step in others for place in places[step]))
+    owned: dict[int, list[int]] = {}
+    for number, owner in enumerate(owners_of(plan)):
+        owned.setdefault(owner, []).append(number)
+    places, inside = plan.net.places, insides_of(plan)
+    found: dict[str, dict[int, Test]] = {name: {} for name in inside}
+    for section in plan.sections:
+        behind = [each for each in owned[section.step] if _is_flow(places[each]) and places[each].role not in _BEFORE]
+        if section.step not in inside[section.name]:
+            found[section.name][section.step] = Test(frozenset(behind))
+        for step in section.through:
+            if step not in found[section.name]:
+                flow = frozenset([each for each in owned[step] if _is_flow(places[each])])
+                found[section.name][step] = Test(flow, tuple(_wave(plan, step, owned[step])))
     return found
+
+
+def _is_flow(place: Place) -> bool:
+    return place.kind is PlaceClass.CONTROL
+
+
+def _wave(plan: Plan, step: int, owned: Iterable[int]) -> Iterator[tuple[int, int, int]]:
+    """The wave of a counting join that needs several tokens; one that needs one holds none back."""
+    if plan.steps[step].join.mode == "count" and plan.steps[step].join.n > 1:
+        by_role = {plan.net.places[each].role: each for each in owned}
+        yield by_role["idle"], by_role["got"], by_role["met"]
+
+
+def tests_of(plan: Plan) -> Mapping[int, tuple[Test, ...]]:
+    """Transition → what has to be empty for it, one for each lock in the order of their names, of those that ask."""
+    takes = takes_of(plan) if plan.locks or plan.sections else {}
+    if not takes:
+        return {}
+    holders: dict[str, dict[int, Test]] = {}
+    for name, rows in sections_of(plan).items():
+        holders[name] = dict(rows)
+    places = lock_places(plan)
+    for step, names in plan.locks:
+        for name in names:  # what holds a section holds the lock of a run that is in it
+            holders.setdefault(name, {}).setdefault(step, Test(frozenset(places[step])))
+    cancels = dict(plan.cancels)
+    found = {}
+    for number, t in enumerate(plan.net.transitions):
+        if t.role == "admit" and t.step in takes:
+            kept = cancels.get(t.step, ())
+            found[number] = tuple([_together(holders[name], kept) for name in sorted(takes[t.step])])
+    return found
+
+
+def _together(rows: Mapping[int, Test], less: Iterable[int]) -> Test:
+    """All that is to be empty of some steps."""
+    chosen = [test for step, test in rows.items() if step not in less]
+    return Test(
+        frozenset().union(*(each.places for each in chosen)), tuple([wave for each in chosen for wave in each.waves])
+    )

@@ -193,6 +193,16 @@ class Locks(NamedTuple):
     names: tuple[str, ...]
 
 
+class Section(NamedTuple):
+    """A lock that is held from a run of a step on and through other steps (`policy.lock`, `through`), which are in the
+    order of the table.
+    """
+
+    step: int
+    name: str
+    through: tuple[int, ...]
+
+
 class IterationLimit(NamedTuple):
     """How long an iteration of a loop level may take (`loop.spec.policy.lifecycle.timeout_s`): a pool index."""
 
@@ -308,7 +318,7 @@ class Plan(NamedTuple):
     execution is that of its last run, since then that of the last run on the line of its entry. The rows of a
     plan that runs are made when they are asked for. `inputs` are what a start may bring; None where nothing says so.
     `terminates` are the steps that end the execution, `cancels` those that cancel others, `locks` those that hold some,
-    in the order of the table.
+    in the order of the table, `sections` the locks that reach beyond a step, by step and name.
     `timeout` is the pool index of `executor.spec.policy.lifecycle.timeout_s`, -1 for none. `iteration_limits` and
     `loop_ends` are in the order of steps and levels. `result` is the pool index of the result that the playbook
     declares, -1 where it is that of the line. `phases` are those behind main, in the order in which they come; `after`
@@ -356,6 +366,7 @@ class Plan(NamedTuple):
     loop_signals: tuple[LoopSignal, ...] = ()
     locks: tuple[Locks, ...] = ()
     interrupts: tuple[Interrupt, ...] = ()
+    sections: tuple[Section, ...] = ()
 
 
 EXTENSIONS = (
@@ -375,6 +386,7 @@ EXTENSIONS = (
     "loop_signals",
     "locks",
     "interrupts",
+    "sections",
 )
 """Fields that only playbooks with a key of EXTENSIONS.md have. A plan with one is of format 4 or later, and says so;
 all others are written as format 3, byte for byte.
@@ -390,6 +402,11 @@ def later_entries(plan: Plan) -> tuple[int, ...]:
     """The steps that regions behind main begin at: those of compensations, then those of phases."""
     targets = dict.fromkeys(each.target for each in plan.compensations)
     return (*targets, *(phase.step for phase in plan.phases))
+
+
+def asks_places(plan: Plan) -> bool:
+    """Whether transitions ask if places are empty (`noetl_ir.locks`)."""
+    return bool(plan.locks or plan.sections)
 
 
 def edition_of(plan: Plan) -> int:

@@ -108,6 +108,9 @@ def _tables(plan: Plan) -> Iterator[str]:
     for stop in plan.interrupts:
         timers = f", timers {_ref(stop.timers)}" if stop.timers >= 0 else ""
         yield f"{plan.steps[stop.step].name} is interrupted by {', '.join(stop.events) or 'no signal'}{timers}"
+    for section in plan.sections:
+        through = " ".join(plan.steps[each].name for each in section.through)
+        yield f"{plan.steps[section.step].name} holds {section.name} through {through}"
     for cancel in plan.cancels:
         yield f"{plan.steps[cancel.step].name} cancels {' '.join(plan.steps[each].name for each in cancel.targets)}"
     if plan.result >= 0:

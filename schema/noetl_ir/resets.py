@@ -8,7 +8,7 @@ are the tokens on the way to a step, in its join, at its gate, in its runs and a
 whose join keeps a wave, begins a new one: what still waits in its join is withdrawn.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from noetl_ir.net import PlaceClass
 from noetl_ir.plan import Plan
@@ -33,13 +33,9 @@ def resets_of(plan: Plan) -> Mapping[int, Reset]:
     if not plan.cancels:
         return {}
     admits = {t.step: number for number, t in enumerate(plan.net.transitions) if t.role == "admit"}
-    # A delayed token is of the step that it flies to: it has left the other one.
-    flying = {
-        t.inputs[0].place: plan.arcs[t.arc].target for t in plan.net.transitions if t.role == "land" and t.arc >= 0
-    }
     owned: dict[int, list[int]] = {}
-    for number, place in enumerate(plan.net.places):
-        owned.setdefault(flying.get(number, place.step), []).append(number)
+    for number, owner in enumerate(owners_of(plan)):
+        owned.setdefault(owner, []).append(number)
     marked = dict(plan.net.initial)
     found = {}
     for step, targets in plan.cancels:
@@ -50,6 +46,15 @@ def resets_of(plan: Plan) -> Mapping[int, Reset]:
         restored = [each for each in places if marked.get(each) and plan.net.places[each].kind is PlaceClass.MEMO]
         found[admits[step]] = Reset(tuple(places), tuple(restored))
     return found
+
+
+def owners_of(plan: Plan) -> Iterator[int]:
+    """The step that a token in a place is of, by place: one that flies is of the step that it flies to."""
+    flying = {
+        t.inputs[0].place: plan.arcs[t.arc].target for t in plan.net.transitions if t.role == "land" and t.arc >= 0
+    }
+    for number, place in enumerate(plan.net.places):
+        yield flying.get(number, place.step)
 
 
 def renewed_joins(plan: Plan) -> frozenset[int]:

@@ -311,7 +311,7 @@ def test_a_plan_with_extensions_is_read_back_as_it_was() -> None:
     [
         (lambda body: body.pop(), "expected 11 parts"),
         (lambda body: body.__setitem__(10, {}), "no mapping"),
-        (lambda body: body.__setitem__(10, {"sections": []}), "does not know"),
+        (lambda body: body.__setitem__(10, {"settled": []}), "does not know"),
         (lambda body: body.__setitem__(10, {"inputs": [["a", 1, {}, [1, 1, 1, 1]]]}), "an input is damaged"),
         (lambda body: body.__setitem__(10, {"inputs": None}), "no list"),
         (lambda body: body.__setitem__(10, {"result": True}), "number of a template"),

@@ -10,6 +10,7 @@ from harness.running import compiled
 from noetl.app.programs import program_of
 from noetl.engine.program import Program
 from simulator.join_texts import SETTLED, fork_to
+from simulator.lock_plays import LOCKS, SECTIONS
 from simulator.signal_texts import INTERRUPTED, SENDER, SENDS, STOPS
 
 
@@ -403,26 +404,6 @@ workflow:
   - {step: again, tool: {kind: http, url: "http://x/again"}}
 """
 
-LOCKS = """
-workflow:
-  - step: start
-    next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: many}, {step: call}, {step: b}, {step: stop}]}
-  - step: a
-    spec: {policy: {lock: x}}
-    tool:
-      kind: http
-      url: "http://x/a"
-      spec: {policy: {rules: [{when: "{{ outcome.status == 'error' }}", then: {do: retry, attempts: 3, delay: 2}}]}}
-    next: {arcs: [{step: b}]}
-  - step: many
-    spec: {policy: {lock: [x, y]}}
-    loop: {in: "{{ [1, 2, 3] }}", iterator: i, spec: {mode: parallel, max_in_flight: 2}}
-    tool: {kind: http, url: "http://x/many"}
-  - {step: call, spec: {policy: {lock: y}}, tool: {kind: playbook, path: t/c}}
-  - {step: b, spec: {policy: {join: any, lock: x}}, tool: {kind: http, url: "http://x/b"}}
-  - {step: stop, spec: {policy: {lock: y, cancels: [call]}}, tool: {kind: http, url: "http://x/stop"}}
-"""
-
 PLACES = """
 executor: {spec: {concurrency: {key: k, limit: LIMIT, on_conflict: WAYS}, policy: {lifecycle: {after_s: 60}}}}
 workflow:
@@ -515,6 +496,7 @@ PLAYS = (
     Play("bounded iterations", BOUNDED, same="nothing"),
     Play("cancels", CANCELS, (("t/c", CALLED),), signals=((1, "go"),), same="nothing"),
     Play("locks", LOCKS, (("t/c", CALLED),), same="nothing"),
+    Play("sections", SECTIONS, (("t/c", CALLED),), same="nothing"),
     Play("signals to others", SENDS, (("t/sender", SENDER),)),
     Play("join tokens", fork_to("{tokens: 2}"), same="nothing"),
     Play("phases", PHASES, (("t/c", CALLED_PHASES),), signals=((1, "go"),), same="nothing"),

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 
 from noetl_ir.expr import Literal
+from noetl_ir.locks import takes_of
 from noetl_ir.plan import MORE, SWALLOW, Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import renewed_joins
@@ -74,7 +75,7 @@ class _Bounding:
         self._circles = {
             step: members for members in self._groups for step in members if len(members) > 1 or step in targets[step]
         }
-        self._locked = frozenset(step for step, _ in plan.locks)  # it waits for its locks, takes and gives them
+        self._locked = frozenset(takes_of(plan))  # it waits for its locks, takes and gives them
         self._interrupted = frozenset(row.step for row in plan.interrupts)  # a signal or timer, and what it stops
         self._renewed = renewed_joins(plan)
         # Once nothing can come, nothing does any more off a cycle, so that a settled join starts as often as its source

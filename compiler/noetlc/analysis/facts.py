@@ -80,7 +80,11 @@ class _Facts:
             for step, target, started in plan.compensations
         }
         self._cancelled = {step: ", ".join(plan.steps[each].name for each in targets) for step, targets in plan.cancels}
-        self._locks = {step: ", ".join(names) for step, names in plan.locks}
+        locks = {step: [*names] for step, names in plan.locks}
+        for step, name, through in plan.sections:
+            told = ", ".join(plan.steps[each].name for each in through)
+            locks.setdefault(step, []).append(f"{name} through {told}")
+        self._locks = {step: ", ".join(names) for step, names in locks.items()}
         self._interrupts = {row.step: self._heard(row) for row in plan.interrupts}
         self._limits = {(step, level): timeout for step, level, timeout in plan.iteration_limits}
         self._loop_ends = {(step, level): (enough, rest) for step, level, enough, rest in plan.loop_ends}

@@ -86,6 +86,8 @@ class _Parts:
             if step in steps and not steps.isdisjoint(targets)
         ]
         locks = tuple([each for each in plan.locks if each.step in steps])
+        # No way leads into a section past its step, so that both are in one region.
+        sections = tuple([each for each in plan.sections if each.step in steps])
         part = Net(
             tuple([net.places[each] for each in kept]),
             tuple([_renumbered(t, numbers) for t in chosen]),
@@ -93,7 +95,8 @@ class _Parts:
         )
         return plan._replace(
             entry=entry, phases=(), compensations=(), net=part, terminates=terminates, cancels=tuple(cancels),
-            locks=locks, interrupts=tuple([each for each in plan.interrupts if each.step in steps]),
+            locks=locks, sections=sections,
+            interrupts=tuple([each for each in plan.interrupts if each.step in steps]),
         )  # fmt: skip
 
 

@@ -8,7 +8,12 @@ are missing, and with it a place is emptied one token after the other, while all
     [@next p]   (@S i) + cap·(@less p)        →  (@S i+1) + cap·(@less p)
     [@end]      (@S k)                        →  (ready S) + (@open) + the memory of joins as it was at first
 
-    [admit S]   (gate S) + cap·(@less p)      →  (ready S) + cap·(@less p)        only while (p) is empty
+Where places are only asked whether they are empty, one place counts what is missing in all of them, so that what moves
+from one to another of them touches nothing:
+
+    [admit S]   (gate S) + cap·(@room x)      →  (ready S) + cap·(@room x)        only while all of them are empty
+
+Of a wave of a counting join in them `got` is asked by itself, and a second transition reads `met` in its stead.
 
 A router fires all its chain at once (`next.selected`): a token in the midst of one holds `@open`, too.
 
@@ -21,7 +26,7 @@ as many tokens in each place or more, so that what it cannot do cannot be done; 
 
 from collections.abc import Mapping, Sequence
 
-from noetl_ir.locks import tests_of
+from noetl_ir.locks import Test, tests_of
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset, resets_of
@@ -103,7 +108,7 @@ def _rows(plan: Plan, origin: Sequence[int]) -> dict[int, Reset]:
     return {row: resets[number] for row, number in enumerate(origin) if number in resets}
 
 
-def _tested(plan: Plan, origin: Sequence[int]) -> dict[int, tuple[int, ...]]:
+def _tested(plan: Plan, origin: Sequence[int]) -> dict[int, tuple[Test, ...]]:
     tests = tests_of(plan)
     return {row: tests[number] for row, number in enumerate(origin) if number in tests}
 
@@ -127,10 +132,10 @@ def _is_able(net: Petri, marking: Marking, transition: int) -> bool:
 
 
 def _bound(
-    net: Petri, rows: Mapping[int, Reset], tests: Mapping[int, tuple[int, ...]], chain: frozenset[int], size: int
+    net: Petri, rows: Mapping[int, Reset], tests: Mapping[int, tuple[Test, ...]], chain: frozenset[int], size: int
 ) -> tuple[int, str]:
     """A number of tokens to which no place of a set comes, or 0 and why none is known."""
-    cap = 2 * size
+    cap, what = 2 * size, "cancelled" if rows else "locked"
     while cap <= WIDEST * size:
         watched = _Encoding(net, rows, tests, chain, cap).net(watched=True)
         over = watched.places.index(OVER)
@@ -143,8 +148,8 @@ def _bound(
         elif ends.complete:
             return cap, ""
         else:
-            return 0, f"what is cancelled was followed for {STATES:,} states, and there are more"
-    return 0, f"more than {cap // 2 - 1} tokens may be in a step that is cancelled"
+            return 0, f"what is {what} was followed for {STATES:,} states, and there are more"
+    return 0, f"more than {cap // 2 - 1} tokens may be in a step that is {what}"
 
 
 def _loose(net: Petri, rows: Mapping[int, Reset]) -> Petri:
@@ -162,7 +167,7 @@ class _Encoding:
         self,
         net: Petri,
         rows: Mapping[int, Reset],
-        tests: Mapping[int, tuple[int, ...]],
+        tests: Mapping[int, tuple[Test, ...]],
         chain: frozenset[int],
         cap: int,
     ) -> None:
@@ -174,12 +179,22 @@ class _Encoding:
         made.update(place for place, tokens in enumerate(net.initial) if tokens)
         # What nothing ever marks needs no emptying.
         self._emptied = {row: [place for place in reset.places if place in made] for row, reset in rows.items()}
-        self._tested = {row: [place for place in places if place in made] for row, places in tests.items()}
         self._moving = {place for places in self._emptied.values() for place in places}
-        watched = sorted({*self._moving, *(place for places in self._tested.values() for place in places)})
         self._places = [*net.places]
         self._initial = [*net.initial]
-        self._less = {place: self._place(f"@less {net.places[place]}", cap - net.initial[place]) for place in watched}
+        self._less = {
+            place: self._place(f"@less {net.places[place]}", cap - net.initial[place]) for place in sorted(self._moving)
+        }
+        self._rooms: dict[tuple[int, ...], int] = {}
+        self._within: dict[int, list[int]] = {}
+        self._tested: dict[int, list[int]] = {}
+        self._waves: dict[int, list[tuple[int, int]]] = {}
+        for row, each in tests.items():
+            # Two locks that the same places hold are one.
+            sets = {tuple(sorted([place for place in test.places if place in made])): None for test in each}
+            self._tested[row] = [self._room(places) for places in sets if places]
+            waves = sorted({(got, met) for test in each for _, got, met in test.waves if got in made})
+            self._waves[row] = [(self._room((got,)), met) for got, met in waves]
         self._open = self._place(OPEN, 1)
         self._transitions = [*net.transitions]
         self._inputs: list[list[tuple[int, int]]] = []
@@ -190,6 +205,8 @@ class _Encoding:
             self._plain(number)
         for row in rows:
             self._emptying(row)
+        for row, found in self._waves.items():
+            self._beside(row, found)
 
     def net(self, *, watched: bool = False) -> Petri:
         """The net; if it is `watched`, all comes to a stop in the sets once a place is full."""
@@ -198,9 +215,14 @@ class _Encoding:
             for place in self._less:
                 ins = [(place, self._cap), *([(self._open, 1)] if place in self._moving else [])]
                 self._transition(f"@full {self._net.places[place]}", ins, [(over, 1)], -1)
-            for number, place, count in self._leaps():
-                ins = [each for each in self._inputs[number] if each[0] not in (place, self._less[place])]
-                self._transition(f"@full {number} {place}", [*ins, (place, self._cap - count)], [(over, 1)], -1)
+            # What is in the places of a set together lies in a place of its own, so that it can be seen.
+            lying = {less: self._lying(places, less) for places, less in self._rooms.items()}
+            lying |= {less: place for place, less in self._less.items()}
+            for number, less, count in self._leaps():
+                ins = [each for each in self._inputs[number] if each[0] not in (lying[less], less)]
+                self._transition(f"@full {number} {less}", [*ins, (lying[less], self._cap - count)], [(over, 1)], -1)
+            for place in self._rooms.values():
+                self._transition(f"@full {self._places[place]}", [(lying[place], self._cap)], [(over, 1)], -1)
         return Petri(
             self._net.name,
             tuple(self._places),
@@ -215,14 +237,46 @@ class _Encoding:
         seen: in the midst of a router, which holds `@open`, and where several tokens come at once.
         """
         return [
-            (number, place, count)
+            (number, less, count)
             for number, arcs in enumerate(self._net.inputs)
             if number not in self._rows
-            for place, count in effect_of(self._net, number).items()
-            if place in self._less
-            and count > 0
-            and (count > 1 or (self._moving and any(each in self._chain for each, _ in arcs)))
+            for less, count in self._effect(number).items()
+            if count > 0 and (count > 1 or (self._moving and any(each in self._chain for each, _ in arcs)))
         ]
+
+    def _effect(self, number: int) -> dict[int, int]:
+        """By place that counts what is missing, how much a transition of the plan takes from it."""
+        found: dict[int, int] = {}
+        for place, count in effect_of(self._net, number).items():
+            for less in self._counting(place):
+                found[less] = found.get(less, 0) + count
+        return {less: count for less, count in found.items() if count}
+
+    def _counting(self, place: int) -> list[int]:
+        """The places that count what is missing in a place."""
+        own = [self._less[place]] if place in self._less else []
+        return [*own, *self._within.get(place, ())]
+
+    def _room(self, places: tuple[int, ...]) -> int:
+        """The place that counts what is missing in all of some together."""
+        if places not in self._rooms:
+            left = self._cap - sum(self._net.initial[place] for place in places)
+            room = self._rooms[places] = self._place(f"@room {self._net.places[places[0]]} {len(self._rooms)}", left)
+            for place in places:
+                self._within.setdefault(place, []).append(room)
+        return self._rooms[places]
+
+    def _lying(self, places: tuple[int, ...], room: int) -> int:
+        """The place that holds as many tokens as some together."""
+        lying = self._place(f"@in {self._places[room]}", sum(self._net.initial[place] for place in places))
+        for ins, outs in zip(self._inputs, self._outputs, strict=True):
+            taken = sum(weight for place, weight in ins if place == room)
+            made = sum(weight for place, weight in outs if place == room)
+            if taken > made:
+                outs.append((lying, taken - made))
+            elif made > taken:
+                ins.append((lying, made - taken))
+        return lying
 
     def _place(self, id: str, tokens: int) -> int:
         self._places.append(id)
@@ -240,19 +294,17 @@ class _Encoding:
         them.
         """
         ins, outs = [*self._net.inputs[number]], [*self._net.outputs[number]]
-        empty = [self._less[place] for place in self._tested.get(number, ())]
+        empty = [*self._tested.get(number, ()), *(room for room, _ in self._waves.get(number, ()))]
         if number in self._rows:
             kept = [(place, self._cap) for place in empty]
             self._inputs.append([*ins, *kept, (self._open, 1)])
-            self._outputs.append(
-                [*kept, *((self._less[place], weight) for place, weight in ins if place in self._less)]
-            )
+            self._outputs.append([*kept, *((less, weight) for place, weight in ins for less in self._counting(place))])
             return
-        for place, count in effect_of(self._net, number).items():
-            if self._less.get(place, -1) in empty:  # what is made there was missing
-                outs.append((self._less[place], -count))
-            elif place in self._less:
-                (ins if count > 0 else outs).append((self._less[place], abs(count)))
+        for less, count in self._effect(number).items():
+            if less in empty:  # what is made there was missing
+                outs.append((less, -count))
+            else:
+                (ins if count > 0 else outs).append((less, abs(count)))
         ins += [(place, self._cap) for place in empty]
         outs += [(place, self._cap) for place in empty]
         before, after = self._net.inputs[number], self._net.outputs[number]
@@ -276,11 +328,25 @@ class _Encoding:
         self._outputs[row].append((here, 1))
         for place in self._emptied[row]:
             less, name = self._less[place], net.places[place]
-            self._transition(f"@drop {id}: {name}", [(here, 1), (place, 1)], [(here, 1), (less, 1)], row)
+            dropped = [(here, 1), *((each, 1) for each in self._counting(place))]
+            self._transition(f"@drop {id}: {name}", [(here, 1), (place, 1)], dropped, row)
             after = self._place(f"@{id} {place}", 0)
             self.moving[after] = ready
             self._transition(f"@next {id}: {name}", [(here, 1), (less, cap)], [(after, 1), (less, cap)], row)
             here = after
         outs = [*net.outputs[row], *((place, 1) for place in self._rows[row].restored)]
-        taken = [(self._less[place], weight) for place, weight in outs if place in self._less]
+        taken = [(less, weight) for place, weight in outs for less in self._counting(place)]
         self._transition(f"@end {id}", [(here, 1), *taken], [*outs, (self._open, 1)], row)
+
+    def _beside(self, row: int, waves: Sequence[tuple[int, int]]) -> None:
+        """Make a transition once more for each wave of a counting join, which is not asked once it has started."""
+        known = [(self._inputs[row], self._outputs[row])]
+        for room, met in waves:
+            fresh = [
+                ([*(each for each in ins if each[0] != room), (met, 1)],
+                 [*(each for each in outs if each[0] != room), (met, 1)])
+                for ins, outs in known
+            ]  # fmt: skip
+            for ins, outs in fresh:
+                self._transition(self._net.transitions[row], ins, outs, row)
+            known += fresh

@@ -10,6 +10,7 @@ What follows an outcome in the same turn is decided when it comes. A run of the 
 from collections.abc import Sequence
 
 from noetl_ir.expr import Json
+from noetl_ir.locks import takes_of
 from noetl_ir.net import Transition, Trigger
 from noetl_ir.plan import Plan
 from noetlc.analysis.verdict import Script
@@ -21,7 +22,7 @@ def script_of(plan: Plan, run: Sequence[str]) -> Script | None:
     known = {each.id: each for each in plan.net.transitions}
     # What a step withdraws, who gets a lock, and which settled join has the oldest token depends on when tokens came:
     # it would have to be tried in the engine.
-    cancelling = {step for step, _ in (*plan.cancels, *plan.locks)}
+    cancelling = {*(step for step, _ in plan.cancels), *takes_of(plan)}
     late = any(known[id].role == "force" or (known[id].role == "admit" and known[id].step in cancelling) for id in run)
     if late:
         return None

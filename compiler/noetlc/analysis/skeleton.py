@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from noetl_ir.expr import Expr, Native
+from noetl_ir.locks import takes_of
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
-from noetl_ir.plan import Plan
+from noetl_ir.plan import Plan, asks_places
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
 from noetlc.ast.truth import Known, truth
@@ -79,7 +80,7 @@ class Skeleton(NamedTuple):
         # A transition that needs a second token, or an event, may leave its token lying between two turns of the
         # engine. All other places are empty again before anybody can look.
         lasting: set[int] = set()
-        locked = {step for step, _ in self.plan.locks}
+        locked = takes_of(self.plan)
         for transition in self.plan.net.transitions:
             # A token waits at the gate of a step for its locks.
             several = transition.role == "admit" and transition.step in locked
@@ -259,7 +260,7 @@ def is_forced(plan: Plan) -> bool:
 def _with_sets(skeleton: Skeleton, size: int) -> Skeleton:
     """The skeleton with what steps cancel, lock and wait for to be empty."""
     moving: Mapping[int, int] = {}
-    if skeleton.plan.cancels or skeleton.plan.locks:
+    if skeleton.plan.cancels or asks_places(skeleton.plan):
         from noetlc.analysis.resets import closed  # few playbooks cancel steps
 
         net, owners, loose, moving = closed(skeleton.plan, skeleton.net, skeleton.origin, size, _wider(skeleton))

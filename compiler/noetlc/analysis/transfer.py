@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from noetl_ir.net import PlaceClass, Trigger
-from noetl_ir.plan import Plan
+from noetl_ir.plan import Plan, asks_places
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.petri import Petri, consumers_of
@@ -45,7 +45,7 @@ class Transfer(NamedTuple):
 def transfer_of(old: Plan, new: Plan) -> Transfer:
     """Where a run of the old plan cannot go on in the new one."""
     if (
-        old.cancels or new.cancels or old.locks or new.locks or settles(old) or settles(new)
+        old.cancels or new.cancels or asks_places(old) or asks_places(new) or settles(old) or settles(new)
     ):  # places count there what others lack, and cannot be carried over one by one
         return Transfer((), (), False)
     source, target = success_skeleton(old), success_skeleton(new)

@@ -197,10 +197,18 @@ class Interrupt(NamedTuple):
     span: Span
 
 
+class Lock(NamedTuple):
+    """A lock that a step takes, held by its run, or on and through other steps where it names some."""
+
+    name: str
+    span: Span
+    through: tuple[StepName, ...] = ()
+
+
 class StepSpec(NamedTuple):
     """The rest of `step.spec` beside the admission: `join` is `any all taken first settled`, a number or a merge,
     `terminate` the status that the step's success ends the execution with, `cancels` the steps that a run of it
-    cancels, `locks` the names of what a run of it holds, `interrupt` what stops its runs from outside.
+    cancels, `locks` what a run of it takes, `interrupt` what stops its runs from outside.
 
     `knobs` are those that tasks may inherit, `policy` aside.
     """
@@ -217,7 +225,7 @@ class StepSpec(NamedTuple):
     terminate_span: Span | None = None
     compensate: Compensate | None = None
     cancels: tuple[StepName, ...] = ()
-    locks: tuple[str, ...] = ()
+    locks: tuple[Lock, ...] = ()
     interrupt: Interrupt | None = None
 
 

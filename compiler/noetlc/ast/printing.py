@@ -18,6 +18,7 @@ from noetlc.ast.playbook import (
     Guard,
     Interrupt,
     KeychainEntry,
+    Lock,
     Loop,
     LoopSignal,
     Merge,
@@ -225,6 +226,12 @@ def _is_router(step: Step) -> bool:
     return len(step.tasks) == 1 and is_placeholder(step, step.tasks[0])
 
 
+def _lock(lock: Lock) -> "Tree":
+    if not lock.through:
+        return lock.name
+    return {"name": lock.name, "through": [step.name for step in lock.through]}
+
+
 def _step_spec(spec: StepSpec, failure_mode: str) -> Keys:
     """`failure_mode` is the one that the step has where it names none."""
     policy: Keys = {}
@@ -239,7 +246,8 @@ def _step_spec(spec: StepSpec, failure_mode: str) -> Keys:
     if spec.compensate is not None:
         how = spec.compensate
         policy["compensate"] = {"step": how.step, "on": "started"} if how.started else how.step
-    _put(policy, "lock", spec.locks[0] if len(spec.locks) == 1 else list(spec.locks))
+    locks = [_lock(each) for each in spec.locks]
+    _put(policy, "lock", locks[0] if len(locks) == 1 else locks)
     _put(policy, "cancels", [target.name for target in spec.cancels])
     if spec.interrupt is not None:
         policy["interrupt"] = _heard(spec.interrupt)

@@ -189,6 +189,10 @@ def refusals_of(playbook: Playbook) -> Iterator[Diagnostic]:
                 "branches that each end in one source of the join",
             )
     yield from _torn_branches(joins, steps)
+    if any(lock.through for step in playbook.steps for lock in step.spec.locks):
+        from noetlc.codegen.sections import ways_past  # few playbooks have sections
+
+        yield from ways_past(playbook)
     for step in playbook.steps:
         admit = step.spec.admit
         if admit is not None and len(admit.rules) > MAX_ADMISSION_RULES:

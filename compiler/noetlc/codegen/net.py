@@ -44,6 +44,7 @@ from noetlc.codegen.tables import (
     loop_signals_of,
     phases_of,
     reducers_of,
+    sections_of,
     task_rows,
     terminates_of,
 )
@@ -96,8 +97,7 @@ class _Build:
     def plan(self, source: str, children: tuple[Child, ...]) -> Plan:
         playbook, pool = self._playbook, self._pool
         workload = pool.mapping(playbook.workload, playbook.span)
-        keychain = keychain_rows(playbook, pool)
-        timeout = pool.value(playbook.executor.lifecycle_timeout)
+        keychain, timeout = keychain_rows(playbook, pool), pool.value(playbook.executor.lifecycle_timeout)
         for index, step in enumerate(playbook.steps):
             # The tables come first, since transitions refer to their rows by number.
             self._steps.append(self._tabulate(step, index))
@@ -151,6 +151,7 @@ class _Build:
             loop_signals=heard,
             locks=locks_of(playbook),
             interrupts=interrupts,
+            sections=sections_of(playbook, self._numbers),
         )
         return plan._replace(edition=edition_of(plan))
 

@@ -22,6 +22,7 @@ from noetl_ir.plan import (
     Phase,
     Reducer,
     Rule,
+    Section,
     Task,
     Terminate,
 )
@@ -154,8 +155,24 @@ def cancels_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Cancel,
 
 def locks_of(playbook: ast.Playbook) -> tuple[Locks, ...]:
     """The steps whose runs hold locks, each with their names in order."""
-    rows = enumerate(playbook.steps)
-    return tuple([Locks(index, tuple(sorted(step.spec.locks))) for index, step in rows if step.spec.locks])
+    rows = [
+        Locks(index, tuple(sorted([lock.name for lock in step.spec.locks if not lock.through])))
+        for index, step in enumerate(playbook.steps)
+        if step.spec.locks
+    ]
+    return tuple([row for row in rows if row.names])
+
+
+def sections_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Section, ...]:
+    """The locks that are held through several steps."""
+    return tuple(
+        [
+            Section(index, lock.name, tuple(sorted({numbers[target.name] for target in lock.through})))
+            for index, step in enumerate(playbook.steps)
+            for lock in sorted(step.spec.locks)
+            if lock.through
+        ]
+    )
 
 
 def interrupts_of(playbook: ast.Playbook, pool: Pool) -> tuple[Interrupt, ...]:

@@ -287,6 +287,15 @@ MEANING_CODES: dict[str, Code] = {
         "- {step: stop, spec: {policy: {cancels: [a]}}}          # `j` waits for a and b",
         "- {step: stop, spec: {policy: {cancels: [a, b, j]}}}",
     ),
+    "NL654": Code(
+        "way-past-lock", E, "A way into a section past the step that takes its lock",
+        "A section is held from the step that takes its lock through the steps of `through`. A token that comes to\n"
+        "one of these from elsewhere would be in it beside the one that has the lock.",
+        "- {step: check, spec: {policy: {lock: {name: account, through: [book]}}}, next: {arcs: [{step: book}]}}\n"
+        "- {step: mend, next: {arcs: [{step: book}]}}            # comes to `book` without the lock",
+        "- {step: mend, next: {arcs: [{step: check}]}}           # or let `mend` take it, too:\n"
+        "- {step: mend, spec: {policy: {lock: {name: account, through: [book]}}}, next: {arcs: [{step: book}]}}",
+    ),
     "NL651": Code(
         "long-admission", E, "An admission with very many rules",
         "The rules become one expression, and expressions are bounded in depth.",

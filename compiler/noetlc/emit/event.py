@@ -146,9 +146,12 @@ EVENTS: dict[str, EventType] = {
         "A gate keeps a token: until `ctx` changes (`on_deny: wait`), or until locks are free.",
         {"locks": _maybe(_TEXTS, "the locks that it waits for")},
     ),
-    "lock.taken": EventType("A run holds the locks of its step.", {"locks": Key(_TEXTS, "their names")}),
+    "lock.taken": EventType(
+        "A run holds the locks of its step, or has taken those of sections.", {"locks": Key(_TEXTS, "their names")}
+    ),
     "lock.given": EventType(
-        "Nothing is left of a run that held locks, and they are free.", {"locks": Key(_TEXTS, "their names")}
+        "Nothing is left of a run that held locks, or in a section: they are free. The run is the one that took them.",
+        {"locks": Key(_TEXTS, "their names")},
     ),
     "token.rejected": EventType("A gate refused a token; it ends.", {"reason": Key(_TEXT, "in words")}),
     "token.withdrawn": EventType(

@@ -165,6 +165,12 @@ def _heard(*, timers: bool) -> Schema:
     return _or_nothing(_object(properties))
 
 
+_LOCK: Schema = {
+    **_inner("step_policy", "lock", name=_TEXT, through=_either(_list_of(_TEXT), _TEXT)),
+    "required": ["name"],
+}
+
+
 VALUES: dict[tuple[str, str], Schema] = {
     ("document", "apiVersion"): _one_of(*VERSIONS),
     ("document", "kind"): {"const": "Playbook"},
@@ -217,7 +223,7 @@ VALUES: dict[tuple[str, str], Schema] = {
             "step",
         ),
     ),
-    ("step_policy", "lock"): _either(_TEXT, _list_of(_TEXT)),
+    ("step_policy", "lock"): _either(_TEXT, _LOCK, _list_of(_either(_TEXT, _LOCK))),
     ("step_policy", "cancels"): _either(_list_of(_TEXT), _TEXT),
     ("step_policy", "interrupt"): _heard(timers=True),
     ("step_policy", "terminate"): _one_of("completed", "failed"),

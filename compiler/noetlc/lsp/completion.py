@@ -78,7 +78,7 @@ def _names(cursor: Cursor, view: View | None, playbooks: Iterable[str]) -> Itera
     elif sort == "entry":
         yield from (_offer(name, "task", cursor.typed) for name, _ in view.playbook.workbook)
     elif sort == "lock":
-        locks = dict.fromkeys(lock for each in view.playbook.steps for lock in each.spec.locks)
+        locks = dict.fromkeys(lock.name for each in view.playbook.steps for lock in each.spec.locks)
         yield from (_offer(name, "value", cursor.typed) for name in locks)
 
 
@@ -94,7 +94,9 @@ def referred(path: tuple[str | int, ...], cursor: Cursor | None = None) -> str:
         return ""
     if (above, last) in (("arcs", "step"), ("compensate", "step"), ("policy", "compensate"), ("policy", "cancels")):
         return "step"
-    if (above, last) == ("policy", "lock"):
+    if (above, last) == ("lock", "through"):
+        return "step"
+    if (above, last) in (("policy", "lock"), ("lock", "name")):
         return "lock"
     if (above, last) == ("then", "to"):
         return "task"

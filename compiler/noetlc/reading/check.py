@@ -32,7 +32,10 @@ def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknow
     entries = frozenset(graph.entries)
     for position, step in enumerate(playbook.steps):
         _check_targets(r, step, graph, names)
-        _check_cancels(r, step, graph, names)
+        if step.spec.cancels or step.spec.locks:
+            from noetlc.reading.locks import check_named  # few steps have them
+
+            check_named(r, step, graph, names)
         # The entry has one token more: the run's own.
         _check_join(r, step, len(graph.sources[position]) + (position in entries))
         _check_tasks(r, step, owners)
@@ -119,15 +122,6 @@ def _check_targets(r: Reader, step: Step, graph: StepGraph, names: tuple[str, ..
             others = tuple(name for name in names if name != step.name)
             known = others if nearest(arc.target, others) else names
             unknown(r, "NL203", message, arc.target_span, name=arc.target, known=known)
-
-
-def _check_cancels(r: Reader, step: Step, graph: StepGraph, names: tuple[str, ...]) -> None:
-    for target in step.spec.cancels:
-        if target.name not in graph.positions:
-            message = f"`cancels` names `{target.name}`, and there is no such step"
-            # Made for who needs it: for each step it would be a walk over all of them.
-            known = tuple(name for name in names if name != END)
-            unknown(r, "NL203", message, target.span, name=target.name, known=known)
 
 
 def _check_join(r: Reader, step: Step, sources: int) -> None:

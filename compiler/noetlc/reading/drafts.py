@@ -17,6 +17,7 @@ from noetlc.ast.playbook import (
     Input,
     Interrupt,
     KeychainEntry,
+    Lock,
     Loop,
     LoopSignal,
     Merge,
@@ -164,7 +165,7 @@ class StepSpecDraft:
         self.lifecycle_timeout: Value | None = None
         self.terminate = ""
         self.cancels: list[StepName] = []
-        self.locks: list[str] = []
+        self.locks: list[Lock] = []
         self.terminate_span: Span | None = None
         self.compensate: Compensate | None = None
         self.interrupt: Interrupt | None = None

@@ -122,6 +122,7 @@ SCOPE_NAMES = {
     "rule": "a rule",
     "lifecycle": "`lifecycle`",
     "join": "`join`",
+    "lock": "a lock",
     "failure": "`failure`",
     "compensate": "`compensate`",
     "interrupt": "`interrupt`",

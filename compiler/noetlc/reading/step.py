@@ -1,6 +1,6 @@
 """A step of the workflow with its spec (v10 §5.2)."""
 
-from noetlc.ast.playbook import Interrupt, Merge, Step, StepName, StepSpec, Task
+from noetlc.ast.playbook import Interrupt, Merge, Step, StepSpec, Task
 from noetlc.ast.walk import failure_mode_of
 from noetlc.reading.admit import read_admit
 from noetlc.reading.declared import take_assert
@@ -17,8 +17,6 @@ from noetlc.reading.shapes import (
     missing,
     name_of,
     quotes_told,
-    reference_of,
-    sequence_of,
     text_of,
     whole_of,
     wrong_shape,
@@ -26,7 +24,7 @@ from noetlc.reading.shapes import (
 from noetlc.reading.specs import Inside, attempt_limit, failure_mode, lifetime, take_policy, take_spec
 from noetlc.reading.task import read_tool
 from noetlc.reading.word_tool import STEP_KEYS, has_word_tool, sink_of_words, tool_of_call, tool_of_words
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
+from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at
 
 
 def read_step(r: Reader, node: Node) -> Step | None:
@@ -248,35 +246,15 @@ def _terminate(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None
 
 
 def _cancels(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
-    # One name is the list of it: there is nothing else that it could mean.
-    if isinstance(node, Scalar) and node.value is not None:
-        entries: list[Node] = [node]
-    else:
-        sequence = sequence_of(r, node, "`cancels`", "steps")
-        entries = sequence.items if sequence is not None else []
-    seen: set[str] = set()
-    for entry in entries:
-        name = reference_of(r, entry, "a step in `cancels`")
-        if name in seen:
-            r.report("NL104", f"`cancels`: `{name}` is named twice", entry.span, help="leave one of them out")
-        elif name is not None:
-            seen.add(name)
-            draft.cancels.append(StepName(name, entry.span))
+    from noetlc.reading.locks import steps_named  # few steps have it
+
+    draft.cancels += steps_named(r, node, "`cancels`")
 
 
 def _lock(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
-    if isinstance(node, Sequence):
-        entries = node.items
-        if not entries:
-            r.report("NL104", "`lock`: a list without a name", node.span, help="name a lock, or leave it out")
-    else:
-        entries = [node]
-    for entry in entries:
-        name = name_of(r, entry, "a lock")
-        if name in draft.locks:
-            r.report("NL104", f"`lock`: `{name}` is named twice", entry.span, help="leave one of them out")
-        elif name is not None:
-            draft.locks.append(name)
+    from noetlc.reading.locks import read_locks  # few steps have it
+
+    draft.locks += read_locks(r, node)
 
 
 KEYS: Table[StepDraft] = {

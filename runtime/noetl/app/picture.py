@@ -13,6 +13,7 @@ from noetl.app.runtime import Runtime
 from noetl.app.snapshots import root_of
 from noetl.engine.execution import Execution, Region, Run
 from noetl.engine.program import Program
+from noetl.engine.sections import holder_of, lock_text, steps_in
 from noetl.ports import StoreFailure
 from noetl.server.places import holders_of, key_in_store, waiting_before
 from noetl.server.waiting_orders import waiting
@@ -125,14 +126,32 @@ def rows_of(
         yield from _task(program, execution, key, region)
     yield from _delays(program, execution)
     for key, place in execution.waiting.items():
-        step = program.plan.net.places[place].step
-        data: dict[str, Json] = {"step": _name(program, step), "token": key}
-        yield Row("gate", place_of(program, step), "a token waits at the gate", None, data)
+        yield _gate(program, execution, key, program.plan.net.places[place].step)
     yield from _joins(program, execution)
     for name, count in Counter(signal.name for signal in execution.signals).items():
         times = f", {count} times" if count > 1 else ""
         kept: dict[str, Json] = {"signal": name, "count": count}
         yield Row("signal", f"signal {name}", f"kept: nothing has taken it yet{times}", None, kept)
+
+
+def _gate(program: Program, execution: Execution, key: str, step: int) -> Row:
+    data: dict[str, Json] = {"step": _name(program, step), "token": key}
+    text = "a token waits at the gate"
+    taken = [name for name in sorted(program.locks.get(step, ())) if holder_of(program, execution, name) is not None]
+    if taken:
+        text += f" for the lock {' and '.join(lock_text(program, execution, name) for name in taken)}"
+        data["locks"] = [_lock(program, execution, name) for name in taken]
+    return Row("gate", place_of(program, step), text, None, data)
+
+
+def _lock(program: Program, execution: Execution, name: str) -> dict[str, Json]:
+    """Who holds a lock: the step and run that took it, and where what is left of that is."""
+    holder = holder_of(program, execution, name)
+    at: list[Json] = [_name(program, step) for step in steps_in(program, execution, name)]
+    found: dict[str, Json] = {"name": name}
+    if holder is not None:
+        found.update(step=_name(program, holder.step), run=holder.run, at=at or [_name(program, holder.step)])
+    return found
 
 
 def _name(program: Program, step: int) -> str:

@@ -188,6 +188,13 @@ def _undone(execution: Execution, program: Program, event: Event) -> str:
     return f"the run of {step} was not undone: its compensation {_end(event)}"
 
 
+def _kept_out(_: Execution, program: Program, event: Event) -> str:
+    """A token waits at a gate: for locks, or for its rules. Who holds a lock may be over when this is read."""
+    names = event.data.get("locks")
+    locks = [f"`{escaped(str(name))}`" for name in names] if isinstance(names, list) else []
+    return f"{_here(program, event)}: waits at its gate{' for the lock ' + ' and '.join(locks) if locks else ''}"
+
+
 _SENTENCES: dict[str, _Say] = {
     "step.started": _said("started"),
     "step.done": _said("done"),
@@ -203,7 +210,7 @@ _SENTENCES: dict[str, _Say] = {
     "task.lost": _said("the attempt was cut off and runs again"),
     "retry.started": _retry,
     "token.rejected": _said("not admitted"),
-    "token.waiting": _said("waits at its gate"),
+    "token.waiting": _kept_out,
     "token.ended": _ended,
     "signal.missed": _missed,
     "phase.started": lambda execution, program, event: (

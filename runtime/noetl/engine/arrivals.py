@@ -7,7 +7,7 @@ from itertools import islice
 
 from noetl.engine.cancelling import NOTHING, cancelled_by, withdraw
 from noetl.engine.interrupting import due_interrupts
-from noetl.engine.locking import are_free, take
+from noetl.engine.locking import are_free, ask_behind, take
 from noetl.engine.scope import admit_scope
 from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
@@ -182,6 +182,8 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
         # the log.
         if key not in turn.execution.waiting:
             turn.emit("token.waiting", step=step, run=key, fired=entering)
+        if step in program.locks:
+            ask_behind(turn, step, key)
     else:
         deny = Firing(program.transition("deny", step), key, key)
         reason: Json = "no admission rule allowed it"

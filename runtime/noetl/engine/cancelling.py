@@ -6,7 +6,7 @@ one or was not routed yet. What they folded is gone: reports of their claims are
 once the events are on disk.
 """
 
-from noetl.engine.locking import give
+from noetl.engine.locking import follow_sections, give
 from noetl.engine.turn import Turn
 from noetl_ir.events import step_run_of
 from noetl_ir.expr import Json
@@ -63,3 +63,5 @@ def withdraw(turn: Turn, reached: Reached, by: str) -> None:
         turn.emit("token.withdrawn", step=step, run=key, data=data)
     for key, _ in (*reached.runs, *reached.tokens):
         give(turn, key)
+    if turn.execution.sections:
+        follow_sections(turn)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from noetl.engine.arrivals import arrive, decide_gate, merge
 from noetl.engine.ending import end_if_over
+from noetl.engine.locking import follow_sections
 from noetl.engine.looping import (
     attend_loop,
     begin_iteration,
@@ -57,6 +58,8 @@ def _settle(turn: Turn) -> bool:
         if decision is not None:
             before = len(turn.events)
             decision(turn, number, key)
+            if execution.sections and len(turn.events) > before:
+                follow_sections(turn)
             share_more(len(turn.events) - before)
     is_ending = execution.is_over or execution.terminated or execution.cancelled
     if execution.signals and not execution.paused and not is_ending:

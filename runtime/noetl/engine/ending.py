@@ -4,6 +4,7 @@ from noetl.engine.execution import MAIN, Execution, Region, limit_of
 from noetl.engine.locking import are_free
 from noetl.engine.phases import end_phase, go_on_after_children
 from noetl.engine.scope import result_scope
+from noetl.engine.sections import lock_text
 from noetl.engine.settling import force
 from noetl.engine.signals import is_listening
 from noetl.engine.turn import Turn
@@ -115,8 +116,8 @@ def _reason(turn: Turn) -> str:
             needed = program.plan.steps[place.step].join.n
             parts.append(f"the join of step `{name}` needs {needed} tokens and has {len(tokens)}")
         elif place.role == "gate" and not are_free(turn, place.step, next(iter(tokens))):
-            needed_locks = ", ".join(f"`{lock}`" for lock in sorted(program.locks[place.step]))
-            parts.append(f"a token waits at the gate of step `{name}` for the lock {needed_locks}")
+            locks = [lock_text(program, turn.execution, lock) for lock in sorted(program.locks[place.step])]
+            parts.append(f"a token waits at the gate of step `{name}` for the lock {' and '.join(locks)}")
         elif place.role == "gate":
             parts.append(f"a token waits at the gate of step `{name}` for an admission rule to allow it")
     for key, names in turn.execution.waits.items():

@@ -8,6 +8,7 @@ that folds here without `IllegalFiring` is a run of the plan's net.
 from collections.abc import Callable
 
 from noetl.engine import evolve_flow as flow
+from noetl.engine import evolve_locks as locks
 from noetl.engine import evolve_loops as loops
 from noetl.engine import evolve_phases as phases
 from noetl.engine import evolve_tasks as tasks
@@ -92,8 +93,8 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "token.withdrawn": withdrawals.token_withdrawn,
     "loop.item.added": loops.item_added,
     "loop.closed": loops.loop_closed,
-    "lock.taken": flow.lock_taken,
-    "lock.given": flow.lock_freed,
+    "lock.taken": locks.lock_taken,
+    "lock.given": locks.lock_freed,
     "loop.iteration.started": loops.iteration_started,
     "loop.iteration.done": loops.iteration_over,
     "loop.iteration.failed": loops.iteration_over,

@@ -3,6 +3,7 @@
 from noetl.engine.contributions import settle, settle_all
 from noetl.engine.event_data import mapping_of, places_of, texts_of
 from noetl.engine.evolve_compensation import remember
+from noetl.engine.evolve_locks import ask_longest, begin_waiting, leave_gate
 from noetl.engine.evolve_loops import call_off, call_off_all, end_all, hush, hush_run, keep_result, keep_row, unpark
 from noetl.engine.execution import INTERRUPT, MAIN, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
@@ -12,8 +13,6 @@ from noetl.engine.views import counts_of, errors_of, terminal_event
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.reducing import start_of
-
-NO_LOCKS: frozenset[str] = frozenset()
 
 
 def requested(program: Program, execution: Execution, event: Event) -> None:
@@ -107,7 +106,7 @@ def token_gone(program: Program, execution: Execution, event: Event) -> None:
     arrival = execution.arrivals.pop(event.run, None)
     if arrival is not None and event.event_type == "token.swallowed":
         execution.line = merged(execution.line, [arrival.line], execution.waves[event.step])
-    execution.waiting.pop(event.run, None)
+    ask_longest(execution, leave_gate(program, execution, event.run))
 
 
 def token_kept(program: Program, execution: Execution, event: Event) -> None:
@@ -117,31 +116,12 @@ def token_kept(program: Program, execution: Execution, event: Event) -> None:
         execution.arrivals[event.run] = arrival  # the order of arrivals is the order of this table
     if event.event_type == "token.waiting":
         gate = program.transition("admit", event.step)
-        execution.waiting[event.run] = program.plan.net.transitions[gate].inputs[0].place
-
-
-def lock_taken(program: Program, execution: Execution, event: Event) -> None:
-    if event.step not in program.locks or event.run in execution.holding:
-        raise IllegalFiring(f"run `{event.run}` takes no locks here")
-    execution.holding[event.run] = event.step
-
-
-def lock_freed(program: Program, execution: Execution, event: Event) -> None:
-    """The locks of a run are free: whoever waits for one of them is asked again, the oldest first."""
-    ask_for_locks(program, execution, program.locks[execution.holding.pop(event.run)])
-
-
-def ask_for_locks(program: Program, execution: Execution, locks: frozenset[str]) -> None:
-    """Have all asked again that wait for one of some locks, in the order in which they wait."""
-    rows = program.columns.places.steps
-    for key, place in execution.waiting.items():
-        if locks & program.locks.get(rows[place], NO_LOCKS):
-            execution.agenda.append((place, key))
+        begin_waiting(program, execution, event.run, program.plan.net.transitions[gate].inputs[0].place)
 
 
 def scheduled(program: Program, execution: Execution, event: Event) -> None:
     arrival = execution.arrivals[event.run]
-    execution.waiting.pop(event.run, None)
+    leave_gate(program, execution, event.run)
     timeout = event.data.get("timeout")
     run = _new_run(execution, event, arrival)
     run.timeout = timeout if isinstance(timeout, int) else None
@@ -190,7 +170,7 @@ def step_failed(program: Program, execution: Execution, event: Event) -> None:
     if run is None:
         arrival = execution.arrivals.pop(event.run)
         run = _new_run(execution, event, arrival)
-    execution.waiting.pop(event.run, None)
+    ask_longest(execution, leave_gate(program, execution, event.run))
     execution.arrivals.pop(event.run, None)
     run.error, run.ended = mapping_of(event.data["error"]), event.ts
     loop = execution.loops.pop(event.run, None)

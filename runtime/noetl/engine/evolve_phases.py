@@ -108,8 +108,9 @@ def _leave(execution: Execution) -> None:
     """Nothing that ran, waited or was to come goes over into the next phase; results, `ctx` and signals do."""
     for table in (
         execution.agenda, execution.arrivals, execution.runs, execution.left, execution.regions, execution.loops,
-        execution.timers, execution.waiting, execution.holding, execution.parked, execution.ready, execution.calling,
-        execution.to_judge, execution.waits, execution.transient, execution.waves, execution.children,
+        execution.timers, execution.waiting, execution.queues, execution.holding, execution.sections, execution.parked,
+        execution.ready, execution.calling, execution.to_judge, execution.waits, execution.transient, execution.waves,
+        execution.children,
     ):  # fmt: skip
         table.clear()
     execution.failure = None

@@ -193,7 +193,11 @@ def ctx_patched(program: Program, execution: Execution, event: Event) -> None:
                 # The first to write a key in a parallel loop owns it, at every level of nesting.
                 loop.owners.setdefault(key, index)
     # Gates that wait ask their admission rule again: only `ctx` can have changed its answer.
-    execution.agenda.extend((place, key) for key, place in execution.waiting.items())
+    # Who waits for locks alone is asked when they are free.
+    rows, steps = program.columns.places.steps, program.plan.steps
+    for key, place in execution.waiting.items():
+        if rows[place] not in program.locks or steps[rows[place]].waits:
+            execution.agenda.append((place, key))
 
 
 def task_lost(program: Program, execution: Execution, event: Event) -> None:

@@ -5,7 +5,7 @@ A run that is stopped where it stands, whatever the cause is, is ended by `end_r
 
 from noetl.engine.contributions import settle
 from noetl.engine.evolve_compensation import remember
-from noetl.engine.evolve_flow import NO_LOCKS, ask_for_locks
+from noetl.engine.evolve_locks import ask_longest, leave_gate
 from noetl.engine.evolve_loops import call_off, unpark
 from noetl.engine.execution import Execution
 from noetl.engine.lines import Line, merged
@@ -27,11 +27,7 @@ def token_withdrawn(program: Program, execution: Execution, event: Event) -> Non
     found = run or arrival
     if found is None and event.run not in execution.left:
         raise IllegalFiring(f"no token `{event.run}` is there to be withdrawn")
-    gate = execution.waiting.get(event.run, -1)
     end_run(program, execution, event.run)
-    if gate >= 0:  # who came behind it, and needs one of its locks, waits for it no longer
-        step = program.columns.places.steps[gate]
-        ask_for_locks(program, execution, program.locks.get(step, NO_LOCKS))
     if found is not None:
         _join_line(execution, event, found.line)
 
@@ -41,7 +37,8 @@ def end_run(program: Program, execution: Execution, run: str) -> None:
     children, also those of iterations.
     """
     execution.arrivals.pop(run, None)
-    execution.waiting.pop(run, None)
+    # Who came behind it, and needs one of its locks, waits for it no longer.
+    ask_longest(execution, leave_gate(program, execution, run))
     inside = f"{run}/"
     for key in [key for key in execution.regions if key == run or key.startswith(inside)]:
         region = execution.regions.pop(key)

@@ -300,6 +300,13 @@ class Remembered(NamedTuple):
     args: Mapping
 
 
+class Holder(NamedTuple):
+    """The run that took the lock of a section, and its step; it may be over, and what came of it in the section."""
+
+    run: str
+    step: int
+
+
 class Parked(NamedTuple):
     """A task that waits: what its `task.started` says, and since when it is parked (microseconds)."""
 
@@ -346,7 +353,10 @@ class Execution:
     (microseconds). `children` may outlive a cancel, by the task that waits for them; `leaving` were called off and are
     not over, by their ids: a phase that is over is `closing` until they are. `remembered`
     is what is to be compensated, oldest first, `compensating` the run that is, `undone` what became of that phase.
-    `replaced_by` is the newer execution that it was cancelled for, by its `concurrency` key."""
+    `replaced_by` is the newer execution that it was cancelled for, by its `concurrency` key.
+    `waiting` has the gates at which tokens wait, `queues` by lock the tokens among them that need it, the oldest first,
+    each with the position since when; `holding` are the runs that hold locks of their steps, `sections` who has those
+    that reach beyond a step."""
 
     __slots__ = (
         "after",
@@ -389,6 +399,7 @@ class Execution:
         "place",
         "plan_digest",
         "position",
+        "queues",
         "ready",
         "regions",
         "remembered",
@@ -399,6 +410,7 @@ class Execution:
         "run_counts",
         "runs",
         "scripted",
+        "sections",
         "signals",
         "started",
         "status",
@@ -417,7 +429,7 @@ class Execution:
     )
 
     def __init__(self, execution_id: str, program: Program) -> None:
-        self.execution_id = execution_id
+        self.execution_id = self.trace_id = execution_id
         self.plan_digest = self.folder = ""
         self.status: Status = "new"
         self.paused = self.paused_by_caller = self.cancelled = self.closing = False
@@ -435,7 +447,6 @@ class Execution:
         self.ended: int | None = None
         self.parent: tuple[str, str] | None = None
         self.children_depth = 0
-        self.trace_id = execution_id
         self.detached = self.scripted = False
         self.iter_parent: Mapping | None = None
         self.inbox_row = 0
@@ -457,7 +468,9 @@ class Execution:
         self.results: dict[int, object] = {}
         self.timers: dict[str, Timer] = {}
         self.waiting: dict[str, int] = {}
+        self.queues: dict[str, dict[str, int]] = {}
         self.holding: dict[str, int] = {}
+        self.sections: dict[str, Holder] = {}
         self.parked: dict[str, Parked] = {}
         self.ready: list[str] = []
         self.calling: list[str] = []

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
 from noetl_ir.events import Firing, Keys
+from noetl_ir.locks import Test
 from noetl_ir.net import Arc, Net, Transition, Weight
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset
@@ -88,6 +89,12 @@ class Marking:
         if found < 0 and test.waves:
             found = next((got for got, idle in test.waves if got in tokens and idle in tokens), -1)
         return found
+
+    def marked(self, test: Test) -> Iterator[int]:
+        """The places of a set that hold tokens."""
+        if not test.places.isdisjoint(self.tokens):
+            yield from (place for place in self.tokens if place in test.places)
+        yield from (got for idle, got, _ in test.waves if idle in self.tokens and got in self.tokens)
 
     def put(self, place: int, key: str, count: int = 1) -> None:
         """Add tokens; outside a firing, of the initial marking only."""

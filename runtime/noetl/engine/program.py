@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from noetl.engine.columns import Columns, field
 from noetl_ir import evaluate
 from noetl_ir.expr import Json, Native, Template, entries_of
-from noetl_ir.locks import lock_places, tests_of
+from noetl_ir.locks import Test, lock_places, sections_of, takes_of, tests_of
 from noetl_ir.plan import LoopEnd, LoopSignal, Plan
 from noetl_ir.resets import Reset, resets_of
-from noetl_ir.settling import Emptiness, Settled, settled_joins, settled_tests
+from noetl_ir.settling import Emptiness, Settled, Wave, settled_joins, settled_tests
 
 
 class Missing(Exception):
@@ -29,10 +29,18 @@ _BY_ENDS = _BY_PHASE | _BY_TARGET
 _ENTERING = frozenset({"enter", "meet", "arrive", "arrive_dead"})
 
 
+NO_LOCKS: frozenset[str] = frozenset()
+
 _UNKNOWN = -2
 """The first choice at a place whose step is not indexed yet."""
 
 _Key = tuple[str, int, str]
+
+
+def _of_all(tests: Sequence[Test]) -> Emptiness:
+    """The places and waves that have to be empty where all of some sets have to be."""
+    places = frozenset[int]().union(*(test.places for test in tests))
+    return Emptiness(tuple(sorted(places)), tuple([Wave(got, idle) for test in tests for idle, got, _ in test.waves]))
 
 
 class _Tables(dict[_Key, "array[int]"]):
@@ -52,7 +60,8 @@ class _Tables(dict[_Key, "array[int]"]):
 class Program:
     """A plan with its indices. Shared by all executions of the plan; compiled templates are the only thing that grows.
 
-    `data` are the plan's bytes; `blocks` renders block templates, on a worker.
+    `data` are the plan's bytes; `blocks` renders block templates, on a worker. `locks` are what a step takes,
+    `run_locks` those of them that its run holds; the others are `sections`, each with where its steps hold it.
     """
 
     __slots__ = (
@@ -83,6 +92,8 @@ class Program:
         "locks",
         "plan",
         "reducers",
+        "run_locks",
+        "sections",
         "step_numbers",
     )
 
@@ -113,9 +124,12 @@ class Program:
         self._resets: Mapping[int, Reset] | None = None
         self._tests: dict[int, Emptiness] | None = None
         self._settled: tuple[Settled, ...] | None = None
-        self.locks = {step: frozenset(names) for step, names in plan.locks}
+        self.locks = takes_of(plan)
+        of_runs = {step: self.locks.get(step, NO_LOCKS) & {*names} for step, names in plan.locks}
+        self.run_locks = {step: names for step, names in of_runs.items() if names}
         self.interrupts = {row.step: row for row in plan.interrupts}
         self.lock_places = lock_places(plan)
+        self.sections = sections_of(plan)
         self._indexed = bytearray(len(plan.steps))
 
     @property
@@ -139,7 +153,7 @@ class Program:
     def tests(self) -> Mapping[int, Emptiness]:
         """Transition → the places that have to be empty; most plans have none."""
         if self._tests is None:
-            self._tests = {number: Emptiness(places) for number, places in tests_of(self.plan).items()}
+            self._tests = {number: _of_all(tests) for number, tests in tests_of(self.plan).items()}
             if self.settled:
                 self._tests.update(settled_tests(self.plan))
         return self._tests

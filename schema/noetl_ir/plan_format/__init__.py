@@ -38,6 +38,7 @@ from noetl_ir.plan import (
     Plan,
     Reducer,
     Rule,
+    Section,
     Step,
     Task,
     Terminate,
@@ -288,6 +289,7 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
         loop_signals=cast("tuple[LoopSignal, ...]", extended.get("loop_signals", ())),
         locks=cast("tuple[Locks, ...]", extended.get("locks", ())),
         interrupts=cast("tuple[Interrupt, ...]", extended.get("interrupts", ())),
+        sections=cast("tuple[Section, ...]", extended.get("sections", ())),
     )
 
 

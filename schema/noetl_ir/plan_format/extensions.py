@@ -22,6 +22,7 @@ from noetl_ir.plan import (
     Phase,
     Plan,
     Reducer,
+    Section,
     Terminate,
     extensions_of,
 )
@@ -112,6 +113,21 @@ def _locks(row: object) -> Locks:
         case [int(step), list(names)] if type(step) is int and {*map(type, names)} == {str}:
             return Locks(step, tuple(names))
     raise Malformed("a step's locks are damaged")
+
+
+def _write_sections(value: object) -> Plain:
+    return [[step, name, list(through)] for step, name, through in cast("tuple[Section, ...]", value)]
+
+
+def _read_sections(value: object) -> tuple[Section, ...]:
+    return tuple([_section(row) for row in _listed(value, "the sections are no list")])
+
+
+def _section(row: object) -> Section:
+    match row:
+        case [int(step), str(name), list(through)] if {*map(type, (step, *through))} == {int}:
+            return Section(step, name, tuple(through))
+    raise Malformed("a section is damaged")
 
 
 def _read_cancels(value: object) -> tuple[Cancel, ...]:
@@ -211,4 +227,5 @@ _FORMS = {
     "loop_signals": _Form(_write_loop_signals, _read_loop_signals),
     "locks": _Form(_write_locks, _read_locks),
     "interrupts": _Form(_write_interrupts, _read_interrupts),
+    "sections": _Form(_write_sections, _read_sections),
 }

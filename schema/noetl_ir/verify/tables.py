@@ -88,6 +88,8 @@ def _extensions(plan: Plan) -> Found:
     if any(not names or [*names] != sorted({*names}) for _, names in plan.locks):
         yield "locks", "are no names in their order"
     yield from _interrupts(plan)
+    if plan.sections:
+        yield from _sections(plan)
     yield from _indices("result", len(plan.templates), plan.result)
     if plan.phases or plan.after >= 0 or plan.compensations or plan.compensate_on != CAUSES:
         yield from _phases(plan)
@@ -213,6 +215,24 @@ def _cancels(plan: Plan) -> Found:
         if not targets:
             yield "cancels", "name no steps in the order of the table"
         yield from _steps(plan, "cancels", targets, "name no steps in the order of the table")
+
+
+def _sections(plan: Plan) -> Found:
+    from noetl_ir.locks import insides_of, ways_past  # few plans have sections
+
+    if [each[:2] for each in plan.sections] != sorted({each[:2] for each in plan.sections}):
+        yield "sections", "are not in the order of steps and names"
+    known, named = range(len(plan.steps)), {(step, name) for step, names in plan.locks for name in names}
+    for step, name, through in plan.sections:
+        if step not in known or not through or step in through or not {*through} <= {*known}:
+            yield "sections", "are of no step, or lead through none"
+            return
+        if not name or (step, name) in named:
+            yield "sections", "have no name, or one that the run of the step holds, too"
+        yield from _steps(plan, "sections", through, "lead through no steps in the order of the table")
+    for name in insides_of(plan):
+        if next(ways_past(plan, name), None) is not None:
+            yield "sections", f"have a way in past who takes `{name[:40]}`"
 
 
 def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:

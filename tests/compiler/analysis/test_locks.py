@@ -1,7 +1,7 @@
-"""Steps that hold locks (EXTENSIONS §3, `lock`): verdicts held against a naive explorer of the net.
+"""Steps that hold locks, also through others (EXTENSIONS §3, `lock`): verdicts held against a naive explorer.
 
-The explorer plays the token game on the plan itself and knows one thing more: a step is admitted only while no run of a
-step that has a lock in common with it is between its admission and its end. It shares no code with the analysis.
+The explorer plays the token game on the plan itself and knows one thing more: a step is admitted only while no token
+lies where one of its locks is held, which it works out of the playbook's words. It shares no code with the analysis.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from nets import (
     fired_in,
     is_end,
     is_endless,
-    is_locked,
+    name_of,
     plan_of,
     random_plan,
     random_steps,
@@ -37,6 +37,9 @@ from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
 
 MOST = 6_000
+RUNNING = ("ready", "at", "run", "due", "parked", "out", "bad")
+ROUTED = ("done", "failed", "c", "n", "s")
+MEMORY = ("free", "idle", "met", "got", "cold", "warm")
 
 
 @st.composite
@@ -46,16 +49,53 @@ def playbooks(draw: st.DrawFn) -> str:
     rows: list[list[int]] = [draw(st.lists(st.integers(1, count - 1), min_size=2, max_size=2, unique=True))]
     rows += [draw(st.lists(st.integers(0, count), max_size=2, unique=True)) for _ in range(1, count)]
     policies, chooses = [], []
+    sections = {name: draw(_sections(rows)) for name in draw(st.sampled_from(((), ("a",), ("a", "b"))))}
     for at in range(count):
-        join = draw(st.sampled_from(("any", "all", "first"))) if sources_of(rows, at) > 1 else "any"
-        lock = draw(st.sampled_from(("", ", lock: a", ", lock: b", ", lock: [a, b]"))) if at else ""
-        policies.append(f"join: {join}{lock}")
+        join = draw(st.sampled_from(("any", "all", "first", "2"))) if sources_of(rows, at) > 1 else "any"
+        locks = list(draw(st.sampled_from(((), ("a",), ("b",), ("a", "b"))))) if at else []
+        for name, (takers, inside) in sections.items():
+            if at in takers and inside:
+                through = ", ".join(name_of(each) for each in sorted(inside))
+                locks = [each for each in locks if each != name] + [f"{{name: {name}, through: [{through}]}}"]
+        policies.append(f"join: {join}" + (f", lock: [{', '.join(locks)}]" if locks else ""))
         chooses.append(bool(at) and draw(st.booleans()))
     return random_steps(rows, policies, chooses)
 
 
+@st.composite
+def _sections(draw: st.DrawFn, rows: list[list[int]]) -> tuple[set[int], set[int]]:
+    """Steps that take the lock of a section, and some that it is held through: only these lead to them."""
+    takers = set(draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=2)))
+    inside = set(range(1, len(rows))) - takers - set(draw(st.lists(st.integers(1, len(rows) - 1), max_size=2)))
+    while past := {at for at in inside for source, row in enumerate(rows)
+                   if at in row and source not in takers | inside}:  # fmt: skip
+        inside -= past
+    return takers, inside
+
+
 def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
-    return ((t, after) for t, after in game.steps_from(here) if not is_locked(game.plan, here, t))
+    plan = game.plan
+    inside: dict[str, set[int]] = {}
+    wanted: dict[int, set[str]] = {step: set(names) for step, names in plan.locks}
+    for step, name, through in plan.sections:
+        inside.setdefault(name, set()).update(through)
+        wanted.setdefault(step, set()).add(name)
+    lying = [place for place, tokens in zip(plan.net.places, here, strict=True) if tokens]
+    idle = {place.step for place in lying if place.role == "idle"}
+    used: set[str] = set()
+    for place in lying:
+        if place.role in RUNNING:
+            used |= wanted.get(place.step, set())
+        if place.role in ROUTED:
+            used |= {name for step, name, _ in plan.sections if step == place.step}
+        # What a counting join remembers of a wave that has started is no token any more.
+        counting = plan.steps[place.step].join.mode == "count"
+        if place.role not in MEMORY and (place.role != "held" or not counting or place.step in idle):
+            used |= {name for name, steps in inside.items() if place.step in steps}
+    for t, after in game.steps_from(here):
+        taken = {name for name in wanted.get(t.step, ()) if t.step not in inside.get(name, ())}
+        if t.role != "admit" or not used & taken:
+            yield t, after
 
 
 @shares(40)

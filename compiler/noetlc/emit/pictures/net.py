@@ -92,17 +92,19 @@ def _edges(plan: Plan) -> list[Edge]:
 
 def _aside(plan: Plan) -> Iterator[Edge]:
     """Reset arcs lead from a transition to the places that it empties, emptiness arcs from a place to the transition
-    that asks.
+    that asks: of a wave, which may be there once it has started something, this is said on the arc.
     """
     first = len(plan.net.places)
     for number, reset in resets_of(plan).items():
         t = plan.net.transitions[number]
         for place in reset.places:
             yield Edge(f"empties {t.id} {place}", first + number, place, Kind.RESET, span=t.span)
-    for number, places in tests_of(plan).items():
+    for number, tests in tests_of(plan).items():
         t = plan.net.transitions[number]
-        for place in places:
-            yield Edge(f"asks {t.id} {place}", place, first + number, Kind.TEST, span=t.span)
+        begun = {got for test in tests for _, got, _ in test.waves}
+        for place in sorted(begun.union(*(test.places for test in tests))):
+            text = "a wave that has started nothing" if place in begun else ""
+            yield Edge(f"asks {t.id} {place}", place, first + number, Kind.TEST, text, t.span)
 
 
 def _weight(arc: Arc) -> str:

@@ -19,6 +19,7 @@ from noetlc.emit.pictures.steps import (
     enough_line,
     heard_line,
     kinds_of,
+    lock_lines,
     rule_line,
     step_id,
     task_id,
@@ -75,6 +76,7 @@ class _Rows(NamedTuple):
     begins: dict[int, str]
     undone: dict[int, list[int]]
     locks: dict[int, tuple[str, ...]]
+    sections: dict[int, list[tuple[str, list[str]]]]
     cancels: dict[int, tuple[int, ...]]
     interrupts: dict[int, Interrupt]
     ends: dict[tuple[int, int], LoopEnd]
@@ -91,8 +93,11 @@ def _rows_of(plan: Plan) -> _Rows:
     for row in plan.loop_signals:
         heard.setdefault((row.step, row.level), []).append(row)
     ends = {(end.step, end.level): end for end in plan.loop_ends}
+    sections: dict[int, list[tuple[str, list[str]]]] = {}
+    for step, name, through in plan.sections:
+        sections.setdefault(step, []).append((name, [plan.steps[each].name for each in through]))
     interrupts = {row.step: row for row in plan.interrupts}
-    return _Rows(begins, undone, dict(plan.locks), dict(plan.cancels), interrupts, ends, heard)
+    return _Rows(begins, undone, dict(plan.locks), sections, dict(plan.cancels), interrupts, ends, heard)
 
 
 def _node(plan: Plan, number: int, rows: _Rows) -> Node:
@@ -111,9 +116,7 @@ def _node(plan: Plan, number: int, rows: _Rows) -> Node:
     if joins:
         counted = {"count": f"{step.join.n}", "tokens": f"{step.join.n} tokens"}
         lines.append(f"join: {counted.get(step.join.mode, step.join.mode)}")
-    locks = rows.locks.get(number, ())
-    if locks:
-        lines.append(f"lock: {', '.join(locks)}")
+    lines += lock_lines(rows.locks.get(number, ()), rows.sections.get(number, ()))
     cancelled = rows.cancels.get(number, ())
     if cancelled:
         lines.append(f"cancels: {', '.join(plan.steps[each].name for each in cancelled)}")

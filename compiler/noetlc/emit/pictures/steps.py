@@ -93,8 +93,10 @@ def _node(step: Step, entry: str, phase: str) -> Node:
         lines.append("inclusive fork")
     if step.spec.compensate is not None:
         lines.append(f"undone by {step.spec.compensate.step}")
-    if step.spec.locks:
-        lines.append(f"lock: {', '.join(step.spec.locks)}")
+    lines += lock_lines(
+        [lock.name for lock in step.spec.locks if not lock.through],
+        [(lock.name, [each.name for each in lock.through]) for lock in step.spec.locks if lock.through],
+    )
     if step.spec.cancels:
         lines.append(f"cancels: {', '.join(target.name for target in step.spec.cancels)}")
     if step.spec.interrupt is not None:
@@ -104,6 +106,12 @@ def _node(step: Step, entry: str, phase: str) -> Node:
     shape = Shape.ENTRY if step.name == entry or phase else Shape.LOOP if step.loop is not None else Shape.STEP
     joins = step.spec.join != "any"
     return Node(step_id(step.name), shape, step.name, tuple(lines), step.span, joins=joins, forks=forks)
+
+
+def lock_lines(run: Sequence[str], sections: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """The words for the locks that a run of a step holds, and for those that are held through other steps."""
+    lines = [f"lock: {', '.join(run)}"] if run else []
+    return [*lines, *(clipped(f"lock: {name} through {', '.join(through)}", MAX_GUARD) for name, through in sections)]
 
 
 def heard_line(verb: str, events: Sequence[str]) -> str:
