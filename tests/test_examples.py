@@ -118,6 +118,10 @@ SCRIPTED = [
     ("late_orders", "report", {"orders": 3, "total": 35}, 660.0),
     # The step goes on after two seconds; the third replica is awaited by the end.
     ("quorum", "written", {"replicas": 2}, 60.0),
+    # The refunds have the staging area from 1 s to 31 s, then the orders for 3 s.
+    ("shared_staging", "report", {"orders": 2, "refunds": 1}, 1 + 30 + 3.0),
+    # Withdrawn after a quarter of an hour; the packing, which would end at 25 min, is stopped.
+    ("withdrawn_order", "refund", {"data": {"refunded": True}}, 15 * 60 + 2.0),
     # A hold, two bookings, and none for the car; three are undone one after the other, and the hold is lifted.
     ("trip_booking", "lift_hold", {"trip": "failed", "why": "scripted"}, 1 + 2 + 1 + 3 + 3 * 1 + 1),
     ("approval", "spend", {"spent": 1200, "by": "Ada"}, 15 * 60),

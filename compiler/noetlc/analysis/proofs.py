@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # most playbooks are checked without
     from noetl_ir.plan import Plan
     from noetlc.analysis.crowding import Crowded
     from noetlc.analysis.effort import Effort
+    from noetlc.analysis.locked import Locked
     from noetlc.analysis.regions import Region
     from noetlc.analysis.stalls import Stalled
     from noetlc.analysis.starvation import Starved
@@ -67,6 +68,24 @@ class Proofs:
 
         found = [starved_of(plan, _claims(verdicts, STUCK)) for plan, verdicts in self._judged]
         return tuple([each for starved in found for each in starved])
+
+    @cached_property
+    def locked(self) -> "tuple[Locked, ...]":
+        """The gates at which tokens may wait for ever for a lock."""
+        if not self.claims(STUCK):
+            return ()
+        from noetlc.analysis.locked import locked_of
+
+        return tuple([each for plan, verdicts in self._judged for each in locked_of(plan, _claims(verdicts, STUCK))])
+
+    @cached_property
+    def contended(self) -> frozenset[str] | None:
+        """The locks that a token may wait for, as far as the arcs tell; None of a net that is too dense."""
+        if self._too_dense:
+            return None
+        from noetlc.analysis.locked import contended_in
+
+        return frozenset().union(*(contended_in(region.plan) for region in self._regions))
 
     @cached_property
     def crowded(self) -> "tuple[Crowded, ...]":

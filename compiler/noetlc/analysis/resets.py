@@ -113,6 +113,15 @@ def _tested(plan: Plan, origin: Sequence[int]) -> dict[int, tuple[Test, ...]]:
     return {row: tests[number] for row, number in enumerate(origin) if number in tests}
 
 
+def rows_of(plan: Plan, net: Petri, origin: Sequence[int]) -> dict[str, list[int]]:
+    """By id of a plan's transition, the rows of a net that stand for it."""
+    rows: dict[str, list[int]] = {}
+    for row, id in enumerate(net.transitions):
+        if not id.startswith(MARK):
+            rows.setdefault(plan.net.transitions[origin[row]].id, []).append(row)
+    return rows
+
+
 def played(net: Petri, run: Sequence[Sequence[int]]) -> Marking:
     """The marking after a run of a plan's transitions, each given by the rows that stand for it: what empties places
     goes on by itself.

@@ -15,7 +15,7 @@ from noetl_ir.net import PlaceClass, Transition
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Marking
-from noetlc.analysis.resets import MARK, played
+from noetlc.analysis.resets import played, rows_of
 from noetlc.analysis.skeleton import success_skeleton
 from noetlc.analysis.story import story_of
 from noetlc.analysis.verdict import Claim, Story
@@ -61,10 +61,7 @@ class _Finder:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._skeleton = success_skeleton(plan)
-        self._rows: dict[str, list[int]] = {}
-        for row, id in enumerate(self._skeleton.net.transitions):
-            if not id.startswith(MARK):
-                self._rows.setdefault(self._skeleton.transition(row).id, []).append(row)
+        self._rows = rows_of(plan, self._skeleton.net, self._skeleton.origin)
         self._names = {step.name: number for number, step in enumerate(plan.steps)}
         self._targets = [[plan.arcs[arc].target for arc in step.arcs] for step in plan.steps]
 
