@@ -86,6 +86,30 @@ def run_of(origins: Iterable[Origin]) -> tuple[int, ...]:
     raise TooLong
 
 
+def circle_in(origin: Origin) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A circle that was taken out of the run of `run_of`: the run up to it, and the run once round; both empty where
+    that run passes none. Raises TooLong.
+    """
+    found: list[int] = []
+    waiting = [origin]
+    for _ in range(LONGEST):
+        if not waiting:
+            return (), ()
+        match waiting.pop():
+            case Leaf(transition=transition):
+                found.append(transition)
+            case Then(first=first, second=second, times=times):
+                waiting += [second] * min(times, 1)
+                waiting.append(first)
+            case Either(one=one):
+                waiting.append(one)
+            case Also(loop=loop):
+                return tuple(found), run_of([loop])
+            case Nothing():
+                pass
+    raise TooLong
+
+
 def firings(origins: Iterable[Origin]) -> dict[int, int]:
     """Transition → how often it fires in the run of `run_of`, however long that is: linear in the shared tree."""
     times: dict[int, int] = {}

@@ -64,6 +64,11 @@ def effect_of(net: Petri, transition: int) -> dict[int, int]:
     return {place: count for place, count in change.items() if count}
 
 
+def is_enabled(net: Petri, marking: Marking, transition: int) -> bool:
+    """Whether a transition may fire."""
+    return all(marking[place] >= weight for place, weight in net.inputs[transition])
+
+
 def fired(net: Petri, marking: Marking, transition: int) -> Marking:
     """The marking after an enabled transition."""
     after = list(marking)

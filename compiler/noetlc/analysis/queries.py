@@ -3,7 +3,8 @@
     reachable(x)           some run starts x
     never(a and b)         a and b never run at once; of one name: it never runs twice at once
     always(x before y)     y never starts before x has started
-    every run reaches x    no run ends, or goes round for ever, without starting x
+    every run reaches x    no run ends, gets stuck, or goes round for ever, without starting x; one that a failure ends
+                           which no arc takes is not counted (`reaching`)
     at most N of x         x starts at most N times in a run
 
 x, a, b name a step, or a task as `step.task`. A name may stand in quotes or backticks.

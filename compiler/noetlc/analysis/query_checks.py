@@ -1,24 +1,20 @@
 """Answers to queries about a plan, on its whole skeleton: with every failure, and with guards left out."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TypeAlias
 
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.effort import STUBBORN, Effort
+from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Never, Open, Reached, coverable
-from noetlc.analysis.origin import has_loop
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
 from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reachable, Reaches, subject_of
-from noetlc.analysis.reachability import Graph
-from noetlc.analysis.reductions import Reduced, reduced
-from noetlc.analysis.skeleton import AGAIN, Skeleton, success_skeleton, whole_skeleton
+from noetlc.analysis.reaching import reaches
+from noetlc.analysis.skeleton import Skeleton, chosen_of, success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import assumptions_of
 from noetlc.analysis.story import story_of
-from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.verdict import Status, Verdict
 from noetlc.analysis.waves import folded
-from noetlc.ast.components import components_of
 
 Seen: TypeAlias = Callable[[Skeleton], Skeleton]
 """How a skeleton is looked at: as it is, or with what guards show."""
@@ -68,7 +64,7 @@ def check_query(plan: Plan, query: Query, text: str, effort: Effort, seen: Seen 
             found = coverable(*counting(skeleton.net, subjects.place(x), times + 1), effort)
             return _universal(skeleton, text, found, f"`{x}` runs {times + 1} times")
         case Reaches(x=x):
-            return _reaches(seen(folded(success_skeleton(plan))), subjects.place(x), x, text, effort)
+            return reaches(seen(folded(success_skeleton(plan))), subjects.place(x), x, text, effort)
 
 
 def _existential(skeleton: Skeleton, text: str, found: Reached | Never | Open, end: str) -> Verdict:
@@ -97,18 +93,7 @@ def _without(skeleton: Skeleton, place: int) -> Skeleton:
     """The skeleton without what marks a place."""
     net = skeleton.net
     kept = [number for number, arcs in enumerate(net.outputs) if all(each != place for each, _ in arcs)]
-    return _chosen(skeleton, kept)
-
-
-def _chosen(skeleton: Skeleton, kept: Iterable[int]) -> Skeleton:
-    numbers = tuple(kept)
-    net = skeleton.net
-    fewer = net._replace(
-        transitions=tuple(net.transitions[number] for number in numbers),
-        inputs=tuple(net.inputs[number] for number in numbers),
-        outputs=tuple(net.outputs[number] for number in numbers),
-    )
-    return skeleton._replace(net=fewer, origin=tuple(skeleton.origin[number] for number in numbers))
+    return chosen_of(skeleton, kept)
 
 
 def counting(net: Petri, place: int, count: int) -> tuple[Petri, Arcs]:
@@ -125,48 +110,3 @@ def counting(net: Petri, place: int, count: int) -> tuple[Petri, Arcs]:
         (*net.initial, count + max(marks, default=1) - 1, 0),
     )
     return counted, ((used, count),)
-
-
-def _reaches(success: Skeleton, place: int, name: str, text: str, effort: Effort) -> Verdict:
-    """No run without x ends, and none goes round for ever: the skeleton without x has no final end and no cycle.
-
-    Counted repetitions end, so they are left out.
-    """
-    skeleton, assumed = _once(_without(success, place)), assumptions_of(success.plan)
-    if success.loose:
-        return Verdict(text, Status.UNKNOWN, success.loose, assumed)
-    small = reduced(skeleton.net)
-    limit = effort.states(small.net, STUBBORN)
-    ends = terminals_of(small.net, limit)
-    effort.spend(small.net, len(ends.graph.markings), STUBBORN)
-    # The shortest run is the one that is told.
-    for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):
-        path = ends.graph.path_to(state)
-        # A dead marking that is not final is told by another question ("nothing can get stuck"). No run ends there.
-        if skeleton.is_final(small.marking_after(skeleton.net, path)):
-            end = f"the run ends, and `{name}` has not run"
-            return Verdict(text, Status.REFUTED, end, assumed, story=story_of(skeleton, small.run(path), end))
-    state = _on_a_cycle(small, ends.graph)
-    if state >= 0:
-        end = f"from here on it may go round for ever, and `{name}` does not run"
-        story = story_of(skeleton, small.run(ends.graph.path_to(state)), end)
-        return Verdict(text, Status.REFUTED, end, assumed, story=story)
-    if not ends.complete:
-        return Verdict(text, Status.UNKNOWN, f"the limit of {limit} states was hit", assumed)
-    return Verdict(text, Status.PROVED, f"no run ends without `{name}`", assumed)
-
-
-def _on_a_cycle(small: Reduced, graph: Graph) -> int:
-    """A state that a run can come back to, -1 when every run ends. Stubborn sets preserve that (Valmari 1990)."""
-    # Reductions take circles of silent transitions away. Their origins remember that one could go round here.
-    looped = {number for number, origin in enumerate(small.origins) if has_loop(origin)}
-    for members in components_of(graph.targets):
-        first = min(members)
-        if len(members) > 1 or first in graph.targets[first] or not looped.isdisjoint(graph.enabled[first]):
-            return first
-    return -1
-
-
-def _once(skeleton: Skeleton) -> Skeleton:
-    """The skeleton without counted repetitions."""
-    return _chosen(skeleton, [n for n in range(len(skeleton.origin)) if skeleton.transition(n).role not in AGAIN])

@@ -195,7 +195,7 @@ def _confirmed(plan: Plan, verdict: Verdict) -> Verdict:
 
 def confirmed(plan: Plan, verdict: Verdict) -> Verdict:
     """The verdict with a script that replays its story, or without its claim."""
-    if verdict.story is None or verdict.script is not None:
+    if verdict.story is None or verdict.script is not None or verdict.status is Status.UNKNOWN:
         return verdict
     # Data were looked for already, for several runs to the same end.
     if verdict.sought:

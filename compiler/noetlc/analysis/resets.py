@@ -30,7 +30,7 @@ from noetl_ir.locks import Test, tests_of
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset, resets_of
-from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of, fired
+from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of, fired, is_enabled
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.stubborn import terminals_of
 
@@ -129,15 +129,11 @@ def played(net: Petri, run: Sequence[Sequence[int]]) -> Marking:
     helpers = [number for number, id in enumerate(net.transitions) if id.startswith(MARK) and not id.startswith(SHUT)]
     marking = net.initial
     for rows in run:
-        row = next((each for each in rows if _is_able(net, marking, each)), rows[0])
+        row = next((each for each in rows if is_enabled(net, marking, each)), rows[0])
         marking = fired(net, marking, row)
-        while (able := next((each for each in helpers if _is_able(net, marking, each)), None)) is not None:
+        while (able := next((each for each in helpers if is_enabled(net, marking, each)), None)) is not None:
             marking = fired(net, marking, able)
     return marking
-
-
-def _is_able(net: Petri, marking: Marking, transition: int) -> bool:
-    return all(marking[place] >= weight for place, weight in net.inputs[transition])
 
 
 def _bound(

@@ -5,7 +5,7 @@ its `empty` transition. What is judged on successful runs leaves out `err`, the 
 transition that can only lead to them: what a run does after an unhandled failure proves nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from noetl_ir.expr import Expr, Native
@@ -96,27 +96,30 @@ class Skeleton(NamedTuple):
 
 def whole_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     """Every run, failures included, with loops of `size` items and as many slots."""
-    return _with_sets(_skeleton(plan, range(len(plan.net.transitions)), size), size)
+    return _with_sets(_skeleton(plan, range(len(plan.net.transitions)), impossible(plan), size), size)
 
 
 def success_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     """The runs without an unhandled failure."""
-    left_out = unhandled(plan.net)
-    skeleton = _skeleton(plan, [each for each in range(len(plan.net.transitions)) if each not in left_out], size)
+    shut = impossible(plan)
+    left_out = unhandled(plan.net, shut)
+    wanted = [each for each in range(len(plan.net.transitions)) if each not in left_out]
+    skeleton = _skeleton(plan, wanted, shut, size)
     open_ = {arc.place for number in skeleton.origin for arc in plan.net.transitions[number].inputs}
-    shut = {arc.place for number in left_out for arc in plan.net.transitions[number].inputs}
+    failing = {arc.place for number in left_out for arc in plan.net.transitions[number].inputs}
     # A marking in which such a transition could fire looks dead without it. It is one from which a run fails by
     # itself, which proves nothing about runs that succeed.
     hopeless = [(each, _arcs(plan.net.transitions[each].inputs, size)) for each in left_out if _is_forced(plan, each)]
-    return _with_sets(skeleton._replace(doomed=frozenset(shut - open_), hopeless=tuple(sorted(hopeless))), size)
+    found = skeleton._replace(doomed=frozenset(failing - open_), hopeless=tuple(sorted(hopeless)))
+    return _with_sets(found, size)
 
 
 AGAIN = frozenset({"lost", "retry"})
 """Roles that try a task once more, a counted number of times: no way out of a failure by themselves."""
 
 
-def unhandled(net: Net) -> frozenset[int]:
-    """The transitions that are, or can only lead to, an unhandled failure."""
+def unhandled(net: Net, shut: frozenset[int] = frozenset()) -> frozenset[int]:
+    """The transitions that are, or can only lead to, an unhandled failure; `shut` are those that no data let fire."""
     takers: list[list[int]] = [[] for _ in net.places]
     makers: list[list[int]] = [[] for _ in net.places]
     for number, transition in enumerate(net.transitions):
@@ -127,12 +130,14 @@ def unhandled(net: Net) -> frozenset[int]:
     # A retry gives a failed task another chance, but after the last attempt only the failure is left. Were it a way
     # out, no failure would be unhandled, and whatever lies behind one would be judged as a success.
     counted = frozenset(number for number, each in enumerate(net.transitions) if each.role in AGAIN)
-    open_ = [sum(number not in counted for number in each) for each in takers]
+    # An arc whose guard is false of every failure takes none: it is no way out, although its router has it.
+    no_ways = counted | shut
+    open_ = [sum(number not in no_ways for number in each) for each in takers]
     waiting = [number for number, each in enumerate(net.transitions) if _ends_in_failure(each)]
     found = set(waiting)
     while waiting:
         number = waiting.pop()
-        for arc in net.transitions[number].inputs if number not in counted else ():
+        for arc in net.transitions[number].inputs if number not in no_ways else ():
             # A place of which every way out ends in a failure dooms those that put into it, and so on backwards.
             open_[arc.place] -= 1
             if not open_[arc.place]:
@@ -207,12 +212,11 @@ def _ends_in_failure(transition: Transition) -> bool:
     return transition.role == "err" or (transition.role == "none" and transition.id.endswith(" ko"))
 
 
-def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
+def _skeleton(plan: Plan, wanted: "range | list[int]", shut: frozenset[int], size: int) -> Skeleton:
     """The skeleton of some transitions, less those that no data let fire."""
     net, initial = plan.net, [0] * len(plan.net.places)
     # Lowering makes transitions for guards that are constants and for outcomes that no rule gives. With them the net
     # has runs that no data allow, and each would be told as a fault of the playbook.
-    shut = impossible(plan)
     kept = [number for number in wanted if number not in shut] if shut else wanted
     for place, tokens in net.initial:
         initial[place] = tokens
@@ -230,6 +234,19 @@ def _skeleton(plan: Plan, wanted: "range | list[int]", size: int) -> Skeleton:
     return Skeleton(plan, petri, tuple(kept))
 
 
+def chosen_of(skeleton: Skeleton, kept: Iterable[int]) -> Skeleton:
+    """The skeleton of some of its transitions."""
+    numbers = tuple(kept)
+    net, place = skeleton.net, {number: at for at, number in enumerate(numbers)}
+    fewer = net._replace(
+        transitions=tuple(net.transitions[number] for number in numbers),
+        inputs=tuple(net.inputs[number] for number in numbers),
+        outputs=tuple(net.outputs[number] for number in numbers),
+    )
+    forced = tuple(place[number] for number in skeleton.forced if number in place)
+    return skeleton._replace(net=fewer, origin=tuple(skeleton.origin[number] for number in numbers), forced=forced)
+
+
 def unemptied_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     """The whole skeleton in which steps that cancel others withdraw nothing, and each token of a settled join starts
     its step or ends; as it is where there are no such steps.
@@ -241,7 +258,7 @@ def unemptied_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     from noetlc.analysis.resets import loosened
     from noetlc.analysis.settling import loosened as loose_joins
 
-    plain = _skeleton(plan, range(len(plan.net.transitions)), size)
+    plain = _skeleton(plan, range(len(plan.net.transitions)), impossible(plan), size)
     plain = plain._replace(net=loosened(plan, plain.net, plain.origin))
     return _counted(plain, loose_joins(plan, plain.net, plain.origin)) if settles(plan) else plain
 

@@ -44,10 +44,19 @@ many items it has, of which a run of the net has one.
 """
 
 
+class Known(NamedTuple):
+    """The data at one place of a run: `ctx`, `iter` by step, and the results of steps by name."""
+
+    ctx: dict[str, Json]
+    iters: dict[int, dict[str, Json]]
+    results: dict[str, Json]
+
+
 class Witness(NamedTuple):
-    """Values by path; what is not named may be anything."""
+    """Values by path; what is not named may be anything. `known` are the data at the places that were asked for."""
 
     values: dict[Path, Json]
+    known: tuple[Known, ...] = ()
 
     def workload(self) -> dict[str, Json]:
         """The payload."""
@@ -87,8 +96,10 @@ _NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0)
 """What is known at the beginning."""
 
 
-def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
-    """Values for a run of the plan's net; None when none were found."""
+def witness_of(plan: Plan, run: Sequence[Transition], behind: Sequence[int] = ()) -> Witness | None:
+    """Values for a run of the plan's net, and the data `behind` so many of its transitions each; None when none were
+    found.
+    """
     # A script has no words for these, so that a run with one of them cannot be replayed, whatever its data are.
     asking = {row[:2] for row in (*plan.loop_ends, *plan.loop_signals)}
     if any(each.role in UNSCRIPTED or each.role == "park" for each in run) or any(
@@ -101,7 +112,8 @@ def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
     blame: list[frozenset[Path]] = [frozenset()]
     for _ in range(MAX_TRIES):
         if len(ways) < len(states) or not ways:
-            return Witness(states[-1].values)
+            values = states[-1].values  # some of what is read early is chosen late
+            return Witness(values, tuple([_known(plan, states[each]._replace(values=values)) for each in behind]))
         state = next(ways[-1], None)
         if state is not None:
             at = len(ways)
@@ -129,6 +141,15 @@ def witness_of(plan: Plan, run: Sequence[Transition]) -> Witness | None:
         if walk_.asked > MAX_ASKED:
             return None
     return None
+
+
+def _known(plan: Plan, state: _State) -> Known:
+    return Known(state.ctx, state.iters, _results(plan, state, _outcomes(state.values)))
+
+
+def _results(plan: Plan, state: _State, trees: dict[int, dict[str, Json]]) -> dict[str, Json]:
+    """The results of steps by name, from the fields of outcomes."""
+    return {plan.steps[each].name: trees.get(at, {}).get("result") for each, at in state.results.items()}
 
 
 def _depends(guilty: frozenset[Path], before: _State, after: _State, at: int) -> bool:
@@ -425,7 +446,7 @@ class _Walk:
         done = step not in state.failed
         event: dict[str, Json] = {
             "name": ("loop.done" if looped else "step.done") if done else "step.failed",
-            "status": "success" if done else "error",
+            "status": "ok" if done else "error",
             "step": plan.steps[step].name,
             "result": ended.get("result"),
             "outcome": {"status": "ok" if done else "error", **ended},
@@ -437,7 +458,6 @@ class _Walk:
             "result": None,
             **trees.get(number, {}),
         }
-        results = {plan.steps[each].name: trees.get(at, {}).get("result") for each, at in state.results.items()}
         names: dict[str, object] = {
             "workload": self._workload_with(state.values),
             "ctx": state.ctx,
@@ -449,7 +469,7 @@ class _Walk:
             "action_id": "1",
             "_attempt": 1,
         }
-        return PlayScope(names, results=results)
+        return PlayScope(names, results=_results(plan, state, trees))
 
 
 def _outcomes(values: dict[Path, Json]) -> dict[int, dict[str, Json]]:

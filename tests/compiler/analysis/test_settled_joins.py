@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fair_runs import has_run_without
 from harness.samples import shares
 from nets import (
     BOUNDED,
@@ -22,6 +23,7 @@ from nets import (
     calm_space,
     emptied,
     fired_in,
+    is_calm,
     is_end,
     is_endless,
     is_locked,
@@ -80,9 +82,12 @@ def playbooks(draw: st.DrawFn) -> str:
     return random_steps(rows, policies, chooses).replace("step: start, ", f"step: start, {WRITES}, ", 1)
 
 
-def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
+def _after(game: Game, here: Marking, *, at_once: bool = True) -> Iterator[tuple[Transition, Marking]]:
+    """What may happen in a marking; with all that waits while a router or a join does something in one moment, unless
+    that is to be `at_once`.
+    """
     plan = game.plan
-    asked = {n for n, tokens in enumerate(here) if tokens and plan.net.places[n].role in CHAIN}
+    asked = at_once and {n for n, tokens in enumerate(here) if tokens and plan.net.places[n].role in CHAIN}
     moves, forced = [], []
     for t, after in game.steps_from(here):
         if asked and plan.cancels and not any(arc.place in asked for arc in t.inputs):
@@ -95,7 +100,7 @@ def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:
     asking = {
         place.step for tokens, place in zip(here, plan.net.places, strict=True) if tokens and place.role == "pick"
     }
-    if asking:
+    if asking and at_once:
         moves = [(t, after) for t, after in moves if t.step in asking and t.role in ("gather", "lack", "meet")]
     yield from moves
     if all(t.trigger is Trigger.CTX for t, _ in moves):
@@ -170,6 +175,20 @@ def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
         both = any(here[places[f"ready {one}"]] and here[places[f"ready {other}"]] for here in found)
         never = query_verdict(plan, query_of(f"never({one} and {other})"), "q", Effort(STANDARD))
         assert never.bug is None and not (never.status is Status.PROVED and both), body
+
+
+@shares(40)
+@given(playbooks())
+def test_what_every_run_reaches_is_what_the_explorer_says(share: int, body: str) -> None:
+    plan = random_plan(body)
+    game = Game(plan, allowed=is_calm)
+    for name in ("s1", "s3"):
+        found = has_run_without(plan, name, game.initial(), lambda here: _after(game, here), MOST // 3,
+                                lambda here: _after(game, here, at_once=False))  # fmt: skip
+        verdict = query_verdict(plan, query_of(f"every run reaches {name}"), "q", Effort(STANDARD))
+        assert verdict.bug is None, verdict.bug
+        if found is not None and verdict.status is not Status.UNKNOWN:
+            assert (verdict.status is Status.REFUTED) is found, body
 
 
 FORK = "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}, {step: c}]}"
