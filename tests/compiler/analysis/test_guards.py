@@ -260,7 +260,8 @@ def ends_of(skeleton: Skeleton) -> set[tuple[int, ...]]:
     small = reduced(skeleton.net)
     ends = terminals_of(small.net, 100_000)
     assert ends.complete
-    return {played(skeleton.net, small.run(ends.graph.path_to(state))) for state in ends.dead}
+    paths = [small.run(ends.graph.path_to(state)) for state in ends.dead]
+    return {played(skeleton.net, [(each,) for each in path]) for path in paths}
 
 
 def chosen(skeleton: Skeleton, x: object, y: object) -> Skeleton:

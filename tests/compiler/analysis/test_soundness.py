@@ -186,7 +186,7 @@ def test_what_is_left_in_a_state_is_known_without_a_replay(block: Block, data: s
     ends = terminals_of(small.net, 1_000)
     endings = Endings(skeleton, small, ends.graph)
     for state in range(len(ends.graph.markings)):
-        marking = played(skeleton.net, small.run(ends.graph.path_to(state)))
+        marking = played(skeleton.net, [(each,) for each in small.run(ends.graph.path_to(state))])
         assert endings.marking(state) == marking
         assert endings.gives_up(state) == skeleton.gives_up(marking)
         assert endings.is_end(state) == (skeleton.is_final(marking) or skeleton.gives_up(marking))
