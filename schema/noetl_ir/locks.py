@@ -100,8 +100,8 @@ def _is_flow(place: Place) -> bool:
 
 
 def _wave(plan: Plan, step: int, owned: Iterable[int]) -> Iterator[tuple[int, int, int]]:
-    """The wave of a counting join that needs several tokens; one that needs one holds none back."""
-    if plan.steps[step].join.mode == "count" and plan.steps[step].join.n > 1:
+    """The wave of a counting join: also where one token is enough, which is there before the join has met."""
+    if plan.steps[step].join.mode == "count":
         by_role = {plan.net.places[each].role: each for each in owned}
         yield by_role["idle"], by_role["got"], by_role["met"]
 

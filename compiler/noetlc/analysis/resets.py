@@ -317,7 +317,8 @@ class _Encoding:
         keeps = any(place in self._chain for place, _ in after)
         if not self._moving:
             holds = keeps = False
-        touches = any(place in self._moving for place, _ in (*before, *after))
+        # Who asks amid an emptying would not see the token for which it is done.
+        touches = bool(empty and self._moving) or any(place in self._moving for place, _ in (*before, *after))
         if not holds and (keeps or touches):
             ins.append((self._open, 1))
         if not keeps and (holds or touches):

@@ -255,10 +255,14 @@ def unemptied_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     """
     if not (plan.cancels or settles(plan)):
         return whole_skeleton(plan, size)
+    return _loosened(_skeleton(plan, range(len(plan.net.transitions)), impossible(plan), size))
+
+
+def _loosened(plain: Skeleton) -> Skeleton:
     from noetlc.analysis.resets import loosened
     from noetlc.analysis.settling import loosened as loose_joins
 
-    plain = _skeleton(plan, range(len(plan.net.transitions)), impossible(plan), size)
+    plan = plain.plan
     plain = plain._replace(net=loosened(plan, plain.net, plain.origin))
     return _counted(plain, loose_joins(plan, plain.net, plain.origin)) if settles(plan) else plain
 
@@ -277,6 +281,7 @@ def is_forced(plan: Plan) -> bool:
 def _with_sets(skeleton: Skeleton, size: int) -> Skeleton:
     """The skeleton with what steps cancel, lock and wait for to be empty."""
     moving: Mapping[int, int] = {}
+    plain = skeleton
     if skeleton.plan.cancels or asks_places(skeleton.plan):
         from noetlc.analysis.resets import closed  # few playbooks cancel steps
 
@@ -284,13 +289,15 @@ def _with_sets(skeleton: Skeleton, size: int) -> Skeleton:
         origin = (*skeleton.origin, *(skeleton.origin[row] for row in owners))
         skeleton = skeleton._replace(net=net, origin=origin, loose=loose)
     if settles(skeleton.plan):
-        from noetlc.analysis.settling import Part, counted, loosened  # and few wait for all that can come
+        from noetlc.analysis.settling import Part, counted  # and few wait for all that can come
 
         if skeleton.loose:
-            return _counted(skeleton, loosened(skeleton.plan, skeleton.net, skeleton.origin))
+            return _loosened(plain)._replace(loose=skeleton.loose)
         part = Part(skeleton.plan, skeleton.net, skeleton.origin, moving, lambda marking: _fails(skeleton, marking))
         found = counted(part, size)
-        return _counted(skeleton, found)._replace(loose=found.loose)
+        if found.loose:  # a join that may end its tokens anywhere would leave counts of them behind
+            return _loosened(plain)._replace(loose=found.loose)
+        return _counted(skeleton, found)
     return skeleton
 
 

@@ -31,8 +31,10 @@ from nets import (
 )
 from noetl_ir.net import Transition
 from noetlc.analysis.effort import STANDARD, Effort
+from noetlc.analysis.goals import Never, coverable
 from noetlc.analysis.queries import query_of
 from noetlc.analysis.report import query_verdict
+from noetlc.analysis.skeleton import success_skeleton
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
 
@@ -140,3 +142,42 @@ def test_steps_with_a_lock_in_common_never_run_at_once(locks: tuple[str, ...], a
     for pair in ("a and b", "a and c", "b and c"):
         verdict = query_verdict(plan, query_of(f"never({pair})"), "q", Effort(STANDARD))
         assert (verdict.status is Status.PROVED) is (pair in apart), pair
+
+
+def test_nobody_gets_a_lock_while_its_holder_still_cancels() -> None:
+    """`a` takes its lock, empties `c` and starts at once; the net in which it does so one token at a time knows it."""
+    plan = plan_of(steps(FORK, "step: a, spec: {policy: {lock: x, cancels: [c]}}", "step: b, spec: {policy: {lock: x}}",
+                         "step: c"))  # fmt: skip
+    verdict = query_verdict(plan, query_of("never(a and b)"), "q", Effort(STANDARD))
+    assert verdict.status is Status.PROVED and verdict.bug is None
+
+
+def test_a_join_that_needs_one_token_holds_a_section_until_it_has_met() -> None:
+    """Good runs never leave `a`, which withdraws what is left of its own join and goes to itself."""
+    plan = plan_of(
+        steps(
+            "step: start, spec: {policy: {lock: {name: x, through: [a]}}},"
+            " next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}",
+            "step: a, spec: {policy: {join: first, cancels: [a]}}, next: {arcs: [{step: a}]}",
+            "step: b, spec: {policy: {lock: x}}",
+        )
+    )
+    net = success_skeleton(plan).net
+    begins = net.inputs[net.transitions.index("begin b")]
+    assert isinstance(coverable(net, begins, 100_000), Never)
+
+
+def test_what_is_not_known_of_settled_joins_leaves_no_lock_taken() -> None:
+    """`one` cancels a join that counts, which leads to the settled `b`: what is taken for granted then allows more."""
+    plan = plan_of(
+        steps(
+            "step: start, spec: {policy: {lock: {name: x, through: [b, c]}}},"
+            " next: {spec: {mode: inclusive}, arcs: [{step: c}, {step: b}, {step: one}]}",
+            "step: one, spec: {policy: {join: 2, lock: {name: x, through: [b, c]}, cancels: [c, b]}},"
+            " next: {arcs: [{step: b, when: '{{ workload.x }}'}, {step: start}]}",
+            "step: b, spec: {policy: {join: settled}}, next: {arcs: [{step: one}]}",
+            "step: c, spec: {policy: {join: settled}}, next: {arcs: [{step: b}]}",
+        )
+    )
+    assert success_skeleton(plan).loose
+    assert not [each for each in soundness_of(plan) if each.status is Status.REFUTED]
