@@ -123,7 +123,7 @@ SCRIPTED = [
     # Withdrawn after a quarter of an hour; the packing, which would end at 25 min, is stopped.
     ("withdrawn_order", "refund", {"data": {"refunded": True}}, 15 * 60 + 2.0),
     # A hold, two bookings, and none for the car; three are undone one after the other, and the hold is lifted.
-    ("trip_booking", "lift_hold", {"trip": "failed", "why": "scripted"}, 1 + 2 + 1 + 3 + 3 * 1 + 1),
+    ("trip_booking", "lift_hold", {"trip": "failed", "why": "http.status"}, 1 + 2 + 1 + 3 + 3 * 1 + 1),
     ("approval", "spend", {"spent": 1200, "by": "Ada"}, 15 * 60),
     ("retry_backoff", "done", {"received": 42, "attempts": 3}, 5 + 0.2 + 0.1 + 0.4 + 0.1 + 0.1),
 ]

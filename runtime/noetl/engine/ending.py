@@ -1,7 +1,7 @@
 """How an execution ends: no run stays `running` when nothing can move (LANGUAGE §3, Endings)."""
 
 from noetl.engine.execution import MAIN, Execution, Region, limit_of
-from noetl.engine.locking import are_free
+from noetl.engine.locking import are_free, let_overtake
 from noetl.engine.phases import end_phase, go_on_after_children
 from noetl.engine.scope import result_scope
 from noetl.engine.sections import lock_text
@@ -13,7 +13,8 @@ from noetl_ir.evaluate import Fault
 
 def end_if_over(turn: Turn) -> bool:
     """Emit the end of the phase when there is one; precedence cancelled, failed, blocked, completed. Whether there is
-    more to decide: another phase has begun, or a settled join which nothing else let start.
+    more to decide: another phase has begun, a token may overtake at a lock, or a settled join starts which nothing else
+    let start.
     """
     execution = turn.execution
     if execution.status != "running":
@@ -43,6 +44,8 @@ def end_if_over(turn: Turn) -> bool:
     # Tokens are left and nothing will move them. A paused execution is never over for that reason: what it holds back
     # may move.
     if not execution.paused and not _can_move(turn):
+        if turn.program.locks and let_overtake(turn):
+            return True
         if turn.program.settled and force(turn):
             return True
         return _fail(turn) if execution.failure is not None else end_phase(turn, "blocked", {"reason": _reason(turn)})

@@ -4,6 +4,9 @@ nothing is left in them (EXTENSIONS.md §3, `lock`).
 All locks of a step are taken at once. Who waits for one stands at its gate, before the run: no timeout counts that. A
 token never overtakes one that came before it and needs a lock that both do, unless that one's rules deny it: whose
 locks are free, and nobody before it is to have them, was denied if it waits all the same.
+
+A token in a section can so wait behind one that waits for the section. Where nothing else can move it overtakes: the
+analysis, which knows no order, proves that there is an end then, and the run must have it.
 """
 
 from noetl.engine.execution import Execution
@@ -22,6 +25,8 @@ def are_free(turn: Turn, step: int, key: str) -> bool:
         return True
     if wanted & locks_in_use(program, execution, step):
         return False
+    if turn.unhindered.get(key) == execution.position:
+        return True
     # Nearly always nobody waits before it. Else all who do are asked, in their order.
     if all(next(iter(execution.queues.get(name, ())), key) == key for name in wanted):
         return True
@@ -40,6 +45,22 @@ def _claimed(turn: Turn, key: str) -> set[str]:
         if theirs and (other in asked or theirs & (claimed | locks_in_use(program, execution, rows[place]))):
             claimed |= theirs
     return claimed
+
+
+def let_overtake(turn: Turn) -> bool:
+    """Have the token asked that waits longest of those whose locks are free, as nothing at all can move; whether there
+    is one that was not asked since the last event.
+    """
+    program, execution, rows = turn.program, turn.execution, turn.columns.places.steps
+    for key, place in execution.waiting.items():
+        wanted = program.locks.get(rows[place])
+        if wanted is None or turn.unhindered.get(key) == execution.position:
+            continue
+        if not wanted & locks_in_use(program, execution, rows[place]):
+            turn.unhindered = {**turn.unhindered, key: execution.position}
+            execution.agenda.append((place, key))
+            return True
+    return False
 
 
 def ask_behind(turn: Turn, step: int, key: str) -> None:

@@ -8,9 +8,11 @@ from noetl_ir.expr import Json
 
 
 class Turn:
-    """The events decided so far in this turn, all at the time `now` (microseconds)."""
+    """The events decided so far in this turn, all at the time `now` (microseconds). `unhindered` are tokens that may
+    take locks which others wait for, since nothing else can move (`locking.let_overtake`).
+    """
 
-    __slots__ = ("columns", "events", "execution", "now", "program")
+    __slots__ = ("columns", "events", "execution", "now", "program", "unhindered")
 
     def __init__(self, program: Program, execution: Execution, now: int) -> None:
         self.program = program
@@ -18,6 +20,7 @@ class Turn:
         self.execution = execution
         self.now = now
         self.events: list[Event] = []
+        self.unhindered: dict[str, int] = {}
 
     def emit(
         self,

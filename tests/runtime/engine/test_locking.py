@@ -256,3 +256,29 @@ def _looked_at(ran: Ran) -> int:
             found += len(state.agenda) - before
         state.agenda.clear()
     return found
+
+
+def test_a_token_in_a_section_overtakes_who_waits_for_the_section() -> None:
+    """`b` came first and waits for `x` and `y`; `c`, by which alone `x` comes free, must not wait for `y` behind it."""
+    text = locks(
+        "step: b, spec: {policy: {lock: [x, y]}}",
+        "step: c, spec: {policy: {lock: y}}",
+        start="{step: b}, {step: c}",
+    ).replace("step: start,", "step: start, spec: {policy: {lock: {name: x, through: [c]}}},")
+    ran = run(text, {"outcomes": []})
+    assert ran.status == "completed"
+    assert [ran.program.plan.steps[event.step].name for event in ran.of("lock.taken")] == ["start", "c", "b"]
+
+
+def test_a_token_overtakes_only_where_nothing_else_can_move() -> None:
+    """The same beside a step that runs for 5 s and holds nothing: `c` starts behind it."""
+    text = locks(
+        "step: b, spec: {policy: {lock: [x, y]}}",
+        "step: c, spec: {policy: {lock: y}}",
+        "step: slow",
+        start="{step: slow}, {step: b}, {step: c}",
+    ).replace("step: start,", "step: start, spec: {policy: {lock: {name: x, through: [c]}}},")
+    ran = run(text, script(slow=5))
+    assert ran.status == "completed"
+    begun = {ran.program.plan.steps[event.step].name: event.ts for event in ran.of("step.scheduled")}
+    assert begun["c"] == begun["b"] == 5_000_000 and begun["slow"] == 0
