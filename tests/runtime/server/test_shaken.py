@@ -29,7 +29,8 @@ def test_a_golden_run_ends_the_same_way_on_a_bus_with_faults(case: Case) -> None
     whole = run(plan, outcomes, payload)
     for seed in range(3):
         shaken = run(plan, outcomes, payload, odds=ODDS, seed=seed)
-        if "timeout" in case.name:  # a message that comes late may cost the time that was left
+        # A message that comes late may cost the time that was left, or be there only behind a signal that stops a run.
+        if re.search("timeout|interrupt", case.name):
             assert shaken.execution.is_over, seed
         else:
             assert shaken.status == whole.status, seed
