@@ -2,7 +2,10 @@
 
 import json
 import signal
+import sqlite3
 import time
+from contextlib import closing
+from pathlib import Path
 
 import httpx
 import pytest
@@ -27,6 +30,20 @@ workflow:
 def stopped(child: Process) -> None:
     """Have a process stand still."""
     child.send_signal(signal.SIGSTOP)
+
+
+def stopped_between_writes(child: Process, file: Path) -> None:
+    """Have a process stand still that does not hold the lock of an SQLite file just then: nobody takes that from it."""
+    while True:
+        stopped(child)
+        with closing(sqlite3.connect(file, timeout=1, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                woken(child)
+                time.sleep(0.01)
+            else:
+                return
 
 
 def woken(child: Process) -> None:
@@ -98,7 +115,7 @@ def test_a_hung_server_alone_with_its_worker_loses_what_it_had(cluster: Cluster)
     hung, other = cluster.server(bus=False), cluster.server(bus=False)
     name, waits = cluster.begin(WORKS.replace("12", "60"), hung), cluster.begin(WAITS, hung)
     cluster.reached("begun")
-    stopped(hung)
+    stopped_between_writes(hung, cluster.folder / "x.db")
     cluster.ended(waits, seconds=20)
     waited_for(lambda: cluster.lines().count("begun") == 2, "it does not run again", 20)
     woken(hung)

@@ -26,7 +26,9 @@ WAIT = 30.0
 """Seconds to wait for a connection that others use."""
 
 CONNECT_TIMEOUT = 5
-STATEMENT_TIMEOUT, LOCK_TIMEOUT, IDLE_TIMEOUT = "30s", "10s", "60s"
+STATEMENT_TIMEOUT, LOCK_TIMEOUT, IDLE_TIMEOUT = "30s", "10s", "5s"
+"""Each shorter than the one before: a process that stands still between two statements of a transaction holds rows,
+and who waits for them outlasts it."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds before a lost server is tried again: the first time, doubled each time, at most."""
