@@ -25,7 +25,7 @@ def are_free(turn: Turn, step: int, key: str) -> bool:
         return True
     if wanted & locks_in_use(program, execution, step):
         return False
-    if turn.unhindered.get(key) == execution.position:
+    if turn.unhindered == execution.position:
         return True
     # Nearly always nobody waits before it. Else all who do are asked, in their order.
     if all(next(iter(execution.queues.get(name, ())), key) == key for name in wanted):
@@ -48,23 +48,29 @@ def _claimed(turn: Turn, key: str) -> set[str]:
 
 
 def let_overtake(turn: Turn) -> bool:
-    """Have the token asked that waits longest of those whose locks are free, as nothing at all can move; whether there
-    is one that was not asked since the last event.
+    """Have all who wait for locks that are free asked, in their order and whoever is before them, as nothing at all can
+    move; whether there are any who were not asked so since the last event.
     """
     program, execution, rows = turn.program, turn.execution, turn.columns.places.steps
-    for key, place in execution.waiting.items():
-        wanted = program.locks.get(rows[place])
-        if wanted is None or turn.unhindered.get(key) == execution.position:
-            continue
-        if not wanted & locks_in_use(program, execution, rows[place]):
-            turn.unhindered = {**turn.unhindered, key: execution.position}
-            execution.agenda.append((place, key))
-            return True
-    return False
+    if turn.unhindered == execution.position:
+        return False
+    turn.unhindered = execution.position
+    used = {
+        step: locks_in_use(program, execution, step) for step in {rows[place] for place in execution.waiting.values()}
+    }
+    free = [
+        (place, key)
+        for key, place in execution.waiting.items()
+        if (wanted := program.locks.get(rows[place])) and not wanted & used[rows[place]]
+    ]
+    execution.agenda.extend(free)
+    return bool(free)
 
 
 def ask_behind(turn: Turn, step: int, key: str) -> None:
     """A token whose locks are free was denied by its rules: who waits next for one of them is asked."""
+    if turn.unhindered == turn.execution.position:  # all are asked
+        return
     queues, places = turn.execution.queues, turn.execution.waiting
     found: dict[int, str] = {}
     for name in turn.program.locks.get(step, ()):

@@ -8,8 +8,8 @@ from noetl_ir.expr import Json
 
 
 class Turn:
-    """The events decided so far in this turn, all at the time `now` (microseconds). `unhindered` are tokens that may
-    take locks which others wait for, since nothing else can move (`locking.let_overtake`).
+    """The events decided so far in this turn, all at the time `now` (microseconds). `unhindered` is the position of the
+    log at which tokens may take locks that others before them wait for (`locking.let_overtake`), -1 for none.
     """
 
     __slots__ = ("columns", "events", "execution", "now", "program", "unhindered")
@@ -20,7 +20,7 @@ class Turn:
         self.execution = execution
         self.now = now
         self.events: list[Event] = []
-        self.unhindered: dict[str, int] = {}
+        self.unhindered = -1
 
     def emit(
         self,
