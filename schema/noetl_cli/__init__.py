@@ -64,9 +64,7 @@ class CommandLine:
     def run_process(self) -> int:
         """Run the command line of this process, and return its exit code. Raises nothing."""
         begin_command()
-        status = self._completed()
-        if status is None:
-            status = self.run(sys.argv[1:])
+        status = self.run(sys.argv[1:])
         end_command()
         return status
 
@@ -82,7 +80,9 @@ class CommandLine:
         """Run a command line, and return its exit code. Raises nothing."""
         _prepare_streams()
         try:
-            status = status_of(argv, os.environ, self.commands, self.command, self.group)
+            status = self._completed()
+            if status is None:
+                status = status_of(argv, os.environ, self.commands, self.command, self.group)
             sys.stdout.flush()  # a closed pipe shows here and not at the interpreter's exit
         except KeyboardInterrupt:
             status = INTERRUPTED
