@@ -9,11 +9,11 @@ begun and started nothing. A step inside takes it no more. The sets follow from 
 `sections`), so that a plan has no bytes for them. What S cancels counts as empty: withdrawal, lock and start are one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
+from noetl_ir.emptiness import Emptiness, together, waves_of
 from noetl_ir.net import Place, PlaceClass
 from noetl_ir.plan import Plan, entries_of
-from noetl_ir.records import NamedTuple
 from noetl_ir.resets import JOINING, owners_of
 
 _FREE = JOINING | {"gate", "fly", "c", "n", "s", "slot"}
@@ -21,15 +21,6 @@ _FREE = JOINING | {"gate", "fly", "c", "n", "s", "slot"}
 
 _BEFORE = JOINING | {"gate", "fly"}
 """Roles of places whose tokens are on the way to their step."""
-
-
-class Test(NamedTuple):
-    """Places that are to be empty, and waves of counting joins, each by its places `idle`, `got`, `met`: one that has
-    tokens (`got`) and has started nothing (`idle`) is not empty.
-    """
-
-    places: frozenset[int]
-    waves: tuple[tuple[int, int, int], ...] = ()
 
 
 def takes_of(plan: Plan) -> Mapping[int, frozenset[str]]:
@@ -75,23 +66,23 @@ def lock_places(plan: Plan) -> Mapping[int, tuple[int, ...]]:
     return {step: tuple(places) for step, places in found.items()}
 
 
-def sections_of(plan: Plan) -> Mapping[str, Mapping[int, Test]]:
+def sections_of(plan: Plan) -> Mapping[str, Mapping[int, Emptiness]]:
     """Name of a section → by step, where tokens of that step hold it."""
     if not plan.sections:
         return {}
     owned: dict[int, list[int]] = {}
     for number, owner in enumerate(owners_of(plan)):
         owned.setdefault(owner, []).append(number)
-    places, inside = plan.net.places, insides_of(plan)
-    found: dict[str, dict[int, Test]] = {name: {} for name in inside}
+    places, inside, waves = plan.net.places, insides_of(plan), waves_of(plan)
+    found: dict[str, dict[int, Emptiness]] = {name: {} for name in inside}
     for section in plan.sections:
         behind = [each for each in owned[section.step] if _is_flow(places[each]) and places[each].role not in _BEFORE]
         if section.step not in inside[section.name]:
-            found[section.name][section.step] = Test(frozenset(behind))
+            found[section.name][section.step] = Emptiness(frozenset(behind))
         for step in section.through:
             if step not in found[section.name]:
                 flow = frozenset([each for each in owned[step] if _is_flow(places[each])])
-                found[section.name][step] = Test(flow, tuple(_wave(plan, step, owned[step])))
+                found[section.name][step] = Emptiness(flow, (waves[step],) if step in waves else ())
     return found
 
 
@@ -99,37 +90,21 @@ def _is_flow(place: Place) -> bool:
     return place.kind is PlaceClass.CONTROL
 
 
-def _wave(plan: Plan, step: int, owned: Iterable[int]) -> Iterator[tuple[int, int, int]]:
-    """The wave of a counting join: also where one token is enough, which is there before the join has met."""
-    if plan.steps[step].join.mode == "count":
-        by_role = {plan.net.places[each].role: each for each in owned}
-        yield by_role["idle"], by_role["got"], by_role["met"]
-
-
-def tests_of(plan: Plan) -> Mapping[int, tuple[Test, ...]]:
+def tests_of(plan: Plan) -> Mapping[int, tuple[Emptiness, ...]]:
     """Transition → what has to be empty for it, one for each lock in the order of their names, of those that ask."""
     takes = takes_of(plan) if plan.locks or plan.sections else {}
     if not takes:
         return {}
-    holders: dict[str, dict[int, Test]] = {}
-    for name, rows in sections_of(plan).items():
-        holders[name] = dict(rows)
+    holders = {name: dict(rows) for name, rows in sections_of(plan).items()}
     places = lock_places(plan)
     for step, names in plan.locks:
         for name in names:  # what holds a section holds the lock of a run that is in it
-            holders.setdefault(name, {}).setdefault(step, Test(frozenset(places[step])))
+            holders.setdefault(name, {}).setdefault(step, Emptiness(frozenset(places[step])))
     cancels = dict(plan.cancels)
     found = {}
     for number, t in enumerate(plan.net.transitions):
         if t.role == "admit" and t.step in takes:
-            kept = cancels.get(t.step, ())
-            found[number] = tuple([_together(holders[name], kept) for name in sorted(takes[t.step])])
+            less = cancels.get(t.step, ())
+            rows = [holders[name].items() for name in sorted(takes[t.step])]
+            found[number] = tuple([together(test for step, test in row if step not in less) for row in rows])
     return found
-
-
-def _together(rows: Mapping[int, Test], less: Iterable[int]) -> Test:
-    """All that is to be empty of some steps."""
-    chosen = [test for step, test in rows.items() if step not in less]
-    return Test(
-        frozenset().union(*(each.places for each in chosen)), tuple([wave for each in chosen for wave in each.waves])
-    )

@@ -12,6 +12,7 @@ The sets follow from the net alone, so that a plan has no bytes for them; engine
 
 from collections.abc import Mapping
 
+from noetl_ir.emptiness import Emptiness, waves_of
 from noetl_ir.net import PlaceClass
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
@@ -26,36 +27,15 @@ _JOINED = frozenset({"held", "got", "pick", "gate"})
 """Roles of the places of a token that a settled join has, or that has passed it."""
 
 
-class Wave(NamedTuple):
-    """A counting join on the way: what is in `got` can still come while `idle` is marked, for it has not met."""
-
-    got: int
-    idle: int
-
-
-class Emptiness(NamedTuple):
-    """The places that hold no token when a transition fires, and the counting joins that hold no part of a wave."""
-
-    places: tuple[int, ...]
-    waves: tuple[Wave, ...] = ()
-
-
-class Sources(NamedTuple):
-    """The places from which a token can still come to a join: those where any does, and the counting joins."""
-
-    places: frozenset[int]
-    waves: tuple[Wave, ...]
-
-
-def sources_of(plan: Plan) -> Mapping[int, Sources]:
-    """Step → where tokens can still come to its join from, of the steps whose join is `settled`."""
+def sources_of(plan: Plan) -> Mapping[int, Emptiness]:
+    """Step → where tokens can still come to its join from, of the steps whose join is `settled`: of counting joins on
+    the way what a wave has, until it has met.
+    """
     places = plan.net.places
     steps = sorted({place.step for place in places if place.role == "pick"})
     if not steps:
         return {}
-    before = _before(plan)
-    counting = {n for n, step in enumerate(plan.steps) if step.join.mode == "count"}
-    idle = {place.step: n for n, place in enumerate(places) if place.role == "idle" and place.step in counting}
+    before, waves = _before(plan), waves_of(plan)
     entered: dict[int, list[int]] = {step: [] for step in steps}
     for number, place in enumerate(places):
         if place.role == "held" and place.step in entered:
@@ -64,8 +44,7 @@ def sources_of(plan: Plan) -> Mapping[int, Sources]:
     for step in steps:
         near = _leading(plan, before, entered[step], step)
         flat = frozenset(n for n in near if places[n].kind is PlaceClass.CONTROL)
-        got = sorted(n for n in near if places[n].role == "got" and places[n].step in counting)
-        found[step] = Sources(flat, tuple([Wave(n, idle[places[n].step]) for n in got]))
+        found[step] = Emptiness(flat, tuple([wave for wave in waves.values() if wave.got in near]))
     return found
 
 
@@ -92,21 +71,6 @@ def _leading(plan: Plan, before: list[list[int]], entered: list[int], join: int)
             if number not in found and not behind and not inner:
                 found.add(number)
                 waiting.append(number)
-    return found
-
-
-def settled_tests(plan: Plan) -> Mapping[int, Emptiness]:
-    """Transition → the places that hold no token when it fires, of those of settled joins that ask."""
-    sources = sources_of(plan)
-    if not sources:
-        return {}
-    kept = {place.id: n for n, place in enumerate(plan.net.places) if place.role == "held"}
-    found = {}
-    for number, t in enumerate(plan.net.transitions):
-        if t.role == "settle":
-            found[number] = Emptiness(tuple(sorted(sources[t.step].places)), sources[t.step].waves)
-        elif t.role == "lack":
-            found[number] = Emptiness((kept["held" + t.id.removeprefix("lack")],))
     return found
 
 
@@ -139,3 +103,13 @@ def settled_joins(plan: Plan) -> tuple[Settled, ...]:
         sources = tuple(zip(kept, roles["gather"], roles["lack"], strict=True))
         found.append(Settled(step, got, settle, force, meet, sources))
     return tuple(found)
+
+
+def settled_tests(plan: Plan) -> Mapping[int, Emptiness]:
+    """Transition → the places that hold no token when it fires, of those of settled joins that ask."""
+    found: dict[int, Emptiness] = {}
+    sources = sources_of(plan)
+    for join in settled_joins(plan):
+        found[join.settle] = sources[join.step]
+        found.update({lack: Emptiness(frozenset({place})) for place, _, lack in join.sources})
+    return found

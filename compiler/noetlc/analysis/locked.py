@@ -64,7 +64,7 @@ def _waiting(plan: Plan, marking: tuple[int, ...]) -> Iterator[tuple[int, str, t
         if not marking[admit.inputs[0].place]:
             continue
         for lock, test in zip(sorted(takes[admit.step]), tests, strict=True):
-            waves = [got for idle, got, _ in test.waves if marking[idle]]
+            waves = [wave.got for wave in test.waves if marking[wave.idle]]
             at = sorted({owners[place] for place in (*test.places, *waves) if marking[place]})
             if at:
                 yield admit.step, lock, tuple(at)
@@ -82,7 +82,7 @@ def contended_in(plan: Plan) -> frozenset[str]:
         admit = plan.net.transitions[number]
         gate = admit.inputs[0].place
         for lock, test in zip(sorted(takes[admit.step]), tests, strict=True):
-            places = (*test.places, *(got for _, got, _ in test.waves))
+            places = (*test.places, *(wave.got for wave in test.waves))
             if lock not in found and any(relation.together(gate, place) for place in places):
                 found.add(lock)
     return frozenset(found)

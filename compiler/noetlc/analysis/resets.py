@@ -26,7 +26,8 @@ as many tokens in each place or more, so that what it cannot do cannot be done; 
 
 from collections.abc import Mapping, Sequence
 
-from noetl_ir.locks import Test, tests_of
+from noetl_ir.emptiness import Emptiness
+from noetl_ir.locks import tests_of
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset, resets_of
@@ -108,7 +109,7 @@ def _rows(plan: Plan, origin: Sequence[int]) -> dict[int, Reset]:
     return {row: resets[number] for row, number in enumerate(origin) if number in resets}
 
 
-def _tested(plan: Plan, origin: Sequence[int]) -> dict[int, tuple[Test, ...]]:
+def _tested(plan: Plan, origin: Sequence[int]) -> dict[int, tuple[Emptiness, ...]]:
     tests = tests_of(plan)
     return {row: tests[number] for row, number in enumerate(origin) if number in tests}
 
@@ -137,7 +138,7 @@ def played(net: Petri, run: Sequence[Sequence[int]]) -> Marking:
 
 
 def _bound(
-    net: Petri, rows: Mapping[int, Reset], tests: Mapping[int, tuple[Test, ...]], chain: frozenset[int], size: int
+    net: Petri, rows: Mapping[int, Reset], tests: Mapping[int, tuple[Emptiness, ...]], chain: frozenset[int], size: int
 ) -> tuple[int, str]:
     """A number of tokens to which no place of a set comes, or 0 and why none is known."""
     cap, what = 2 * size, "cancelled" if rows else "locked"
@@ -172,7 +173,7 @@ class _Encoding:
         self,
         net: Petri,
         rows: Mapping[int, Reset],
-        tests: Mapping[int, tuple[Test, ...]],
+        tests: Mapping[int, tuple[Emptiness, ...]],
         chain: frozenset[int],
         cap: int,
     ) -> None:
@@ -198,7 +199,7 @@ class _Encoding:
             # Two locks that the same places hold are one.
             sets = {tuple(sorted([place for place in test.places if place in made])): None for test in each}
             self._tested[row] = [self._room(places) for places in sets if places]
-            waves = sorted({(got, met) for test in each for _, got, met in test.waves if got in made})
+            waves = sorted({(wave.got, wave.met) for test in each for wave in test.waves if wave.got in made})
             self._waves[row] = [(self._room((got,)), met) for got, met in waves]
         self._open = self._place(OPEN, 1)
         self._transitions = [*net.transitions]

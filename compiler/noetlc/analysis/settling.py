@@ -19,11 +19,12 @@ each token of a settled join goes on or ends by itself (`loosened`): what that c
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from noetl_ir.emptiness import Wave
 from noetl_ir.net import PlaceClass, Trigger
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import resets_of
-from noetl_ir.settling import Settled, Wave, settled_joins, sources_of
+from noetl_ir.settling import Settled, settled_joins, sources_of
 from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.resets import CHAIN, MARK, SHUT
@@ -258,14 +259,13 @@ class _Counting:
             by_step.setdefault(plan.net.transitions[number].step, []).append(row)
         for wave in sorted(waves):
             step = plan.net.places[wave.got].step
-            met = next(n for n, place in enumerate(plan.net.places) if place.role == "met" and place.step == step)
             needed = plan.steps[step].join.n
             room = rows.place(f"@room {step}", needed)
             for row in by_step[step]:
                 role = plan.net.transitions[self._origin[row]].role
                 if role == "arrive":
                     ins, outs, id = [*rows.inputs[row]], [*rows.outputs[row]], rows.ids[row]
-                    found.add(rows.add_row(f"{id} @met", [*ins, (met, 1)], [*outs, (met, 1)], row))
+                    found.add(rows.add_row(f"{id} @met", [*ins, (wave.met, 1)], [*outs, (wave.met, 1)], row))
                     rows.inputs[row] += [(wave.idle, 1), (room, 1)]
                     rows.outputs[row] += [(wave.idle, 1)]
                 elif role == "rearm":

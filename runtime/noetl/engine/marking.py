@@ -11,12 +11,11 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
+from noetl_ir.emptiness import Emptiness
 from noetl_ir.events import Firing, Keys
-from noetl_ir.locks import Test
 from noetl_ir.net import Arc, Net, Transition, Weight
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset
-from noetl_ir.settling import Emptiness
 
 
 class IllegalFiring(Exception):
@@ -82,19 +81,11 @@ class Marking:
         """The keys in a place, oldest first."""
         return iter(self.tokens.get(place, ()))
 
-    def first_in(self, test: Emptiness) -> int:
-        """The first place of a set that holds tokens though it has to be empty, -1 if there is none."""
-        tokens = self.tokens
-        found = next((place for place in test.places if place in tokens), -1)
-        if found < 0 and test.waves:
-            found = next((got for got, idle in test.waves if got in tokens and idle in tokens), -1)
-        return found
-
-    def marked(self, test: Test) -> Iterator[int]:
+    def marked(self, test: Emptiness) -> Iterator[int]:
         """The places of a set that hold tokens."""
         if not test.places.isdisjoint(self.tokens):
             yield from (place for place in self.tokens if place in test.places)
-        yield from (got for idle, got, _ in test.waves if idle in self.tokens and got in self.tokens)
+        yield from (got for got, idle, _ in test.waves if got in self.tokens and idle in self.tokens)
 
     def put(self, place: int, key: str, count: int = 1) -> None:
         """Add tokens; outside a firing, of the initial marking only."""
@@ -147,7 +138,7 @@ class Marking:
         """Fire any transition, arc by arc."""
         transition = self._transitions[index]
         test = self._tests.get(index)
-        if test is not None and (place := self.first_in(test)) >= 0:
+        if test is not None and (place := next(self.marked(test), -1)) >= 0:
             raise IllegalFiring(f"`{transition.id}` needs place `{self._net.places[place].id}` to be empty")
         place = self._sources[index]
         if place >= 0 and isinstance(took, str):

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from noetl.engine.columns import Columns, field
 from noetl_ir import evaluate
+from noetl_ir.emptiness import Emptiness, together
 from noetl_ir.expr import Json, Native, Template, entries_of
-from noetl_ir.locks import Test, lock_places, sections_of, takes_of, tests_of
+from noetl_ir.locks import lock_places, sections_of, takes_of, tests_of
 from noetl_ir.plan import LoopEnd, LoopSignal, Plan
 from noetl_ir.resets import Reset, resets_of
-from noetl_ir.settling import Emptiness, Settled, Wave, settled_joins, settled_tests
+from noetl_ir.settling import Settled, settled_joins, settled_tests
 
 
 class Missing(Exception):
@@ -35,12 +36,6 @@ _UNKNOWN = -2
 """The first choice at a place whose step is not indexed yet."""
 
 _Key = tuple[str, int, str]
-
-
-def _of_all(tests: Sequence[Test]) -> Emptiness:
-    """The places and waves that have to be empty where all of some sets have to be."""
-    places = frozenset[int]().union(*(test.places for test in tests))
-    return Emptiness(tuple(sorted(places)), tuple([Wave(got, idle) for test in tests for idle, got, _ in test.waves]))
 
 
 class _Tables(dict[_Key, "array[int]"]):
@@ -153,7 +148,7 @@ class Program:
     def tests(self) -> Mapping[int, Emptiness]:
         """Transition → the places that have to be empty; most plans have none."""
         if self._tests is None:
-            self._tests = {number: _of_all(tests) for number, tests in tests_of(self.plan).items()}
+            self._tests = {number: together(tests) for number, tests in tests_of(self.plan).items()}
             if self.settled:
                 self._tests.update(settled_tests(self.plan))
         return self._tests

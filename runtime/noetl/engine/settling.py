@@ -14,7 +14,7 @@ def settle(turn: Turn) -> bool:
     """Start the first settled join that has tokens and to which nothing can still come; whether there is one."""
     program, marking = turn.program, turn.execution.marking
     for join in program.settled:
-        if join.got in marking.tokens and marking.first_in(program.tests[join.settle]) < 0:
+        if join.got in marking.tokens and next(marking.marked(program.tests[join.settle]), None) is None:
             _meet(turn, join, join.settle, {})
             return True
     return False

@@ -101,7 +101,7 @@ def _aside(plan: Plan) -> Iterator[Edge]:
             yield Edge(f"empties {t.id} {place}", first + number, place, Kind.RESET, span=t.span)
     for number, tests in tests_of(plan).items():
         t = plan.net.transitions[number]
-        begun = {got for test in tests for _, got, _ in test.waves}
+        begun = {wave.got for test in tests for wave in test.waves}
         for place in sorted(begun.union(*(test.places for test in tests))):
             text = "a wave that has started nothing" if place in begun else ""
             yield Edge(f"asks {t.id} {place}", place, first + number, Kind.TEST, text, t.span)
