@@ -248,3 +248,22 @@ def test_a_stale_or_missing_generated_file_is_found_and_rewritten(tmp_path: Path
     assert generated.stale(tmp_path, table) == ["a/b.txt", "c.txt"]
     assert generated.rewrite(tmp_path, table) == ["a/b.txt", "c.txt"]
     assert generated.stale(tmp_path, table) == []
+
+
+def test_a_file_that_is_made_from_another_one_is_made_from_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "maker_of_both.py").write_text(
+        "def first(): return 'TEXT = 1'\n\ndef second():\n    from made_first import TEXT\n    return str(TEXT)\n"
+    )
+    (tmp_path / "made_first.py").write_text("TEXT = 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    table = {"made_first.py": "maker_of_both:first", "second.txt": "maker_of_both:second"}
+    assert generated.rewrite(tmp_path, table) == [*table]
+    assert (tmp_path / "second.txt").read_text() == "1"
+
+
+def test_what_schemas_are_made_from_is_made_before_them() -> None:
+    files = [*generated.GENERATED]
+    page, table = files.index("schema/playbook.md"), files.index("compiler/noetlc/emit/key_sentences.py")
+    assert page < table < files.index("schema/json/playbook.schema.json")

@@ -9,20 +9,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 GENERATED: dict[str, str] = {
+    "compiler/noetlc/expr/tables.py": "grammar_tables:tables",
+    "compiler/noetlc/diag/rule_table.py": "rule_table:table",
+    "schema/playbook.md": "documents:authors",
+    "compiler/noetlc/emit/key_sentences.py": "key_sentences:table",
     "schema/json/plan.schema.json": "noetlc.emit.json:schema_text",
     "schema/json/playbook.schema.json": "noetlc.emit.schema:schema_text",
     "schema/json/playbook-dialects.schema.json": "noetlc.emit.schema:dialects_text",
     "schema/json/test.schema.json": "noetlc.emit.suite:schema_text",
     "schema/json/event.schema.json": "noetlc.emit.event:schema_text",
     "schema/README.md": "documents:reference",
-    "schema/playbook.md": "documents:authors",
     "compiler/README.md": "documents:compiler_readme",
     "schema/patterns.md": "documents:patterns",
-    "compiler/noetlc/expr/tables.py": "grammar_tables:tables",
-    "compiler/noetlc/emit/key_sentences.py": "key_sentences:table",
-    "compiler/noetlc/diag/rule_table.py": "rule_table:table",
 }
-"""File, from the repository's root → `module:function`; the function takes nothing and gives the text."""
+"""File, from the repository's root → `module:function`; the function takes nothing and gives the text. What others are
+made from stands before them.
+"""
 
 
 def text_of(generator: str) -> str:
@@ -33,23 +35,25 @@ def text_of(generator: str) -> str:
 
 def stale(root: Path, generated: dict[str, str]) -> list[str]:
     """The files whose content is not what their generator gives, missing ones included."""
-    found = []
-    for name, generator in generated.items():
-        path = root / name
-        # Texts are compared, not times: a checkout gives all files new times.
-        if not path.exists() or path.read_text(encoding="utf-8") != text_of(generator):
-            found.append(name)
-    return found
+    return [name for name, generator in generated.items() if _differs(root / name, text_of(generator))]
 
 
 def rewrite(root: Path, generated: dict[str, str]) -> list[str]:
-    """Write every stale file; returns their names."""
-    names = stale(root, generated)
-    for name in names:
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text_of(generated[name]), encoding="utf-8")
+    """Write every stale file, in the order of the table; returns their names."""
+    names = []
+    for name, generator in generated.items():
+        # Made once those before it are written, and loaded only now: a table of the compiler is imported as it is then.
+        path, text = root / name, text_of(generator)
+        if _differs(path, text):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            names.append(name)
     return names
+
+
+def _differs(path: Path, text: str) -> bool:
+    # Texts are compared, not times: a checkout gives all files new times.
+    return not path.exists() or path.read_text(encoding="utf-8") != text
 
 
 if __name__ == "__main__":
