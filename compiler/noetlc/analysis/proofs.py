@@ -6,7 +6,7 @@ and no plan is made for it. A limit that was hit gives no claim.
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from noetlc.analysis.verdict import Claim, Status, Verdict
 from noetlc.diag.internal import Bug
@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # most playbooks are checked without
     from noetlc.analysis.regions import Region
     from noetlc.analysis.stalls import Stalled
     from noetlc.analysis.starvation import Starved
+
+_Found = TypeVar("_Found", "Crowded", "Stalled")
 
 STUCK, CYCLES, PARTS, BOUNDED = (
     "nothing can get stuck",
@@ -95,8 +97,7 @@ class Proofs:
             return ()
         from noetlc.analysis.crowding import crowded_of
 
-        found = [crowded_of(region.plan, self._effort.part(0.2)) for region in self._regions]
-        return tuple([each if at == 0 else each._replace(sure=False) for at, rows in enumerate(found) for each in rows])
+        return self._of_regions(crowded_of)
 
     @cached_property
     def stalled(self) -> "tuple[Stalled, ...]":
@@ -105,8 +106,7 @@ class Proofs:
             return ()
         from noetlc.analysis.stalls import stalled_of
 
-        found = [stalled_of(region.plan, self._effort.part(0.2)) for region in self._regions]
-        return tuple([each if at == 0 else each._replace(sure=False) for at, rows in enumerate(found) for each in rows])
+        return self._of_regions(stalled_of)
 
     @cached_property
     def dead(self) -> tuple[Verdict, ...]:
@@ -164,6 +164,11 @@ class Proofs:
         from noetlc.analysis.regions import regions_of
 
         return regions_of(self.plan)
+
+    def _of_regions(self, find: "Callable[[Plan, Effort], tuple[_Found, ...]]") -> "tuple[_Found, ...]":
+        """What is found in each region; in one behind main it is not sure, as nothing says how main comes there."""
+        found = [find(region.plan, self._effort.part(0.2)) for region in self._regions]
+        return tuple([each if at == 0 else each._replace(sure=False) for at, rows in enumerate(found) for each in rows])
 
     @cached_property
     def _judged(self) -> "tuple[tuple[Plan, tuple[Verdict, ...]], ...]":
