@@ -176,8 +176,8 @@ class _Question:
             return
         # What the circle takes from is its own. A transition that takes from elsewhere stays enabled however often it
         # goes round, so that a run cannot leave it out for ever. Places behind those of the plan only say when.
-        own = {place for number in circle for place in self._taken(number)}
-        free = [number for number in sorted(rows) if own.isdisjoint(self._taken(number))]
+        own = {place for number in circle for place, _ in self._taken(number)}
+        free = [number for number in sorted(rows) if own.isdisjoint(place for place, _ in self._taken(number))]
         left = MAX_ASIDE
         waiting: list[tuple[Marking, tuple[int, ...]]] = [(marking, ())]
         seen = {marking}
@@ -201,15 +201,14 @@ class _Question:
                     seen.add(after)
                     waiting.append((after, (*before, number)))
 
-    def _taken(self, number: int) -> list[int]:
-        """The places of the plan that a transition takes from."""
+    def _taken(self, number: int) -> list[tuple[int, int]]:
+        """What a transition takes from places of the plan."""
         count = len(self._whole.plan.net.places)
-        return [place for place, _ in self._skeleton.net.inputs[number] if place < count]
+        return [each for each in self._skeleton.net.inputs[number] if each[0] < count]
 
     def _has_tokens(self, marking: Marking, number: int) -> bool:
         """Whether all is there that a transition takes in the plan, so that it waits for something else."""
-        count = len(self._whole.plan.net.places)
-        taken = [(place, weight) for place, weight in self._skeleton.net.inputs[number] if place < count]
+        taken = self._taken(number)
         return bool(taken) and all(marking[place] >= weight for place, weight in taken)
 
     def _leaves_all(self) -> bool:
@@ -243,16 +242,12 @@ class _Question:
 
     def _with_starts(self) -> tuple[Petri, int]:
         """The skeleton with what starts the part, and the place that says that it was."""
-        net, reached = self._whole.net, len(self._whole.net.places)
+        whole, net, reached = self._whole, self._whole.net, len(self._whole.net.places)
         starting = set(self._starting)
         outputs = tuple([((reached, 1),) if at in starting else arcs for at, arcs in enumerate(net.outputs)])
         marked = net._replace(places=(*net.places, "@reached"), outputs=outputs, initial=(*net.initial, 0))
-        kept = [at for at in range(len(net.transitions)) if self._whole.transition(at).role not in AGAIN]
-        return marked._replace(
-            transitions=tuple([marked.transitions[at] for at in kept]),
-            inputs=tuple([marked.inputs[at] for at in kept]),
-            outputs=tuple([marked.outputs[at] for at in kept]),
-        ), reached
+        kept = [at for at in range(len(net.transitions)) if whole.transition(at).role not in AGAIN]
+        return chosen_of(whole._replace(net=marked), kept).net, reached
 
     def _is_left(self, net: Petri, small: Reduced, graph: Graph, members: Sequence[int]) -> bool:
         inside = set(members)
