@@ -46,7 +46,7 @@ class Endings:
         ]
         self._left = self._control | mask([n for n, p in rows if p.role == "held"])
         plan = skeleton.plan
-        self._over = mask([*([over_place(plan)] if plan.terminates else []), *skeleton.shut])
+        self._over = mask([*([over_place(plan)] if plan.terminates else []), *(place for place, _ in skeleton.shut)])
         self._hopeless = [tuple((bits * place, weight) for place, weight in arcs) for _, arcs in skeleton.hopeless]
         self._markings = {0: self._packed(dict(enumerate(skeleton.net.initial)))}
         self._changes: dict[int, int] = {}

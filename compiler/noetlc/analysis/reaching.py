@@ -58,11 +58,7 @@ class _Question:
         again = [number for number in range(len(success.origin)) if success.transition(number).role in AGAIN]
         self._whole = success
         self._starting = starting
-        self._opening = {
-            arcs[0][0]: net.inputs[number][0][0]
-            for number, arcs in enumerate(net.outputs)
-            if net.transitions[number].startswith(SHUT)
-        }  # the place of a token at a gate that does not move → the gate
+        self._opening = dict(success.shut)
         self._skeleton = chosen_of(success, sorted(set(range(len(net.transitions))).difference(starting, again)))
         self._name = name
         self._text = text

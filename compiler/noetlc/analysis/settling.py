@@ -56,14 +56,15 @@ class Part(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The plain net; the rows that those belong to which were added, in their order; the forced starts among them, and
-    the places of gates that stay shut; and why questions were left out, empty where they were not.
+    """The plain net; the rows that those belong to which were added, in their order; the forced starts among them;
+    the places of tokens whose gates stay shut, each with the gate; and why questions were left out, empty where they
+    were not.
     """
 
     net: Petri
     owners: tuple[int, ...]
     forced: tuple[int, ...]
-    shut: frozenset[int]
+    shut: tuple[tuple[int, int], ...]
     loose: str
 
 
@@ -104,7 +105,7 @@ def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> Counted:
             beside = [each for each in made.inputs[row] if each[0] >= len(plan.net.places)]
             made.inputs[row], made.outputs[row] = [*taken, *beside], [(gates[t.step], 1), *beside]
             made.add_row(f"{net.transitions[row]} @ends", [*taken, *beside], beside, row)
-    return Counted(made.net(), tuple(made.owners), (), frozenset(), "")
+    return Counted(made.net(), tuple(made.owners), (), (), "")
 
 
 def _counted(part: Part) -> Counted:
@@ -200,9 +201,8 @@ class _Counting:
         self._joins = settled_joins(plan)
         self._never = self.rows.place(NEVER, 0)
         self._owner = {number: row for row, number in enumerate(origin) if not net.transitions[row].startswith(MARK)}
-        self._shut = self._shut_gates()
-        self.shut = frozenset(self._shut.values())
-        beside = {**part.moving, **{shut: gate for gate, shut in self._shut.items()}}
+        self.shut = self._shut_gates()
+        beside = {**part.moving, **dict(self.shut)}
         sources = sources_of(plan)
         control = frozenset(n for n, place in enumerate(plan.net.places) if place.kind is PlaceClass.CONTROL)
         self._all = self._counter(ALL, control, beside, net)
@@ -223,8 +223,8 @@ class _Counting:
         for join in self._joins:
             self._test(join)
 
-    def _shut_gates(self) -> dict[int, int]:
-        """The gates that wait for ctx, each with a place beside it in which its token does not move."""
+    def _shut_gates(self) -> tuple[tuple[int, int], ...]:
+        """For each gate that waits for ctx a place beside it in which its token does not move, with the gate."""
         found = {}
         for number, row in self._owner.items():
             t = self._plan.net.transitions[number]
@@ -232,7 +232,7 @@ class _Counting:
                 gate = t.inputs[0].place
                 found[gate] = self.rows.place(f"{SHUT} {self._plan.steps[t.step].name}", 0)
                 self.rows.add_row(f"{SHUT} {t.id}", [(gate, 1)], [(found[gate], 1)], row)
-        return found
+        return tuple([(shut, gate) for gate, shut in found.items()])
 
     def _route_at_once(self) -> None:
         """Let one router at a time fire its chain, as each does in one event: in a cycle tokens would pile up in it."""
@@ -324,14 +324,14 @@ class _Counting:
 
     def cut(self, marking: Marking) -> Marking:
         """A marking without what counts."""
-        return marking[: self._places] + tuple(marking[place] for place in self._shut.values())
+        return marking[: self._places] + tuple(marking[place] for place, _ in self.shut)
 
     def force(self, markings: Sequence[Marking]) -> None:
         """Give each marking in which nothing moves the starts that it allows, which take it as it is."""
-        shut = dict(zip(self._shut.values(), self._shut, strict=True))
+        shut = dict(self.shut)
         for marking in markings:
             tokens = dict(enumerate(marking[: self._places]))
-            tokens.update(zip(self._shut.values(), marking[self._places :], strict=True))
+            tokens.update(zip(shut, marking[self._places :], strict=True))
             taken = [(place, count) for place, count in tokens.items() if count]
             total = sum(count * self._all.weights.get(place, 0) for place, count in taken)
             for join in self._joins:

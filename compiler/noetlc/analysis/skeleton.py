@@ -28,7 +28,8 @@ class Skeleton(NamedTuple):
     steps whose `taken` joins are folded into their forks (`waves`). `loose` is why what steps cancel stays in its
     places, or when settled joins start is not known: then what cannot be done is all that is known. Transitions whose
     ids begin with `@` belong to the plan's transition that empties places (`resets`). `forced` are starts of settled
-    joins because nothing else can move, and `shut` places of tokens at gates that do not move (`settling`).
+    joins because nothing else can move, and `shut` places of tokens at gates that do not move, each with its gate
+    (`settling`).
     """
 
     plan: Plan
@@ -39,7 +40,7 @@ class Skeleton(NamedTuple):
     folded: frozenset[int] = frozenset()
     loose: str = ""
     forced: tuple[int, ...] = ()
-    shut: frozenset[int] = frozenset()
+    shut: tuple[tuple[int, int], ...] = ()
 
     def is_final(self, marking: Marking) -> bool:
         """Whether an execution may end here: nothing is left of control, and no counting join has half a wave.
@@ -50,7 +51,7 @@ class Skeleton(NamedTuple):
         if self.plan.terminates and marking[over_place(self.plan)]:
             return True
         # That the gate opens in the end is taken for granted: a run that goes on from here is another one.
-        if any(marking[place] for place in self.shut):
+        if any(marking[place] for place, _ in self.shut):
             return True
         idle: set[int] = set()
         held: set[int] = set()

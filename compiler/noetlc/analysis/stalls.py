@@ -58,8 +58,7 @@ def _waiting(skeleton: Skeleton, row: int, join: int) -> Iterator[Line]:
         if place.step == join:
             marking[number] = 0
     yield from left_over(skeleton, tuple(marking))
-    for shut in sorted(skeleton.shut):
+    for shut, gate in skeleton.shut:
         if marking[shut]:
-            name = net.places[shut].partition(" ")[2]
-            span = next(step.span for step in plan.steps if step.name == name)
-            yield Line(f"a token waits at the gate of `{name}`", span)
+            step = plan.steps[plan.net.places[gate].step]
+            yield Line(f"a token waits at the gate of `{step.name}`", step.span)
