@@ -9,7 +9,7 @@ from noetl_ir.resets import owners_of
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.resets import played, rows_of
 from noetlc.analysis.skeleton import Skeleton, success_skeleton, unemptied_skeleton
-from noetlc.analysis.story import story_of
+from noetlc.analysis.story import story_of, ways_to
 from noetlc.analysis.verdict import Claim, Story
 
 
@@ -43,15 +43,7 @@ def locked_of(plan: Plan, claims: Iterable[Claim]) -> tuple[Locked, ...]:
 def _story(skeleton: Skeleton, run: Sequence[int], waiting: tuple[int, str, tuple[int, ...]]) -> Story:
     """The events on the ways to who waits, and to who holds the lock."""
     plan, (step, lock, at) = skeleton.plan, waiting
-    sources: dict[int, set[int]] = {}
-    for arc in plan.arcs:
-        sources.setdefault(arc.target, set()).add(arc.step)
-    ways = {step, *at}
-    coming = list(ways)
-    while coming:
-        fresh = sources.get(coming.pop(), set()) - ways
-        ways |= fresh
-        coming += fresh
+    ways = ways_to(plan, (step, *at))
     told = [number for number in run if skeleton.transition(number).step in ways]
     names = ", ".join(f"`{plan.steps[each].name}`" for each in at)
     return story_of(skeleton, told, f"`{plan.steps[step].name}` waits for the lock `{lock}`, held at {names}")

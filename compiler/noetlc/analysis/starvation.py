@@ -17,7 +17,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.petri import Marking
 from noetlc.analysis.resets import played, rows_of
 from noetlc.analysis.skeleton import success_skeleton
-from noetlc.analysis.story import story_of
+from noetlc.analysis.story import story_of, ways_to
 from noetlc.analysis.verdict import Claim, Story
 
 Cause: TypeAlias = Literal["choice", "gate", "itself", "cycle", "rest", ""]
@@ -78,7 +78,7 @@ class _Finder:
 
     def _story(self, join: int, run: Sequence[int], claim: Claim) -> Story:
         """The events on the ways to the join."""
-        ways = {join, *(step for step, targets in enumerate(self._targets) if join in self._from(targets, -1))}
+        ways = ways_to(self._plan, (join,))
         steps = [number for number in run if self._skeleton.transition(number).step in ways]
         end = f"`{self._plan.steps[join].name}` has "
         told = claim.verdict.story.related if claim.verdict.story is not None else ()

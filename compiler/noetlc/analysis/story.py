@@ -1,6 +1,6 @@
 """A run of the net told in the words of the playbook: steps, tasks and their outcomes, arcs taken and not taken."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
@@ -9,6 +9,7 @@ from noetlc.analysis.petri import Marking
 from noetlc.analysis.skeleton import Skeleton
 from noetlc.analysis.verdict import Line, Story
 from noetlc.analysis.waves import unfolded
+from noetlc.ast.graph import reached
 
 OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later", "fault"})
 
@@ -18,6 +19,15 @@ def story_of(skeleton: Skeleton, run: Sequence[int], end: str, related: Sequence
     transitions = told_by_outcomes(skeleton.plan, unfolded(skeleton, run))
     lines = [line for each in transitions if (line := _line(skeleton.plan, each)) is not None]
     return Story(tuple(lines), end, tuple(related), tuple(each.id for each in transitions))
+
+
+def ways_to(plan: Plan, steps: Iterable[int]) -> set[int]:
+    """The steps from which arcs lead to some, these included: what a run did in them is how its tokens came there."""
+    sources: list[list[int]] = [[] for _ in plan.steps]
+    for arc in plan.arcs:
+        if arc.target >= 0:
+            sources[arc.target].append(arc.step)
+    return reached(tuple([tuple(each) for each in sources]), steps)
 
 
 def left_over(skeleton: Skeleton, marking: Marking) -> Iterator[Line]:
