@@ -5,6 +5,7 @@ from noetlc.ast.walk import failure_mode_of
 from noetlc.reading.admit import read_admit
 from noetlc.reading.declared import take_assert
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
+from noetlc.reading.heard import BOTH, read_heard
 from noetlc.reading.kinds import kind_of
 from noetlc.reading.loop import read_loop
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
@@ -230,8 +231,6 @@ def _compensate(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> Non
 
 
 def _interrupt(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
-    from noetlc.reading.heard import BOTH, read_heard  # few steps have it
-
     what, since = "`interrupt`", "the admission of the run"
     heard = read_heard(r, "interrupt", BOTH, key, node, what=what, since=since)
     if heard is not None:
