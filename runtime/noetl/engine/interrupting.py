@@ -6,7 +6,6 @@ before the signal is not interrupted, and what a worker reports behind it is ref
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from noetl.engine.execution import Execution, Kept
 from noetl.engine.hearing import Kind, Listener, Names
@@ -65,7 +64,6 @@ def _listening(program: Program, execution: Execution) -> Iterator[Listener]:
             yield Listener(key, frozenset(row.events), run.ctx_at)
 
 
-@lru_cache(maxsize=16)
 def _names(program: Program) -> Names:
     events = frozenset(name for row in program.plan.interrupts for name in row.events)
     # What stops a run is nothing to one that begins later, and is not kept for it.
