@@ -153,11 +153,10 @@ def count_event(log: Log, each: Envelope) -> None:
     at = micros_of(_text(each, "ts")) + 1  # so that zero is before every event
     log.first, log.last = log.first or at, max(log.last, at)
     log.execution = log.execution or _text(each, "execution_id")
-    fired = each["fired"]
-    assert isinstance(fired, list)
+    fired, payload = each["fired"], each["payload"]
+    if not isinstance(fired, list) or not isinstance(payload, dict):
+        raise TypeError("`fired` is no list, or `payload` no mapping")
     log.fired.update(str(row["transition"]) for row in fired if isinstance(row, dict))
-    payload = each["payload"]
-    assert isinstance(payload, dict)
     kind, step, task = _text(each, "event_type"), each["step"], each["task"]
     if kind == "playbook.execution.requested":
         log.digest = str(payload.get("digest", ""))

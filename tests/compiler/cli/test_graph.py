@@ -238,7 +238,9 @@ def test_what_failed_is_painted_as_failed(run: Run) -> None:
 
 def test_what_is_no_log_is_refused(run: Run) -> None:
     put("a.yaml", RUNS)
-    for text in ("", "{", "[1]", '{"ts": 1}', "null\n"):
+    event = '{"ts": "2026-11-28T04:12:00Z", "execution_id": "x", "event_type": "step.done", "step": "work"'
+    parts = ("", ', "fired": 1, "payload": {}', ', "fired": [], "payload": 1', ', "fired": [{}], "payload": {}')
+    for text in ("", "{", "[1]", '{"ts": 1}', "null\n", *(f"{event}{part}}}" for part in parts)):
         put("log", text)
         assert run("graph", "a.yaml", "--events", "log").status == 2
     assert run("graph", "a.yaml", "--run", "none", "--store", "sqlite:///nothing.db").status == 2
