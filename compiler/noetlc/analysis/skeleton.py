@@ -273,6 +273,11 @@ def settles(plan: Plan) -> bool:
     return any(step.join.mode == "settled" and step.join.sources for step in plan.steps)
 
 
+def has_sets(plan: Plan) -> bool:
+    """Whether steps empty places, or ask whether places are empty: no arc of a plain net says that."""
+    return bool(plan.cancels) or asks_places(plan) or settles(plan)
+
+
 def is_forced(plan: Plan) -> bool:
     """Whether a settled join may start because nothing else can move, or it is not known that none does."""
     whole = whole_skeleton(plan)
@@ -350,7 +355,7 @@ def unended(skeleton: Skeleton) -> Skeleton:
     an end, each that is cut short does. It reduces as any net does.
     """
     # Where a settled join is forced to start depends on what has ended.
-    if not skeleton.plan.terminates or skeleton.forced or settles(skeleton.plan):
+    if not skeleton.plan.terminates or settles(skeleton.plan):
         return skeleton
     added = {over_place(skeleton.plan) - 1, over_place(skeleton.plan)}
     net = skeleton.net

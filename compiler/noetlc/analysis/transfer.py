@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from noetl_ir.net import PlaceClass, Trigger
-from noetl_ir.plan import Plan, asks_places
+from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.petri import Petri, consumers_of
 from noetlc.analysis.reductions import reduced
-from noetlc.analysis.skeleton import Skeleton, over_place, settles, success_skeleton
+from noetlc.analysis.skeleton import Skeleton, has_sets, over_place, success_skeleton
 from noetlc.analysis.soundness import always_ends
 
 STATES = 20_000
@@ -44,9 +44,7 @@ class Transfer(NamedTuple):
 
 def transfer_of(old: Plan, new: Plan) -> Transfer:
     """Where a run of the old plan cannot go on in the new one."""
-    if (
-        old.cancels or new.cancels or asks_places(old) or asks_places(new) or settles(old) or settles(new)
-    ):  # places count there what others lack, and cannot be carried over one by one
+    if has_sets(old) or has_sets(new):  # places count there what others lack, and cannot be carried over one by one
         return Transfer((), (), False)
     source, target = success_skeleton(old), success_skeleton(new)
     # Those of the skeletons: they have places of their own where a step may end the execution.

@@ -17,12 +17,12 @@ not stays as it is. A fork that takes every branch has nothing to remember, what
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noetl_ir.net import Transition
-from noetl_ir.plan import Plan, asks_places
+from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.petri import Arcs, Petri, arcs_of
 from noetlc.analysis.reductions import reduced
-from noetlc.analysis.skeleton import Skeleton, settles, whole_skeleton
+from noetlc.analysis.skeleton import Skeleton, has_sets, whole_skeleton
 
 CHAIN = frozenset({"take", "pass", "none", "some"})
 ARRIVING = frozenset({"arrive", "arrive_dead"})
@@ -52,7 +52,7 @@ def folded(skeleton: Skeleton) -> Skeleton:
     """The skeleton with each `taken` join folded into its fork that can be; the same one without any."""
     # Folding relies on what leads to what; an end of all that may come at any moment is no part of that.
     plan = skeleton.plan
-    joins = [] if plan.terminates or plan.cancels or asks_places(plan) or settles(plan) else _joins_of(plan)
+    joins = [] if plan.terminates or has_sets(plan) else _joins_of(plan)
     asked = [join for join in joins if join.fork >= 0]
     # Waves are judged on all runs, failures included. What holds there holds for every smaller skeleton, so that both
     # of a plan are folded alike.
