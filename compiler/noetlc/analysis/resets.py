@@ -31,6 +31,7 @@ from noetl_ir.locks import tests_of
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset, resets_of
+from noetlc.analysis.growing import Growing
 from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of, fired, is_enabled
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.stubborn import terminals_of
@@ -186,10 +187,10 @@ class _Encoding:
         # What nothing ever marks needs no emptying.
         self._emptied = {row: [place for place in reset.places if place in made] for row, reset in rows.items()}
         self._moving = {place for places in self._emptied.values() for place in places}
-        self._places = [*net.places]
-        self._initial = [*net.initial]
+        self._made = Growing(net)
         self._less = {
-            place: self._place(f"@less {net.places[place]}", cap - net.initial[place]) for place in sorted(self._moving)
+            place: self._made.place(f"@less {net.places[place]}", cap - net.initial[place])
+            for place in sorted(self._moving)
         }
         self._rooms: dict[tuple[int, ...], int] = {}
         self._within: dict[int, list[int]] = {}
@@ -201,11 +202,8 @@ class _Encoding:
             self._tested[row] = [self._room(places) for places in sets if places]
             waves = sorted({(wave.got, wave.met) for test in each for wave in test.waves if wave.got in made})
             self._waves[row] = [(self._room((got,)), met) for got, met in waves]
-        self._open = self._place(OPEN, 1)
-        self._transitions = [*net.transitions]
-        self._inputs: list[list[tuple[int, int]]] = []
-        self._outputs: list[list[tuple[int, int]]] = []
-        self.owners: list[int] = []
+        self._open = self._made.place(OPEN, 1)
+        self.owners = self._made.owners
         self.moving: dict[int, int] = {}
         for number in range(len(net.transitions)):
             self._plain(number)
@@ -216,27 +214,24 @@ class _Encoding:
 
     def net(self, *, watched: bool = False) -> Petri:
         """The net; if it is `watched`, all comes to a stop in the sets once a place is full."""
+        made = self._made
         if watched:
-            over = self._place(OVER, 0)
+            over = made.place(OVER, 0)
             for place in self._less:
-                ins = [(place, self._cap), *([(self._open, 1)] if place in self._moving else [])]
-                self._transition(f"@full {self._net.places[place]}", ins, [(over, 1)], -1)
+                ins = [(place, self._cap), (self._open, 1)]
+                made.add_row(f"@full {self._net.places[place]}", ins, [(over, 1)], -1)
             # What is in the places of a set together lies in a place of its own, so that it can be seen.
-            lying = {less: self._lying(places, less) for places, less in self._rooms.items()}
+            lying = {}
+            for places, less in self._rooms.items():
+                there = sum(self._net.initial[place] for place in places)
+                lying[less] = made.mirror(f"@in {made.places[less]}", less, there)
             lying |= {less: place for place, less in self._less.items()}
             for number, less, count in self._leaps():
-                ins = [each for each in self._inputs[number] if each[0] not in (lying[less], less)]
-                self._transition(f"@full {number} {less}", [*ins, (lying[less], self._cap - count)], [(over, 1)], -1)
+                ins = [each for each in made.inputs[number] if each[0] not in (lying[less], less)]
+                made.add_row(f"@full {number} {less}", [*ins, (lying[less], self._cap - count)], [(over, 1)], -1)
             for place in self._rooms.values():
-                self._transition(f"@full {self._places[place]}", [(lying[place], self._cap)], [(over, 1)], -1)
-        return Petri(
-            self._net.name,
-            tuple(self._places),
-            tuple(self._transitions),
-            tuple(map(arcs_of, self._inputs)),
-            tuple(map(arcs_of, self._outputs)),
-            tuple(self._initial),
-        )
+                made.add_row(f"@full {made.places[place]}", [(lying[place], self._cap)], [(over, 1)], -1)
+        return made.net()
 
     def _leaps(self) -> list[tuple[int, int, int]]:
         """Transitions of the plan, places that they fill, and with how many tokens, where a full place would not be
@@ -267,33 +262,12 @@ class _Encoding:
         """The place that counts what is missing in all of some together."""
         if places not in self._rooms:
             left = self._cap - sum(self._net.initial[place] for place in places)
-            room = self._rooms[places] = self._place(f"@room {self._net.places[places[0]]} {len(self._rooms)}", left)
+            room = self._rooms[places] = self._made.place(
+                f"@room {self._net.places[places[0]]} {len(self._rooms)}", left
+            )
             for place in places:
                 self._within.setdefault(place, []).append(room)
         return self._rooms[places]
-
-    def _lying(self, places: tuple[int, ...], room: int) -> int:
-        """The place that holds as many tokens as some together."""
-        lying = self._place(f"@in {self._places[room]}", sum(self._net.initial[place] for place in places))
-        for ins, outs in zip(self._inputs, self._outputs, strict=True):
-            taken = sum(weight for place, weight in ins if place == room)
-            made = sum(weight for place, weight in outs if place == room)
-            if taken > made:
-                outs.append((lying, taken - made))
-            elif made > taken:
-                ins.append((lying, made - taken))
-        return lying
-
-    def _place(self, id: str, tokens: int) -> int:
-        self._places.append(id)
-        self._initial.append(tokens)
-        return len(self._places) - 1
-
-    def _transition(self, id: str, ins: list[tuple[int, int]], outs: list[tuple[int, int]], owner: int) -> None:
-        self._transitions.append(id)
-        self._inputs.append(ins)
-        self._outputs.append(outs)
-        self.owners.append(owner)
 
     def _plain(self, number: int) -> None:
         """A transition of the plan: it changes what is missing, too, and touches the sets only while nothing empties
@@ -303,8 +277,9 @@ class _Encoding:
         empty = [*self._tested.get(number, ()), *(room for room, _ in self._waves.get(number, ()))]
         if number in self._rows:
             kept = [(place, self._cap) for place in empty]
-            self._inputs.append([*ins, *kept, (self._open, 1)])
-            self._outputs.append([*kept, *((less, weight) for place, weight in ins for less in self._counting(place))])
+            freed = [(less, weight) for place, weight in ins for less in self._counting(place)]
+            self._made.inputs[number] = [*ins, *kept, (self._open, 1)]
+            self._made.outputs[number] = [*kept, *freed]
             return
         for less, count in self._effect(number).items():
             if less in empty:  # what is made there was missing
@@ -324,30 +299,29 @@ class _Encoding:
             ins.append((self._open, 1))
         if not keeps and (holds or touches):
             outs.append((self._open, 1))
-        self._inputs.append(ins)
-        self._outputs.append(outs)
+        self._made.inputs[number], self._made.outputs[number] = ins, outs
 
     def _emptying(self, row: int) -> None:
         net, id, cap = self._net, self._net.transitions[row], self._cap
         ready = net.outputs[row][0][0]
-        here = self._place(f"@{id} 0", 0)
+        here = self._made.place(f"@{id} 0", 0)
         self.moving[here] = ready
-        self._outputs[row].append((here, 1))
+        self._made.outputs[row].append((here, 1))
         for place in self._emptied[row]:
             less, name = self._less[place], net.places[place]
             dropped = [(here, 1), *((each, 1) for each in self._counting(place))]
-            self._transition(f"@drop {id}: {name}", [(here, 1), (place, 1)], dropped, row)
-            after = self._place(f"@{id} {place}", 0)
+            self._made.add_row(f"@drop {id}: {name}", [(here, 1), (place, 1)], dropped, row)
+            after = self._made.place(f"@{id} {place}", 0)
             self.moving[after] = ready
-            self._transition(f"@next {id}: {name}", [(here, 1), (less, cap)], [(after, 1), (less, cap)], row)
+            self._made.add_row(f"@next {id}: {name}", [(here, 1), (less, cap)], [(after, 1), (less, cap)], row)
             here = after
         outs = [*net.outputs[row], *((place, 1) for place in self._rows[row].restored)]
         taken = [(less, weight) for place, weight in outs for less in self._counting(place)]
-        self._transition(f"@end {id}", [(here, 1), *taken], [*outs, (self._open, 1)], row)
+        self._made.add_row(f"@end {id}", [(here, 1), *taken], [*outs, (self._open, 1)], row)
 
     def _beside(self, row: int, waves: Sequence[tuple[int, int]]) -> None:
         """Make a transition once more for each wave of a counting join, which is not asked once it has started."""
-        known = [(self._inputs[row], self._outputs[row])]
+        known = [(self._made.inputs[row], self._made.outputs[row])]
         for room, met in waves:
             fresh = [
                 ([*(each for each in ins if each[0] != room), (met, 1)],
@@ -355,5 +329,5 @@ class _Encoding:
                 for ins, outs in known
             ]  # fmt: skip
             for ins, outs in fresh:
-                self._transition(self._net.transitions[row], ins, outs, row)
+                self._made.add_row(self._net.transitions[row], ins, outs, row)
             known += fresh

@@ -25,7 +25,8 @@ from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import resets_of
 from noetl_ir.settling import Settled, settled_joins, sources_of
-from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of
+from noetlc.analysis.growing import Growing
+from noetlc.analysis.petri import Marking, Petri, effect_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.resets import CHAIN, MARK, SHUT
 from noetlc.analysis.stubborn import terminals_of
@@ -92,7 +93,7 @@ def counted(part: Part, size: int) -> Counted:
 
 def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> Counted:
     """The net in which each token of a settled join starts the step, or ends: it has every run of the other one."""
-    made = _Rows(net)
+    made = Growing(net)
     never = made.place(NEVER, 0)
     joins = {join.step: join for join in settled_joins(plan)}
     gates = {join.step: plan.net.transitions[join.meet].outputs[0].place for join in joins.values()}
@@ -147,41 +148,6 @@ def _loose(plan: Plan, net: Petri, origin: Sequence[int], reason: str) -> Counte
     return loosened(plan, net, origin)._replace(loose=reason)
 
 
-class _Rows:
-    """A net that grows; `owners` are the rows that added transitions belong to."""
-
-    def __init__(self, net: Petri) -> None:
-        self._name = net.name
-        self._places = [*net.places]
-        self.initial = [*net.initial]
-        self.ids = [*net.transitions]
-        self.inputs = [[*arcs] for arcs in net.inputs]
-        self.outputs = [[*arcs] for arcs in net.outputs]
-        self.owners: list[int] = []
-
-    def place(self, id: str, tokens: int) -> int:
-        self._places.append(id)
-        self.initial.append(tokens)
-        return len(self._places) - 1
-
-    def add_row(self, id: str, ins: Sequence[tuple[int, int]], outs: Sequence[tuple[int, int]], owner: int) -> int:
-        self.ids.append(id)
-        self.inputs.append([*ins])
-        self.outputs.append([*outs])
-        self.owners.append(owner)
-        return len(self.ids) - 1
-
-    def net(self) -> Petri:
-        return Petri(
-            self._name,
-            tuple(self._places),
-            tuple(self.ids),
-            tuple(map(arcs_of, self.inputs)),
-            tuple(map(arcs_of, self.outputs)),
-            tuple(self.initial),
-        )
-
-
 class _Counter(NamedTuple):
     """A place that counts how many tokens fewer than `cap` lie in others, and what each token there counts."""
 
@@ -196,7 +162,7 @@ class _Counting:
         plan, net, origin = part.plan, part.net, part.origin
         self._fails, self._plan, self._net, self._origin, self._cap = part.fails, plan, net, origin, cap
         self._places = len(net.places)
-        self.rows = _Rows(net)
+        self.rows = Growing(net)
         self.forced: list[int] = []
         self._joins = settled_joins(plan)
         self._never = self.rows.place(NEVER, 0)
@@ -350,17 +316,9 @@ class _Counting:
 
     def watched(self) -> Petri:
         """The net in which a place is marked once half of what is counted up to is there."""
-        rows = _Rows(self.rows.net())
+        rows = Growing(self.rows.net())
         over = rows.place(OVER, 0)
-        fars = {counter.far: rows.place(f"@near {number}", 0) for number, (counter, _) in enumerate(self._counters())}
-        for row in range(len(rows.inputs)):
-            for far, near in fars.items():
-                change = sum(w for p, w in rows.inputs[row] if p == far) - sum(
-                    w for p, w in rows.outputs[row] if p == far
-                )
-                if change:
-                    (rows.outputs if change > 0 else rows.inputs)[row].append((near, abs(change)))
-        for far, near in fars.items():
-            rows.initial[near] = self._cap - rows.initial[far]
+        for number, (counter, _) in enumerate(self._counters()):
+            near = rows.mirror(f"@near {number}", counter.far, self._cap - rows.initial[counter.far])
             rows.add_row(f"@full {near}", [(near, self._cap // 2)], [(over, 1)], -1)
         return rows.net()
