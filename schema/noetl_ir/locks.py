@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from noetl_ir.emptiness import Emptiness, together, waves_of
 from noetl_ir.net import Place, PlaceClass
 from noetl_ir.plan import Plan, entries_of
-from noetl_ir.resets import JOINING, owners_of
+from noetl_ir.resets import JOINING, places_by_owner
 
 _FREE = JOINING | {"gate", "fly", "c", "n", "s", "slot"}
 """Roles of places whose tokens hold no lock of their step. The slots of a loop are there as long as the loop is."""
@@ -70,10 +70,8 @@ def sections_of(plan: Plan) -> Mapping[str, Mapping[int, Emptiness]]:
     """Name of a section → by step, where tokens of that step hold it."""
     if not plan.sections:
         return {}
-    owned: dict[int, list[int]] = {}
-    for number, owner in enumerate(owners_of(plan)):
-        owned.setdefault(owner, []).append(number)
-    places, inside, waves = plan.net.places, insides_of(plan), waves_of(plan)
+    owned, places = places_by_owner(plan), plan.net.places
+    inside, waves = insides_of(plan), waves_of(plan)
     found: dict[str, dict[int, Emptiness]] = {name: {} for name in inside}
     for section in plan.sections:
         behind = [each for each in owned[section.step] if _is_flow(places[each]) and places[each].role not in _BEFORE]

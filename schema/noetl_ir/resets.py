@@ -8,7 +8,7 @@ are the tokens on the way to a step, in its join, at its gate, in its runs and a
 whose join keeps a wave, begins a new one: what still waits in its join is withdrawn.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from noetl_ir.net import PlaceClass
 from noetl_ir.plan import Plan
@@ -33,9 +33,7 @@ def resets_of(plan: Plan) -> Mapping[int, Reset]:
     if not plan.cancels:
         return {}
     admits = {t.step: number for number, t in enumerate(plan.net.transitions) if t.role == "admit"}
-    owned: dict[int, list[int]] = {}
-    for number, owner in enumerate(owners_of(plan)):
-        owned.setdefault(owner, []).append(number)
+    owned = places_by_owner(plan)
     marked = dict(plan.net.initial)
     found = {}
     for step, targets in plan.cancels:
@@ -55,6 +53,14 @@ def owners_of(plan: Plan) -> Iterator[int]:
     }
     for number, place in enumerate(plan.net.places):
         yield flying.get(number, place.step)
+
+
+def places_by_owner(plan: Plan) -> Mapping[int, Sequence[int]]:
+    """Step → the places whose tokens are of it, of those that have some."""
+    owned: dict[int, list[int]] = {}
+    for number, owner in enumerate(owners_of(plan)):
+        owned.setdefault(owner, []).append(number)
+    return owned
 
 
 def renewed_joins(plan: Plan) -> frozenset[int]:
