@@ -48,10 +48,8 @@ class Skeleton(NamedTuple):
         A marking may have more places than the plan, behind those of the plan. What is left where a step has ended the
         execution is final whatever it is (NET.md).
         """
-        if self.plan.terminates and marking[over_place(self.plan)]:
-            return True
-        # That the gate opens in the end is taken for granted: a run that goes on from here is another one.
-        if any(marking[place] for place, _ in self.shut):
+        # That a gate opens in the end is taken for granted: a run that goes on from there is another one.
+        if self._is_over(marking) or self.is_shut(marking):
             return True
         idle: set[int] = set()
         held: set[int] = set()
@@ -66,6 +64,15 @@ class Skeleton(NamedTuple):
                 elif place.role == "held":
                     held.add(place.step)
         return idle.isdisjoint(held)
+
+    def is_shut(self, marking: Marking) -> bool:
+        """Whether a token stays at a gate that does not move, and nothing has ended the execution: a run that ends so
+        is not complete.
+        """
+        return not self._is_over(marking) and any(marking[place] for place, _ in self.shut)
+
+    def _is_over(self, marking: Marking) -> bool:
+        return bool(self.plan.terminates and marking[over_place(self.plan)])
 
     def gives_up(self, marking: Marking) -> bool:
         """Whether a token has no way left but into an unhandled failure, so that what comes of the others proves

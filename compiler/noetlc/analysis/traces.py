@@ -145,7 +145,11 @@ def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
                 quiet.append(target)
         silent.append(quiet)
         steps.append(told)
-        if not enabled and skeleton.is_final(small.marking_after(marked, graph.path_to(state))):
+        if enabled:
+            continue
+        marking = small.marking_after(marked, graph.path_to(state))
+        # A run at whose end a gate is still shut is not complete: the one in which it opens is.
+        if skeleton.is_final(marking) and not skeleton.is_shut(marking):
             ends.add(state)
     return _Automaton(silent, steps, frozenset(ends))
 

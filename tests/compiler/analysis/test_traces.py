@@ -123,6 +123,25 @@ def test_runs_in_flight_go_on_where_an_end_can_be_reached(share: int, old: str, 
     assert stranded == stuck
 
 
+def test_a_run_whose_gate_has_not_opened_is_no_complete_one() -> None:
+    """Of one join that is settled or not: without that, its step runs once for each token."""
+
+    def plan(join: str) -> Plan:
+        return plan_of(
+            steps(
+                "step: start, next: {spec: {mode: inclusive}, arcs: [{step: g}, {step: a}]}",
+                "step: g, spec: {policy: {admit: {on_deny: wait, rules: [{when: '{{ ctx.open is defined }}', "
+                "then: {allow: true}}]}}}, next: {arcs: [{step: j}]}",
+                "step: a, next: {arcs: [{step: j, when: '{{ workload.x }}'}, {step: b}]}",
+                "step: b",
+                f"step: j, spec: {{policy: {{join: {join}}}}}",
+            )
+        )
+
+    assert compared(plan("settled"), plan("any")).removed == ("start", "a", "g", "j")
+    assert compared(plan("any"), plan("settled")).added == ("start", "a", "g", "j")
+
+
 @shares(40)
 @given(workflows())
 def test_a_plan_does_what_it_does(share: int, text: str) -> None:
