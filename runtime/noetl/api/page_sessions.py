@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
@@ -22,11 +23,11 @@ LASTS = 12 * 3_600
 
 class PageSessions:
     """Makes cookies of tokens, and knows the token of a cookie. `key` gives the key of the store's servers; it is asked
-    at the first use, as it is made then where the store is new. `now` is in seconds since the epoch.
+    once, at the first use, as it is made then where the store is new. `now` is in seconds since the epoch.
     """
 
     def __init__(self, key: Callable[[], bytes], now: Callable[[], float] = time.time) -> None:
-        self._key = key
+        self._ask = key
         self._now = now
 
     def begin_session(self, response: Response, connection: HTTPConnection, token: Token) -> None:
@@ -40,7 +41,7 @@ class PageSessions:
 
     def token_of(self, connection: HTTPConnection, tokens: Sequence[Token]) -> Token | None:
         """The token that the cookie of a request stands for, None where it has none that is good."""
-        text = connection.cookies.get(self._name(), "")
+        text = connection.cookies.get(self._name, "")
         end, _, code = text.partition(".")
         if not (end.isascii() and end.isdigit() and len(end) < 12 and code.isascii()) or int(end) <= self._now():
             return None
@@ -53,17 +54,23 @@ class PageSessions:
     def _code(self, end: int, token: Token) -> str:
         return self._made(f"session {end} {token.digest}")
 
+    @cached_property
+    def _key(self) -> bytes:
+        # Whoever sends no token at all is looked up here, too: that must not cost a question to the database each time.
+        return self._ask()
+
+    @cached_property
     def _name(self) -> str:
         # Cookies of one host are those of all its ports: two servers on a machine would sign each other out.
         return f"noetl_{self._made('name')[:12]}"
 
     def _made(self, text: str) -> str:
-        return hmac.digest(self._key(), f"page {text}".encode(), "sha256").hex()
+        return hmac.digest(self._key, f"page {text}".encode(), "sha256").hex()
 
     def _set(self, response: Response, connection: HTTPConnection, value: str, lasts: int) -> None:
         # Without a path the browser takes that of the request (RFC 6265 §5.1.4), which is the prefix of a proxy
         # where there is one, and this server does not know it.
         response.set_cookie(
-            self._name(), value, max_age=lasts, path=None, httponly=True, samesite="strict",
+            self._name, value, max_age=lasts, path=None, httponly=True, samesite="strict",
             secure=connection.url.scheme == "https",
         )  # fmt: skip

@@ -153,6 +153,20 @@ def test_a_session_lasts_for_its_hours_and_no_longer() -> None:
     assert sessions.token_of(back, TOKENS) is None
 
 
+def test_the_key_of_sessions_is_asked_once() -> None:
+    """Every request without a token is looked up among the sessions: it must not cost a question to the store."""
+    asked: list[bytes] = []
+
+    def key() -> bytes:
+        asked.append(b"k" * 32)
+        return asked[-1]
+
+    sessions = PageSessions(key)
+    nobody = HTTPConnection({"type": "http", "headers": [(b"cookie", b"x=y")]})
+    assert [sessions.token_of(nobody, TOKENS) for _ in range(3)] == [None] * 3
+    assert len(asked) == 1
+
+
 def test_guessing_a_token_is_slowed_down(tmp_path: Path) -> None:
     with served(tmp_path, *TOKENS) as server:
         codes = {server.client.post("/sign-in", json={"token": f"guess {n}"}).status_code for n in range(120)}
