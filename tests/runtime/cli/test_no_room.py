@@ -17,6 +17,7 @@ import pytest
 
 from harness.disks import fill, small_disk
 from harness.pace import allowed
+from harness.signals import heeded
 from services import waited_for
 
 if TYPE_CHECKING:
@@ -125,11 +126,6 @@ def test_a_quiet_run_says_it_too(home: "Home") -> None:
     )  # fmt: skip
     home.started.append(child)
     assert told(child).startswith("warning: nothing can be stored")
-
-
-def heeded() -> None:
-    """Ctrl-C is heeded: a shell has what it runs in the background ignore it, and these tests with it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def waiting(home: "Home", *words: str) -> "subprocess.Popen[str]":

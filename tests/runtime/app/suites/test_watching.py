@@ -7,6 +7,7 @@ from pathlib import Path
 from queue import Queue
 from threading import Thread
 
+from harness.signals import heeded
 from harness.suites import brought, case, put
 
 OUTCOMES = brought({"result": [3, 4]})
@@ -15,7 +16,9 @@ OUTCOMES = brought({"result": [3, 4]})
 def test_a_change_runs_the_tests_again(tmp_path: Path) -> None:
     put(tmp_path, case({"result": {"sum": 7}}, outcomes=OUTCOMES))
     words = [sys.executable, "-m", "noetl.cli", "test", "--watch"]
-    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, text=True, preexec_fn=heeded
+    ) as program:  # fmt: skip
         lines: Queue[str] = Queue()
         assert program.stdout is not None
         Thread(target=lambda: [lines.put(line) for line in program.stdout or ()], daemon=True).start()
@@ -27,9 +30,10 @@ def test_a_change_runs_the_tests_again(tmp_path: Path) -> None:
             text = (tmp_path / "orders.yaml").read_text()
             (tmp_path / "orders.yaml").write_text(text.replace("sum(rows)", "sum(rows) + 1"))
             assert _sum(lines).startswith("1 case passed")
-        finally:
             program.send_signal(signal.SIGINT)
-        assert program.wait(60) == 130
+            assert program.wait(60) == 130
+        finally:
+            program.kill()  # it would wait for a change for ever, and this test for it
 
 
 def _sum(lines: "Queue[str]") -> str:
