@@ -13,6 +13,7 @@ from noetl.engine.replay import Verdict
 from noetl.engine.replay import replay as checked
 from noetl.ports import ExecutionRow
 from noetl.ports.catalogue import PlanRow
+from noetl.server.execution import status_of
 from noetl_ir.events import Event, iso_of, step_run_of
 from noetl_ir.expr import Json
 
@@ -38,9 +39,7 @@ def version_document(row: PlanRow) -> dict[str, Json]:
 
 def standing_of(runtime: Runtime, snapshot: Snapshot) -> Ending:
     """How an execution stands, over or not."""
-    execution = snapshot.execution
-    said = execution.status if execution.is_over or not execution.paused else "paused"
-    return ending_of(runtime, snapshot.program, execution, "running" if said == "new" else said)
+    return ending_of(runtime, snapshot.program, snapshot.execution, status_of(snapshot.execution))
 
 
 def execution_document(runtime: Runtime, snapshot: Snapshot, *, owned: bool, why: Why) -> dict[str, Json]:
@@ -68,12 +67,11 @@ def moment_document(runtime: Runtime, row: ExecutionRow, position: int, step: st
             args = {**run.args}
 
     _, program, execution = snapshot_until(runtime, row, position, attend)
-    status = "paused" if execution.paused and not execution.is_over else execution.status
     now: list[Json] = [{**row.as_json(), "place": row.place, "text": row.text} for row in rows_of(program, execution)]
     to_come: list[Json] = [*steps_to_come(program, execution)]
     return {
         "position": execution.position,
-        "status": status,
+        "status": status_of(execution) if execution.position else "new",
         "at": iso_of(execution.now) if execution.position else None,
         "now": now,
         "workload": execution.workload,

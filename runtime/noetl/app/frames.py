@@ -18,6 +18,7 @@ from noetl.bounded_table import BoundedTable
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
+from noetl.server.execution import status_of
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
@@ -84,8 +85,7 @@ class Moving:
 
     def _standing(self) -> Part:
         execution = self.execution
-        status = "paused" if execution.paused and not execution.is_over else execution.status
-        return {"status": status, "tasks": execution.counts["tasks"], "phase": execution.phase}
+        return {"status": status_of(execution), "tasks": execution.counts["tasks"], "phase": execution.phase}
 
     def _steps(self, step: Json, task: Json) -> Part:
         """The paint of the step of an event; at the end, of all whose runs did not end."""

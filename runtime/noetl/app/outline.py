@@ -6,9 +6,8 @@ from noetl.app.secret_resolver import trial_workload
 from noetl.engine.inputs import keys_of
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
+from noetl.server.workers.tracker import pool_of
 from noetl_ir.expr import Json
-
-DEFAULT_POOL = "default"
 
 
 def outline_document(program: Program) -> dict[str, Json]:
@@ -20,7 +19,6 @@ def outline_document(program: Program) -> dict[str, Json]:
     if plan.inputs is not None:
         inputs = [{"name": one.name, "required": one.required, "schema": one.schema} for one in plan.inputs]
     names: list[Json] = [*keys_of(plan)]
-    pools = {step.pool or DEFAULT_POOL for step in plan.steps}
     return {
         "path": plan.path or plan.name,
         "name": plan.name,
@@ -32,7 +30,7 @@ def outline_document(program: Program) -> dict[str, Json]:
         # Defaults are expressions: of a workload that lacks what must be brought there are no values yet.
         "workload": trial_workload(program, "", Request({})),
         "kinds": [*sorted({task.kind for task in plan.tasks})],
-        "pools": [*sorted(pools)],
+        "pools": [*sorted({pool_of(step) for step in plan.steps})],
         "credentials": [{"name": entry.name, "kind": entry.kind} for entry in plan.keychain],
         "children": [*sorted({child.path for child in plan.children})],
     }

@@ -66,9 +66,10 @@ def test(
     if execution is not None:
         return _record(execution, url, output)
     from noetl.cli.testing import RunOptions
+    from noetl.tools.python.pool import cores_here
 
     covering = coverage or fail_under is not None or picture is not None
-    asked = RunOptions(folders, only, jobs or _cores(), quiet, covering)
+    asked = RunOptions(folders, only, jobs or cores_here(), quiet, covering)
     wanted = paths or (".",)
     while True:
         # Looked at before the run: what changes while it goes on is a change, too.
@@ -78,10 +79,6 @@ def test(
             return code
         _wait_for_a_change(before, wanted, folders, [each.suite.playbook for each in found])
         click.echo("")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _once(

@@ -80,10 +80,6 @@ class Script(NamedTuple):
         """A sentence for each entry that fitted no attempt, or fewer than its `times`; `steps` are the names of steps
         that there are.
         """
-        return tuple(text for _, text in self.unused_entries(steps))
-
-    def unused_entries(self, steps: Iterable[str]) -> tuple[tuple[int, str], ...]:
-        """The numbers of these entries, each with its sentence."""
         known, told = tuple(steps), []
         for number, entry in enumerate(self.entries):
             uses = self.ledger.uses[number]
@@ -94,7 +90,7 @@ class Script(NamedTuple):
             if isinstance(step, str) and step not in known:
                 near = nearest(step, known)
                 said += f": there is no step `{step}`" + (f"; did you mean `{near}`?" if near else "")
-            told.append((number, said))
+            told.append(said)
         return tuple(told)
 
 

@@ -48,7 +48,7 @@ class Pool:
         later: Later | None = None,
     ) -> None:
         self._start = start
-        self._cores = cores or _cores()
+        self._cores = cores or cores_here()
         self._clock = clock
         self._later: Later = later or _call_later
         self._idle: list[Interpreter] = []
@@ -265,7 +265,7 @@ class _Queue:
         self.looks = max(1, _LOOKS >> self.halvings)
 
 
-def _cores() -> int:
+def cores_here() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
