@@ -47,6 +47,7 @@ class Moving:
         self._tasks: dict[str, set[str]] = {}
         self._origin: Origin | None = None
         self._shown: dict[str, Part] = {"is": {}, "steps": {}, "arcs": {}, "marking": {}, "ctx": {}}
+        self._ctx_shown = self.execution.ctx
 
     def whole(self) -> dict[str, Json]:
         """All values."""
@@ -105,6 +106,10 @@ class Moving:
 
     def _ctx(self) -> Part:
         ctx, shown = self.execution.ctx, self._shown["ctx"]
+        # It is never changed in place. Most events leave it as it is, and its values may be large.
+        if ctx is self._ctx_shown:
+            return {}
+        self._ctx_shown = ctx
         gone = dict.fromkeys(key for key in shown if key not in ctx)
         return {**gone, **{key: shortened(value) for key, value in ctx.items()}}
 
