@@ -32,7 +32,7 @@ SHOWN = 400
 STRIDE = 500
 """Events between two whole states that are kept."""
 LONGEST = 200_000
-"""Events of a log whose frames are kept; a longer one is folded again each time."""
+"""Events of a log whose frames are kept; for those behind, it is folded again each time."""
 _KEPT = 8
 
 
@@ -120,6 +120,11 @@ def shortened(value: Json) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
+def frame_of(event: Event, changes: dict[str, Json]) -> Json:
+    """The frame of an event: when it was, in ms since the epoch, and what became other."""
+    return [event.ts // 1000, changes]
+
+
 class Reel:
     """The frames of an execution as far as its log was folded, and whole states now and then to begin from."""
 
@@ -130,9 +135,8 @@ class Reel:
 
     def read(self, event: Event) -> None:
         """Take in the next event."""
-        changes = self.moving.move(event)
         # As text, which takes a tenth of what the mappings do: a reel has a frame for each event of its log.
-        self.frames.append(json.dumps([event.ts // 1000, changes]))
+        self.frames.append(json.dumps(frame_of(event, self.moving.move(event))))
         if len(self.frames) % STRIDE == 0:
             self.states.append(json.dumps(self.moving.whole()))
 
@@ -161,6 +165,14 @@ class FrameCache:
         """
         name = row.execution_id
         program = program_of(self._runtime, name)
+        if after + count > LONGEST:
+            state, found = self._folded(program, name, after, count)
+        else:
+            state, found = self._read_on(program, name, after, count)
+        return {"state": state, "frames": found, "next": after + count if len(found) == count else None}
+
+    def _read_on(self, program: Program, name: str, after: int, count: int) -> tuple[Json, list[Json]]:
+        """The state and the frames of a reel."""
         with self._lock:
             kept = self._kept.get(name) or (Lock(), Reel(program, name))
             self._kept[name] = lock, reel = kept
@@ -173,10 +185,16 @@ class FrameCache:
                 self._forget(name)  # how far the fold came is not known
                 raise
             state: Json = dict(reel.state(min(after, len(reel.frames))))
-            found: list[Json] = [json.loads(text) for text in reel.frames[after : after + count]]
-            if len(reel.frames) > LONGEST:
-                self._forget(name)
-        return {"state": state, "frames": found, "next": after + count if len(found) == count else None}
+            return state, [json.loads(text) for text in reel.frames[after : after + count]]
+
+    def _folded(self, program: Program, name: str, after: int, count: int) -> tuple[Json, list[Json]]:
+        """The same of a log that is folded for it: nothing is kept, however long it is."""
+        moving = Moving(program, name)
+        events = events_of(self._runtime, name)
+        for _, event in islice(events, after):
+            moving.move(event)
+        state: Json = moving.whole()
+        return state, [frame_of(event, moving.move(event)) for _, event in islice(events, count)]
 
     def _forget(self, name: str) -> None:
         with self._lock:

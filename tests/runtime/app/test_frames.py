@@ -7,8 +7,10 @@ import pytest
 
 from harness.running import HEAD
 from harness.serving import Served, served, until
-from noetl.app.frames import FrameCache
+from noetl.app import frames
 from noetl.app.snapshots import snapshot_until
+from noetl.ports import ExecutionRow
+from noetl_ir.events import Event
 from noetl_ir.expr import Json
 
 MIXED = """
@@ -64,27 +66,31 @@ def ended(server: Served) -> str:
     return name
 
 
+def _row(server: Served, name: str) -> ExecutionRow:
+    row = server.runtime.store.execution(name)
+    assert row is not None
+    return row
+
+
 def states(server: Served, name: str, size: int) -> list[dict[str, Json]]:
     """The state behind each event, put together from frames in ranges of a size, as the page does."""
-    cache, row = FrameCache(server.runtime), server.runtime.store.execution(name)
-    assert row is not None
+    cache, row = frames.FrameCache(server.runtime), _row(server, name)
     found: list[dict[str, Json]] = []
     while True:
         document = cache.frames(row, len(found), size)
         state = {part: dict(values) for part, values in document["state"].items()}  # type: ignore[union-attr,call-overload,arg-type]
-        frames: list[list[Json]] = document["frames"]  # type: ignore[assignment]
-        for _, changes in frames:
+        rows: list[list[Json]] = document["frames"]  # type: ignore[assignment]
+        for _, changes in rows:
             for part, values in changes.items():  # type: ignore[union-attr]
                 state[part] = {k: v for k, v in {**state[part], **values}.items() if v is not None}  # type: ignore[dict-item]
             found.append({part: dict(values) for part, values in state.items()})
-        if len(frames) < size:
+        if len(rows) < size:
             return found
 
 
 def test_frames_are_the_fold_of_each_prefix_however_they_are_cut(server: Served) -> None:
     name = ended(server)
-    row = server.runtime.store.execution(name)
-    assert row is not None
+    row = _row(server, name)
     whole = states(server, name, 1_000)
     assert whole == states(server, name, 7) == states(server, name, 1)
     for position, state in enumerate(whole, 1):
@@ -97,6 +103,24 @@ def test_frames_are_the_fold_of_each_prefix_however_they_are_cut(server: Served)
         assert state["is"]["status"] == execution.status  # type: ignore[index,call-overload]
         assert state["ctx"].keys() == execution.ctx.keys()  # type: ignore[union-attr]
     assert server.client.get(f"/executions/{name}/frames?after=3&limit=2").json()["frames"] != []
+
+
+def test_frames_behind_those_that_are_kept_are_the_same(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a log is, and wherever in it somebody looks, no more of it is kept than that."""
+    name = ended(server)
+    whole = states(server, name, 7)
+    monkeypatch.setattr(frames, "LONGEST", 20)
+    longest: list[int] = []
+    read = frames.Reel.read
+
+    def counted(reel: frames.Reel, event: Event) -> None:
+        read(reel, event)
+        longest.append(len(reel.frames))
+
+    monkeypatch.setattr(frames.Reel, "read", counted)
+    assert states(server, name, 7) == whole
+    assert len(whole) > 20 and max(longest) <= 20
+    assert frames.FrameCache(server.runtime).frames(_row(server, name), 10**6, 7)["state"] == whole[-1]
 
 
 def test_the_paint_at_the_end_by_hand(server: Served) -> None:
