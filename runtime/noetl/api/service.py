@@ -53,7 +53,7 @@ DRAIN = 30_000_000
 
 _LOOKS = 0.1
 """Seconds that a list looks into executions for what they do: those whose logs are long are known a few pages later,
-since what was folded is kept.
+since what was folded is kept and gone on with.
 """
 _MORE = 100
 """How many things that one does are looked at for that."""
@@ -142,13 +142,15 @@ class ApiService:
             until = time.monotonic() + _LOOKS
             for row, document in zip(rows, documents, strict=True):
                 if row.ended is None and time.monotonic() < until:
-                    document["now"] = self._now(row, owned=bool(document["owned"]))
+                    document["now"] = self._now(row, until, owned=bool(document["owned"]))
         return documents
 
-    def _now(self, row: ExecutionRow, *, owned: bool) -> Json:
-        """The thing that an execution waits for, else does, in a few words, and how many more things there are."""
+    def _now(self, row: ExecutionRow, until: float, *, owned: bool) -> Json:
+        """The thing that an execution waits for, else does, in a few words, and how many more things there are; None
+        where that is not known `until` then.
+        """
         try:
-            with self._snapshots.at(row) as snapshot:
+            with self._snapshots.at(row, until) as snapshot:
                 rows = rows_of(snapshot.program, snapshot.execution, driven=owned, why=self._hindrance)
                 found = [*islice(rows, _MORE)]
         except (UnreadableExecution, NotFound):  # whoever opens it is told

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from itertools import islice
-from threading import Lock
 from typing import TypeAlias
 
+from noetl.app.kept_folds import KeptFolds
 from noetl.app.picture import marking_counts
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of, fold, program_of
-from noetl.bounded_table import BoundedTable
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
@@ -154,8 +153,7 @@ class FrameCache:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._kept: BoundedTable[str, tuple[Lock, Reel]] = BoundedTable(_KEPT)
-        self._lock = Lock()
+        self._kept: KeptFolds[Reel] = KeptFolds(_KEPT)
 
     def frames(self, row: ExecutionRow, after: int, count: int) -> dict[str, Json]:
         """The frames of at most `count` events behind position `after`: the state there, what each made other, and the
@@ -173,17 +171,13 @@ class FrameCache:
 
     def _read_on(self, program: Program, name: str, after: int, count: int) -> tuple[Json, list[Json]]:
         """The state and the frames of a reel."""
-        with self._lock:
-            kept = self._kept.get(name) or (Lock(), Reel(program, name))
-            self._kept[name] = lock, reel = kept
-        with lock:
+
+        def read_on(reel: Reel) -> None:
             wanted = after + count - len(reel.frames)
-            try:
-                for _, event in islice(events_of(self._runtime, name, len(reel.frames)), max(wanted, 0)):
-                    reel.read(event)
-            except BaseException:
-                self._forget(name)  # how far the fold came is not known
-                raise
+            for _, event in islice(events_of(self._runtime, name, len(reel.frames)), max(wanted, 0)):
+                reel.read(event)
+
+        with self._kept.at(name, lambda: Reel(program, name), read_on) as reel:
             state: Json = dict(reel.state(min(after, len(reel.frames))))
             return state, [json.loads(text) for text in reel.frames[after : after + count]]
 
@@ -195,7 +189,3 @@ class FrameCache:
             moving.move(event)
         state: Json = moving.whole()
         return state, [frame_of(event, moving.move(event)) for _, event in islice(events, count)]
-
-    def _forget(self, name: str) -> None:
-        with self._lock:
-            self._kept.pop(name, None)

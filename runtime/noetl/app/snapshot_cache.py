@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
+from itertools import takewhile
 
+from noetl.app.kept_folds import Behind, KeptFolds
 from noetl.app.runtime import Runtime
-from noetl.app.snapshots import Snapshot, catch_up, program_of
-from noetl.bounded_table import BoundedTable
+from noetl.app.snapshots import Snapshot, events_of, fold, program_of
 from noetl.engine.execution import Execution
 from noetl.ports import ExecutionRow
 
@@ -21,26 +23,21 @@ class SnapshotCache:
 
     def __init__(self, runtime: Runtime, most: int = _MOST) -> None:
         self._runtime = runtime
-        self._kept: BoundedTable[str, tuple[Lock, Execution]] = BoundedTable(most)
-        self._lock = Lock()
+        self._kept: KeptFolds[Execution] = KeptFolds(most)
 
     @contextmanager
-    def at(self, row: ExecutionRow) -> Iterator[Snapshot]:
-        """The execution as its log tells it now; nobody else has it meanwhile. Raises Unreadable."""
-        program = program_of(self._runtime, row.execution_id)
-        with self._lock:
-            kept = self._kept.get(row.execution_id) or (Lock(), Execution(row.execution_id, program))
-            self._kept[row.execution_id] = lock, execution = kept
-        # The outer lock is for the table only and held for moments. A long log is folded under the lock of its own
-        # execution, and others are looked at meanwhile.
-        with lock:
-            try:
-                catch_up(self._runtime, program, execution)
-            except BaseException:
-                self._forget(row.execution_id)  # how far the fold came is not known
-                raise
-            yield Snapshot(row, program, execution)
+    def at(self, row: ExecutionRow, until: float = math.inf) -> Iterator[Snapshot]:
+        """The execution as its log tells it now; nobody else has it meanwhile. Raises Unreadable, and Behind where that
+        is not known `until` then, in seconds of `time.monotonic`.
+        """
+        name = row.execution_id
+        program = program_of(self._runtime, name)
 
-    def _forget(self, execution_id: str) -> None:
-        with self._lock:
-            self._kept.pop(execution_id, None)
+        def read_on(execution: Execution) -> None:
+            events = events_of(self._runtime, name, execution.position)
+            fold(program, execution, takewhile(lambda _: time.monotonic() < until, events))
+            if time.monotonic() >= until:
+                raise Behind(f"the log of {name} was read up to event {execution.position}")
+
+        with self._kept.at(name, lambda: Execution(name, program), read_on, until) as execution:
+            yield Snapshot(row, program, execution)

@@ -5,12 +5,10 @@ A bar is an attempt of a task, a wait for the next one, a wait for a signal, a t
 
 from __future__ import annotations
 
-from threading import Lock
-
 from noetl.app.ending import located
+from noetl.app.kept_folds import KeptFolds
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of, program_of
-from noetl.bounded_table import BoundedTable
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
 from noetl_ir.events import Event, index_of, step_run_of
@@ -39,7 +37,8 @@ class Bars:
 
     def behind(self, position: int) -> list[Json]:
         """The bars that began or became other behind a position."""
-        return [self.bars[number] for number, at in self._touched.items() if at > position]
+        # Copies: another thread may read on while these are written out.
+        return [{**self.bars[number]} for number, at in self._touched.items() if at > position]
 
     def read(self, position: int, event: Event) -> None:
         """Read the next event."""
@@ -112,16 +111,16 @@ class Timelines:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._kept: BoundedTable[str, tuple[Lock, Bars]] = BoundedTable(_KEPT)
-        self._lock = Lock()
+        self._kept: KeptFolds[Bars] = KeptFolds(_KEPT)
 
     def document(self, row: ExecutionRow, after: int) -> dict[str, Json]:
         """The bars that are new or other behind a position. Raises UnreadableExecution."""
         name = row.execution_id
-        with self._lock:
-            kept = self._kept.get(name) or (Lock(), Bars(program_of(self._runtime, name)))
-            self._kept[name] = lock, bars = kept
-        with lock:
+        program = program_of(self._runtime, name)
+
+        def read_on(bars: Bars) -> None:
             for position, event in events_of(self._runtime, name, bars.position):
                 bars.read(position, event)
+
+        with self._kept.at(name, lambda: Bars(program), read_on) as bars:
             return {"position": bars.position, "bars": bars.behind(after), "left_out": bars.left_out}

@@ -1,14 +1,19 @@
 """SnapshotCache that are kept: a second one folds only what is new, and tells what a first one would tell."""
 
+import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.running import compiled
+from noetl.app import snapshot_cache
 from noetl.app.composition import driver_of
+from noetl.app.kept_folds import Behind
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshot_cache import SnapshotCache
 from noetl.app.snapshots import UnreadableExecution, snapshot_of
@@ -101,6 +106,29 @@ def test_a_fold_that_broke_off_is_not_gone_on_with(watched: Watched) -> None:
     watched.read.clear()
     assert state(watched, looks)[0] == length
     assert watched.read[0] == 1
+
+
+def test_a_look_that_has_no_time_left_goes_on_the_next_time(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = state(watched, SnapshotCache(watched.runtime))
+    watched.read.clear()
+    looks, clock, broken_off = SnapshotCache(watched.runtime), count(), 0
+    monkeypatch.setattr(snapshot_cache, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    while True:
+        try:
+            with looks.at(watched.row, next(clock) + 4) as look:  # a look at the clock before each event, and one after
+                execution = look.execution
+                break
+        except Behind:
+            broken_off += 1
+    assert broken_off > 2 and watched.read.count(1) == 1
+    assert (execution.position, execution.status, dict(execution.counts), execution.ctx) == fresh
+
+
+def test_nobody_waits_longer_than_he_may_for_another_who_looks(watched: Watched) -> None:
+    looks = SnapshotCache(watched.runtime)
+    with looks.at(watched.row), pytest.raises(Behind), looks.at(watched.row, time.monotonic() + 0.01):
+        pass
+    assert state(watched, looks)[1] == "completed"
 
 
 def test_many_may_look_at_once(watched: Watched) -> None:

@@ -1,0 +1,59 @@
+"""Folds of logs that are kept, so that whoever looks at an execution again reads only what is new in its log."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Generic, TypeVar
+
+from noetl.app.snapshots import UnreadableExecution
+from noetl.bounded_table import BoundedTable
+
+_T = TypeVar("_T")
+
+
+class Behind(UnreadableExecution):
+    """A fold that has not come to the end of its log in the time that it had, and goes on there the next time."""
+
+
+class KeptFolds(Generic[_T]):
+    """Folds of the executions that were looked at last, at most `most` of them; from any thread."""
+
+    def __init__(self, most: int) -> None:
+        self._kept: BoundedTable[str, tuple[Lock, _T]] = BoundedTable(most)
+        self._lock = Lock()
+
+    @contextmanager
+    def at(
+        self, execution_id: str, make: Callable[[], _T], read_on: Callable[[_T], None], until: float = math.inf
+    ) -> Iterator[_T]:
+        """The fold of an execution, made where there is none, and `read_on`; nobody else has it meanwhile.
+
+        What `read_on` raises is raised, and leaves nothing kept, but for Behind. Raises Behind where others have the
+        fold `until` then, in seconds of `time.monotonic`.
+        """
+        with self._lock:
+            kept = self._kept.get(execution_id) or (Lock(), make())
+            self._kept[execution_id] = lock, fold = kept
+        # The outer lock is for the table only and held for moments. A long log is folded under the lock of its own
+        # execution, and others are looked at meanwhile.
+        if not lock.acquire(timeout=-1 if until == math.inf else max(until - time.monotonic(), 0)):
+            raise Behind(f"the log of {execution_id} is being read")
+        try:
+            try:
+                read_on(fold)
+            except Behind:
+                raise
+            except BaseException:
+                self._forget(execution_id)  # how far the fold came is not known
+                raise
+            yield fold
+        finally:
+            lock.release()
+
+    def _forget(self, execution_id: str) -> None:
+        with self._lock:
+            self._kept.pop(execution_id, None)
