@@ -1,6 +1,6 @@
 // What may be asked of executions, one or many: signal, pause, resume, cancel.
 
-import { h, show } from './dom.js';
+import { h, show, wordsOf } from './dom.js';
 import { ask, field, jsonOf, tell } from './forms.js';
 import { post } from './server.js';
 import { many } from './times.js';
@@ -16,7 +16,7 @@ export async function request(id, verb, body) {
     await post(place(id, verb), body);
     tell(`${verb}: asked`);
   } catch (error) {
-    tell(error instanceof Error ? error.message : String(error), 'bad');
+    tell(wordsOf(error), 'bad');
   }
 }
 
@@ -56,7 +56,7 @@ async function each(ids, verb, body, progress) {
       try {
         await post(place(id, verb), body);
       } catch (error) {
-        wrong.push(error instanceof Error ? error.message : String(error));
+        wrong.push(wordsOf(error));
       }
       done += 1;
       if (ids.length > 1) show(progress, `${done} of ${ids.length}`);

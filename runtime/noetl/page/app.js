@@ -1,6 +1,6 @@
 // The frame of the page: who is signed in, where the address leads, and the view that is shown there.
 
-import { h, show, sign } from './dom.js';
+import { h, show, trouble, wordsOf } from './dom.js';
 import { executionView } from './execution.js';
 import { executionsView } from './executions.js';
 import { field } from './forms.js';
@@ -100,7 +100,7 @@ function signIn(why = '') {
       route();
     } catch (error) {
       problem.hidden = false;
-      show(problem, error instanceof Error ? error.message : String(error));
+      show(problem, wordsOf(error));
     }
   };
   show(main, h('form', { class: 'sign-in', onsubmit: send }, h('img', { src: 'page/icon.svg', alt: '', width: 48, height: 48 }), h('h1', null, 'Sign in'),
@@ -128,7 +128,7 @@ async function begin() {
     route();
   } catch (error) {
     if (error instanceof Refusal && error.status === 401) signIn();
-    else show(main, h('p', { class: 'empty' }, sign('failed'), error instanceof Error ? error.message : String(error)));
+    else show(main, trouble(error));
   }
 }
 

@@ -49,6 +49,11 @@ export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** What went wrong, in words. @param {unknown} problem @returns {string} */
+export function wordsOf(problem) {
+  return problem instanceof Error ? problem.message : String(problem);
+}
+
 /** The strokes of signs, in a box of 16. @type {Record<string, string>} */
 const SIGNS = {
   running: 'M5 3.5L12.5 8L5 12.5Z',
@@ -77,4 +82,9 @@ export function sign(name) {
 /** A status as a badge. @param {string} status @returns {HTMLElement} */
 export function badge(status) {
   return h('span', { class: `badge ${status}` }, sign(status), status);
+}
+
+/** What went wrong, in the place of what was to be there. @param {unknown} problem @returns {HTMLElement} */
+export function trouble(problem) {
+  return h('p', { class: 'empty' }, sign('failed'), wordsOf(problem));
 }

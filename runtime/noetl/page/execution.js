@@ -1,7 +1,7 @@
 // One execution: how it stands, its picture and timeline at any event of its log, and what may be asked of it.
 
 import { cancel, request, signal } from './actions.js';
-import { badge, h, say, show, sign } from './dom.js';
+import { badge, h, say, show, sign, trouble, wordsOf } from './dom.js';
 import { ask, field, jsonOf } from './forms.js';
 import { Frames } from './frames.js';
 import { log } from './log.js';
@@ -61,15 +61,14 @@ export function executionView(id, query, person) {
     try {
       document_ = await get(place, {}, closing.signal);
     } catch (error) {
-      if (!closing.signal.aborted) show(element, h('p', { class: 'empty' }, sign('failed'), error instanceof Error ? error.message : String(error)));
+      if (!closing.signal.aborted) show(element, trouble(error));
       return;
     }
     const row = await get(`${place}/row`, {}, closing.signal);
     document_.digest = row.plan_digest;
     frames = new Frames(id, document_.events);
     drawn = picture(row.plan_digest, choose);
-    const one = drawn;
-    show(stage, one.stage, h('div', { class: 'zoom' }, h('button', { type: 'button', 'aria-label': 'Larger', onclick: () => one.zoom(1 / 1.3) }, '+'), h('button', { type: 'button', 'aria-label': 'Smaller', onclick: () => one.zoom(1.3) }, '−'), h('button', { type: 'button', onclick: one.fit }, 'Fit')));
+    show(stage, drawn.stage, drawn.controls);
     drawHead();
     const at = Number(query.get('at'));
     live = !at;
@@ -159,7 +158,7 @@ export function executionView(id, query, person) {
       try {
         await frames.ensure(position);
       } catch (error) {
-        say(where, error instanceof Error ? error.message : String(error));
+        say(where, wordsOf(error));
         return;
       }
       if (wanted !== position || closing.signal.aborted) return;
@@ -263,7 +262,7 @@ export function executionView(id, query, person) {
     try {
       show(result, value((await get(`${place}/result`, {}, closing.signal)).result));
     } catch (refusal) {
-      show(result, h('p', { class: 'hint' }, refusal instanceof Error ? refusal.message : String(refusal)));
+      show(result, h('p', { class: 'hint' }, wordsOf(refusal)));
     }
   }
 
@@ -290,7 +289,7 @@ export function executionView(id, query, person) {
       const found = (await get(`${place}/result`, { step: wanted }, closing.signal)).result;
       if (step === wanted && tab === 'step') show(result, value(found));
     } catch (error) {
-      show(result, h('p', { class: 'hint' }, error instanceof Error ? error.message : String(error)));
+      show(result, h('p', { class: 'hint' }, wordsOf(error)));
     }
     const found = await get(`${place}/moment`, { position, step: wanted }, closing.signal).catch(() => null);
     if (step === wanted && tab === 'step') show(came, found?.args ? values(found.args, 'None came with its token.') : h('p', { class: 'hint' }, 'It has not begun here.'));

@@ -1,7 +1,7 @@
 // The list of executions: filters in the address, live, as many rows as there are, many asked at once.
 
 import { cancel, signal } from './actions.js';
-import { badge, h, say, show, sign } from './dom.js';
+import { badge, h, say, show, sign, wordsOf } from './dom.js';
 import { get } from './server.js';
 import { ago, many, millis, moment, took } from './times.js';
 
@@ -202,7 +202,7 @@ export function executionsView(query, person) {
   /** @param {unknown} error */
   function tellProblem(error) {
     empty.hidden = false;
-    show(empty, sign('failed'), error instanceof Error ? error.message : String(error));
+    show(empty, sign('failed'), wordsOf(error));
   }
 
   function reset() {

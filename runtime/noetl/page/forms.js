@@ -1,6 +1,6 @@
 // Dialogs: what a person is asked before something is changed.
 
-import { h, show, sign } from './dom.js';
+import { h, show, sign, wordsOf } from './dom.js';
 
 let last = 0;
 
@@ -23,7 +23,7 @@ export function ask(title, parts, verb, act, kind = 'primary') {
           dialog.close();
         } catch (error) {
           problem.hidden = false;
-          show(problem, error instanceof Error ? error.message : String(error));
+          show(problem, wordsOf(error));
         }
         go.disabled = false;
       },
@@ -51,7 +51,7 @@ export function jsonOf(text, what) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`${what} is no JSON: ${error instanceof Error ? error.message : error}`);
+    throw new Error(`${what} is no JSON: ${wordsOf(error)}`);
   }
 }
 

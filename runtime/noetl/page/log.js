@@ -1,6 +1,6 @@
 // The log of an execution: its events as they stand, filtered, from wherever the reader is.
 
-import { h, say, show } from './dom.js';
+import { h, say, show, wordsOf } from './dom.js';
 import { get } from './server.js';
 import { clock, millis } from './times.js';
 
@@ -53,7 +53,7 @@ export function log(id, go) {
         }
       }
     } catch (error) {
-      say(state, error instanceof Error ? error.message : String(error));
+      say(state, wordsOf(error));
       return;
     } finally {
       if (mine === run) more.disabled = false;

@@ -199,13 +199,16 @@ export function picture(digest, pick) {
     for (const [name, g] of stems) g.classList.toggle('done', taken.has(name));
   }
 
+  /** @param {string} label @param {string} text @param {() => void} act */
+  const button = (label, text, act) => h('button', { type: 'button', 'aria-label': label, onclick: () => svg && act() }, text);
+  const controls = h('div', { class: 'zoom' }, button('Larger', '+', () => zoom(1 / 1.3)), button('Smaller', '−', () => zoom(1.3)), button('Fit', 'Fit', fit));
+
   root.append(waiting);
   fetched(digest).then(draw, (error) => say(waiting, error.message));
   return {
     stage,
+    controls,
     paint,
-    zoom,
-    fit: () => svg && fit(),
     /** Say which steps may still run. @param {string[] | null} steps */
     come(steps) {
       toCome = steps && new Set(steps);

@@ -1,6 +1,6 @@
 // The catalogue: playbooks and their versions, what is proved of one, its picture, and a form that starts it.
 
-import { h, show, sign } from './dom.js';
+import { h, show, sign, trouble, wordsOf } from './dom.js';
 import { ask, field, jsonOf } from './forms.js';
 import { picture } from './picture.js';
 import { get, post } from './server.js';
@@ -80,7 +80,7 @@ export function playbookView(path, query, person) {
         h('a', { class: 'button', href: `#/executions?text=${encodeURIComponent(path)}` }, 'Executions'), person.operates ? h('button', { type: 'button', class: 'primary', onclick: () => start(row, outline) }, 'Start…') : null)),
       h('p', { class: 'facts' }, h('span', null, many(outline.steps, 'step')), h('span', null, many(outline.tasks, 'task')), h('span', null, outline.source)));
     const drawn = picture(row.playbook_id, (step) => drawn.mark(step));
-    show(stage, drawn.stage, h('div', { class: 'zoom' }, h('button', { type: 'button', 'aria-label': 'Larger', onclick: () => drawn.zoom(1 / 1.3) }, '+'), h('button', { type: 'button', 'aria-label': 'Smaller', onclick: () => drawn.zoom(1.3) }, '−'), h('button', { type: 'button', onclick: drawn.fit }, 'Fit')));
+    show(stage, drawn.stage, drawn.controls);
     show(facts, h('h3', null, 'Inputs'), takes(outline), names('Credentials', outline.credentials.map((/** @type {any} */ one) => `${one.name} (${one.kind})`)), names('Pools', outline.pools), names('Kinds', outline.kinds), names('Calls', outline.children));
     linesOf(row.playbook_id).then((lines) => {
       if (mine === asked) show(source, lines ? listing(lines, 1, null) : h('p', { class: 'hint' }, 'It came as a plan, without its source.'));
@@ -89,12 +89,12 @@ export function playbookView(path, query, person) {
       const found = await get(`plans/${row.playbook_id}/verdicts`, {}, closing.signal);
       if (mine === asked) show(proofs, verdicts(found, drawn));
     } catch (error) {
-      if (mine === asked) show(proofs, h('p', { class: 'problem' }, error instanceof Error ? error.message : String(error)));
+      if (mine === asked) show(proofs, h('p', { class: 'problem' }, wordsOf(error)));
     }
   }
 
   draw(query).catch((error) => {
-    if (!closing.signal.aborted) show(element, h('p', { class: 'empty' }, sign('failed'), error.message));
+    if (!closing.signal.aborted) show(element, trouble(error));
   });
   return { element, title: path, turn: (now) => draw(now), close: () => closing.abort() };
 }

@@ -1,6 +1,6 @@
 // Who works here: workers by pool, and what is in the way of each.
 
-import { h, show, sign } from './dom.js';
+import { h, show, sign, trouble } from './dom.js';
 import { ask, tell } from './forms.js';
 import { get, post } from './server.js';
 
@@ -24,7 +24,7 @@ export function workersView(person) {
     } catch (error) {
       if (closing.signal.aborted) return;
       shown = '';
-      show(body, h('p', { class: 'empty' }, sign('failed'), error instanceof Error ? error.message : String(error)));
+      show(body, trouble(error));
     }
   }
 
