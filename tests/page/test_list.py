@@ -70,13 +70,18 @@ def test_many_are_signalled_and_cancelled_at_once(server: Listener, page: "Page"
     page.locator("td .badge.cancelled").nth(2).wait_for()
 
 
-def test_ten_thousand_are_scrolled_through(server: Listener, page: "Page", tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "noetl.db")) as there, there:
+def ended(folder: Path, count: int) -> None:
+    """Have so many executions that are over in the store of a folder."""
+    with closing(sqlite3.connect(folder / "noetl.db")) as there, there:
         there.executemany(
             "INSERT INTO executions (execution_id, playbook, plan_digest, status, started, ended)"
             " VALUES (?, ?, 'd', 'completed', ?, ?)",
-            [(f"{n:019}", f"shop/{n}", n * 1_000_000, n * 1_000_000 + 5) for n in range(10_000)],
+            [(f"{n:019}", f"shop/{n}", n * 1_000_000, n * 1_000_000 + 5) for n in range(count)],
         )
+
+
+def test_ten_thousand_are_scrolled_through(server: Listener, page: "Page", tmp_path: Path) -> None:
+    ended(tmp_path, 10_000)
     page.goto(server.url)
     page.get_by_role("link", name="shop/9999").wait_for()
     began = time.monotonic()
@@ -104,6 +109,45 @@ def test_ten_thousand_are_scrolled_through(server: Listener, page: "Page", tmp_p
         }"""
     )
     assert middle < 200
+
+
+def test_all_are_selected_also_while_rows_are_on_their_way(server: Listener, page: "Page", tmp_path: Path) -> None:
+    ended(tmp_path, 500)
+    page.add_init_script(
+        """
+        const asked = window.fetch;
+        window.fetch = async (url, given) => {
+          if (url.includes('before=')) await new Promise((done) => setTimeout(done, 500));
+          return asked(url, given);
+        };
+        """
+    )
+    page.goto(server.url)
+    page.get_by_role("link", name="shop/499", exact=True).wait_for()
+    page.get_by_role("checkbox", name="Select all").check()
+    page.evaluate(
+        """async () => {
+          scrollTo(0, document.body.scrollHeight);
+          document.dispatchEvent(new Event('scroll'));
+          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          const buttons = [...document.querySelectorAll('.bar button')];
+          buttons.find((one) => one.textContent === 'Select all that match').click();
+        }"""
+    )
+    page.get_by_text("500 executions selected").wait_for()
+
+
+def test_a_list_that_does_not_come_is_not_said_to_be_empty(server: Listener, page: "Page") -> None:
+    page.add_init_script(
+        """
+        const look = () => { if (document.body?.innerText.includes('Nothing has run')) window.wrong = true; };
+        new MutationObserver(look).observe(document, { subtree: true, childList: true, characterData: true });
+        """
+    )
+    page.route("**/executions?*", lambda route: route.abort())
+    page.goto(server.url)
+    page.get_by_text("the server cannot be reached").wait_for()
+    assert page.evaluate("window.wrong") is None
 
 
 def test_names_are_text_and_never_markup(server: Listener, page: "Page", tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ export function executionsView(query, person) {
   /** @type {Row[]} */
   let rows = [];
   let more = true;
-  let loading = 0;
+  /** @type {Promise<void> | null} */
+  let loading = null;
   let asked = new AbortController();
   /** @type {Set<string>} */
   const chosen = new Set();
@@ -138,16 +139,22 @@ export function executionsView(query, person) {
   }
 
   async function chooseAll() {
-    while (more && !asked.signal.aborted) await load(1000);
+    const mine = asked;
+    while (more && mine === asked) await load(1000);
+    if (mine !== asked) return;
     for (const row of rows) chosen.add(row.execution_id);
     drawBar();
     draw();
   }
 
-  /** Get the rows behind those that are there. @param {number} [count] */
-  async function load(count = PAGE) {
-    if (loading) return;
-    loading = 1;
+  /** Get the rows behind those that are there; where some are on their way, it is they that are waited for. @param {number} [count] */
+  function load(count = PAGE) {
+    loading ||= loaded(count);
+    return loading;
+  }
+
+  /** @param {number} count */
+  async function loaded(count) {
     const mine = asked;
     const before = rows.length ? rows[rows.length - 1].execution_id : '';
     try {
@@ -159,8 +166,9 @@ export function executionsView(query, person) {
       if (mine.signal.aborted) return;
       more = false;
       tellProblem(error);
+      return;
     } finally {
-      if (mine === asked) loading = 0;
+      if (mine === asked) loading = null;
     }
     tellEmpty();
     draw();
@@ -210,7 +218,7 @@ export function executionsView(query, person) {
     asked = new AbortController();
     rows = [];
     more = true;
-    loading = 0;
+    loading = null;
     chosen.clear();
     for (const one of drawn.values()) one.element.remove();
     drawn.clear();
