@@ -9,14 +9,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from noetl.api.notifier import Notifier
 from noetl.api.problems import Faulty, Rejected, Unknown
-from noetl.app.documents import execution_document, replay_document, row_document, verdict_of, version_document
+from noetl.app.documents import (
+    execution_document,
+    moment_document,
+    moment_of,
+    replay_document,
+    row_document,
+    verdict_of,
+    version_document,
+)
+from noetl.app.kept_folds import Behind
 from noetl.app.picture import rows_of
 from noetl.app.preflight_checks import secret_pools
 from noetl.app.programs import WORTH
@@ -53,7 +62,7 @@ DRAIN = 30_000_000
 
 _LOOKS = 0.1
 """Seconds that a list looks into executions for what they do: those whose logs are long are known a few pages later,
-since what was folded is kept and gone on with.
+since what was folded is kept and gone on with. As long one looks whether a moment is the newest.
 """
 _MORE = 100
 """How many things that one does are looked at for that."""
@@ -173,6 +182,17 @@ class ApiService:
         row = self.execution_row(execution_id)
         with faults_told(), self._snapshots.at(row) as snapshot:
             return execution_document(self.runtime, snapshot, owned=self._is_owned(row), why=self._hindrance)
+
+    def moment(self, execution_id: str, position: int, step: str) -> dict[str, Json]:
+        """How it stood behind the event at a position, and the args of the newest run of a step until then."""
+        row = self.execution_row(execution_id)
+        with faults_told():
+            # Whoever follows an execution asks for its newest moment again and again, and that is kept.
+            if not step:
+                with suppress(Behind), self._snapshots.at(row, time.monotonic() + _LOOKS) as snapshot:
+                    if snapshot.execution.position <= position:
+                        return moment_document(snapshot, None)
+            return moment_of(self.runtime, row, position, step)
 
     def ctx(self, execution_id: str) -> dict[str, Json]:
         """The `ctx` of an execution."""

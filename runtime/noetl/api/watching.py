@@ -9,12 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.bodies import number_of
-from noetl.api.handlers import execution_of, lasting_of
+from noetl.api.handlers import execution_of, lasting_of, service_of
 from noetl.api.pages import LAST_POSITION, limit_of, position_of
 from noetl.api.problems import Faulty, Unknown
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, faults_told
-from noetl.app.documents import moment_document
 from noetl.app.frames import FrameCache
 from noetl.app.outline import outline_document
 from noetl.app.runtime import Runtime
@@ -58,12 +57,6 @@ class Watching:
         """Its bars that are new behind a position."""
         with faults_told():
             return self._timelines.document(self._service.execution_row(execution_id), after)
-
-    def moment(self, execution_id: str, position: int, step: str) -> dict[str, Json]:
-        """How it stood behind the event at a position, and the args of the newest run of a step."""
-        row = self._service.execution_row(execution_id)
-        with faults_told():
-            return moment_document(self._runtime, row, position, step)
 
     def picture(self, digest: str) -> str:
         """The picture of a plan, as SVG whose style sheet is its `metadata`."""
@@ -119,7 +112,7 @@ async def get_moment(request: Request) -> Response:
     """
     position = number_of(request, "position", 0, 0, LAST_POSITION)
     asked = execution_of(request), position, request.query_params.get("step", "")
-    return JSONResponse(await lasting_of(request).run(_watching(request).moment, *asked))
+    return JSONResponse(await lasting_of(request).run(service_of(request).moment, *asked))
 
 
 async def get_picture(request: Request) -> Response:

@@ -54,19 +54,9 @@ def execution_document(runtime: Runtime, snapshot: Snapshot, *, owned: bool, why
     return {**document, "owned": owned, "events": snapshot.execution.position, "parent": parent, "now": now}
 
 
-def moment_document(runtime: Runtime, row: ExecutionRow, position: int, step: str) -> dict[str, Json]:
-    """How an execution stood behind the event at a position: what went on, `ctx`, marking, which steps could still come
-    and the args of the newest run of `step` until then (null where it had none). Raises UnreadableExecution.
-    """
-    args: Json = None
-
-    def attend(execution: Execution, program: Program, event: Event) -> None:
-        nonlocal args
-        run = execution.runs.get(step_run_of(event.run))  # gone once it has ended
-        if run is not None and run.step == program.step_numbers.get(step):
-            args = {**run.args}
-
-    _, program, execution = snapshot_until(runtime, row, position, attend)
+def moment_document(snapshot: Snapshot, args: Json) -> dict[str, Json]:
+    """How an execution stood: what went on, `ctx`, marking, which steps could still come; `args` go with it."""
+    program, execution = snapshot.program, snapshot.execution
     now: list[Json] = [{**row.as_json(), "place": row.place, "text": row.text} for row in rows_of(program, execution)]
     to_come: list[Json] = [*steps_to_come(program, execution)]
     return {
@@ -80,6 +70,22 @@ def moment_document(runtime: Runtime, row: ExecutionRow, position: int, step: st
         "to_come": to_come,
         "args": args,
     }
+
+
+def moment_of(runtime: Runtime, row: ExecutionRow, position: int, step: str) -> dict[str, Json]:
+    """The moment behind the event at a position, with the args of the newest run of `step` until then (null where it
+    had none). Raises UnreadableExecution.
+    """
+    args: Json = None
+
+    def attend(execution: Execution, program: Program, event: Event) -> None:
+        nonlocal args
+        run = execution.runs.get(step_run_of(event.run))  # gone once it has ended
+        if run is not None and run.step == program.step_numbers.get(step):
+            args = {**run.args}
+
+    snapshot = snapshot_until(runtime, row, position, attend)
+    return moment_document(snapshot, args)
 
 
 def verdict_of(runtime: Runtime, row: ExecutionRow) -> tuple[Program, Verdict]:

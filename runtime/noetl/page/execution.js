@@ -13,6 +13,8 @@ import { ago, clock, many, millis, moment, took } from './times.js';
 
 const REST = 160;
 const LIVE = 400;
+/** A position behind every log: what stands there is the newest. */
+const NEWEST = Number.MAX_SAFE_INTEGER;
 
 /** @param {string} id @param {URLSearchParams} query @param {import('./app.js').Person} person @returns {import('./app.js').View} */
 export function executionView(id, query, person) {
@@ -30,6 +32,8 @@ export function executionView(id, query, person) {
   let step = query.get('step') || '';
   let tab = query.get('tab') || (step ? 'step' : 'now');
   let resting = 0;
+  let calm = REST;
+  let asking = false;
   let playing = 0;
 
   const head = h('div', { class: 'head' });
@@ -58,13 +62,13 @@ export function executionView(id, query, person) {
   }
 
   async function begin() {
+    let row;
     try {
-      document_ = await get(place, {}, closing.signal);
+      [document_, row] = await Promise.all([get(place, {}, closing.signal), get(`${place}/row`, {}, closing.signal)]);
     } catch (error) {
       if (!closing.signal.aborted) show(element, trouble(error));
       return;
     }
-    const row = await get(`${place}/row`, {}, closing.signal);
     document_.digest = row.plan_digest;
     frames = new Frames(id, document_.events);
     drawn = picture(row.plan_digest, choose);
@@ -164,8 +168,10 @@ export function executionView(id, query, person) {
       if (wanted !== position || closing.signal.aborted) return;
     }
     paint();
+    // Who follows asks after a while, however often there is something new.
+    if (live && resting) return;
     clearTimeout(resting);
-    resting = window.setTimeout(rest, REST);
+    resting = window.setTimeout(rest, live ? calm : REST);
   }
 
   function paint() {
@@ -191,18 +197,23 @@ export function executionView(id, query, person) {
 
   /** @type {any} */
   let now = null;
-  /** All that there is to say of the moment at which somebody stays. */
+  /** All that there is to say of the moment at which somebody stays. A long log takes its time: one answer is there before another is asked for, and as long as it took the next one waits. */
   async function rest() {
-    const wanted = position;
+    resting = asking ? window.setTimeout(rest, REST) : 0;
+    if (asking) return;
+    asking = true;
+    const begun = performance.now();
+    const wanted = live ? NEWEST : position;
     try {
-      const found = await get(`${place}/moment`, { position: wanted }, closing.signal);
-      if (wanted !== position) return;
+      const found = await get(`${place}/moment`, { position: wanted }, closing.signal).catch(() => null);
+      if (!found || wanted !== (live ? NEWEST : position)) return;
       now = found;
-    } catch {
-      return;
+      drawn?.come(now.to_come);
+      await drawPanel();
+    } finally {
+      calm = Math.max(REST, performance.now() - begun);
+      asking = false;
     }
-    drawn?.come(now.to_come);
-    drawPanel();
   }
 
   /** @param {string} name */
@@ -215,7 +226,7 @@ export function executionView(id, query, person) {
 
   const TABS = /** @type {[string, string][]} */ ([['now', 'Now'], ['step', 'Step'], ['ctx', 'Context'], ['marking', 'Marking'], ['io', 'In and out']]);
 
-  function drawPanel() {
+  async function drawPanel() {
     const focused = tabs.contains(document.activeElement);
     show(tabs, TABS.map(([name, label]) => h('button', {
       type: 'button', role: 'tab', 'aria-selected': String(name === tab), tabindex: name === tab ? 0 : -1,
@@ -236,8 +247,8 @@ export function executionView(id, query, person) {
     if (tab === 'now') showNow();
     else if (tab === 'ctx') show(panel, values(now.ctx, 'Nothing is in ctx here.'));
     else if (tab === 'marking') show(panel, h('table', { class: 'pairs' }, h('tbody', null, Object.entries(now.marking).map(([name, tokens]) => h('tr', null, h('th', null, name), h('td', null, Object.entries(tokens).map(([key, count]) => h('code', { class: 'token' }, `${key || '•'}${count > 1 ? ` × ${count}` : ''}`))))))), Object.keys(now.marking).length ? null : h('p', { class: 'hint' }, 'No place has a token.'));
-    else if (tab === 'io') showInOut();
-    else showStep();
+    else if (tab === 'io') await showInOut();
+    else await showStep();
   }
 
   function showNow() {

@@ -152,6 +152,21 @@ def test_a_branch_that_was_not_taken_can_no_longer_run(server: Served) -> None:
     assert server.client.get(f"/executions/{name}/moment?position=0").json()["status"] == "new"
 
 
+def test_the_newest_moment_is_that_of_the_last_event(server: Served) -> None:
+    """It is kept, and any other is folded from the beginning."""
+    name = mixed(server)
+    for _ in range(2):
+        last = len(server.client.get(f"/executions/{name}/events?limit=1000").json()["events"])
+        at_last = server.client.get(f"/executions/{name}/moment?position={last}&step=none").json()
+        assert at_last["position"] == last
+        for position in (last, last + 1, 1 << 53):
+            assert server.client.get(f"/executions/{name}/moment?position={position}").json() == at_last
+        before = server.client.get(f"/executions/{name}/moment?position={last - 1}").json()
+        assert before["position"] == last - 1
+        server.client.post(f"/executions/{name}/signal", json={"name": "go"})
+        until(lambda: server.client.get(f"/executions/{name}/row").json()["ended"] is not None)
+
+
 def test_a_timeline_has_attempts_waits_and_retries(server: Served) -> None:
     name = ended(server)
     whole = server.client.get(f"/executions/{name}/timeline").json()
