@@ -150,6 +150,14 @@ def test_a_list_that_does_not_come_is_not_said_to_be_empty(server: Listener, pag
     assert page.evaluate("window.wrong") is None
 
 
+def test_an_address_that_leads_nowhere_is_told(server: Listener, page: "Page") -> None:
+    for place in ("nowhere", "executions/%E0%A4", "playbooks/%"):  # the last two are no UTF-8
+        page.goto(f"{server.url}/#/workers")
+        page.get_by_role("heading", name="Workers").wait_for()
+        page.goto(f"{server.url}/#/{place}")
+        page.get_by_text("There is nothing at this address.").wait_for()
+
+
 def test_names_are_text_and_never_markup(server: Listener, page: "Page", tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "noetl.db")) as there, there:
         there.execute(

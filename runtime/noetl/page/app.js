@@ -45,6 +45,15 @@ function here() {
   return [place || '/executions', new URLSearchParams(query || '')];
 }
 
+/** The names in an address, null where it is another one or they are no texts. @param {RegExpExecArray | null} found @returns {string[] | null} */
+function decoded(found) {
+  try {
+    return found && found.slice(1).map(decodeURIComponent);
+  } catch {
+    return null;
+  }
+}
+
 function route() {
   if (!person) return;
   const [place, query] = here();
@@ -56,9 +65,9 @@ function route() {
   view = null;
   shown = place;
   for (const [pattern, make] of VIEWS) {
-    const found = pattern.exec(place);
+    const found = decoded(pattern.exec(place));
     if (found) {
-      view = make(found.slice(1).map(decodeURIComponent), query, person);
+      view = make(found, query, person);
       break;
     }
   }
