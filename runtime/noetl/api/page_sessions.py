@@ -23,12 +23,16 @@ LASTS = 12 * 3_600
 
 class PageSessions:
     """Makes cookies of tokens, and knows the token of a cookie. `key` gives the key of the store's servers; it is asked
-    once, at the first use, as it is made then where the store is new. `now` is in seconds since the epoch.
+    once, at the first use, as it is made then where the store is new. `now` is in seconds since the epoch. Behind a
+    proxy that ends TLS, browsers have it `encrypted` whatever this server sees.
     """
 
-    def __init__(self, key: Callable[[], bytes], now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, key: Callable[[], bytes], now: Callable[[], float] = time.time, *, encrypted: bool = False
+    ) -> None:
         self._ask = key
         self._now = now
+        self._encrypted = encrypted
 
     def begin_session(self, response: Response, connection: HTTPConnection, token: Token) -> None:
         """Sign in the browser that a response goes to."""
@@ -72,5 +76,5 @@ class PageSessions:
         # where there is one, and this server does not know it.
         response.set_cookie(
             self._name, value, max_age=lasts, path=None, httponly=True, samesite="strict",
-            secure=connection.url.scheme == "https",
+            secure=self._encrypted or connection.url.scheme == "https",
         )  # fmt: skip

@@ -88,7 +88,8 @@ def serve(
     book = Book(_bounds(listening, _open_files()), lines.say)
     notifier = Notifier()
     service, registry = server_of(runtime, bus, notifier.notify, lines.say, asked)
-    authorization = Authorization(listening.tokens, PageSessions(runtime.store.claims_key))
+    kept = PageSessions(runtime.store.claims_key, encrypted=listening.behind_proxy)
+    authorization = Authorization(listening.tokens, kept)
     app = application(
         ApiService(runtime, service, notifier, compiler, registry, asked),
         authorization,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 
 from goldens import ROOT
 from harness.serving import Served, served
@@ -95,6 +96,15 @@ def test_a_token_becomes_a_cookie_that_no_script_and_no_other_site_has(tmp_path:
     with served(tmp_path / "plain", *TOKENS) as server:
         assert "secure" not in signed_in(server, "admin").lower()
         assert server.client.get("/me").json()["operates"] is True
+
+
+@pytest.mark.parametrize(("scheme", "encrypted"), [("http", True), ("https", False), ("https", True)])
+def test_what_is_sent_over_tls_is_sent_over_nothing_else(scheme: str, encrypted: bool) -> None:
+    """Behind a proxy the scheme is what that says, and most say nothing, or are not on this machine."""
+    sessions, response = PageSessions(lambda: b"k" * 32, encrypted=encrypted), Response()
+    asked = HTTPConnection({"type": "http", "headers": [], "scheme": scheme, "path": "/", "server": ("h", 80)})
+    sessions.begin_session(response, asked, TOKENS[0])
+    assert "Secure" in response.headers["set-cookie"].split("; ")
 
 
 @pytest.mark.parametrize("role", ROLES)
