@@ -32,7 +32,7 @@ from noetlc.migrate.free_names import written_out
 from noetlc.migrate.parts import Touched
 from noetlc.migrate.rewriting import rewritten_document
 from noetlc.migrate.same_plan import same_plan
-from noetlc.older import AUTHORING, READ, reader_of, written
+from noetlc.older import AUTHORING, READ, is_asked_whole, reader_of, written
 from noetlc.pipeline import Compiled, Document, compile_source, planned, understood
 from noetlc.reading.idle import LEAVE_OUT
 from noetlc.source.decoding import decode, encode
@@ -98,15 +98,15 @@ def glanced(name: str, data: bytes) -> Glance:
         # Without lowering: a look at a whole folder costs a fraction of a migration.
         reading = read_yaml(name, data)
         reader = reader_of(reading.source)
-        playbooks = [written(reader, node) for node in reading.documents if node is not None]
-        sugar = [node for playbook in playbooks if playbook is not None for node in _sugar_of(playbook)]
+        read = [written(reader, node) for node in reading.documents if node is not None]
+        playbooks = [playbook for playbook in read if playbook is not None]
+        sugar = [node for playbook in playbooks for node in _sugar_of(playbook)]
     problems = [found for found in (*reading.diagnostics, *reader.findings) if found.severity >= Severity.ERROR]
     places: list[Span] = [getattr(node, "span", NOWHERE) for node in sugar if not isinstance(node, _NO_LEGACY)]
     places += [change.span for change in reader.changes]
     places += [note.span for note in reader.findings if note.code in _NOTES]
-    # Paths into results of http become others only by lowering, which alone knows what a task before gave.
-    asks_http = any(task.kind == "http" for p in playbooks if p is not None for step in p.steps for task in step.tasks)
-    if not places and not problems and (asks_http or any(isinstance(node, Guess) for node in sugar)):
+    is_open = any(isinstance(node, Guess) for node in sugar) or any(map(is_asked_whole, playbooks))
+    if not places and not problems and is_open:
         full = checked(name, data)
         return Glance(full.source, tuple([change.span for change in full.changes]), full.problems)
     return Glance(reading.source, tuple(sorted(places)), sorted_findings(problems))

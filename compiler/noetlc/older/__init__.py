@@ -17,7 +17,7 @@ from noetlc.dialects import canonical, dialects_of, merged
 from noetlc.older.absent import ABSENT
 from noetlc.older.dialects import by
 from noetlc.older.hints import hints_of
-from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Observer, lowered
+from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Observer, is_asked_whole, lowered
 from noetlc.reading.document import read_document
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.reader import Forms, Legacy, Reader, Tables
@@ -26,7 +26,7 @@ from noetlc.source.text import Source
 
 __all__ = [
     "ABSENT", "AUTHORING", "LOWERING", "PACKAGE", "READ", "BrokenPass", "Canonical", "Lowering", "combined", "forks_of",
-    "read", "reader_of", "written",
+    "is_asked_whole", "read", "reader_of", "written",
 ]  # fmt: skip
 
 PACKAGE = "noetlc.older.dialects"

@@ -26,7 +26,7 @@ from noetlc.expr.templates import pairs_with, task_with
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.field import read_field
 from noetlc.reading.kinds import kind_of
-from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.reader import Reader, stray_key, stray_keys
 from noetlc.reading.shapes import choice_of, mapping_of, missing, text_of
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Node, Scalar
@@ -81,9 +81,7 @@ def take_frame(r: Reader, draft: LoopDraft, key: Scalar, node: Node) -> None:
     mapping = mapping_of(r, node, "`frame`")
     if mapping is None:
         return
-    for entry, _ in mapping.entries:
-        if entry.text not in _FRAME:
-            stray_key(r, "loop_spec", entry, _FRAME)
+    stray_keys(r, "loop_spec", mapping, _FRAME)
     rows, process = mapping.get("max_rows"), mapping.get("process")
     how = choice_of(r, process, "`process`", ("row", "frame")) if process is not None else None
     draft.extras.append(Frame(read_value(r, rows) if rows is not None else None, how or "row", key.span))

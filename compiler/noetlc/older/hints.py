@@ -13,7 +13,7 @@ from noetl_ir.patterns import Late
 from noetl_ir.span import Span
 from noetlc.ast.graph import END, ENTRY
 from noetlc.ast.playbook import Step, Value
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import expressions_in
 from noetlc.reading.drafts import DocumentDraft
 from noetlc.reading.reader import Reader
@@ -49,7 +49,7 @@ _SQL_WORDS = ("command_", ".data.row", ".data.columns")
 _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")
 
 
-def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
+def hints_of(r: Reader, draft: DocumentDraft, node: Mapping) -> tuple[Guess, ...]:
     """The sugar of a document that stands for what it may have."""
     text = r.source.text
     # Hints are found in the text, since most files have none of these words, and no expression has to be looked at
@@ -87,7 +87,7 @@ def _before_dots(text: str) -> frozenset[str]:
     return frozenset(found[0][::-1] for part in ends if (found := _WORD.match(part)) is not None)
 
 
-def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
+def _implicit_end(draft: DocumentDraft, node: Mapping) -> tuple[Guess, ...]:
     """A step `end` that leaves may lead to: in a file without arcs, or where nothing names it."""
     ends = [step for step in draft.steps if step.name == END]
     if len(draft.steps) < 2 or not ends:
@@ -118,7 +118,7 @@ def _is_before_entries(node: Mapping) -> bool:
     return isinstance(version, Scalar) and version.text in _BEFORE_ENTRIES
 
 
-def _first_entry(draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
+def _first_entry(draft: DocumentDraft, node: Mapping) -> tuple[Guess, ...]:
     """The first step is the entry where nothing else is, nor may have been meant to be."""
     listed = node.get("workflow")
     # With a step that could not be read, the first of those that could need not be the first of the file.
@@ -134,7 +134,7 @@ def _first_entry(draft: DocumentDraft, node: Mapping) -> tuple[Sugar, ...]:
     return (_node("ends", "FirstEntry", first.name_span),)
 
 
-def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Sugar]:
+def _old_names(r: Reader, node: Mapping, draft: DocumentDraft) -> Iterator[Guess]:
     """Whether the file has words in braces that older dialects use: one look at its text, no expression is read."""
     text = r.source.text
     inside = {part.partition("}}")[0] for part in text.split("{{")[1:]}  # most braces of a file hold the same few texts
@@ -160,7 +160,10 @@ def _reads_args(value: Value) -> bool:
     return any(isinstance(part, Name) and part.name == "args" for expr in exprs for part in walk(expr))
 
 
-def _node(module: str, name: str, span: Span) -> Sugar:
-    """The sugar node of that name in a construct's file, which is imported now."""
-    made: Sugar = registry.load("noetlc.older", module, name, type)(span)
+def _node(module: str, name: str, span: Span) -> Guess:
+    """The guess of that name in a construct's file, which is imported now."""
+    made = registry.load("noetlc.older", module, name, type)(span)
+    # Any other sugar is an older construct, and these words may be the author's own: `migrate --check` would say that
+    # a file changes which does not.
+    assert isinstance(made, Guess)
     return made

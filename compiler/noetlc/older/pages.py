@@ -70,7 +70,7 @@ from noetlc.older.sinks import Sink, read_sink
 from noetlc.older.variables import Assign, raw_meanings
 from noetlc.reading.drafts import LoopDraft
 from noetlc.reading.kinds import kind_of
-from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.reader import Reader, stray_key, stray_keys
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, text_of, wrong_shape
 from noetlc.reading.values import read_pairs, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
@@ -111,9 +111,7 @@ def _page(r: Reader, node: Node) -> Page | None:
     then = mapping.get("then") or mapping.get("else")
     if then is None:
         return _page_of(r, mapping, None, mapping.span)
-    for key, _ in mapping.entries:
-        if key.text not in _SELECTION:
-            stray_key(r, "retry", key, _SELECTION)
+    stray_keys(r, "retry", mapping, _SELECTION)
     when = mapping.get("when") or mapping.get("while")
     asked = None if when is None else read_loose_guard(r, when, "`when`")
     body = mapping_of(r, then, "`then`")
@@ -156,9 +154,7 @@ def read_collect(r: Reader, node: Node) -> Collect:
         if not is_empty(node):
             wrong_shape(r, node, "`collect`", "`{strategy, path, into}`")
         return Collect("", (), "")
-    for key, _ in node.entries:
-        if key.text not in _COLLECT:
-            stray_key(r, "retry", key, _COLLECT)
+    stray_keys(r, "retry", node, _COLLECT)
     how = node.get("strategy") or node.get("mode")
     strategy = "append" if how is None else choice_of(r, how, "`strategy`", ("append", "extend", "replace", "merge"))
     where = node.get("path") or node.get("from")
@@ -183,9 +179,7 @@ def _path_of(r: Reader, node: Node) -> str | None:
 def _two_lists(r: Reader, mapping: Mapping, key: Scalar) -> Pages:
     """`{on_error: {…}, on_success: {while, …}}`: a policy for either outcome."""
     names = ("on_error", "on_success")
-    for name, _ in mapping.entries:
-        if name.text not in names:
-            stray_key(r, "retry", name, names)
+    stray_keys(r, "retry", mapping, names)
     bodies = [mapping_of(r, node, f"`{name}`") for name in names if (node := mapping.get(name)) is not None]
     return Pages(tuple(_page_of(r, body, None, body.span) for body in bodies if body is not None), key.span)
 

@@ -195,5 +195,10 @@ def lowered(playbook: Playbook, record: RecordChange, observer: Observer) -> Pla
     return without_placeholders(playbook) if gone else playbook
 
 
+def is_asked_whole(playbook: Playbook) -> bool:
+    """Whether some pass has to be run to know if it changes a playbook, whatever sugar there is."""
+    return any(row.where is not None and row.where(playbook) for row in LOWERING)
+
+
 def _kinds_in(playbook: Playbook) -> frozenset[str]:
     return frozenset(kind.__name__ for kind in sugar_kinds(playbook))

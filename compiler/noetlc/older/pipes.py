@@ -43,7 +43,7 @@ from noetlc.expr.shorthand import (
 )
 from noetlc.older.events import folded
 from noetlc.older.repetition import NotRetried
-from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.reader import Reader, stray_keys
 from noetlc.reading.shapes import sequence_of
 from noetlc.reading.task import read_task
 from noetlc.source.nodes import Mapping, Node, Scalar, key_as, mapping_at, sequence_at
@@ -84,9 +84,7 @@ def _listed(r: Reader, key: Scalar, node: Node) -> Iterator[_Listed]:
     r.respelt(key.span, "`pipe`", "a list of tasks")
     catch: Node | None = None
     if isinstance(node, Mapping) and (inner := node.get("pipe")) is not None:
-        for other, _ in node.entries:
-            if other.text not in PARTS:
-                stray_key(r, "case", other, PARTS)
+        stray_keys(r, "case", node, PARTS)
         catch, node = node.get("catch"), inner
     tasks: Node | None = node
     if isinstance(node, Mapping):

@@ -25,7 +25,7 @@ from noetlc.older.loose import read_loose_guard
 from noetlc.older.page_nodes import Pages, repeats_success
 from noetlc.older.repetition import behind_repeats, duration_under, names_of_now, read_attempts
 from noetlc.reading.drafts import StepDraft, TaskDraft
-from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.reader import Reader, stray_keys
 from noetlc.reading.shapes import mapping_of, missing
 from noetlc.source.nodes import Node, Scalar
 
@@ -47,9 +47,7 @@ def take_poll(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node) 
     if mapping is None:
         return
     settings = {name.text: value for name, value in mapping.entries}
-    for name, _ in mapping.entries:
-        if name.text not in ("until", "interval", "max_attempts", "deadline"):
-            stray_key(r, "poll", name, ("until", "interval", "max_attempts", "deadline"))
+    stray_keys(r, "poll", mapping, ("until", "interval", "max_attempts", "deadline"))
     if "until" not in settings:
         missing(r, "the `until` of `poll`", key.span, help='write `until: "{{ … }}"`')
         return

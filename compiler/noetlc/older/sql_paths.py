@@ -19,7 +19,7 @@ from noetl_ir.expr import Attribute, Const, Expr, Item
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken, all_tasks
 from noetlc.ast.playbook import Playbook, Step
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess
 from noetlc.diag.change import RecordChange
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import static_path
@@ -28,7 +28,7 @@ from noetlc.older.legacy_names import declared_in, declared_names
 from noetlc.older.recording import recording
 
 
-class SqlData(Sugar):
+class SqlData(Guess):
     """Some text of the file may read a SQL result under `data`, or rows behind a statement."""
 
     span: Span

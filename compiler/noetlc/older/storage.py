@@ -20,7 +20,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_taken, map_lists, with_lists
 from noetlc.ast.playbook import Playbook, Step, Task, Value
-from noetlc.ast.sugar import Sugar
+from noetlc.ast.sugar import Guess, Sugar
 from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import compared, defined, filtered, negated, static_path
@@ -43,7 +43,7 @@ class Storage(Sugar):
     span: Span
 
 
-class StoredNames(Sugar):
+class StoredNames(Guess):
     """Some text of the file may name a reference, a tier or a preview."""
 
     span: Span

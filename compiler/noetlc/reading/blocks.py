@@ -7,7 +7,7 @@ from noetl_ir.span import Span
 from noetlc.ast.bodies import Branch, Choose, Tasks, Until, While
 from noetlc.ast.playbook import Task, Value
 from noetlc.ast.sugar import Sugar
-from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.reader import Reader, stray_keys
 from noetlc.reading.shapes import is_empty, mapping_of, missing, name_of, sequence_of, wrong_shape
 from noetlc.reading.task import read_task
 from noetlc.reading.values import read_count, read_duration, read_guard
@@ -60,9 +60,7 @@ def _head(r: Reader, position: int, node: Mapping, word: str) -> tuple[str, Scal
     """The sugar's name, the key it is written with, and what stands behind the key."""
     key, body, named = node.key(word), node.get(word), node.get("name")
     assert key is not None and body is not None
-    for entry, _ in node.entries:
-        if entry.text not in ("name", "desc", word):
-            stray_key(r, "task", entry, ("name", "desc", word))
+    stray_keys(r, "task", node, ("name", "desc", word))
     name = None if named is None else name_of(r, named, f"the name of `{word}`")
     return name or f"{r.body}{word}_{position}", key, body
 
@@ -86,9 +84,7 @@ def _branch(r: Reader, node: Node) -> Branch | None:
     if not isinstance(node, Mapping):
         wrong_shape(r, node, "a branch", "`{when: …, then: […]}` or `{else: {then: […]}}`")
         return None
-    for key, _ in node.entries:
-        if key.text not in ("when", "then", "else"):
-            stray_key(r, "rule", key, ("when", "then", "else"))
+    stray_keys(r, "rule", node, ("when", "then", "else"))
     other, when = node.get("else"), node.get("when")
     if node.key("else") is not None:
         if when is not None:
@@ -110,9 +106,7 @@ def _parts(r: Reader, node: Node, word: str, known: tuple[str, ...]) -> dict[str
     mapping = mapping_of(r, node, f"`{word}`")
     if mapping is None:
         return {}
-    for key, _ in mapping.entries:
-        if key.text not in known:
-            stray_key(r, word, key, known)
+    stray_keys(r, word, mapping, known)
     if mapping.get("when") is None:
         missing(r, f"the `when` of `{word}`", mapping.span, help='write `when: "{{ … }}"`')
     return {key.text: value for key, value in mapping.entries}

@@ -3,12 +3,12 @@
 from noetl_ir.expr import ListTemplate, Literal, MapTemplate
 from noetl_ir.plan import CONFLICTS
 from noetlc.ast.playbook import Concurrency, Value
-from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.reader import Reader, stray_keys
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, whole_of, wrong_shape
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Node, Scalar
 
-_KEYS = {"key": None, "limit": None, "on_conflict": None}
+_KEYS = ("key", "limit", "on_conflict")
 
 
 def read_concurrency(r: Reader, name: Scalar, node: Node) -> Concurrency | None:
@@ -16,9 +16,7 @@ def read_concurrency(r: Reader, name: Scalar, node: Node) -> Concurrency | None:
     mapping = mapping_of(r, node, "`concurrency`")
     if mapping is None:
         return None
-    for word, _ in mapping.entries:
-        if word.text not in _KEYS:
-            stray_key(r, "concurrency", word, tuple(_KEYS))
+    stray_keys(r, "concurrency", mapping, _KEYS)
     limit = mapping.get("limit")
     most = 1 if limit is None else whole_of(r, limit, "`limit`", 1)
     stated = mapping.get("on_conflict")

@@ -8,7 +8,7 @@ from noetl_ir.span import Span
 from noetlc.ast.playbook import AdmitRule, Guard, Rule
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import Pairs, TaskDraft, ThenDraft
-from noetlc.reading.reader import Reader, Table, no_effect, stray_key, take_all
+from noetlc.reading.reader import Reader, Table, no_effect, stray_key, stray_keys, take_all
 from noetlc.reading.shapes import (
     boolean_of,
     choice_of,
@@ -118,9 +118,7 @@ def _else_body(r: Reader, rule: Mapping, key: Scalar, short: Container[str]) -> 
         inner = body.get("then")
         # The form of the specification; the other two are read as it, with a note.
         if inner is not None:
-            for name, _ in body.entries:
-                if name.text != "then":
-                    stray_key(r, "rule", name, ("then",))
+            stray_keys(r, "rule", body, ("then",))
             return inner
         if any(name.text in short for name, _ in body.entries):
             r.report(
@@ -130,8 +128,7 @@ def _else_body(r: Reader, rule: Mapping, key: Scalar, short: Container[str]) -> 
                 help="write `else: {then: {…}}`",
             )
             return body
-        for name, _ in body.entries:
-            stray_key(r, "rule", name, ("then",))
+        stray_keys(r, "rule", body, ("then",))
         return None
     wrong_shape(r, body, "`else`", "`{then: {…}}`")
     return None

@@ -208,6 +208,13 @@ def take_all(r: Reader, scope: str, table: Table[Draft], draft: Draft, node: Map
             stray_key(r, scope, key, tuple(table))
 
 
+def stray_keys(r: Reader, scope: str, node: Mapping, known: tuple[str, ...]) -> None:
+    """Report the keys of `node` that are not `known`."""
+    for key, _ in node.entries:
+        if key.text not in known:
+            stray_key(r, scope, key, known)
+
+
 def stray_key(r: Reader, scope: str, key: Scalar, known: tuple[str, ...]) -> None:
     """Report a key that its scope does not have; `x-*` may stand anywhere (LANGUAGE §1)."""
     name = key.text

@@ -3,12 +3,12 @@
 from noetl_ir.expr import Literal
 from noetl_ir.reducing import REDUCERS, start_fault
 from noetlc.ast.playbook import Reducer, Value
-from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.reader import Reader, stray_keys
 from noetlc.reading.shapes import choice_of, is_misspelt, mapping_of, missing
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Node, Scalar
 
-_KEYS = {"reduce": None, "initial": None}
+_KEYS = ("reduce", "initial")
 
 
 def read_reducers(r: Reader, node: Node) -> tuple[Reducer, ...]:
@@ -27,9 +27,7 @@ def _reducer(r: Reader, key: Scalar, node: Node) -> Reducer | None:
     mapping = mapping_of(r, node, f"`ctx.{key.text}`")
     if mapping is None:
         return None
-    for name, _ in mapping.entries:
-        if name.text not in _KEYS:
-            stray_key(r, "reducer", name, tuple(_KEYS))
+    stray_keys(r, "reducer", mapping, _KEYS)
     stated = mapping.get("reduce")
     if stated is None:
         if not is_misspelt(mapping, "reduce", _KEYS):

@@ -15,7 +15,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.span import Span
 from noetl_ir.suite import MOST_CASES, REAL_KINDS, Case, Expectation, Limits
-from noetlc.reading.reader import Reader, stray_key
+from noetlc.reading.reader import Reader, stray_key, stray_keys
 from noetlc.reading.shapes import choice_of, mapping_of, missing, number_of, sequence_of, text_of, whole_of
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 from noetlc.suites.expected import read_expected, read_place
@@ -43,9 +43,7 @@ def read_cases(r: Reader, known: Known, node: Node | None) -> tuple[Case, ...]:
         at = Span(1, 1, 1, 1) if node is None else node.span
         r.report("NL102", "this is no file of tests: expected a mapping with `cases`", at)
         return ()
-    for key, _ in node.entries:
-        if key.text not in DOCUMENT:
-            stray_key(r, "suite", key, DOCUMENT)
+    stray_keys(r, "suite", node, DOCUMENT)
     rows = node.get("cases")
     if rows is None:
         missing(r, "`cases`", node.span, help="write `cases: [{case: name, expect: {status: completed}}]`")
@@ -72,9 +70,7 @@ def _cases(r: Reader, known: Known, shared: Mapping, node: Node) -> Iterator[Cas
     mapping = mapping_of(r, node, "a case")
     if mapping is None:
         return
-    for key, _ in mapping.entries:
-        if key.text not in CASE:
-            stray_key(r, "suite_case", key, CASE)
+    stray_keys(r, "suite_case", mapping, CASE)
     table = mapping.get("table")
     if table is None:
         yield _case(r, known, shared, mapping, None, "")
@@ -165,9 +161,7 @@ def _outcomes(r: Reader, known: Known, both: list[dict[str, Node]]) -> tuple[tup
 
 
 def _outcome(r: Reader, known: Known, mapping: Mapping) -> Json:
-    for key, _ in mapping.entries:
-        if key.text not in OUTCOME:
-            stray_key(r, "suite_outcome", key, OUTCOME)
+    stray_keys(r, "suite_outcome", mapping, OUTCOME)
     row = read_place(r, mapping, known.all)
     if (times := mapping.get("times")) is not None and (count := whole_of(r, times, "`times`", 1)) is not None:
         row["times"] = count
@@ -206,9 +200,7 @@ def _signals(r: Reader, both: list[dict[str, Node]]) -> list[Json]:
             mapping = mapping_of(r, item, "a signal")
             if mapping is None:
                 continue
-            for key, _ in mapping.entries:
-                if key.text not in SIGNAL:
-                    stray_key(r, "suite_signal", key, SIGNAL)
+            stray_keys(r, "suite_signal", mapping, SIGNAL)
             name = text_of(r, named, "`name`") if (named := mapping.get("name")) is not None else None
             if named is None:
                 missing(r, "the `name` of the signal", mapping.span, help="write `{at: 10s, name: approved}`")

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.suite import STATUSES, Expectation
-from noetlc.reading.reader import Reader, stray_key, unknown
+from noetlc.reading.reader import Reader, stray_key, stray_keys, unknown
 from noetlc.reading.shapes import boolean_of, choice_of, mapping_of, missing, sequence_of, whole_of, wrong_shape
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 from noetlc.suites.known import Known, step_of, task_of
@@ -72,9 +72,7 @@ def _error(r: Reader, known: Known, node: Node) -> Iterator[Json]:
     if not isinstance(node, Mapping):
         wrong_shape(r, node, "`error`", "a mapping: `{code: …}`")
         return
-    for key, _ in node.entries:
-        if key.text not in _ERROR:
-            stray_key(r, "suite_error", key, _ERROR)
+    stray_keys(r, "suite_error", node, _ERROR)
     yield value_of(node)
 
 
@@ -124,9 +122,7 @@ def _event(r: Reader, known: Known, node: Node) -> Iterator[Json]:
     mapping = mapping_of(r, node, "an entry of `events`")
     if mapping is None:
         return
-    for key, _ in mapping.entries:
-        if key.text not in _EVENT:
-            stray_key(r, "suite_event", key, _EVENT)
+    stray_keys(r, "suite_event", mapping, _EVENT)
     row = read_place(r, mapping, known.own)
     name = mapping.get("event")
     if not isinstance(name, Scalar):

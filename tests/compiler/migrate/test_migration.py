@@ -159,6 +159,33 @@ def test_older_keys_inside_of_sugar_of_today_are_seen_at_a_glance(older: str) ->
     assert glanced("a.yaml", text).places
 
 
+_ASKS = "next: {arcs: [{step: b, args: {x: '{{ %s }}'}}]}}\n  - {step: b}\n"
+_HTTP = "{kind: http, name: one, url: 'http://x'}"
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        (f"{HEAD}  - {{step: start, tool: {_HTTP}, {_ASKS % 'start.data.rows'}", False),
+        (f"{HEAD}  - {{step: start, desc: a _ref is a key of mine, tool: {{kind: noop}}}}\n", False),
+        (f"{HEAD}  - {{step: start, tool: {_HTTP}, {_ASKS % 'start.rows'}", True),
+        (
+            HEAD.replace("workflow", f"workbook: [{_HTTP}]\nworkflow")
+            + f"  - {{step: start, tool: {{kind: workbook, task: one}}, {_ASKS % 'start.rows'}",
+            True,
+        ),
+        (
+            f"{HEAD}  - {{step: start, tool: [{{choose: [{{else: {{then: [{_HTTP}]}}}}]}}, "
+            "{kind: noop, args: {x: '{{ one.rows }}'}}]}\n",
+            True,
+        ),
+    ],
+)
+def test_what_only_lowering_tells_is_seen_at_a_glance_and_nothing_else(text: str, changes: bool) -> None:
+    assert bool(migrated("a.yaml", text.encode()).changes) is changes
+    assert bool(glanced("a.yaml", text.encode()).places) is changes
+
+
 def test_names_that_nothing_declares_are_keys_of_the_payload() -> None:
     old = HEAD + "  - {step: start, tool: {kind: noop, args: {u: '{{ url }}/{{ b }}', v: '{{ url }}'}}, next: b}\n"
     old += "  - {step: b}\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 import noetlc.reading
 from noetlc.reading.reader import SCOPE_NAMES
 
-READS = {"take_all": 1, "stray_key": 1, "take_spec": 1, "take_policy": 1, "inside": 0, "of_today": 1}
+READS = {"take_all": 1, "stray_key": 1, "stray_keys": 1, "take_spec": 1, "take_policy": 1, "inside": 0, "of_today": 1}
 """The functions that read the keys of a scope, and the place of its name among their arguments."""
 
 

@@ -17,7 +17,7 @@ from noetlc.older.set_pairs import split_set
 from noetlc.older.sinks import read_sink
 from noetlc.older.targets import read_arcs
 from noetlc.reading.drafts import StepDraft, StepSpecDraft
-from noetlc.reading.reader import Reader, no_effect, stray_key, take_all
+from noetlc.reading.reader import Reader, no_effect, stray_keys, take_all
 from noetlc.reading.shapes import choice_of, is_empty, mapping_of, missing, sequence_of, whole_of, wrong_shape
 from noetlc.reading.task import read_task
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
@@ -69,9 +69,7 @@ def _rules(r: Reader, node: Node, results: list[BranchResult]) -> Iterator[tuple
     if [key.text for key, _ in mapping.entries] == ["step"]:  # where all else leads
         yield _rule(r, mapping, None, mapping, results)
         return
-    for key, _ in mapping.entries:
-        if key.text not in _RULE:
-            stray_key(r, "case", key, _RULE)
+    stray_keys(r, "case", mapping, _RULE)
     spec = mapping.get("spec")
     if isinstance(spec, Mapping):
         take_all(r, "case", {"cache": no_effect}, None, spec)
@@ -92,9 +90,7 @@ def _of_else(r: Reader, node: Node) -> Node:
     if then is None:
         return node
     assert isinstance(node, Mapping)
-    for key, _ in node.entries:
-        if key.text not in ("then", "desc"):
-            stray_key(r, "case", key, ("then", "desc"))
+    stray_keys(r, "case", node, ("then", "desc"))
     return then
 
 
