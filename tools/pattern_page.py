@@ -85,9 +85,6 @@ CONTROL_FLOW = {
 """Number → name as published. 19, 26 and 37 have the names of later editions; in 2006 they were Cancel Activity, Cancel
 Multiple Instance Activity and Acyclic Synchronizing Merge."""
 
-MISSING = {}
-"""Number → what is said of a pattern that has no file."""
-
 
 def support() -> tuple[dict[str, Source], list[System]]:
     """The sources by letter, and the systems in the order of their columns.
@@ -115,8 +112,7 @@ def support() -> tuple[dict[str, Source], list[System]]:
 def control_flow() -> str:
     """All control-flow patterns by number, and what others support of each.
 
-    Raises ValueError for a file that does not name its pattern as published, and KeyError for a pattern of which
-    nothing is known.
+    Raises ValueError for a file that does not name its pattern as published, and KeyError for a pattern without one.
     """
     found = {asked["number"]: (path, asked) for path, asked in _read(FOLDER)}
     wrong = [path.name for number, (path, asked) in found.items() if asked["name"] != CONTROL_FLOW[number]]
@@ -126,15 +122,12 @@ def control_flow() -> str:
     heads = ["", "pattern", "construct", "verdict", *(system.name for system in systems)]
     lines = [_row(*heads), "|---" * len(heads) + "|"]
     for number, published in CONTROL_FLOW.items():
-        if number in found:
-            path, asked = found[number]
-            name, construct, verdict = _link(published, path), asked["construct"], _verdict(path)
-            if "findings" in asked:
-                verdict += f"; lint says {', '.join(asked['findings'])}"
-            here = f"[{number}](#{_anchor(number)})"
-        else:
-            name, construct, verdict, here = published, MISSING[number], "not supported yet", str(number)
-        lines.append(_row(here, name, construct, verdict, *(_support(system, number) for system in systems)))
+        path, asked = found[number]
+        verdict = _verdict(path)
+        if "findings" in asked:
+            verdict += f"; lint says {', '.join(asked['findings'])}"
+        here, name = f"[{number}](#{_anchor(number)})", _link(published, path)
+        lines.append(_row(here, name, asked["construct"], verdict, *(_support(system, number) for system in systems)))
     lines += ["", f"{len(found)} of {len(CONTROL_FLOW)} have a file."]
     return "\n".join(lines) + "\n"
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,6 @@ class Gate:
         self._asked = asked
         self._names = names
         self._configurations = Configurations(asked.config or "")
-        self._selections: dict[tuple[tuple[str, ...], tuple[str, ...]], Selection] = {}
         self._baselines: dict[str, Baseline] = {}
         self._caches: dict[str, Cache] = {}
         # All files of the run are known to each other, so that calls between them are followed without `--path`.
@@ -84,7 +84,7 @@ class Gate:
         settings = self._configurations.settings_of(name)
         baseline = self._baseline(settings)
         return Work(
-            name, asked.form, self._palette(), self._selection(name, settings),
+            name, asked.form, self._palette(), selection_of(name, settings, asked.select, asked.ignore),
             baseline.entries_of(shown(name)) if baseline is not None else (), self._cache(name, settings), asked.mend,
             self._catalogue,
         )  # fmt: skip
@@ -97,18 +97,6 @@ class Gate:
     def _to_stderr(self) -> bool:
         """Whether standard output is for the mended file."""
         return self._asked.fix and STANDARD_INPUT in self._names and self._asked.output == STANDARD_INPUT
-
-    def _selection(self, name: str, settings: Settings) -> Selection:
-        asked = self._asked
-        select, ignore = asked.select or settings.select, asked.ignore or settings.ignored_in(name)
-        if not (select or ignore):
-            return Selection()
-        if (select, ignore) not in self._selections:
-            self._selections[select, ignore] = Selection(
-                beginnings_of(select, "" if asked.select else settings.file, "select") or ("",),
-                beginnings_of(ignore, "" if asked.ignore else settings.file, "ignore"),
-            )
-        return self._selections[select, ignore]
 
     def _baseline(self, settings: Settings) -> "Baseline | None":
         name = self._asked.baseline or settings.baseline
@@ -190,7 +178,8 @@ class Gate:
             entries = {
                 entry for one in seen if one.stale for entry in {*one.stale} & {*baseline.entries_of(shown(one.name))}
             }
-            takes = self._selection(name, self._configurations.settings_of(name)).takes
+            settings = self._configurations.settings_of(name)
+            takes = selection_of(name, settings, self._asked.select, self._asked.ignore).takes
             out += [one for one in baseline.stale({*entries, *baseline.missing()}) if takes(one.diagnostic.code)]
         return out
 
@@ -228,7 +217,27 @@ class Gate:
         return 0
 
 
-def beginnings_of(words: tuple[str, ...], file: str, key: str) -> tuple[str, ...]:
+def selection_of(
+    name: str, settings: Settings, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()
+) -> Selection:
+    """The codes that are reported in a file: those of its configuration where a command line does not say others. A
+    selector that fits no code is wrong usage.
+    """
+    return _selection(
+        select or settings.select,
+        "" if select else settings.file,
+        ignore or settings.ignored_in(name),
+        "" if ignore else settings.file,
+    )
+
+
+@cache
+def _selection(select: tuple[str, ...], selecting: str, ignore: tuple[str, ...], ignoring: str) -> Selection:
+    """The selection of some selectors, each with the file that has them."""
+    return Selection(_beginnings(select, selecting, "select") or ("",), _beginnings(ignore, ignoring, "ignore"))
+
+
+def _beginnings(words: tuple[str, ...], file: str, key: str) -> tuple[str, ...]:
     """The prefixes that the codes of selectors begin with. One that fits no code is wrong usage."""
     if not words:
         return ()

@@ -44,13 +44,13 @@ def suite_of(file: str, folders: Sequence[str], palette: Palette, *, coverage: b
     wrong with it or its playbook, which is told.
     """
     reading = read_yaml(shown(file), read(file))
+    r = Reader(reading.source, Tables(), {})
     if len(reading.documents) != 1 or any(each.severity is Severity.ERROR for each in reading.diagnostics):
-        _tell(reading, Reader(reading.source, Tables(), {}), palette)
+        _tell(reading, r, palette)
         if len(reading.documents) > 1:
             click.echo(f"{shown(file)}: expected one document, found {len(reading.documents)}", err=True)
         return None
     node = reading.documents[0]
-    r = Reader(reading.source, Tables(), {})
     playbook = os.path.join(os.path.dirname(file), playbook_in(node) or _beside(file))
     try:
         data = read(playbook)

@@ -13,13 +13,13 @@ from noetlc.cli.cache import Kept
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, begins_a_playbook, playbooks_in, read, shown
 from noetlc.cli.fixing import mended
-from noetlc.cli.gate import beginnings_of
+from noetlc.cli.gate import selection_of
 from noetlc.cli.inspection import found_in, looked_into
 from noetlc.cli.settings import Configurations, Settings
 from noetlc.diag.findings import Reported
 from noetlc.diag.selection import Selection
 from noetlc.lsp.project import Looked
-from noetlc.source.decoding import decode
+from noetlc.source.decoding import bytes_of, decode
 
 
 class Workspace:
@@ -57,9 +57,9 @@ class Workspace:
     def found_in(self, name: str, text: str) -> Looked:
         """The findings of `noetlc lint` in a text as the file of that name; none in one that begins no playbook."""
         # Editors serve all YAML by one server, and most of it is something else.
-        if not begins_a_playbook(_bytes(text)):
+        if not begins_a_playbook(bytes_of(text)):
             return Looked(())
-        kept, compiled = looked_into(shown(name), _bytes(text), self._children())
+        kept, compiled = looked_into(shown(name), bytes_of(text), self._children())
         takes, entries = self._reported(name)
         new, _ = unknown([one for one in kept.findings if takes.takes(one.diagnostic.code)], entries)
         return Looked(tuple(new), kept.children, compiled)
@@ -74,7 +74,7 @@ class Workspace:
         def find(name: str, data: bytes) -> Kept:
             return found_in(name, data, self._children())
 
-        made = mended(shown(name), _bytes(text), is_reported, entries, "safe", find)
+        made = mended(shown(name), bytes_of(text), is_reported, entries, "safe", find)
         return decode(name, made.data)[0].text if made.fixes else text
 
     def state_of(self, path: str) -> str:
@@ -101,7 +101,7 @@ class Workspace:
         # Held here, because the editor may bring another text while this one is looked at in a thread.
         found = self._catalogue
         if found is None:
-            contents = self._files() | {name: _bytes(text) for name, text in self._open.copy().items()}
+            contents = self._files() | {name: bytes_of(text) for name, text in self._open.copy().items()}
             found = self._catalogue = Folders((), tuple(contents), contents)
         return found
 
@@ -110,7 +110,7 @@ class Workspace:
         try:
             settings = self._configurations.settings_of(name)
             baseline = _baseline_of(settings)
-            return _selection_of(name, settings), baseline.entries_of(name) if baseline is not None else ()
+            return selection_of(name, settings), baseline.entries_of(name) if baseline is not None else ()
         # A configuration that is edited beside the playbook may be wrong for a while.
         except (click.Misuse, click.UsageError) as problem:
             if str(problem) not in self.told:
@@ -120,16 +120,3 @@ class Workspace:
 
 def _baseline_of(settings: Settings) -> Baseline | None:
     return read_baseline(settings.baseline) if settings.baseline else None
-
-
-def _selection_of(name: str, settings: Settings) -> Selection:
-    ignored = settings.ignored_in(name)
-    return Selection(
-        beginnings_of(settings.select, settings.file, "select") or ("",),
-        beginnings_of(ignored, settings.file, "ignore"),
-    )
-
-
-def _bytes(text: str) -> bytes:
-    """The text as a file; half characters, which JSON can carry, are no UTF-8 and found to be none."""
-    return text.encode("utf-8", "surrogatepass")

@@ -3,7 +3,7 @@
 A fix that a whole file's migration is stands at each of its notes, once.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from lsprotocol import types
 
@@ -11,6 +11,7 @@ from noetlc.diag.diagnostic import Fix
 from noetlc.diag.findings import Reported
 from noetlc.lsp.positions import Positions
 from noetlc.lsp.reports import report_of
+from noetlc.source.line_edits import line_edits
 
 FIX_ALL = "source.fixAll.noetlc"
 KINDS = (types.CodeActionKind.QuickFix, FIX_ALL)
@@ -42,8 +43,10 @@ def quick_fixes(
 
 
 def fix_all(before: str, after: str, uri: str, version: int | None, at: Positions) -> types.CodeAction | None:
-    """The action that makes one text of another, None where they are the same."""
-    edits = list(line_edits(before, after, at))
+    """The action that makes one text of another, None where they are the same; lines that are alike keep cursors and
+    folds in them.
+    """
+    edits = [types.TextEdit(at.range(span), text) for span, text in line_edits(before, after)]
     if not edits:
         return None
     return types.CodeAction(
@@ -55,21 +58,6 @@ def edit_of(uri: str, version: int | None, edits: list[types.TextEdit]) -> types
     """An edit of one version of one file: an editor refuses it for a text that was typed on."""
     document = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version)
     return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(document, [*edits])])
-
-
-def line_edits(before: str, after: str, at: Positions) -> Iterator[types.TextEdit]:
-    """The edits by lines that make one text of another; what is alike keeps cursors and folds in it."""
-    from difflib import SequenceMatcher
-
-    from noetlc.source.text import lines_of
-
-    old, new = lines_of(before), lines_of(after)
-    starts = [0]
-    for line in old:
-        starts.append(starts[-1] + len(line))
-    for tag, first, last, new_first, new_last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag != "equal":
-            yield types.TextEdit(at.between(starts[first], starts[last]), "".join(new[new_first:new_last]))
 
 
 def _touch(one: types.Range, other: types.Range) -> bool:

@@ -1,19 +1,19 @@
 """Completion: keys by their place, words that a value may be, names of steps and playbooks, and names in scope."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import PLACES
 from noetl_ir.scopes.vocabulary import FILTERS, TESTS
 from noetlc.ast.playbook import Step, Task
-from noetlc.lsp.cursor import Cursor, cursor_at
+from noetlc.lsp.cursor import Cursor, Level, cursor_at, path_of
 from noetlc.lsp.grammar import Place, place_of
 from noetlc.lsp.known import Known, View
 from noetlc.lsp.scope_names import names_at, site_of
 from noetlc.lsp.shapes import Shape, outcome_of
 from noetlc.source.nodes import Mapping as MappingNode
-from noetlc.source.nodes import Scalar
+from noetlc.source.nodes import Node, Scalar
 
 _MEMBER = re.compile(r"([A-Za-z_]\w*(?:\.\w+|\[(?:'[^']*'|\"[^\"]*\")\])*)\.(\w*)$")
 _FILTER = re.compile(r"(?<!\|)\|\s*(\w*)$")
@@ -48,7 +48,7 @@ def offers_at(known: Known | None, text: str, line: int, column: int, playbooks:
         return list(_keys(cursor, place))
     offers = [*_names(cursor, view, playbooks), *(_offer(word, "value", cursor.typed) for word in place.values())]
     # Under a key that takes a mapping a word is the first key of it.
-    if not offers and cursor.typed.replace("_", "").isalnum() | (not cursor.typed):
+    if not offers and (not cursor.typed or cursor.typed.replace("_", "").isalnum()):
         offers = list(_keys(cursor, place))
     return offers
 
@@ -64,12 +64,12 @@ def _keys(cursor: Cursor, place: Place) -> Iterator[Offer]:
 
 def _names(cursor: Cursor, view: View | None, playbooks: Iterable[str]) -> Iterator[Offer]:
     """The names that the value of a key refers to."""
-    sort = referred(cursor.path, cursor)
+    sort = referred(cursor.levels)
     if sort == "playbook":
         yield from (_offer(path, "playbook", cursor.typed) for path in playbooks)
     if view is None:
         return
-    step = step_around(cursor, view)
+    step = step_around(cursor.levels, view)
     if sort == "step":
         targets = [*view.names_of_steps(), *(["end"] if "arcs" in cursor.path else [])]
         yield from (_offer(name, "step", cursor.typed) for name in dict.fromkeys(targets))
@@ -82,11 +82,11 @@ def _names(cursor: Cursor, view: View | None, playbooks: Iterable[str]) -> Itera
         yield from (_offer(name, "value", cursor.typed) for name in locks)
 
 
-def referred(path: tuple[str | int, ...], cursor: Cursor | None = None) -> str:
-    """The sort of thing that the value at a path names: `step`, `task`, `entry` of the workbook, `playbook`, `lock`; ""
-    for any other value.
+def referred(levels: Sequence[Level]) -> str:
+    """The sort of thing that the value behind some levels names: `step`, `task`, `entry` of the workbook, `playbook`,
+    `lock`; "" for any other value.
     """
-    keys = [key for key in path if isinstance(key, str)]
+    keys = [key for key in path_of(levels) if isinstance(key, str)]
     last, above = (keys[-1] if keys else ""), keys[-2] if len(keys) > 1 else ""
     if keys[:1] == ["executor"]:
         return "step" if keys[1:2] == ["spec"] and last in ("entry_step", "on_failure", "finally") else ""
@@ -100,7 +100,7 @@ def referred(path: tuple[str | int, ...], cursor: Cursor | None = None) -> str:
         return "lock"
     if (above, last) == ("then", "to"):
         return "task"
-    kind = _kind_around(cursor) if cursor is not None else ""
+    kind = _text_at(levels[-1].node, "kind")
     if (kind, last) == ("playbook", "path"):
         return "playbook"
     return "entry" if (kind, last) == ("workbook", "task") else ""
@@ -109,37 +109,33 @@ def referred(path: tuple[str | int, ...], cursor: Cursor | None = None) -> str:
 _OF_ANY_KIND = {"status", "result", "error", "meta"}
 
 
-def _kind_of_task(cursor: Cursor) -> str:
-    """The kind of the innermost task around a cursor, as it stands there."""
-    nodes = [level.node for level in reversed(cursor.levels) if isinstance(level.node, MappingNode)]
-    kinds = [kind for node in nodes if isinstance(kind := node.get("kind"), Scalar)]
-    return kinds[0].text if kinds else ""
+def _kind_of_task(levels: Sequence[Level]) -> str:
+    """The kind of the innermost task around, as it stands there."""
+    return next((kind for level in reversed(levels) if (kind := _text_at(level.node, "kind"))), "")
 
 
-def _kind_around(cursor: Cursor) -> str:
-    node = cursor.levels[-1].node if cursor.levels else None
-    kind = node.get("kind") if isinstance(node, MappingNode) else None
-    return kind.text if isinstance(kind, Scalar) else ""
+def _text_at(node: Node, key: str) -> str:
+    """The text of a key, "" where it has none."""
+    value = node.get(key) if isinstance(node, MappingNode) else None
+    return value.text if isinstance(value, Scalar) else ""
 
 
-def step_around(cursor: Cursor, view: View) -> Step | None:
-    """The step that a cursor is in, by its name."""
-    if cursor.path[:1] != ("workflow",) or len(cursor.levels) < 3:
+def step_around(levels: Sequence[Level], view: View) -> Step | None:
+    """The step that something is in, by its name."""
+    if len(levels) < 3 or levels[0].key != "workflow":
         return None
-    node = cursor.levels[2].node
-    name = node.get("step") if isinstance(node, MappingNode) else None
-    return view.steps.get(name.text) if isinstance(name, Scalar) else None
+    return view.steps.get(_text_at(levels[2].node, "step"))
 
 
-def task_around(cursor: Cursor, step: Step | None) -> Task | None:
-    """The task of a step that a cursor is in, by its name or its place in the list."""
+def task_around(levels: Sequence[Level], step: Step | None) -> Task | None:
+    """The task of a step that something is in, by its name or its place in the list."""
     if step is None:
         return None
     tasks = {task.name: task for task in step.tasks}
-    for at in range(len(cursor.levels) - 1, 2, -1):
-        node = cursor.levels[at].node
+    for at in range(len(levels) - 1, 2, -1):
+        node = levels[at].node
         if isinstance(node, MappingNode) and node.get("kind") is not None:
-            name, above = node.get("name"), cursor.levels[at - 1].key
+            name, above = node.get("name"), levels[at - 1].key
             if isinstance(name, Scalar):
                 return tasks.get(name.text)
             label = above if isinstance(above, str) and above != "tool" else f"task_{above}"
@@ -160,10 +156,11 @@ def _in_expression(cursor: Cursor, view: View | None) -> Iterator[Offer]:
         return
     if view is None:
         return
-    site, step = site_of(cursor.path), step_around(cursor, view)
-    names = names_at(view, site, step, task_around(cursor, step))
+    site, step = site_of(cursor.path), step_around(cursor.levels, view)
+    task = task_around(cursor.levels, step)
+    names = names_at(view, site, step, task)
     if "outcome" in names and not names["outcome"].keys.keys() - _OF_ANY_KIND:
-        names["outcome"] = outcome_of(task_around(cursor, step), _kind_of_task(cursor))
+        names["outcome"] = outcome_of(task, _kind_of_task(cursor.levels))
     if found := _MEMBER.search(inside):
         shape = member(names, found[1])
         for key, inner in shape.keys.items() if shape is not None else ():
@@ -191,4 +188,4 @@ def _named(name: str, shape: Shape, typed: str) -> Offer:
 
 
 def _offer(word: str, sort: str, typed: str) -> Offer:
-    return Offer(word, sort, sort if sort not in ("value",) else "", "", word, len(typed))
+    return Offer(word, sort, sort if sort != "value" else "", "", word, len(typed))

@@ -6,10 +6,14 @@ there supplied: a colon behind a key, closing quotes and brackets.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from noetl_ir.records import NamedTuple
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetl_ir.span import Span
+from noetlc.source.decoding import bytes_of
+from noetlc.source.nodes import Mapping, Node, Scalar
+from noetlc.source.nodes import Sequence as SequenceNode
 from noetlc.source.text import lines_of
 from noetlc.source.yaml_reader import read_yaml
 
@@ -26,27 +30,38 @@ class Level(NamedTuple):
     where the cursor is about to write one.
     """
 
-    node: Mapping | Sequence
+    node: Mapping | SequenceNode
     key: str | int | None
+
+
+Path: TypeAlias = "tuple[str | int, ...]"
+"""Keys and numbers that lead somewhere from the root of a document."""
+
+
+def path_of(levels: Sequence[Level]) -> Path:
+    """The path along some levels, from the root inwards."""
+    return tuple(level.key for level in levels if level.key is not None)
+
+
+def touches(span: Span, line: int, column: int) -> bool:
+    """Whether a cursor stands in a span; behind its last character counts."""
+    return span[:2] <= (line, column) <= span[2:]
 
 
 class Cursor(NamedTuple):
     """The levels from the root inwards; `is_key` says whether a key is written; `typed` is what stands of the word
-    before the cursor, `inside` the text of the expression before the cursor where it is in one; `step` is the number
-    of the step around it by its place in the file, None outside of steps, and `indent` how deep its line is.
+    before the cursor, `inside` the text of the expression before the cursor where it is in one.
     """
 
     levels: tuple[Level, ...]
     is_key: bool
     typed: str
     inside: str | None
-    line: int
-    indent: int
 
     @property
-    def path(self) -> tuple[str | int, ...]:
+    def path(self) -> Path:
         """The keys and numbers that lead to the cursor."""
-        return tuple(level.key for level in self.levels if level.key is not None)
+        return path_of(self.levels)
 
 
 class _Part(NamedTuple):
@@ -63,15 +78,13 @@ def cursor_at(text: str, line: int, column: int) -> Cursor | None:
     if text.endswith(("\n", "\r")):
         lines.append("")
     number = min(line, len(lines))
-    here = lines[number - 1].rstrip("\r\n")
-    indent = len(here) - len(here.lstrip(" "))
     for marked in _marked(_part(lines, number, column)):
         levels, scalar = _found(marked)
         if scalar is None:
             continue
         is_key = bool(levels) and levels[-1].key is None
         before = scalar.text.partition(MARK)[0]
-        return Cursor(levels, is_key, before, _inside(before), number, indent)
+        return Cursor(levels, is_key, before, _inside(before))
     return None
 
 
@@ -81,8 +94,8 @@ def _part(lines: list[str], number: int, column: int) -> _Part:
     start = next((at for at in range(number, 0, -1) if _begins_section(lines[at - 1])), 1)
     stop = next((at for at in range(number + 1, len(lines) + 1) if _begins_section(lines[at - 1])), len(lines) + 1)
     head = ""
-    # Before the first character of a line a new section begins, wherever the line stands.
-    if not here[: column - 1].strip() and column == 1 and not here.strip():
+    # At the first column of an empty line a new section begins, wherever the line stands.
+    if column == 1 and not here.strip():
         return _Part("", "", "")
     if lines[start - 1].startswith("workflow") and number > start:
         items = list(_items(lines, start, stop))
@@ -104,7 +117,10 @@ def _items(lines: list[str], start: int, stop: int) -> Iterator[int]:
     indent = None
     for at in range(start + 1, stop):
         line = lines[at - 1]
-        found = _ITEM.match(line) if "-" in line[: 1 if indent is None else indent + 1] or indent is None else None
+        # A look at where a dash has to be spares the pattern for nearly every line.
+        if indent is not None and "-" not in line[: indent + 1]:
+            continue
+        found = _ITEM.match(line)
         if found is None:
             continue
         indent = len(found[1]) if indent is None else indent
@@ -134,28 +150,29 @@ def _begins(before: str) -> bool:
 def _closers(before: str) -> str:
     """The quotes and brackets that are open at the end of a text, closed."""
     opened: list[str] = []
-    quote = ""
-    line_start = True
+    quote, is_comment = "", False
     for at, char in enumerate(before):
-        if quote:
-            if char == quote and not (quote == '"' and before[at - 1] == "\\"):
+        previous = before[at - 1 : at]
+        if is_comment:
+            is_comment = char != "\n"
+        elif quote:
+            if char == quote and not (quote == '"' and previous == "\\"):
                 quote = ""
-        elif char in "\"'" and (line_start or before[at - 1] in " [{,:-"):
+        elif char in "\"'" and previous in "\n [{,:-":
             quote = char
+        elif char == "#" and previous in "\n ":
+            is_comment = True
         elif char in _OPEN:
             opened.append(_CLOSE[_OPEN.index(char)])
         elif char in _CLOSE and opened:
             opened.pop()
-        elif char == "#" and (at == 0 or before[at - 1] in " \n"):
-            continue
-        line_start = char == "\n"
     braces = "}}" if quote and _inside(before) is not None else ""
     return braces + quote + "".join(reversed(opened))
 
 
 def _found(text: str) -> tuple[tuple[Level, ...], Scalar | None]:
     """The way to the scalar that holds the mark in a text, and that scalar."""
-    documents = read_yaml("", text.encode("utf-8", "surrogatepass")).documents
+    documents = read_yaml("", bytes_of(text)).documents
     waiting: list[tuple[Node, tuple[Level, ...]]] = [(node, ()) for node in documents if node is not None]
     while waiting:
         node, levels = waiting.pop()

@@ -161,8 +161,8 @@ async def _places(
     symbol = occurrence.symbol
     if symbol.sort == "playbook":
         return list(_playbook_places(session, symbol, declaring=declaring))
-    at = session.positions(one)
     found = alike(await session.occurrences(one), symbol, declaring=declaring)
+    at = session.positions(one)  # of the text that the occurrences are of: another one may have come meanwhile
     spans = dict.fromkeys(each.span for each in found)
     return [types.Location(one.uri, at.range(span)) for span in spans]
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.lsp.completion import referred
-from noetlc.lsp.cursor import Cursor
 from noetlc.lsp.project import Project
-from noetlc.lsp.repair import repaired
+from noetlc.lsp.repair import BROKEN, repaired
 from noetlc.lsp.symbols import scalars_in
+from noetlc.source.decoding import bytes_of
 from noetlc.source.nodes import Mapping, Scalar
 from noetlc.source.text import Source
-from noetlc.source.yaml_reader import read_yaml
+from noetlc.source.yaml_reader import Reading, read_yaml
 
 
 class Named(NamedTuple):
@@ -23,11 +23,10 @@ class Named(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call of the playbook `path`, where the path stands, the step that calls it, and the caller's path."""
+    """A call of the playbook `path`, where the path stands, and the caller's path."""
 
     path: str
     span: Span
-    step: str
     caller: str
 
 
@@ -73,8 +72,7 @@ class FilesIndex:
 
 def indexed(name: str, text: str) -> FileIndex:
     """The index of one file, as far as it can be read."""
-    whole = repaired(text)
-    reading = read_yaml(name, (whole.text if whole is not None else text).encode("utf-8", "surrogatepass"))
+    reading = _read(name, text)
     playbooks: list[Named] = []
     calls: list[Call] = []
     for root in reading.documents:
@@ -85,16 +83,22 @@ def indexed(name: str, text: str) -> FileIndex:
         for one in scalars_in(root):
             if one.is_key or not one.scalar.text or "{{" in one.scalar.text:
                 continue
-            span = reading.source.inner_span(one.scalar, 0, len(one.scalar.text))
             if one.path in (("metadata", "path"), ("path",)):
                 own = own or one.scalar.text
-                playbooks.append(Named(one.scalar.text, span, root.span))
-            elif (
-                one.path[-1:] == ("path",)
-                and referred(one.path, Cursor(one.levels, False, "", None, 0, 0)) == "playbook"
-            ):
-                node = one.levels[2].node if len(one.levels) > 2 else None
-                step = node.get("step") if isinstance(node, Mapping) else None
-                found.append(Call(one.scalar.text, span, step.text if isinstance(step, Scalar) else "", ""))
+                playbooks.append(Named(one.scalar.text, _inside(reading.source, one.scalar), root.span))
+            elif one.path[-1:] == ("path",) and referred(one.levels) == "playbook":
+                found.append(Call(one.scalar.text, _inside(reading.source, one.scalar), ""))
         calls += [call._replace(caller=own) for call in found]
     return FileIndex(reading.source, tuple(playbooks), tuple(calls))
+
+
+def _read(name: str, text: str) -> Reading:
+    """The YAML of a text; of one that is none at the moment, without the lines that are in the way."""
+    reading = read_yaml(name, bytes_of(text))
+    whole = repaired(text) if any(found.code in BROKEN for found in reading.diagnostics) else None
+    return reading if whole is None else read_yaml(name, bytes_of(whole.text))
+
+
+def _inside(source: Source, scalar: Scalar) -> Span:
+    """The characters of a scalar, without its quotes."""
+    return source.inner_span(scalar, 0, len(scalar.text))

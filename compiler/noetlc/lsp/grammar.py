@@ -6,7 +6,6 @@ left out: the fields of a task are those of its kind.
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TypeAlias
 
 from noetl_ir.records import NamedTuple
 from noetlc.emit.schema import Schema, playbook_schema
@@ -55,10 +54,6 @@ class Place(NamedTuple):
     def sentence(self) -> str:
         """The meaning of the key that leads here."""
         return next((str(one["description"]) for one in self.schemas if one.get("description")), "")
-
-
-Step: TypeAlias = tuple[Node, "str | int"]
-"""A mapping or list and the key or number in it."""
 
 
 @cache

@@ -12,7 +12,7 @@ from noetlc.expr.block_names import expressions_within
 from noetlc.expr.parser import parse_template
 from noetlc.expr.paths import Access, accesses
 from noetlc.lsp.completion import referred, step_around, task_around
-from noetlc.lsp.cursor import Cursor
+from noetlc.lsp.cursor import touches
 from noetlc.lsp.grammar import place_of
 from noetlc.lsp.known import Known, View
 from noetlc.lsp.scope_names import names_at, site_of
@@ -33,7 +33,7 @@ def scalar_at(known: Known, line: int, column: int) -> Scalars | None:
     for one in scalars_in(document[0]) if document is not None else ():
         if one.scalar.span.line > line:
             break
-        if _has(one.scalar.span, line, column):
+        if touches(one.scalar.span, line, column):
             return one
     return None
 
@@ -43,24 +43,25 @@ def said_at(known: Known, line: int, column: int, extents: Sequence[Extent] = ()
     one, view = scalar_at(known, line, column), known.view_at(line)
     if one is None or view is None:
         return None
-    cursor = Cursor(one.levels, one.is_key, "", None, line, 0)
     if one.is_key:
         place = place_of([(level.node, level.key) for level in one.levels])
         sentence = place.sentence()
         return Said(f"**{one.scalar.text}**: {sentence}", one.scalar.span) if sentence else None
-    name = one.scalar.text
-    if one.path[-1:] == ("step",) or referred(one.path, cursor) == "step":
-        step = view.steps.get(name)
+    if _names_step(one):
+        step = view.steps.get(one.scalar.text)
         return Said(about_step(step, extents), one.scalar.span) if step is not None else None
-    return _in_expression(known, view, one, cursor, (line, column))
+    return _in_expression(known, view, one, (line, column))
 
 
 def is_of_step(known: Known, line: int, column: int) -> bool:
     """Whether the name of a step stands at a place: only then is it asked how often steps run."""
     one = scalar_at(known, line, column)
-    if one is None or one.is_key:
-        return False
-    return one.path[-1:] == ("step",) or referred(one.path, Cursor(one.levels, False, "", None, line, 0)) == "step"
+    return one is not None and not one.is_key and _names_step(one)
+
+
+def _names_step(one: Scalars) -> bool:
+    """Whether a value is the name of a step, its own or one that leads to it."""
+    return one.path[-1:] == ("step",) or referred(one.levels) == "step"
 
 
 def about_step(step: Step, extents: Sequence[Extent]) -> str:
@@ -89,15 +90,15 @@ def runs_of(extent: Extent) -> str:
     return "Runs at most once." if extent.runs == 1 else f"Runs at most {extent.runs} times."
 
 
-def _in_expression(known: Known, view: View, one: Scalars, cursor: Cursor, at: tuple[int, int]) -> Said | None:
+def _in_expression(known: Known, view: View, one: Scalars, at: tuple[int, int]) -> Said | None:
     """The meaning of the name at a place in a template."""
-    step = step_around(cursor, view)
-    names = names_at(view, site_of(one.path), step, task_around(cursor, step))
+    step = step_around(one.levels, view)
+    names = names_at(view, site_of(one.path), step, task_around(one.levels, step))
     for access in _accesses(one.scalar.text):
         ends = [access.root.end, *(node.end for node in access.nodes)]
         for number, end in enumerate(ends):
             start = access.root.start if number == 0 else ends[number - 1]
-            if not _has(known.source.inner_span(one.scalar, start, end), *at):
+            if not touches(known.source.inner_span(one.scalar, start, end), *at):
                 continue
             path = ".".join([access.root.name, *(str(key) for key in access.keys[:number])])
             shape = _shape(names, access, number)
@@ -123,7 +124,3 @@ def _shape(names: Mapping[str, Shape], access: Access, number: int) -> Shape | N
 def _meaning(path: str, shape: Shape) -> str:
     keys = f"\n\nIts keys: {', '.join(f'`{key}`' for key in shape.keys)}." if shape.keys else ""
     return f"**{path}**: {shape.what}{keys}"
-
-
-def _has(span: Span, line: int, column: int) -> bool:
-    return (span.line, span.column) <= (line, column) <= (span.end_line, span.end_column)

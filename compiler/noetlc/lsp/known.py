@@ -7,6 +7,7 @@ from noetlc.codegen.family import PlaybookCatalogue
 from noetlc.lsp.shapes import ctx_of, result_of_step
 from noetlc.pipeline import Compiled, compile_source
 from noetlc.reading.around import Around
+from noetlc.source.decoding import bytes_of
 from noetlc.source.nodes import Node
 
 
@@ -46,5 +47,5 @@ class Known:
 
 def extents_in(name: str, catalogue: PlaybookCatalogue, text: str) -> tuple[Extent, ...]:
     """How often the steps of a file's playbooks run, and beside what; nothing of a file with errors."""
-    plans = compile_source(name, text.encode("utf-8", "surrogatepass"), catalogue).plans
+    plans = compile_source(name, bytes_of(text), catalogue).plans
     return tuple([extent for plan in plans for extent in extents_of(plan, Effort(STANDARD))])

@@ -7,6 +7,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import RESERVED
 from noetl_ir.span import Span
 from noetlc.ast.graph import END, ENTRY
+from noetlc.lsp.cursor import touches
 from noetlc.lsp.known import Known
 from noetlc.lsp.symbols import Occurrence, Symbol, scalars_in
 from noetlc.lsp.tokens import language_of
@@ -36,11 +37,7 @@ RENAMED = frozenset(_WHAT)
 
 def occurrence_at(found: Sequence[Occurrence], line: int, column: int) -> Occurrence | None:
     """The occurrence at a place; a cursor behind the last character counts."""
-    here = [
-        one
-        for one in found
-        if (one.span.line, one.span.column) <= (line, column) <= (one.span.end_line, one.span.end_column)
-    ]
+    here = [one for one in found if touches(one.span, line, column)]
     return min(here, key=lambda one: _size(one.span), default=None)
 
 

@@ -107,7 +107,7 @@ def _fold(known: Known, first: int, end: int, column: int, found: dict[int, int]
     last = end if column > 1 else end - 1
     while last > first and not known.source.line_text(last).strip():
         last -= 1
-    indent = len(known.source.line_text(first)) - len(known.source.line_text(first).lstrip(" -"))
+    indent = _indent(known.source.line_text(first))
     while last > first and _indent(known.source.line_text(last)) < indent and not _closes(known.source.line_text(last)):
         last -= 1
     if last > first:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 
 from noetl_ir.records import NamedTuple
+from noetlc.source.decoding import bytes_of
 from noetlc.source.text import lines_of
 from noetlc.source.yaml_reader import read_yaml
 
@@ -63,7 +64,7 @@ def _alike(pairs: Iterable[tuple[str, str]]) -> int:
 
 def _bad_line(text: str) -> int | None:
     """The line at which reading breaks off, None where it does not."""
-    reading = read_yaml("", text.encode("utf-8", "surrogatepass"))
+    reading = read_yaml("", bytes_of(text))
     return next((found.span.line for found in reading.diagnostics if found.code in BROKEN), None)
 
 

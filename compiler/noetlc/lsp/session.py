@@ -137,9 +137,12 @@ class Session:
 
     async def occurrences(self, one: Opened) -> list[Occurrence]:
         """Every name of the file as its text is now."""
-        known = await self.known(one)
-        if one.occurrences is None and known is not None:
-            one.occurrences = await self.in_thread(occurrences_in, known)
+        while (known := await self.known(one)) is not None and one.occurrences is None:
+            text = one.text
+            found = await self.in_thread(occurrences_in, known)
+            # Another text came meanwhile: a name would be changed in it where it stood before.
+            if one.text == text:
+                one.occurrences = found
         return one.occurrences or []
 
     async def extents(self, one: Opened) -> tuple[Extent, ...]:

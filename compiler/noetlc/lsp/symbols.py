@@ -6,7 +6,6 @@ task, the task before the keys of scopes, and these before the results of steps.
 """
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Expr, expressions_of
 from noetl_ir.records import NamedTuple
@@ -17,15 +16,12 @@ from noetlc.expr.block_names import expressions_within
 from noetlc.expr.check import Names
 from noetlc.expr.parser import parse_template
 from noetlc.expr.paths import Access, accesses
-from noetlc.lsp.completion import referred
-from noetlc.lsp.cursor import Cursor, Level
+from noetlc.lsp.completion import referred, step_around
+from noetlc.lsp.cursor import Level, Path, path_of
 from noetlc.lsp.known import Known, View
 from noetlc.lsp.scope_names import site_of
 from noetlc.source.nodes import Mapping, Node, Scalar
 from noetlc.source.text import Source
-
-Path: TypeAlias = "tuple[str | int, ...]"
-
 
 _OF_A_STEP = frozenset({"iter", "iterator", "task"})
 """The sorts of symbols that belong to a step."""
@@ -64,7 +60,7 @@ class Scalars(NamedTuple):
     @property
     def path(self) -> Path:
         """The keys and numbers that lead to it, its own among them."""
-        return tuple(level.key for level in self.levels if level.key is not None)
+        return path_of(self.levels)
 
 
 def occurrences_in(known: Known) -> list[Occurrence]:
@@ -104,20 +100,13 @@ class _Reader:
 
     def occurrences(self, one: Scalars) -> Iterator[Occurrence]:
         """The names in a scalar."""
-        step = self._step(one)
+        step = step_around(one.levels, self._view)
         if one.is_key:
             yield from self._key(one, step)
             return
         yield from self._value(one, step)
         if "{{" in one.scalar.text or "{%" in one.scalar.text:
             yield from self._expressions(one, step)
-
-    def _step(self, one: Scalars) -> Step | None:
-        if len(one.levels) < 3 or one.levels[0].key != "workflow":
-            return None
-        node = one.levels[2].node
-        name = node.get("step") if isinstance(node, Mapping) else None
-        return self._view.steps.get(name.text) if isinstance(name, Scalar) else None
 
     def _key(self, one: Scalars, step: Step | None) -> Iterator[Occurrence]:
         """A key that declares: of the workload, of `set_ctx`, a label of a task, …"""
@@ -160,7 +149,7 @@ class _Reader:
                 yield from self._reference(one, step)
 
     def _reference(self, one: Scalars, step: Step | None) -> Iterator[Occurrence]:
-        sort = referred(one.path, Cursor(one.levels, False, "", None, 0, 0))
+        sort = referred(one.levels)
         name = one.scalar.text
         if sort in ("step", "playbook", "entry") and not (sort == "step" and self._is_end(name)):
             yield self._of(sort, name, one.scalar.span, "", declares=False, scalar=one.scalar)

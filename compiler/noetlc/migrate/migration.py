@@ -9,7 +9,6 @@ A file without legacy constructs stays as it is, byte for byte. Sugar that peopl
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
 from re import MULTILINE
 from re import compile as pattern
 
@@ -36,8 +35,9 @@ from noetlc.older import AUTHORING, READ, is_asked_whole, reader_of, written
 from noetlc.pipeline import Compiled, Document, compile_source, planned, understood
 from noetlc.reading.idle import LEAVE_OUT
 from noetlc.source.decoding import decode, encode
+from noetlc.source.line_edits import line_edits
 from noetlc.source.nodes import Mapping, Scalar
-from noetlc.source.text import Source, lines_of
+from noetlc.source.text import Source
 from noetlc.source.yaml_reader import read_yaml
 
 BY = "migrate"
@@ -367,14 +367,6 @@ def _fix(name: str, data: bytes) -> Fix | None:
     if made.after is None or made.after == data:
         return None
     # As edits of lines, which is how fixes are shown and put together with others.
-    (span, text), *rest = _edits(decode("", data)[0].text, decode("", made.after)[0].text)
+    (span, text), *rest = line_edits(decode("", data)[0].text, decode("", made.after)[0].text)
     is_safe = all(change.klass in ("exact", "safe") for change in made.changes)
     return Fix(span, text, "migrate the whole file", is_safe, tuple(rest))
-
-
-def _edits(old: str, new: str) -> Iterator[tuple[Span, str]]:
-    """The lines that are replaced, and by what."""
-    before, after = lines_of(old), lines_of(new)
-    for sign, start, end, first, last in SequenceMatcher(None, before, after).get_opcodes():
-        if sign != "equal":
-            yield Span(start + 1, 1, end + 1, 1), "".join(after[first:last])

@@ -44,6 +44,11 @@ def encode(text: str, like: bytes) -> bytes:
     return mark + text.encode(encoding)
 
 
+def bytes_of(text: str) -> bytes:
+    """The text that an editor holds as a file; half characters, which JSON can carry, are found to be no UTF-8."""
+    return text.encode("utf-8", "surrogatepass")
+
+
 def size_finding(size: int, limit: int) -> Diagnostic:
     """The finding about a file of `size` bytes."""
     return finding("NL005", f"the file has {size:,} bytes; at most {limit:,} are read", Span(1, 1, 1, 1))

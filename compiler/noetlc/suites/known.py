@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from noetl_ir.kinds import Kind
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import read_plan
 from noetl_ir.records import NamedTuple
-from noetl_ir.registry import MissingPart, load, names
+from noetlc.reading.kinds import WORKBOOK, kind_names, kind_of
 from noetlc.reading.reader import Reader, unknown
 from noetlc.reading.shapes import reference_of, sequence_of
 from noetlc.source.nodes import Node
@@ -74,7 +73,7 @@ def task_of(r: Reader, node: Node, steps: dict[str, dict[str, str]], step: str |
 def kinds_of(r: Reader, node: Node) -> tuple[str, ...]:
     """A list of tool kinds."""
     rows = sequence_of(r, node, "`real`", "tool kinds")
-    known = tuple(names("noetl_ir.kinds"))
+    known = tuple(name for name in kind_names() if name != WORKBOOK.name)
     found = []
     for item in rows.items if rows is not None else ():
         name = reference_of(r, item, "a kind of `real`")
@@ -88,9 +87,8 @@ def kinds_of(r: Reader, node: Node) -> tuple[str, ...]:
 def extras_of(kinds: set[str]) -> set[str]:
     """The keys that outcomes of some kinds have beside status, result and error."""
     found: set[str] = set()
-    for kind in kinds:
-        try:
-            found |= set(load("noetl_ir.kinds", kind, "KIND", Kind).extras)
-        except MissingPart:  # of a plugin that is not here: nobody knows
-            continue
+    for name in kinds:
+        kind = kind_of(name)
+        if kind is not None:  # of a plugin that is not here nobody knows
+            found |= kind.extras.keys()
     return found

@@ -15,7 +15,7 @@ from noetl_ir.suite import PURE_KINDS, Case, Limits, Part
 from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.goals import Reached, searched
 from noetlc.analysis.knowledge import informed
-from noetlc.analysis.petri import Marking
+from noetlc.analysis.petri import Marking, fired, is_enabled
 from noetlc.analysis.regions import regions_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.skeleton import Skeleton, whole_skeleton
@@ -82,30 +82,20 @@ def _to_an_end(skeleton: Skeleton, run: Sequence[int]) -> tuple[int, ...] | None
     """The run gone on with, the shortest way, to a marking in which an execution may end; None where none is near."""
     net = skeleton.net
     # A fault is often the shortest way out, and none that a script can give.
-    scripted = [(n, inputs) for n, inputs in enumerate(net.inputs) if skeleton.transition(n).role not in UNSCRIPTED]
-    marking = list(net.initial)
+    scripted = [n for n in range(len(net.transitions)) if skeleton.transition(n).role not in UNSCRIPTED]
+    first = net.initial
     for number in run:
-        for place, weight in net.inputs[number]:
-            marking[place] -= weight
-        for place, weight in net.outputs[number]:
-            marking[place] += weight
-    first = tuple(marking)
+        first = fired(net, first, number)
     came: dict[Marking, tuple[Marking, int] | None] = {first: None}
     waiting = deque([first])
     while waiting and len(came) < MOST_STATES:
         here = waiting.popleft()
         if skeleton.is_final(here):
             return (*run, *_back(came, here))
-        for number, inputs in scripted:
-            if all(here[place] >= weight for place, weight in inputs):
-                after = list(here)
-                for place, weight in inputs:
-                    after[place] -= weight
-                for place, weight in net.outputs[number]:
-                    after[place] += weight
-                if (there := tuple(after)) not in came:
-                    came[there] = (here, number)
-                    waiting.append(there)
+        for number in scripted:
+            if is_enabled(net, here, number) and (there := fired(net, here, number)) not in came:
+                came[there] = (here, number)
+                waiting.append(there)
     return None
 
 

@@ -58,6 +58,7 @@ def labels(text: str) -> list[str]:
         (HEAD + STEP + "    tool:\n      ‸", "kind name args", "url"),
         (HEAD + STEP + "    tool: {‸", "kind", ""),
         (HEAD + STEP + "    tool: {kind: http, ‸}", "url method headers", "kind code"),
+        (HEAD + STEP + "    # as {a: [\n    tool: {kind: http, ‸", "url method headers", "kind code"),
         (HEAD + STEP + "    tool:\n      kind: python\n      ‸", "code libs", "url"),
         (HEAD + STEP + "    tool:\n      - ‸", "kind name choose while until", ""),
         (HEAD + STEP + "    tool:\n      - kind: http\n        ‸\n      - kind: noop\n", "url", "code"),

@@ -102,3 +102,25 @@ def test_a_closed_file_is_shown_none_though_a_look_comes_late() -> None:
 
     asyncio.run(asyncio.wait_for(close(), 30))
     assert [list(one.diagnostics) for one in published] == [[]]
+
+
+def test_names_are_those_of_the_text_as_it_is_now() -> None:
+    project = Slow()
+    session, _ = session_of(project)
+    project.go.set()
+
+    async def type_on() -> list[list[int]]:
+        session.open("file:///a.yaml", "/a.yaml", 1, TEXT)
+        one = session.opened["file:///a.yaml"]
+        await session.known(one)
+        held = Event()
+        before = asyncio.create_task(session.in_thread(held.wait, 30))
+        asked = asyncio.create_task(session.occurrences(one))
+        await asyncio.sleep(0.1)
+        # The names are looked for in the old text, and found when the new one is there.
+        session.change("file:///a.yaml", 2, f"# above\n{TEXT}")
+        held.set()
+        await before
+        return [[each.span.line for each in found] for found in (await asked, await session.occurrences(one))]
+
+    assert asyncio.run(asyncio.wait_for(type_on(), 30)) == [[6], [6]]

@@ -15,6 +15,7 @@ from noetl_cli.excerpts import PLAIN
 from noetl_ir.suite import BadSuite, Suite, read_suite, write_suite
 from noetlc.cli.suite import suite_of
 from noetlc.emit.suite import schema
+from noetlc.reading.kinds import kind_names
 
 
 def read(folder: Path, text: str, capsys: pytest.CaptureFixture[str]) -> tuple[Suite | None, list[str]]:
@@ -90,6 +91,24 @@ def test_what_is_wrong_is_told_with_its_place(
 ) -> None:
     suite, lines = read(tmp_path, text, capsys)
     assert (suite, lines) == (None, [line])
+
+
+def test_a_kind_of_another_package_may_run_for_real(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "theirs-1.0.dist-info"
+    home.mkdir()
+    (home / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", "utf-8")
+    (home / "entry_points.txt").write_text("[noetl.kinds]\ntheirs = theirs:KIND\n", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    kind_names.cache_clear()
+    suite, lines = read(tmp_path, f"{GOOD}\nreal: [theirs]", capsys)
+    kind_names.cache_clear()
+    assert suite is not None, lines
+    assert suite.cases[0].real == ("theirs",)
+    # A workbook's entry runs as the kind that it is of.
+    suite, lines = read(tmp_path, f"{GOOD}\nreal: [workbook]", capsys)
+    assert (suite, lines) == (None, ["t.test.yaml:2:8: error[NL107] there is no tool kind `workbook`"])
 
 
 FULL = {

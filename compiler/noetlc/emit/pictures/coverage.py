@@ -8,6 +8,7 @@ from collections import Counter
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
+from noetl_ir.tallies import arcs_of
 from noetlc.emit.pictures.net import transition_id
 from noetlc.emit.pictures.picture import Edge, Mark, Node, Picture, worse
 from noetlc.emit.pictures.steps import arc_id, step_id
@@ -44,12 +45,11 @@ def with_coverage(picture: Picture, plan: Plan, covered: Covered) -> Picture:
     ran = {step_id(step.name): 0 for step in plan.steps}
     taken: Counter[str] = Counter()
     for t in plan.net.transitions:
-        name = plan.steps[t.step].name if t.step >= 0 else ""
         if t.role == "admit":
-            ran[step_id(name)] = max(ran[step_id(name)], covered.fired[t.id])
-        elif t.role == "take":
-            key = arc_id(name, plan.steps[t.step].arcs.index(t.arc))
-            taken[key] = min(covered.cases, taken[key] + covered.fired[t.id])
+            id = step_id(plan.steps[t.step].name)
+            ran[id] = max(ran[id], covered.fired[t.id])
+    for transition, arc in arcs_of(plan).items():
+        taken[arc_id(*arc)] = min(covered.cases, taken[arc_id(*arc)] + covered.fired[transition])
     nodes = [_marked(node, ran[node.id], covered) if node.id in ran else node for node in picture.nodes]
     return picture._replace(nodes=tuple(nodes), edges=tuple(_edge(edge, taken[edge.id]) for edge in picture.edges))
 

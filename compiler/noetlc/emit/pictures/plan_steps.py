@@ -1,6 +1,6 @@
 """The steps of a plan as a picture, as `steps` draws those of a playbook: guards and rules in canonical writing."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 from noetl_ir.expr import Expr, Native
 from noetl_ir.plan import Interrupt, LoopEnd, LoopSignal, Plan, Rule, Step, Task
@@ -25,7 +25,7 @@ from noetlc.emit.pictures.steps import (
     task_id,
     when_text,
 )
-from noetlc.emit.pictures.task_flow import ELSE, Drawn, Way, decider, flow_of
+from noetlc.emit.pictures.task_flow import ELSE, Decision, Drawn, decider, flow_of, ways_of
 from noetlc.expr.unparse import unparse
 
 
@@ -134,31 +134,17 @@ def _node(plan: Plan, number: int, rows: _Rows) -> Node:
 def _pipeline(plan: Plan, step: Step) -> Picture:
     tasks = [plan.tasks[index] for index in step.tasks]
     numbers = {task.name: number for number, task in enumerate(tasks)}
-    return flow_of(
-        step.name,
-        [
-            Drawn(_task(plan, step, task), task.generated, tuple(_ways(plan, step, number, numbers)))
-            for number, task in enumerate(tasks)
-        ],
-    )
+    return flow_of(step.name, [_drawn(plan, step, task, numbers) for task in tasks])
 
 
-def _ways(plan: Plan, step: Step, number: int, numbers: dict[str, int]) -> Iterator[Way]:
-    task = plan.tasks[step.tasks[number]]
-    following = number + 1 if number + 1 < len(step.tasks) else -1
-    goes_on = f"{step.name} {task.name} continue"
+def _drawn(plan: Plan, step: Step, task: Task, numbers: Mapping[str, int]) -> Drawn:
+    rules = []
     for rule in task.rules:
-        when, span = _when(plan, rule), _place(rule.span)
-        if rule.directive == "jump":
-            to = plan.tasks[rule.to].name
-            yield Way(numbers[to], f"{step.name} {task.name} jump {to}", when, not task.generated, span)
-        elif rule.directive == "continue" and task.generated:
-            yield Way(following, goes_on, when, span=span)
-        elif rule.directive == "break" and task.generated:
-            yield Way(-1, f"{step.name} {task.name} break", when, span=span)
-    continues = any(rule.directive == "continue" for rule in task.rules)
-    if not (continues and task.generated) and (not task.rules or task.passes_errors or continues):
-        yield Way(following, goes_on, ELSE if task.generated and task.rules else "")
+        to = plan.tasks[rule.to].name if rule.directive == "jump" else ""
+        rules.append(Decision(rule.directive, to, _when(plan, rule), _place(rule.span)))
+    goes_on = not rules or task.passes_errors or any(rule.directive == "continue" for rule in rules)
+    ways = ways_of(step.name, task.name, rules, numbers, is_generated=task.generated, goes_on=goes_on)
+    return Drawn(_task(plan, step, task), task.generated, ways)
 
 
 def _task(plan: Plan, step: Step, task: Task) -> Node:

@@ -1,6 +1,6 @@
 """The steps of a playbook as a picture, alone or with the tasks inside them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from noetl_ir.expr import Literal, Template
 from noetl_ir.words import FAILING
@@ -11,7 +11,7 @@ from noetlc.ast.walk import loops_of
 from noetlc.emit.pictures.declared import captions_of
 from noetlc.emit.pictures.metrics import clipped
 from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
-from noetlc.emit.pictures.task_flow import ELSE, Drawn, Way, decider, flow_of
+from noetlc.emit.pictures.task_flow import ELSE, Decision, Drawn, decider, flow_of, ways_of
 
 MAX_GUARD = 60
 """How many characters of a guard are shown on an arc."""
@@ -153,31 +153,13 @@ def _text(arc: Arc) -> str:
 def _pipeline(step: Step) -> Picture:
     """The tasks of a step with their rules and the ways between them."""
     numbers = {task.name: number for number, task in enumerate(step.tasks)}
-    return flow_of(
-        step.name,
-        [
-            Drawn(_task(step, task), task.generated, tuple(_ways(step, number, numbers)))
-            for number, task in enumerate(step.tasks)
-        ],
-    )
+    return flow_of(step.name, [_drawn(step, task, numbers) for task in step.tasks])
 
 
-def _ways(step: Step, number: int, numbers: dict[str, int]) -> Iterator[Way]:
-    task = step.tasks[number]
-    following = number + 1 if number + 1 < len(step.tasks) else -1
-    goes_on = f"{step.name} {task.name} continue"
-    for rule in task.rules:
-        when = _when(rule)
-        if rule.directive == "jump" and rule.to in numbers:
-            fires = f"{step.name} {task.name} jump {rule.to}"
-            yield Way(numbers[rule.to], fires, when, not task.generated, rule.span)
-        elif rule.directive == "continue" and task.generated:
-            yield Way(following, goes_on, when, span=rule.span)
-        elif rule.directive == "break" and task.generated:
-            yield Way(-1, f"{step.name} {task.name} break", when, span=rule.span)
-    # What the author's own rules let go on is said in the box.
-    if _can_go_on(task) and not (task.generated and any(rule.directive == "continue" for rule in task.rules)):
-        yield Way(following, goes_on, ELSE if task.generated and task.rules else "")
+def _drawn(step: Step, task: Task, numbers: Mapping[str, int]) -> Drawn:
+    rules = [Decision(rule.directive, rule.to, _when(rule), rule.span) for rule in task.rules]
+    ways = ways_of(step.name, task.name, rules, numbers, is_generated=task.generated, goes_on=_can_go_on(task))
+    return Drawn(_task(step, task), task.generated, ways)
 
 
 def _can_go_on(task: Task) -> bool:

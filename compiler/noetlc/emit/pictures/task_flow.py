@@ -10,7 +10,7 @@ One that several ways lead to and several leave stays as a box, since its ways j
 product; so does one at which the step begins and that decides.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -35,12 +35,49 @@ class Way(NamedTuple):
     span: Span | None = None
 
 
+class Decision(NamedTuple):
+    """A rule of a task: its directive, the task that a jump leads to, its guard as it is shown."""
+
+    directive: str
+    to: str
+    text: str
+    span: Span | None
+
+
 class Drawn(NamedTuple):
     """A task: its box, which of it is made by lowering, and its ways, in the order in which they are tried."""
 
     node: Node
     is_generated: bool
     ways: tuple[Way, ...]
+
+
+def ways_of(
+    step: str,
+    task: str,
+    rules: Sequence[Decision],
+    numbers: Mapping[str, int],
+    *,
+    is_generated: bool,
+    goes_on: bool,
+) -> tuple[Way, ...]:
+    """The ways out of a task, in the order in which they are tried. `numbers` are the positions of the step's tasks;
+    `goes_on` says that some outcome goes on to the next one.
+    """
+    found: list[Way] = []
+    following = numbers[task] + 1 if numbers[task] + 1 < len(numbers) else -1
+    for rule in rules:
+        if rule.directive == "jump" and rule.to in numbers:
+            fires = f"{step} {task} jump {rule.to}"
+            found.append(Way(numbers[rule.to], fires, rule.text, not is_generated, rule.span))
+        # What the author's own rules let go on, or end, is said in the box.
+        elif rule.directive == "continue" and is_generated:
+            found.append(Way(following, f"{step} {task} continue", rule.text, span=rule.span))
+        elif rule.directive == "break" and is_generated:
+            found.append(Way(-1, f"{step} {task} break", rule.text, span=rule.span))
+    if goes_on and not (is_generated and any(rule.directive == "continue" for rule in rules)):
+        found.append(Way(following, f"{step} {task} continue", ELSE if is_generated and rules else ""))
+    return tuple(found)
 
 
 def flow_of(step: str, tasks: Sequence[Drawn]) -> Picture:
