@@ -166,7 +166,7 @@ class Proofs:
         return regions_of(self.plan)
 
     def _of_regions(self, find: "Callable[[Plan, Effort], tuple[_Found, ...]]") -> "tuple[_Found, ...]":
-        """What is found in each region; in one behind main it is not sure, as nothing says how main comes there."""
+        """Findings of each region; those behind main are not sure, as nothing says how main comes there."""
         found = [find(region.plan, self._effort.part(0.2)) for region in self._regions]
         return tuple([each if at == 0 else each._replace(sure=False) for at, rows in enumerate(found) for each in rows])
 

@@ -198,7 +198,7 @@ class _Question:
                     waiting.append((after, (*before, number)))
 
     def _taken(self, number: int) -> list[tuple[int, int]]:
-        """What a transition takes from places of the plan."""
+        """The tokens that a transition takes from places of the plan."""
         count = len(self._whole.plan.net.places)
         return [each for each in self._skeleton.net.inputs[number] if each[0] < count]
 

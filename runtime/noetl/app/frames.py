@@ -182,7 +182,7 @@ class FrameCache:
             return state, [json.loads(text) for text in reel.frames[after : after + count]]
 
     def _folded(self, program: Program, name: str, after: int, count: int) -> tuple[Json, list[Json]]:
-        """The same of a log that is folded for it: nothing is kept, however long it is."""
+        """Frames of a log that is folded for them: nothing is kept, however long it is."""
         moving = Moving(program, name)
         events = events_of(self._runtime, name)
         for _, event in islice(events, after):

@@ -113,13 +113,13 @@ def test_names_are_those_of_the_text_as_it_is_now() -> None:
         session.open("file:///a.yaml", "/a.yaml", 1, TEXT)
         one = session.opened["file:///a.yaml"]
         await session.known(one)
-        held = Event()
-        before = asyncio.create_task(session.in_thread(held.wait, 30))
+        free = Event()
+        before = asyncio.create_task(session.in_thread(free.wait, 30))
         asked = asyncio.create_task(session.occurrences(one))
         await asyncio.sleep(0.1)
         # The names are looked for in the old text, and found when the new one is there.
         session.change("file:///a.yaml", 2, f"# above\n{TEXT}")
-        held.set()
+        free.set()
         await before
         return [[each.span.line for each in found] for found in (await asked, await session.occurrences(one))]
 

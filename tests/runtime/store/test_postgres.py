@@ -288,13 +288,13 @@ def test_what_waits_too_long_is_given_up(url: str, monkeypatch: pytest.MonkeyPat
     store.close()
 
 
-@pytest.mark.parametrize("held", ["executions", "inbox"])
-def test_who_stands_still_in_a_transaction_stops_nobody(store: PostgresStore, url: str, held: str) -> None:
+@pytest.mark.parametrize("table", ["executions", "inbox"])
+def test_who_stands_still_in_a_transaction_stops_nobody(store: PostgresStore, url: str, table: str) -> None:
     """As by SIGSTOP, or on a machine that was suspended: its connection stays open, and its rows stay locked."""
     hung = PostgresStore(url)
     connection = hung._access.pool.connect()
     connection.execute("BEGIN")
-    connection.execute(f"LOCK TABLE {held}".encode())
+    connection.execute(f"LOCK TABLE {table}".encode())
     began = time.monotonic()
     assert store.append("e1", 0, [("a", b"a")], status="completed", ended=1) == 1
     assert store.posted() == 0

@@ -39,7 +39,7 @@ class Decision(NamedTuple):
     """A rule of a task: its directive, the task that a jump leads to, its guard as it is shown."""
 
     directive: str
-    to: str
+    to: str | None
     text: str
     span: Span | None
 
@@ -67,7 +67,7 @@ def ways_of(
     found: list[Way] = []
     following = numbers[task] + 1 if numbers[task] + 1 < len(numbers) else -1
     for rule in rules:
-        if rule.directive == "jump" and rule.to in numbers:
+        if rule.to is not None and rule.directive == "jump" and rule.to in numbers:
             fires = f"{step} {task} jump {rule.to}"
             found.append(Way(numbers[rule.to], fires, rule.text, not is_generated, rule.span))
         # What the author's own rules let go on, or end, is said in the box.

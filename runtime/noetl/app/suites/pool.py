@@ -41,7 +41,7 @@ def shared_out(pieces: list[int], processes: int, work: Work) -> Iterator[tuple[
                 child = os.fork()
                 if child == 0:
                     # Where all who read are gone, a write fails, and this process ends: itself it must not be one.
-                    for reader in (ours, *selector.get_map()):
+                    for reader in (ours, *(key.fd for key in selector.get_map().values())):
                         os.close(reader)
                     _work_off(theirs, pieces[number::processes], work)
                 os.close(theirs)
