@@ -91,7 +91,7 @@ class Chance:
 def test_verdicts_are_those_of_another_implementation(seed: int) -> None:
     chance = Chance(seed)
     tried = refused = 0
-    for _ in range(400):
+    for _ in range(160):
         schema = chance.schema()
         # A reference that comes back to itself is refused here, and ends in a RecursionError there.
         if not isinstance(schema, dict) or misuses(schema):
@@ -102,7 +102,7 @@ def test_verdicts_are_those_of_another_implementation(seed: int) -> None:
             found = faults(schema, value, "x")
             assert validator.is_valid(value) is not bool(found), (schema, value, found)
             tried, refused = tried + 1, refused + bool(found)
-    assert tried > 800 and 100 < refused < tried - 100
+    assert tried > 300 and 40 < refused < tried - 40
 
 
 ATOMS = ["a", "b", "c", ".", "[ab]", "[^a]", r"\d", "^", "$", "(a|b)", "(?:ab)", r"\w", "x?y", r"\x61", r"[\d\-]"]

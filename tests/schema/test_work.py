@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -29,6 +30,9 @@ SECONDS = 6.0
 A machine of tests shares its cores and caches and took 2.6 of its own seconds for the same work; without a budget the
 calls that it stops take minutes, so the wider bound loses nothing.
 """
+
+PART = 8
+"""The many operations are asked with this part of the budget: their prices are the same, and they end so much sooner."""
 
 PREFIX = "P" * 1_000
 TEXTS: dict[str, Callable[[int], object]] = {
@@ -90,8 +94,10 @@ def hardest(call: Callable[[Any], object], kinds: Iterable[str], sizes: tuple[in
     for kind in kinds:
         for size in sizes:
             value = value_of(kind, size)
-            how, taken = seconds_of(lambda value=value: call(value))  # type: ignore[misc]
-            assert taken < SECONDS, f"{kind} of {size:,}: {how} after {taken:.1f} s"
+            with patch.object(work, "MAX_WORK", work.MAX_WORK // PART):
+                how, taken = seconds_of(lambda value=value: call(value))  # type: ignore[misc]
+            # What needs none of the budget may take a moment all the same: the values are large.
+            assert taken < SECONDS / PART + 0.75, f"{kind} of {size:,}: {how} after {taken:.1f} s"
             if how not in ("budget", "template.error"):
                 break
 
