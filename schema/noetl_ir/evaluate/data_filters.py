@@ -158,7 +158,12 @@ def _weighed(key: Getter, count: int) -> Getter:
 
     def weighed(entry: Any) -> Any:
         found = key(entry)
-        for part in found if type(found) is list else (found,):
+        if type(found) is not list:
+            spend_key(found, rounds)
+            return found
+        # To look at each is work too: a key of a thousand numbers, of which none is work to compare.
+        spend(4 * len(found))
+        for part in found:
             spend_key(part, rounds)
         return found
 
