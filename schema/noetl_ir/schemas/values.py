@@ -12,8 +12,8 @@ from noetl_ir.schemas.formats import FORMATS
 from noetl_ir.schemas.patterns import pattern_of
 from noetl_ir.schemas.reading import resolved
 
-MAX_WORK = 5_000_000
-"""Units that one value may be: some seconds for the worst, and a list of 100,000 rows is far below."""
+MAX_WORK = 2_500_000
+"""Units that one value may be: four seconds for the worst, and a list of 100,000 rows needs 1,000,000."""
 MAX_FAULTS = 3
 MAX_DEPTH = 200
 _LONGEST = 120
