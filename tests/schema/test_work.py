@@ -32,7 +32,7 @@ calls that it stops take minutes, so the wider bound loses nothing.
 """
 
 PART = 8
-"""The many operations are asked with this part of the budget: their prices are the same, and they end so much sooner."""
+"""The many operations are asked with this part of the budget: their prices are the same, and they end sooner."""
 
 PREFIX = "P" * 1_000
 TEXTS: dict[str, Callable[[int], object]] = {
