@@ -17,14 +17,17 @@ from noetlc.analysis.verdict import Script
 from noetlc.analysis.witness import OUTCOMES, Witness, witness_of
 
 
-def script_of(plan: Plan, run: Sequence[str]) -> Script | None:
-    """The script of a run, given as transition ids; None when no data were found that make its choices."""
+def script_of(plan: Plan, run: Sequence[str], *, tried: bool = False) -> Script | None:
+    """The script of a run, given as transition ids; None when no data were found that make its choices.
+
+    `tried` says that the script is run before anything is said of it, so that it may be one that need not hold.
+    """
     known = {each.id: each for each in plan.net.transitions}
     # What a step withdraws, who gets a lock, and which settled join has the oldest token depends on when tokens came:
     # it would have to be tried in the engine.
     cancelling = {*(step for step, _ in plan.cancels), *takes_of(plan)}
     late = any(known[id].role == "force" or (known[id].role == "admit" and known[id].step in cancelling) for id in run)
-    if late:
+    if late and not tried:
         return None
     transitions = _at_once(plan, [known[id] for id in run])
     witness = witness_of(plan, transitions)

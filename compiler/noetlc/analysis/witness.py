@@ -72,7 +72,7 @@ class _State(NamedTuple):
 
     `absent` are paths that were found to be without a value, `behind` those that what was written depends on, `last` is
     the latest outcome of each step that gives a result, `results` that of its latest success, `failed` the steps whose
-    latest outcome was a failure. Generated tasks give no result.
+    latest outcome was a failure, `good` the outcomes that are successes. Generated tasks give no result.
     """
 
     values: dict[Path, Json]
@@ -83,6 +83,7 @@ class _State(NamedTuple):
     results: dict[int, int]
     failed: frozenset[int]
     outcomes: int
+    good: frozenset[int] = frozenset()
     behind: frozenset[Path] = frozenset()
 
 
@@ -262,7 +263,8 @@ class _Walk:
         number = state.outcomes
         failed = state.failed | {t.step} if t.role == "fail" else state.failed - {t.step}
         behind = state.behind | self.reads(state, t) if _writes(self._plan, t) else state.behind
-        state = state._replace(outcomes=number + 1, failed=failed)
+        good = state.good | {number} if t.outcome == "ok" else state.good
+        state = state._replace(outcomes=number + 1, failed=failed, good=good)
         # Nobody can read the result of a task that lowering made.
         if not self._plan.tasks[t.task].generated:
             state = state._replace(last={**state.last, t.step: number})
@@ -417,12 +419,11 @@ class _Walk:
         match root:
             case "workload":
                 return names if rest else None
-            # The status is given by the transition itself and is not free.
-            case "outcome" if number >= 0 and rest and rest[0] != "status":
+            case "outcome" if number >= 0 and _is_free(rest, number in state.good):
                 return ("outcome", number, *rest)
             case "event" if rest[:1] == ("result",) and last >= 0:
                 return ("outcome", last, *rest)
-            case "event" if rest[:1] == ("outcome",) and last >= 0 and rest[1:] not in ((), ("status",)):
+            case "event" if rest[:1] == ("outcome",) and last >= 0 and _is_free(rest[1:], last in state.good):
                 return ("outcome", last, *rest[1:])
             case _ if root in self._numbers:
                 found = state.results.get(self._numbers[root], -1)
@@ -449,15 +450,14 @@ class _Walk:
             "status": "ok" if done else "error",
             "step": plan.steps[step].name,
             "result": ended.get("result"),
-            "outcome": {"status": "ok" if done else "error", **ended},
+            "error": None,
+            "outcome": {"status": "ok" if done else "error", "error": None, **ended},
         }
         if not done:
             event["error"] = {"code": "task.failed", "message": "a rule failed the task"}  # of an outcome without one
-        outcome = {
-            "status": status,
-            "result": None,
-            **trees.get(number, {}),
-        }
+        outcome: dict[str, Json] = {"status": status, "result": None, **trees.get(number, {})}
+        if status == "ok":
+            outcome["error"] = None
         names: dict[str, object] = {
             "workload": self._workload_with(state.values),
             "ctx": state.ctx,
@@ -470,6 +470,13 @@ class _Walk:
             "_attempt": 1,
         }
         return PlayScope(names, results=_results(plan, state, trees))
+
+
+def _is_free(keys: tuple[str, ...], good: bool) -> bool:
+    """Whether a script can choose what stands there in an outcome: its transition gives the status, and a success has
+    no error.
+    """
+    return bool(keys) and keys[0] != "status" and not (good and keys[0] == "error")
 
 
 def _outcomes(values: dict[Path, Json]) -> dict[int, dict[str, Json]]:

@@ -41,14 +41,21 @@ def witnesses_of(plan: Plan, parts: Sequence[Part], budget: Budget = STANDARD) -
     for part in parts:
         script = next(_scripts(region, skeletons, part, effort), None)
         if script is not None:
-            outcomes = script.document["outcomes"]
-            assert isinstance(outcomes, list)
+            outcomes = _named(region, script)
             document: dict[str, Json] = {"outcomes": [*outcomes, *rest]}
             case = Case(part.name, part.span, script.payload, document, (), (), (), (), Limits())
             found.setdefault(repr((script.payload, outcomes)), case)
     # A run in which everything goes well: where nothing was found, it is a beginning.
     found.setdefault("", Case("everything goes well", NOWHERE, {}, {"outcomes": rest}, (), (), (), (), Limits()))
     return tuple(found.values())
+
+
+def _named(plan: Plan, script: Script) -> list[Json]:
+    """The outcomes of a script that a file of tests may name: a task that lowering made has no name there, and runs."""
+    outcomes = script.document["outcomes"]
+    assert isinstance(outcomes, list)
+    made = {(plan.steps[each.step].name, each.name) for each in plan.tasks if each.generated}
+    return [row for row in outcomes if isinstance(row, dict) and (row["step"], row["task"]) not in made]
 
 
 def _otherwise(plan: Plan) -> list[Json]:
@@ -73,16 +80,25 @@ def _scripts(plan: Plan, skeletons: Sequence[Skeleton], part: Part, effort: Effo
             run = (*found.run, number)
             for each in (_to_an_end(skeleton, run), run):
                 if each is not None:
-                    script = script_of(plan, [t.id for t in unfolded(skeleton, each)])
+                    script = script_of(plan, [t.id for t in unfolded(skeleton, each)], tried=True)
                     if script is not None:
                         yield script
 
 
 def _to_an_end(skeleton: Skeleton, run: Sequence[int]) -> tuple[int, ...] | None:
     """The run gone on with, the shortest way, to a marking in which an execution may end; None where none is near."""
+    # A fault is often the shortest way out, and none that a script can give. So is a failure, and it ends what would
+    # still be reached.
+    for left_out in (UNSCRIPTED | {"fail"}, UNSCRIPTED):
+        found = _shortest(skeleton, run, left_out)
+        if found is not None:
+            return found
+    return None
+
+
+def _shortest(skeleton: Skeleton, run: Sequence[int], left_out: frozenset[str]) -> tuple[int, ...] | None:
     net = skeleton.net
-    # A fault is often the shortest way out, and none that a script can give.
-    scripted = [n for n in range(len(net.transitions)) if skeleton.transition(n).role not in UNSCRIPTED]
+    scripted = [n for n in range(len(net.transitions)) if skeleton.transition(n).role not in left_out]
     first = net.initial
     for number in run:
         first = fired(net, first, number)

@@ -180,7 +180,8 @@ def _generate(playbook: str, folders: tuple[Path, ...], output: str | None) -> i
         return FAILED
     made = generated(read_suite(data), folders)
     _put_new(output, made.text)
-    click.echo(f"{amount(made.cases, 'case')} reach {made.reached} of {made.parts} parts of the playbook", err=True)
+    reach = "reaches" if made.cases == 1 else "reach"
+    click.echo(f"{amount(made.cases, 'case')} {reach} {made.reached} of {made.parts} parts of the playbook", err=True)
     return 0
 
 

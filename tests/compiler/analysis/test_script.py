@@ -50,6 +50,19 @@ ERROR_READ = steps(
     "step: c",
 )
 
+NEVER_WITHOUT_ERROR = steps(
+    "step: start, tool: {kind: http, url: 'http://x', spec: {policy: {rules: ["
+    "{when: \"{{ outcome.status == 'error' }}\", then: {do: fail}}, "
+    '{when: "{{ outcome.error.retryable }}", then: {do: break, set_ctx: {bad: true}}}, '
+    "{else: {then: {do: continue, set_ctx: {bad: false}}}}]}}}, "
+    'next: {arcs: [{step: a, when: "{{ ctx.bad }}"}, {step: b}]}',
+    "step: a, next: {arcs: [{step: j}]}",
+    "step: b",
+    "step: c, next: {arcs: [{step: j}]}",
+    "step: j, spec: {policy: {join: all}}",
+)
+"""Of a success `error` is null, so that `a` never runs."""
+
 
 def stories(body: str, *queries: str) -> list[Verdict]:
     return [each for each in report_of(plan_of(body), queries).verdicts if each.script is not None]
@@ -101,6 +114,11 @@ def test_choices_that_no_data_can_make_leave_the_question_open() -> None:
     )
     [stuck] = [each for each in report_of(plan_of(body)).verdicts if each.question == "nothing can get stuck"]
     assert stuck.status is Status.UNKNOWN and "guards may exclude it" in stuck.detail
+
+
+def test_a_success_is_given_no_error() -> None:
+    found = report_of(plan_of(NEVER_WITHOUT_ERROR), ("reachable(a)",)).verdicts
+    assert [each.script for each in found] == [None] * len(found)
 
 
 def test_outcomes_come_in_the_order_of_the_run() -> None:

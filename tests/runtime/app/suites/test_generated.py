@@ -27,6 +27,46 @@ def test_what_is_generated_reaches_everything_and_passes(tmp_path: Path) -> None
     assert "coverage of orders.yaml: 14 of 14 parts (100.0 %)" in again.stdout
 
 
+ASKED = """
+workflow:
+  - step: start
+    next: {spec: {mode: inclusive}, arcs: [{step: fetch}, {step: book}]}
+  - step: fetch
+    tool:
+      kind: http
+      url: "https://example.org/orders"
+      spec:
+        policy:
+          rules:
+            - when: "{{ outcome.error.retryable }}"
+              then: {do: retry, attempts: 3}
+            - when: "{{ outcome.status == 'error' }}"
+              then: {do: fail}
+            - else: {then: {do: continue}}
+    next: {arcs: [{step: report}]}
+  - step: book
+    spec: {policy: {lock: books}}
+    tool: {kind: shell, command: book}
+    next: {arcs: [{step: report}, {step: undo, when: "{{ event.name == 'step.failed' }}"}]}
+  - step: undo
+    tool: {kind: noop}
+  - step: report
+    spec: {policy: {join: settled}}
+    tool: {kind: noop}
+"""
+"""A step without a task, a key of the error of a success, a lock, a join that only goes on where nothing failed."""
+
+
+def test_what_is_generated_is_read_again(tmp_path: Path) -> None:
+    put(tmp_path, "", ASKED)
+    (tmp_path / "orders.test.yaml").unlink()
+    done = run_tests(tmp_path, "--generate", "orders.yaml", "-o", "orders.test.yaml")
+    # By hand: five steps, five arcs, three rules, and the ends of fetch and book, both ways, and of undo and report.
+    assert done.returncode == 0 and "19 of 19 parts" in done.stderr, done.stdout + done.stderr
+    again = run_tests(tmp_path, "--fail-under", "100")
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
 def test_no_file_is_written_over(tmp_path: Path) -> None:
     put(tmp_path, "mine")
     done = run_tests(tmp_path, "--generate", "orders.yaml", "-o", "orders.test.yaml")
