@@ -31,11 +31,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             # Of what no way from the entry leads to nothing is there, either.
             if number < 0 or number == at or (number in dominated and dominated[number].start not in dominated[at]):
                 continue
-            yield RULE.finding(
-                f"`{target.name}` runs only after `{steps[at].name}`, which cannot cancel it",
-                target.span,
-                help="leave it out, or name what runs beside the step",
-            )
+            said = f"`{target.name}` runs only after `{steps[at].name}`, which cannot cancel it"
+            if number not in dominated:
+                said = f"no way from the entry leads to `{target.name}`, so that `{steps[at].name}` cancels nothing of it"
+            yield RULE.finding(said, target.span, help="leave it out, or name what runs beside the step")
 
 
 def _running_once(unit: Unit) -> set[int]:
