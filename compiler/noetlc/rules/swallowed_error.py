@@ -19,7 +19,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Compare, Expr, Not
+from noetl_ir.expr import Compare, Const, Expr, ListOf, Not
 from noetlc.ast.playbook import Rule as PolicyRule
 from noetlc.ast.playbook import Task
 from noetlc.ast.truth import ERROR_FACTS, truth_of
@@ -74,14 +74,20 @@ _OPPOSITE = {"!=": "==", "not in": "in"}
 
 
 def _condition(expr: Expr) -> tuple[Expr, bool]:
-    """The condition that a guard asks for, and whether it has to hold: `x != 1` and `not x == 1` ask alike."""
+    """The condition that a guard asks for, and whether it has to hold: `x != 1`, `not x == 1`, `1 != x` and `x not in
+    [1]` ask alike.
+    """
     is_so = True
     while True:
         match expr:
             case Not(of=of):
                 expr, is_so = of, not is_so
             case Compare(first=first, rest=((op, second),)) if op in _OPPOSITE:
-                return Compare(first, ((_OPPOSITE[op], second),)), not is_so
+                expr, is_so = Compare(first, ((_OPPOSITE[op], second),)), not is_so
+            case Compare(first=first, rest=(("in", ListOf(items=(only,))),)):
+                expr = Compare(first, (("==", only),))
+            case Compare(first=Const() as first, rest=(("==", second),)) if not isinstance(second, Const):
+                expr = Compare(second, (("==", first),))
             case _:
                 return expr, is_so
 
