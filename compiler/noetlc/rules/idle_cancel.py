@@ -33,7 +33,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 continue
             said = f"`{target.name}` runs only after `{steps[at].name}`, which cannot cancel it"
             if number not in dominated:
-                said = f"no way from the entry leads to `{target.name}`, so that `{steps[at].name}` cancels nothing of it"
+                said = (
+                    f"no way from the entry leads to `{target.name}`, so that `{steps[at].name}` cancels nothing of it"
+                )
             yield RULE.finding(said, target.span, help="leave it out, or name what runs beside the step")
 
 

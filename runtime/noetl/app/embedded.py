@@ -7,16 +7,17 @@ of it writes to the inbox.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import Blobs, Bus, Clock, StartKey, Store, StoreFailure
 from noetl.server.control import ControlPlane
-from noetl.server.execution import Ask
+from noetl.server.execution import Ask, Interrupted
 from noetl.server.store_retry import StoreRetry
 from noetl.worker.worker import Launcher, Worker
-from noetl_ir.evaluate.work import Stopped, go_on, stop
+from noetl_ir.evaluate.work import go_on, stop
 from noetl_ir.orders import Answer, Order, Said
 from noetl_ir.records import NamedTuple
 
@@ -113,8 +114,9 @@ class Embedded:
             return self._rounds(execution_id)
         # The turn that was interrupted is not held in the journal. Those before it were decided whole, and are
         # stored.
-        except Stopped:
-            self._parts.control.settle()
+        except Interrupted:
+            with suppress(Interrupted):  # what follows on them may be a turn again, which is left for later
+                self._parts.control.settle()
             return "interrupted"
         finally:
             self._driving = False

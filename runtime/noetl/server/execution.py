@@ -23,13 +23,18 @@ from noetl.server.journal import Journal, Keep, at_once
 from noetl.server.stored_events import WHOLE_OUTSIDE, evolve_record
 from noetl.server.waiting_orders import WaitingOrders, waiting
 from noetl_ir import codec
-from noetl_ir.evaluate.work import SLICE, spent
+from noetl_ir.evaluate.work import SLICE, is_stopped, spent
 from noetl_ir.events import Event, write_event
 from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, Report, RunPipeline, SendSignal
 from noetl_ir.records import NamedTuple
 
-FOREIGN = (Conflict, Owned, StoreFailure)
+
+class Interrupted(Exception):
+    """The process is to end in the middle of a turn: what it decided came of evaluations that were cut short."""
+
+
+FOREIGN = (Conflict, Interrupted, Owned, StoreFailure)
 """What a turn may raise: it says something of what is around it, and nothing of the execution."""
 
 ANSWERS_KEPT = 4096
@@ -355,7 +360,14 @@ class OwnedExecution:
         return ended if ended is None or self._wall is None else self._wall.now()
 
     def _records(self, events: Sequence[Event]) -> list[tuple[str, bytes]]:
-        """Events as the log keeps them; of one that is too large its data is stored outside first."""
+        """Events as the log keeps them; of one that is too large its data is stored outside first.
+
+        Raises Interrupted.
+        """
+        # Whatever was decided passes here before it is kept. A fault that only says that nobody wants the value any
+        # more must not be on disk as the end of a run that was asked to stop.
+        if is_stopped():
+            raise Interrupted
         limit = self.program.plan.limits.max_payload_bytes
         records = []
         for event in events:

@@ -42,13 +42,6 @@ class _Meter(_local):
 _METER = _Meter()
 
 
-# A BaseException for the reason that KeyboardInterrupt is one: it follows from a signal, not from what is evaluated. An
-# ordinary one would be made a fault by the expression, the rule, or the turn that it ends, and that fault would be on
-# disk as the end of a run that was only asked to stop.
-class Stopped(BaseException):
-    """The process is to end: nobody has any use for the value that is being evaluated."""
-
-
 def begin_evaluation() -> None:
     """A guard or a template is evaluated from here on."""
     meter = _METER
@@ -78,7 +71,10 @@ def apart() -> None:
 
 
 def stop() -> None:
-    """Whatever this thread evaluates ends with Stopped, from within a handler of a signal too, until `go_on`."""
+    """Whatever this thread evaluates has no budget left, from within a handler of a signal too, until `go_on`.
+
+    The faults that come of it are nobody's: who decides by values asks `is_stopped` before anything is kept.
+    """
     meter = _METER
     meter.stopped = True
     meter.cap = meter.bound = -1
@@ -91,6 +87,11 @@ def go_on() -> None:
     meter.cap = 1 << 62
 
 
+def is_stopped() -> bool:
+    """Whether faults of this thread may come of `stop`."""
+    return _METER.stopped
+
+
 def spent() -> int:
     """The units that this thread has spent since it began: the difference of two calls is the work between them."""
     return _METER.spent
@@ -101,8 +102,6 @@ def spend(units: int) -> None:
     meter = _METER
     after = meter.spent + units
     if after > meter.bound:
-        if meter.stopped:
-            raise Stopped
         # An expression that goes on after its Fault (a filter that catches it) finds nothing left, not a fresh
         # remainder.
         meter.spent = max(meter.spent, meter.bound)
