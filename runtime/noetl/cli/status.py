@@ -7,7 +7,7 @@ import time
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
 from noetl.app.picture import Row, Why, not_known, queue_now, rows_of
-from noetl.app.snapshots import is_driven, root_of, snapshot_of
+from noetl.app.snapshots import Snapshot, is_driven, root_of, snapshot_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import STATUSES, status_text
 from noetl.cli.sentences import row_text
@@ -51,7 +51,9 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
         else:
             queue = queue_now(runtime, look.execution)
             rows = [*rows_of(look.program, look.execution, driven=owned, why=why, queue=queue)]
-            _tell(standing_of(runtime, look), look.execution, rows, url, owned=owned)
+            ending = standing_of(runtime, look)
+            _tell(ending, look.execution, rows, url, owned=owned)
+            _tell_ways_on(ending, look, url)
             if not owned and look.row.ended is None and (hung := runtime.store.hung(root_of(runtime, look.row))):
                 click.echo(f"why it stands still: {escaped(hung)}; a server takes it up, or `resume`")
     return 0
@@ -95,6 +97,20 @@ def _tell(ending: Ending, execution: Execution, rows: list[Row], url: str, *, ow
         click.echo(f"  {row_text(row, now)}")
     if not over and not owned:
         click.echo(f"resume with: {escaped(command_with(url, 'resume', ending.execution_id))}")
+
+
+def _tell_ways_on(ending: Ending, look: Snapshot, url: str) -> None:
+    """What to do about a failure: where its story is, and what starts the work again."""
+    if ending.status != "failed" or not look.execution.is_over or look.row.parent_execution_id is not None:
+        return
+    click.echo(f"how it came to that: {escaped(command_with(url, 'events', ending.execution_id))}")
+    if look.execution.fault is not None:
+        told = command_with(url, "resume", ending.execution_id, "--retry-fault")
+        click.echo(f"a mistake of the engine, not of the playbook; go on with: {escaped(told)}")
+        return
+    # A server starts by path from its catalogue, a store beside us from the file.
+    verb, what = ("start", ending.playbook) if is_remote(url) else ("run", look.program.plan.source)
+    click.echo(f"start again, once it is mended, with: {escaped(command_with(url, verb, what))}")
 
 
 def _tell_phases(ending: Ending, execution: Execution) -> None:

@@ -164,11 +164,11 @@ def without_secrets(url: str) -> str:
     return re.sub(r"([?&])\w*password=[^&]*&?", r"\1", bare).rstrip("?&")
 
 
-def command_with(url: str, verb: str, execution_id: str, *more: str) -> str:
-    """The command line that does something with an execution, as a user would type it."""
+def command_with(url: str, verb: str, what: str, *more: str) -> str:
+    """The command line that does something with an execution or a playbook, as a user would type it."""
     from shlex import join
 
-    words = ["noetl", verb, execution_id, *more]
+    words = ["noetl", verb, what, *more]
     if is_remote(url):
         return join(words if url == os.environ.get(SERVER_VARIABLE, "").rstrip("/") else [*words, "--server", url])
     return join(words if url == os.environ.get(_VARIABLE, DEFAULT_STORE) else [*words, "--store", without_secrets(url)])

@@ -117,6 +117,9 @@ def test_a_failure_names_the_place_in_the_authors_file(
     assert said in told
     shown = home.run("status", "last").stdout
     assert told.replace("error: ", "failure: ", 1) in shown.splitlines()
+    [story] = [row for row in shown.splitlines() if row.startswith("how it came to that: noetl ")]
+    assert home.run(*story.split()[6:]).stdout.splitlines()[-1].endswith("playbook.processed")
+    assert "start again, once it is mended, with: noetl run plan.ir.yaml" in shown.splitlines()
     for words in (["run", plan], ["status", "last"]):
         document = home.json(*words)
         assert isinstance(document, dict)
