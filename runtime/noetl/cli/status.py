@@ -100,7 +100,7 @@ def _tell(ending: Ending, execution: Execution, rows: list[Row], url: str, *, ow
 
 
 def _tell_ways_on(ending: Ending, look: Snapshot, url: str) -> None:
-    """What to do about a failure: where its story is, and what starts the work again."""
+    """Ways on from a failure: where its story is, and the command that starts the work again."""
     if ending.status != "failed" or not look.execution.is_over or look.row.parent_execution_id is not None:
         return
     click.echo(f"how it came to that: {escaped(command_with(url, 'events', ending.execution_id))}")
