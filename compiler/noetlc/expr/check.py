@@ -174,7 +174,7 @@ def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     word = access.root.name
     meanings = [what for what, known in _scopes(row, names) if word in known]
     # A name with two meanings is harmless where both are the same value, or one of them is not there yet.
-    same = {_OF_ARGS: word in names.alike, _RESULT: word == names.step}
+    same = {_OF_ARGS: word in names.alike, _RESULT: word == names.step and not _hides(word, row, names)}
     differ = [what for what in meanings if not same.get(what)]
     # Said of names that work, too: a playbook that grows would else change what they mean without a word.
     if len(differ) > 1:
@@ -194,6 +194,11 @@ def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     known = [name for _, some in _scopes(row, names) for name in sorted(some)]  # the author's own names first
     help = _meant(word, [*known, *sorted(row.names)]) or f"a key of the payload is `workload.{word}`"
     yield _problem(access, f"there is no `{word}`", help, Kind.UNKNOWN)._replace(free=word)
+
+
+def _hides(word: str, row: Row, names: Names) -> bool:
+    """Whether what came before the run hides what it gave: in its arcs, where the result is there."""
+    return row.place is Site.ARC and word in names.workload | (names.args - names.alike)
 
 
 _OF_ARGS, _RESULT = "a key of `args`", "a step's result"

@@ -130,6 +130,15 @@ def test_scenario_70_a_dash_in_a_name_is_a_minus() -> None:
     assert problems("limit - total", Site.TASK) == []
 
 
+@pytest.mark.parametrize("layer", ["workload", "args"])
+def test_what_came_before_a_run_hides_its_result_in_its_arcs(layer: str) -> None:
+    own = AROUND._replace(step="load", **{layer: frozenset({"load"})})
+    assert problems("load", Site.ARC, own) == [(Kind.AMBIGUOUS, "load")]
+    # Before that there is no result that it could hide, and what the run itself wrote is most likely the same.
+    assert problems("load", Site.TASK, own) == problems("load", Site.RULE, own) == []
+    assert problems("load", Site.ARC, AROUND._replace(step="load", ctx=frozenset({"load"}))) == []
+
+
 def test_a_name_in_two_scopes_is_ambiguous() -> None:
     names = AROUND._replace(args=frozenset({"limit"}), steps=frozenset({"limit"}))
     (found,) = check_names(parse_expression("limit > 3"), Site.ADMIT, names)
