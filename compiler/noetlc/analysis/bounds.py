@@ -4,14 +4,14 @@
     tokens     how many steps and iterations are in flight at once (a loop of no items counts as one)
     events     how long the log becomes
 
-What a token brings about is worked out from the leaves to the entry: what its step does, then the dearest arc of an
-exclusive router, or all arcs of an inclusive one. A join is answered for by one of its sources (`all`), by the fork
-that skips some of them (`taken`), or, when it counts, by itself, as often as waves can be. Steps on a cycle have no
-bound.
+The cost of a token is computed backwards, from the last steps to the entry: the cost of its step, then that of the
+dearest arc of an exclusive router, or of all arcs of an inclusive one. The cost behind a join is charged once: to one
+of its sources (`all`), to the fork that skips some of them (`taken`), or, for a join that counts, to the join itself,
+once for each wave that it can have. Steps on a cycle have no bound.
 
-Every formula is above what any run does; where nothing is chosen and nothing fails, `attempts` and `events` are equal
-to it. Not in them: claims that are lost, pauses, signals that nothing waits for, and what children do, which have logs
-and bounds of their own, with the events that tell of such as have phases behind main.
+No run exceeds a formula. Where nothing is chosen and nothing fails, the run has exactly as many attempts and events.
+Not counted are lost claims, pauses, signals that nothing waits for, children (they have logs and bounds of their own),
+and the caller's events about children that have phases behind main.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ class Bounds(NamedTuple):
 
 
 class _Load(NamedTuple):
-    """The work that a token brings about: work in all, and tokens at once."""
+    """The cost of a token: the work that follows from it in total, and the most tokens that it becomes at once."""
 
     work: Work
     tokens: Formula
@@ -54,7 +54,11 @@ NO_LOAD = _Load(NOTHING, ZERO)
 
 
 def bounds_of(plan: Plan, extents: Sequence[Extent] = ()) -> Bounds:
-    """The bounds of a plan; `extents` help where a fork stands in a cycle."""
+    """The bounds of a plan.
+
+    `extents` come from a search of the net; they give `tokens` a number where a fork stands on a cycle and the arcs
+    alone give none.
+    """
     return _Bounding(plan).bounds(extents)
 
 
@@ -71,15 +75,16 @@ class _Bounding:
         built = {t.arc for t in plan.net.transitions if t.role == "take"}
         self._arcs = [[row for row in step.arcs if row in built] for step in plan.steps]
         targets = [[plan.arcs[row].target for row in rows if plan.arcs[row].target >= 0] for rows in self._arcs]
-        self._groups = list(components_of(targets))  # each after all that it leads to
+        self._groups = list(components_of(targets))  # strongly connected; each comes after those that it leads to
         self._circles = {
             step: members for members in self._groups for step in members if len(members) > 1 or step in targets[step]
         }
-        self._locked = frozenset(takes_of(plan))  # it waits for its locks, takes and gives them
-        self._interrupted = frozenset(row.step for row in plan.interrupts)  # a signal or timer, and what it stops
+        self._locked = frozenset(takes_of(plan))  # three events a run: waits for its locks, takes them, gives them back
+        self._interrupted = frozenset(row.step for row in plan.interrupts)  # two: the signal or timer, and the stop
         self._renewed = renewed_joins(plan)
-        # Once nothing can come, nothing does any more off a cycle, so that a settled join starts as often as its source
-        # that sends most; where nothing else can move, more may come behind it.
+        # A settled join starts when no further token can come. Off a cycle none comes later, so that the join starts at
+        # most as often as its most frequent source. A forced start, because nothing else can move, may have more
+        # behind.
         self._may_be_forced = settles(plan) and is_forced(plan)
         self._forks = self._dead_makers()
         self._forked = {join: fork for fork, joins in self._forks.items() for join in joins}
@@ -109,7 +114,7 @@ class _Bounding:
         entries += [self._undoing(target) for target in dict.fromkeys(each.target for each in self._plan.compensations)]
         # A later phase has two events of its own, and its limit of time fires once at most.
         phases = len(self._plan.phases) + bool(self._plan.compensations)
-        # A place under a key is waited for, where there is none, and given.
+        # `concurrency` adds two events: the execution is queued, where all places are taken, and gets its place.
         places = 2 * (self._plan.concurrency is not None)
         own = _event(EXECUTION + places + (2 + (self._plan.after >= 0)) * phases)
         work = together((*(entry.work for entry in entries), *(root.work for root in roots), own))
@@ -126,7 +131,7 @@ class _Bounding:
         return Bounds(work.attempts, tokens, work.events, tuple(caveats))
 
     def _undoing(self, target: int) -> _Load:
-        """The compensations that begin at a step: one for each run or iteration that may be undone."""
+        """The cost of all compensations that begin at a step: one for each run or iteration that may be undone."""
         load = self._arriving(target, ENTRY)
         return load._replace(work=together((load.work, _event(2))).times(self._undone[target]))
 
@@ -138,7 +143,7 @@ class _Bounding:
         return {target: plus(runs) for target, runs in found.items()}
 
     def _run(self, number_: int) -> _Load:
-        """One run of a step, from its token to its router's decision."""
+        """The cost of one run of a step, from its token to its router's decision, without what follows."""
         step = self._plan.steps[number_]
         pipeline = pipeline_of(self._plan, self._sizes, step.tasks) if step.tasks else None
         if pipeline is not None and not pipeline.is_counted:
@@ -161,7 +166,9 @@ class _Bounding:
         return _Load(together((_event(frame), work)), widest((ONE, tokens)))
 
     def _items(self, number_: int, level: int) -> tuple[Formula, Formula]:
-        """How many items a loop has, and how many of them run at once; what signals add has a name of its own."""
+        """(items of a loop, items that run at once). Items that signals add are a size of their own: `added to STEP`,
+        with the level behind it where that is not the outermost.
+        """
         step = self._plan.steps[number_]
         loop = step.loops[level]
         items, in_flight = self._sizes.items(loop), self._sizes.in_flight(loop)
@@ -174,7 +181,7 @@ class _Bounding:
         return items, in_flight
 
     def _load(self, step: int) -> _Load:
-        """A run and all that follows."""
+        """The cost of one run of a step that is on no cycle, and of everything that follows from it."""
         after = [self._along(row) for row in self._arcs[step]]
         for join in self._forks.get(step, ()):
             joined, sources = self._loads[join], len(self._plan.steps[join].join.sources)
@@ -184,12 +191,14 @@ class _Bounding:
             following = _Load(together([row.work for row in after]), plus([row.tokens for row in after]))
         else:
             following = _Load(either([row.work for row in after]), widest([row.tokens for row in after]))
-        # What a step leaves behind goes on beside all that follows it.
+        # Iterations that a step leaves behind (`rest: swallow`) run beside all that follows, hence the sum of tokens.
         both = plus if step in self._leaving else widest
         return _Load(together((own.work, following.work)), both((own.tokens, following.tokens)))
 
     def _circle(self, step: int, members: list[int]) -> _Load:
-        """A step on a cycle: any number of runs; as long as nothing forks in it, the tokens of its widest part."""
+        """The cost of a step on a cycle: attempts and events without a bound; the tokens of the cycle's widest part, as
+        long as nothing in it forks.
+        """
         names = " and ".join(f"`{self._plan.steps[each].name}`" for each in sorted(members))
         endless = unbounded(f"{names} can run again and again")
         inside = set(members)
@@ -208,7 +217,7 @@ class _Bounding:
         return _Load(Work(attempts, endless), widest(tokens))
 
     def _along(self, row: int) -> _Load:
-        """The work that a token on an arc brings about."""
+        """The cost of a token that takes an arc."""
         arc = self._plan.arcs[row]
         if arc.target < 0:
             return NO_LOAD
@@ -216,7 +225,7 @@ class _Bounding:
         return there._replace(work=together((there.work, _event(1)))) if arc.delay >= 0 else there
 
     def _arriving(self, step: int, source: str) -> _Load:
-        """The work that a token from a source brings about at a step: its run, or its part of a join."""
+        """The cost of a token that comes to a step from a source: a whole run, or its share in a join."""
         join = self._plan.steps[step].join
         load = self._loads[step]
         if join.mode == "any":
@@ -224,7 +233,8 @@ class _Bounding:
         if step in self._renewed:  # each token may begin a wave, and be withdrawn
             return _Load(_event(2), ONE)
         if join.mode == "tokens":
-            # Each token is charged with a run, though n of them start one: above what happens, where n is above 1.
+            # Each token is charged with a run, though n of them start one. That is too much for n > 1, never too
+            # little.
             return _Load(together((load.work, _event(2))), widest((load.tokens, ONE)))
         if join.mode in ("count", "settled"):
             return _Load(_event(1), ONE)
@@ -237,7 +247,9 @@ class _Bounding:
         return _Load(together((load.work, _event(joined), withdrawn)), widest((load.tokens, ONE)))
 
     def _root(self, step: int) -> _Load:
-        """A join that starts once for several tokens: each wave is joined and begins anew."""
+        """The cost of a join that is charged to none of its tokens (`_counting`): for each wave a run and
+        two events.
+        """
         waves = self._runs[step]
         load = self._loads[step]
         return _Load(together((load.work, _event(2))).times(waves), times(load.tokens, waves))
@@ -247,7 +259,10 @@ class _Bounding:
         return (at for at, mode in modes if mode in ("count", "settled") or at in self._renewed)
 
     def _charged_source(self, step: int) -> str:
-        """The source that sends the fewest tokens to a join which waits for all; each of them asks."""
+        """The source, of a join that waits for all, whose tokens are charged with its runs: the one that sends fewest.
+
+        Remembered, since every arc into the join asks.
+        """
         if step not in self._charged:
             self._charged[step] = self._least(step)
         return self._charged[step]
@@ -297,7 +312,7 @@ class _Bounding:
         return self._runs
 
     def _dead_makers(self) -> dict[int, dict[int, None]]:
-        """Fork → the joins that wait for what it has taken: they are told of each branch that is not."""
+        """Fork → its `taken` joins, to which it sends a dead token for each branch that it does not take."""
         places, found = self._plan.net.places, dict[int, dict[int, None]]()
         for t in self._plan.net.transitions:
             for arc in t.outputs:
@@ -309,6 +324,6 @@ class _Bounding:
         if extent.at_once is None:
             return unbounded(f"many runs of `{extent.step}` at once")
         step = self._index[extent.step]
-        # Runs that are over may have left iterations behind: all of them count.
+        # Runs that are over may have left iterations running, so that all runs count, not only those at once.
         runs = self._runs[step] if step in self._leaving else number(extent.at_once)
         return times(runs, self._inner[step].tokens)

@@ -1,7 +1,7 @@
 """Which places may be marked at once, from the arcs alone (Kovalyov 1992): a fixed point over pairs of places.
 
-More pairs than can really be marked together, never fewer: what is not in the relation is proved, in polynomial time
-and whatever the number of markings. For free-choice nets that are live and bounded it is exact.
+The relation has every pair that can be marked together, and perhaps more: that a pair is missing is a proof, found in
+polynomial time whatever the number of markings. For free-choice nets that are live and bounded it is exact.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,20 +43,21 @@ class Concurrency(NamedTuple):
 
 
 def concurrency_of(net: Petri) -> Concurrency:
-    """The relation; where it would cost too much, that which holds of any net: each place beside each."""
+    """The relation; where it would cost too much, the trivial one, in which every place may be beside every place."""
     return _Fixpoint(net).found()
 
 
 def is_safe(net: Petri) -> bool:
-    """Whether no place can hold two tokens: a proof when true. Ends at the first place of which that is not sure."""
+    """Whether no place can hold two tokens: a proof when true. Stops at the first place that may hold two."""
     return _Fixpoint(net).is_safe()
 
 
 class _Fixpoint:
-    """The relation while it grows, in rounds: transitions of which an input has more beside it fire, all at once.
+    """The relation while it grows. Each round fires all transitions of which an input got something new beside it.
 
-    What comes beside something is noted in the rows of what comes, as one integer; the other half of the relation is
-    filled in at the end of a round, pair by pair where they are few, else by turning the whole matrix over.
+    The relation is symmetric, but a firing only writes the rows of the places that get tokens, each as one integer. The
+    other half is filled in at the end of a round (`_mirror`): pair by pair where there are few, else by transposing the
+    whole matrix.
     """
 
     def __init__(self, net: Petri) -> None:
@@ -87,7 +88,7 @@ class _Fixpoint:
         return all(self._rounds())
 
     def _rounds(self) -> Iterator[bool]:
-        """Whether no place is known to hold two tokens so far, after each round."""
+        """Run round after round; after each, yield whether still no place may hold two tokens."""
         first = tuple((place, tokens) for place, tokens in enumerate(self._net.initial) if tokens)
         self._waiting.update((number, None) for number, arcs in enumerate(self._net.inputs) if not arcs)
         self._mark(first, sum([1 << place for place, _ in first]), 0)
@@ -126,7 +127,10 @@ class _Fixpoint:
         return beside if taken else self._marked
 
     def _mark(self, arcs: Arcs, made: int, beside: int) -> None:
-        """Tokens come to `made` places, beside others that were not there when they came last."""
+        """Enter that the places of `made` get tokens, by `arcs`, while the places of `beside` may be marked.
+
+        Both are sets of bits; `beside` has only places that were not beside the transition when it last fired.
+        """
         together = made | beside
         for place, weight in arcs:
             # The own bit of a place says that a second token may come. It is set where one arc brings two, or where
@@ -140,7 +144,7 @@ class _Fixpoint:
             self._news.append((made, beside & ~made))
 
     def _mirror(self) -> None:
-        """Places that came beside some have these beside itself."""
+        """Make the relation symmetric again: where q was entered beside p in this round, enter p beside q."""
         news, self._news = self._news, []
         # Few pairs are cheaper one by one. In a wide fork there are as many as the square of its branches, and one
         # turn of the matrix enters all of them.
@@ -194,7 +198,10 @@ def transposed(rows: Sequence[int]) -> list[int]:
 
 @cache
 def _upper_right(size: int, block: int) -> int:
-    """Of a matrix, the upper right one of each four blocks along the diagonal and wherever their like stand."""
+    """The mask of `transposed` for one size of blocks, as bits of the whole matrix.
+
+    The matrix is cut into squares of 2·block × 2·block bits; the mask has the upper right quarter of each.
+    """
     line = int.from_bytes(_repeated(block, size), "little")
     line ^= (1 << size) - 1  # the upper half of each two blocks of columns
     row = line.to_bytes(size // 8, "little")

@@ -23,7 +23,10 @@ END = -1
 
 
 class Way(NamedTuple):
-    """From the task `source` on to `target`, by rule number `rule` of it; behind the last rule where none matched."""
+    """A way from the task `source` to the task `target` (or `END`), by the rule of that number of `source`.
+
+    `rule` is the number of rules where the way is taken because none matched.
+    """
 
     source: int
     target: int

@@ -58,7 +58,7 @@ class _Tree:
         return any(((old | guard) - marking) & guard == guard for old in self.largest)
 
     def add_node(self, here: int, transition: int, marking: int) -> None:
-        """Add a node."""
+        """Add a child of the node `here`, reached by a transition."""
         guard = self.code.guard
         raised = marking | guard
         # Only the largest markings are compared with. A smaller one stays in the tree and is followed all the same
@@ -85,7 +85,7 @@ class _Tree:
         return marking
 
     def _pump(self, here: int, transition: int, base: int, more: int) -> Pump:
-        """Of the first acceleration: no ω was there before, so it is a run of the net."""
+        """The pump that the first acceleration shows. No ω was there before, so that its path is a run of the net."""
         cycle, path = [transition], []
         while here != base:
             cycle.append(self.via[here])

@@ -1,5 +1,7 @@
-"""Runs in which tasks are cut short, told as runs in which they fail: a script has words for these, and no time limit
-and no signal comes into it. What follows is the same: the token leaves the pipeline badly from wherever it stands.
+"""A run in which a time limit or an interrupt cuts tasks short, rewritten as a run in which these tasks fail.
+
+A script (`script`) can say that a task fails, but not that a limit expires or a signal comes. Both ends lead to the
+same rest of the run, since the token leaves the pipeline with a failure either way.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +16,10 @@ _BEFORE = {"at": ("start",), "due": ("wake", "start"), "run": ()}
 
 
 def told_by_outcomes(plan: Plan, run: Sequence[Transition]) -> tuple[Transition, ...]:
-    """The run of a plan's net with an attempt that fails for each that is cut short, where the task may fail."""
+    """The run with each `expire` or `interrupt` replaced by the transitions of an attempt that fails.
+
+    A cut stays as it is where its task cannot fail; a run that still has one cannot be scripted.
+    """
     if not any(t.role in CUTS for t in run):
         return tuple(run)
     shut = impossible(plan)

@@ -1,9 +1,9 @@
 """The changes from one plan to another, in four classes.
 
-    run       what can happen is another: parts, guards, joins, bounds; runs, ends that are dead, how often steps run
-    resume    a run in flight can stand where the new plan has nothing, or would wait for what does not come any more
-    data      what is computed is another
-    cosmetic  nothing that acts is another
+    run       what can happen changed: parts, guards, joins, bounds; runs, dead ends, how often steps run
+    resume    a run in flight may rest in a place that the new plan lacks, or would wait for ever in the new plan
+    data      what is computed changed
+    cosmetic  nothing changed that has an effect
 
 What `resume` takes for a run in flight is said in `transfer`.
 """
@@ -227,7 +227,7 @@ def _short(text: str) -> str:
 
 
 def _apart(old: str, new: str) -> tuple[str, str]:
-    """Two values, each on one line and cut so that what differs is seen."""
+    """Two values, each on one line, cut so that the first difference is in sight."""
     old, new = " ".join(old.split()), " ".join(new.split())
     if old == new:
         return "other white space", "this"

@@ -26,7 +26,7 @@ DENSE = 200
 
 
 class Extent(NamedTuple):
-    """Of one step: the most runs in all and at once, and the steps that may run beside it (by name, in file order).
+    """How often one step can run in all and at once, and the steps that may run beside it (by name, in file order).
 
     `runs` is None where a cycle leads back to the step; above `MOST` it is a bound. `at_once` None means many.
     """
@@ -38,7 +38,7 @@ class Extent(NamedTuple):
 
 
 def extents_of(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
-    """The extents of all steps, with loops of two items and two slots; none where too much leads everywhere."""
+    """The extents of all steps, with loops of two items and two slots; empty where the net is too dense to look at."""
     if effort.refuses(plan, DENSE):
         return ()
     regions = regions_of(plan)
@@ -61,7 +61,7 @@ def extents_of(plan: Plan, effort: Effort) -> tuple[Extent, ...]:
 
 
 def _undone(plan: Plan, steps: Sequence[int], found: Mapping[int, Extent]) -> int | None:
-    """The most runs of some steps in all; None where a cycle or a loop gives any number of them."""
+    """The most runs of some steps together; None where a cycle or a loop gives any number of them."""
     most = 0
     for step in steps:
         runs = found[step].runs

@@ -5,7 +5,7 @@ the places in their files. A value is told to people, and compared as text.
 
     run       what can happen: steps, tasks, arcs, guards, joins, gates, bounds
     data      what is computed: fields, arguments, workload, what rules set
-    cosmetic  what nobody acts on: the name
+    cosmetic  without any effect: the name
 """
 
 import json

@@ -21,7 +21,9 @@ REDUCING, REDUCING_ARCS = 30, 10
 
 
 class Reached(NamedTuple):
-    """All the places are marked after `run` of the net, which is the run `path` of the reduced one but for `goal`."""
+    """The places can be marked together. `path` is the run of the reduced net that shows it, `goal` the transition that
+    was added to the net and is left out of `run`.
+    """
 
     small: Reduced
     path: tuple[int, ...]
@@ -29,18 +31,20 @@ class Reached(NamedTuple):
 
     @property
     def run(self) -> tuple[int, ...]:
-        """The run; raises TooLong. Most questions need no more than that there is one."""
+        """The run of the net; raises TooLong. Worked out on demand, since most questions only ask whether
+        there is one.
+        """
         return tuple(each for each in self.small.run(self.path) if each != self.goal)
 
 
 class Never(NamedTuple):
-    """No run does; `reason` says how that is known."""
+    """No run marks the places together; `reason` says how that is known."""
 
     reason: str
 
 
 class Open(NamedTuple):
-    """The limit, in states, that was hit first."""
+    """Unknown: the search hit its limit of so many states."""
 
     states: int
 
@@ -55,12 +59,12 @@ def coverable(net: Petri, target: Arcs, effort: Effort | int) -> Reached | Never
 
 
 def searched(net: Petri, target: Arcs, effort: Effort | int) -> Reached | Never | Open:
-    """The goals where it is known that the arcs alone do not exclude it."""
+    """`coverable` without its proof from the arcs, for callers that know already that it excludes nothing."""
     return _Goal(net, target).searched(_account(effort, net))
 
 
 def _account(effort: Effort | int, net: Petri) -> Effort:
-    """An account for a search, or of so many states, less what it costs to reduce the net."""
+    """The account of a search: a new one of `effort` states, or `effort` itself, which also pays for the reduction."""
     if isinstance(effort, int):
         return Effort(Budget(states=effort))
     arcs = sum([len(side) for side in (*net.inputs, *net.outputs)])
@@ -69,7 +73,7 @@ def _account(effort: Effort | int, net: Petri) -> Effort:
 
 
 class _Goal:
-    """The net with a transition that takes the tokens of a target, reduced around what that makes."""
+    """The net with a transition that takes the tokens of a target and marks (@goal), reduced so that (@goal) stays."""
 
     def __init__(self, net: Petri, target: Arcs) -> None:
         goal = len(net.places)
@@ -87,7 +91,7 @@ class _Goal:
         self.place = self.small.place(goal)
 
     def searched(self, effort: Effort) -> Reached | Never | Open:
-        """The answer of the markings, breadth first."""
+        """Look for a marking with a token in (@goal), breadth first."""
         limit = effort.states(self.small.net)
         if is_too_large(self.small.net):
             return Open(0)

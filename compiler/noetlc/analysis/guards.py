@@ -140,7 +140,7 @@ class Variables:
 
 
 def _all(expr: Expr) -> Iterator[Expr]:
-    """A formula's connectives and what they connect, outermost first."""
+    """Every connective of a formula and each of its operands, an operand after the connective that it is in."""
     waiting = [expr]
     while waiting:
         here = waiting.pop()

@@ -1,8 +1,8 @@
 """The skeleton with what guards have shown: the second pass, after free choices.
 
 For each variable (`guards`) there is a place for each of its values and one for "nothing is known", and one token among
-them. An arc that is taken or passed fires in a variant for each combination of values under which its guard is so; a
-value that is not known yet becomes known by that. A later choice can then only agree.
+them. A transition that takes or passes an arc gets one variant for each combination of values with which the arc's
+guard decides so. Firing a variant makes its values known, so that later guards over the same variables can only agree.
 
     (done a) + (x unknown) → (in b a) + (x true)        (done a) + (x true) → (in b a) + (x true)
 

@@ -63,7 +63,7 @@ class Packing(NamedTuple):
 
 
 def is_too_large(net: Petri) -> bool:
-    """Whether looking at the markings of a reduced net would cost too much."""
+    """Whether a reduced net has so many places and transitions that a search of its markings would cost too much."""
     return len(net.places) * len(net.transitions) > MOST_FIELDS
 
 

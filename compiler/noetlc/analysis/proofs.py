@@ -1,7 +1,8 @@
-"""The proofs that lint asks about a plan: each question once, within limits that a save can pay, and imported late.
+"""The proofs that lint asks for about a plan. Each is computed once and on demand, within limits that are short enough
+for a linter that runs at every save; its modules are imported only then.
 
-A net without a fork and without a join that waits holds one token: what its graph says is all that there is to prove,
-and no plan is made for it. A limit that was hit gives no claim.
+A net without a fork and without a waiting join never holds more than one token. The graph of its steps answers for it,
+and no plan is made. Where a limit is hit, nothing is claimed.
 """
 
 from collections.abc import Callable, Sequence

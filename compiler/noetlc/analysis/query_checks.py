@@ -21,7 +21,7 @@ Seen: TypeAlias = Callable[[Skeleton], Skeleton]
 
 
 class Subjects(NamedTuple):
-    """A plan, and how its skeletons say that a named part runs."""
+    """The places that stand for the names of queries, in the skeletons of a plan."""
 
     plan: Plan
 
@@ -53,7 +53,7 @@ def check_query(plan: Plan, query: Query, text: str, effort: Effort, seen: Seen 
             found = coverable(skeleton.net, target, effort)
             return _universal(skeleton, text, found, f"`{a}` and `{b}` run at once")
         case Before(x=x, y=y):
-            # In the net without x, whatever starts y does so before x.
+            # y starts before x in some run exactly when it can start in the net from which the starts of x are removed.
             skeleton = _without(seen(folded(whole_skeleton(plan))), subjects.place(x))
             found = coverable(skeleton.net, ((subjects.place(y), 1),), effort)
             return _universal(skeleton, text, found, f"`{y}` runs, and `{x}` has not")
@@ -90,14 +90,18 @@ def _universal(skeleton: Skeleton, text: str, found: Reached | Never | Open, end
 
 
 def _without(skeleton: Skeleton, place: int) -> Skeleton:
-    """The skeleton without what marks a place."""
+    """The skeleton without the transitions that put a token into a place."""
     net = skeleton.net
     kept = [number for number, arcs in enumerate(net.outputs) if all(each != place for each, _ in arcs)]
     return chosen_of(skeleton, kept)
 
 
 def counting(net: Petri, place: int, count: int) -> tuple[Petri, Arcs]:
-    """The net in which a place gets about `count` tokens in all; and the target that says it got them."""
+    """The net in which a place gets no more than about `count` tokens in all, and the target: that it got `count`.
+
+    The place (@left) bounds the tokens that are still to come, so that the count does not make the net unbounded;
+    (@used) counts those that came.
+    """
     left, used = len(net.places), len(net.places) + 1
     marks = [dict(arcs).get(place, 0) for arcs in net.outputs]
     counted = Petri(
@@ -106,7 +110,8 @@ def counting(net: Petri, place: int, count: int) -> tuple[Petri, Arcs]:
         net.transitions,
         tuple((*arcs, (left, each)) if each else arcs for arcs, each in zip(net.inputs, marks, strict=True)),
         tuple((*arcs, (used, each)) if each else arcs for arcs, each in zip(net.outputs, marks, strict=True)),
-        # A transition that gives it several is the last where not all of these are asked for.
+        # A transition that makes several tokens at once may overshoot: without room for all of them the last one could
+        # not fire, and `count` would never be reached.
         (*net.initial, count + max(marks, default=1) - 1, 0),
     )
     return counted, ((used, count),)

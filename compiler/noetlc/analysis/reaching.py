@@ -203,13 +203,16 @@ class _Question:
         return [each for each in self._skeleton.net.inputs[number] if each[0] < count]
 
     def _has_tokens(self, marking: Marking, number: int) -> bool:
-        """Whether all is there that a transition takes in the plan, so that it waits for something else."""
+        """Whether all tokens that a transition takes from places of the plan are there, so that only an analysis place,
+        such as a lock's, can hold it back.
+        """
         taken = self._taken(number)
         return bool(taken) and all(marking[place] >= weight for place, weight in taken)
 
     def _leaves_all(self) -> bool:
-        """Whether no circle can be kept to: in all its states something is enabled that leads out of it, and nothing on
-        it takes that away. Reductions keep that, since what they put together takes what its first part does.
+        """Whether no run can stay on a circle for ever, short of the part: throughout each circle a transition is
+        enabled that leads out of it, and no transition of the circle takes its tokens away. Reductions preserve that,
+        since a fused transition takes the tokens that its first part takes.
         """
         if self._opening:  # a gate that may stay shut is no way out
             return False
@@ -226,7 +229,10 @@ class _Question:
         )
 
     def _turns(self) -> Iterator[int]:
-        """Places that stay, so that each circle passes one and is seen beside what else is marked then."""
+        """A place on every circle of steps, and of jumps between tasks, that reductions must keep.
+
+        Otherwise a circle could be fused into one transition, and what is marked beside it on the way would be lost.
+        """
         plan = self._whole.plan
         targets = [[arc for row in step.arcs if (arc := plan.arcs[row].target) >= 0] for step in plan.steps]
         round_ = {at for members in components_of(targets) if len(members) > 1 for at in members}
@@ -237,7 +243,10 @@ class _Question:
                 yield number
 
     def _with_starts(self) -> tuple[Petri, int]:
-        """The skeleton with what starts the part, and the place that says that it was."""
+        """The skeleton in which starting the part marks the place (@reached) and nothing else, and that place's number.
+
+        Retries and lost claims (`AGAIN`) are left out: they are no way out of a circle.
+        """
         whole, net, reached = self._whole, self._whole.net, len(self._whole.net.places)
         starting = set(self._starting)
         outputs = tuple([((reached, 1),) if at in starting else arcs for at, arcs in enumerate(net.outputs)])
@@ -264,7 +273,7 @@ class _Question:
 
 
 def _after(net: Petri, marking: Marking, run: Sequence[int]) -> Marking | None:
-    """The marking after a run; None where it is none."""
+    """The marking after the transitions of `run`; None where one of them is not enabled in its turn."""
     for number in run:
         if not is_enabled(net, marking, number):
             return None

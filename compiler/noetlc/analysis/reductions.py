@@ -7,12 +7,15 @@
                     is asked for no more than these                                             gone
     dead            what needs a token that nothing ever makes                                  gone, and reported
 
-Agglomeration takes series and circles of places along: in a circle the last place ends as a self-loop, which is how
-strongly connected parts collapse. It fires f right after h, which f, taking nothing else, allows; markings with a token
-in p are left out, and whatever is marked in one of them beside p is marked in one that is kept as well. So it preserves
-which terminal components there are (what can get stuck, what can go on for ever), which transitions can fire, and what
-is marked at once among the places that stay. It preserves boundedness too where each f puts a token somewhere
-(`reduced_for_bounds`): a place in front of an end stays. `kept` places stay, and what is asked about them.
+Agglomeration removes the place p and fires each f together with the h before it. f takes nothing but its token from p,
+so that it can always fire right after h. Only markings with a token in p are lost, and whatever is marked in one of
+them beside p is also marked in one that is left. So agglomeration preserves which terminal components there are (what
+can get stuck, what can go on for ever), which transitions can fire, and which of the places that stay are marked at
+once. It preserves boundedness too if each f puts a token somewhere, which `reduced_for_bounds` demands. Repeated, it
+removes chains and circles of places: the last place of a circle becomes a self-loop, and strongly connected parts
+collapse.
+
+The caller names places that it asks about: these `kept` places are never removed.
 """
 
 from noetl_ir.records import NamedTuple
@@ -41,8 +44,11 @@ every place has hundreds, and the tries of all places are cubic."""
 
 
 class Reduced(NamedTuple):
-    """`net` has one place more than what is left, the first: it makes the initial marking. `origins` go with its
-    transitions; `places[p]` is the place of the original net, -1 for the first; `dead` transitions never fire.
+    """A reduced net, and the way back to the original one.
+
+    The first place of `net` is an additional one, with one token: a transition takes it and makes the initial marking.
+    `origins[t]` says which transitions of the original net t stands for, `places[p]` which place p is (-1 for the
+    first). `dead` are transitions of the original net that never fire.
     """
 
     net: Petri
@@ -103,7 +109,7 @@ class _Work:
         self._net = net
         self._kept = kept
         self._told = told
-        self._passing = passing  # where tokens may pile up and nobody asks
+        self._passing = passing  # places in which tokens may pile up, and whose bounds nobody asks about
         self._start = len(net.places)
         count = len(net.places) + 1
         self._macros: dict[int, _Macro] = {}
@@ -137,7 +143,7 @@ class _Work:
                 return self._built()
 
     def _settle(self) -> None:
-        # In rounds, so that branches shrink before a wide fork is joined to each of them.
+        # Work goes in rounds, so that branches shrink before a wide fork is joined with them.
         while self._dirty or self._growing:
             # The order of places decides which of several reductions is done. It is that of the plan, so that the net
             # that is left, and the run that is told from it, are the same on every machine.
@@ -221,14 +227,19 @@ class _Work:
         return max(next(reversed(takers)), next(reversed(makers), -1)) >= self._first_of_round
 
     def _is_passed_on(self, place: int, taker: int) -> bool:
-        """Whether what takes from a place takes nothing else, and may fire at once with what puts into it."""
+        """Whether the taker takes nothing but one token of the place, so that it can be fused with what
+        puts it there.
+        """
         inputs, outputs, _ = self._macros[taker]
         if place in self._kept or inputs != {place: 1} or place in outputs:
             return False
         return place in self._passing or not self._passing.issuperset(outputs)
 
     def _agglomerate_all(self, maker: int) -> None:
-        """Join a macro to the one taker of each of its places that has no other maker: one new macro, not one each."""
+        """Join a macro with the takers of all its places that have no other maker and no other taker, in one step.
+
+        A wide fork joined branch by branch would be copied once for each branch.
+        """
         row = self._macros[maker]
         takers: dict[int, int] = {}
         for place in row.outputs:
@@ -442,7 +453,7 @@ def _joined(one: _Macro, other: _Macro, place: int) -> _Macro:
 
 
 def _grows(before: list[_Macro], after: list[_Macro]) -> bool:
-    """Whether there are many arcs, and more, when each of some is joined with each of others."""
+    """Whether joining each macro of `before` with each of `after` makes more arcs, and more than `MAX_ARCS`."""
     now, then = _arcs_of(before), _arcs_of(after)
     return now * len(after) + then * len(before) > max(MAX_ARCS, now + then + 2 * len(before) * len(after))
 

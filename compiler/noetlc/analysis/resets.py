@@ -13,15 +13,16 @@ from one to another of them touches nothing:
 
     [admit S]   (gate S) + cap·(@room x)      →  (ready S) + cap·(@room x)        only while all of them are empty
 
-Of a wave of a counting join in them `got` is asked by itself, and a second transition reads `met` in its stead.
+A counting join among these places is asked twice: `got`, its tokens of this wave, must be empty, or, in a second
+transition, `met` must be marked, since a wave that has started the step holds nothing back.
 
-A router fires all its chain at once (`next.selected`): a token in the midst of one holds `@open`, too.
+A router fires its whole chain in one event (`next.selected`), so that a token within a chain holds `@open` as well.
 
-What fires between the first and the last of these touches none of the places, so that it can as well fire before or
-after them: every run of the one net is one of the other, with the same ends. The runs of the plain net are those of the
-other one as long as no place comes to `cap`; that is what `closed` proves first, by stubborn sets, in the net whose
-places may come to it. Where it does not, the sets are left out (`loose`): that net has every run of the other one, with
-as many tokens in each place or more, so that what it cannot do cannot be done; it proves nothing else.
+Why the plain net is right: what fires between the first and the last of these transitions touches none of the places,
+so that it could as well fire before or after all of them. Every run of the one net is one of the other, with the same
+ends, as long as no place ever holds `cap` tokens. `closed` proves that first, by stubborn sets, in a net in which
+places may become full. Where the proof fails the sets are left out (`loose`). The loose net has every run of the plan,
+with at least as many tokens in each place: what it cannot do cannot be done, and it proves nothing else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +56,10 @@ OPEN, OVER = "@open", "@full"
 
 
 class _Known(NamedTuple):
-    """An answer about a plan: `cap` is 0 where its places are not known to be bounded, for a reason."""
+    """A remembered answer of `_bound` for a plan, a number of transitions and a size of loops.
+
+    `cap` is 0 where its places are not known to be bounded; `reason` says why.
+    """
 
     plan: Plan
     transitions: int
@@ -69,9 +73,11 @@ _known: list[_Known] = []
 
 
 class Closed(NamedTuple):
-    """The plain net; the transitions of the net that those belong to which were added, in their order; why the sets
-    were left out, empty where they were not; and the places of tokens while sets are emptied, each with that where they
-    come to then.
+    """The plain net: the transitions of the net, then the added ones.
+
+    `owners` are the transitions of the net that the added ones belong to, in their order. `loose` says why the sets
+    were left out; it is empty where they were not. `moving` maps each place in which a token lies while a set is
+    emptied to the place where it comes next.
     """
 
     net: Petri
@@ -81,9 +87,11 @@ class Closed(NamedTuple):
 
 
 def closed(plan: Plan, net: Petri, origin: Sequence[int], size: int, wider: Petri) -> Closed:
-    """The net of a plan with its reset sets; `origin` are the plan's transitions that those of the net are, `size` is
-    the number of items of its loops. `wider` begins with the same transitions, has every run of the net, and is bounded
-    where that is.
+    """The net of a plan with its reset sets.
+
+    `origin[t]` is the transition of the plan that t of the net stands for, `size` the number of items of its loops. The
+    bound of the places is looked for in `wider`: it begins with the same transitions, has every run of the net, and is
+    bounded where the net is.
     """
     rows, tests = _rows(plan, origin), _tested(plan, origin)
     if not (rows or tests):
@@ -116,7 +124,7 @@ def _tested(plan: Plan, origin: Sequence[int]) -> dict[int, tuple[Emptiness, ...
 
 
 def rows_of(plan: Plan, net: Petri, origin: Sequence[int]) -> dict[str, list[int]]:
-    """By id of a plan's transition, the rows of a net that stand for it."""
+    """Id of a transition of the plan → the transitions of a net that stand for it."""
     rows: dict[str, list[int]] = {}
     for row, id in enumerate(net.transitions):
         if not id.startswith(MARK):
@@ -125,8 +133,9 @@ def rows_of(plan: Plan, net: Petri, origin: Sequence[int]) -> dict[str, list[int
 
 
 def played(net: Petri, run: Sequence[Sequence[int]]) -> Marking:
-    """The marking after a run of a plan's transitions, each given by the rows that stand for it: what empties places
-    goes on by itself.
+    """The marking after a run of a plan, each transition of which is given by those of the net that stand for it.
+
+    After each, the added transitions that empty places fire until none is enabled.
     """
     helpers = [number for number, id in enumerate(net.transitions) if id.startswith(MARK) and not id.startswith(SHUT)]
     marking = net.initial
@@ -141,7 +150,11 @@ def played(net: Petri, run: Sequence[Sequence[int]]) -> Marking:
 def _bound(
     net: Petri, rows: Mapping[int, Reset], tests: Mapping[int, tuple[Emptiness, ...]], chain: frozenset[int], size: int
 ) -> tuple[int, str]:
-    """A number of tokens to which no place of a set comes, or 0 and why none is known."""
+    """(cap, ""), where no place of a set ever holds `cap` tokens, or (0, why no such number is known).
+
+    The search begins at 2 tokens an item and doubles. In the watched net everything that touches the sets stops once a
+    place is full, so that a full place shows in a terminal marking, and stubborn sets are enough to find it.
+    """
     cap, what = 2 * size, "cancelled" if rows else "locked"
     while cap <= WIDEST * size:
         watched = _Encoding(net, rows, tests, chain, cap).net(watched=True)
@@ -168,7 +181,11 @@ def _loose(net: Petri, rows: Mapping[int, Reset]) -> Petri:
 
 
 class _Encoding:
-    """The plain net. `owners` are the rows that the added transitions belong to."""
+    """The plain net while it is made; `owners` are the transitions of the net that the added ones belong to.
+
+    `_less` has for each emptied place the place that counts what is missing there, `_rooms` for each set that is tested
+    for emptiness the one place that counts for all of it, and `_within` for each place of such a set these counters.
+    """
 
     def __init__(
         self,
@@ -220,7 +237,7 @@ class _Encoding:
             for place in self._less:
                 ins = [(place, self._cap), (self._open, 1)]
                 made.add_row(f"@full {self._net.places[place]}", ins, [(over, 1)], -1)
-            # What is in the places of a set together lies in a place of its own, so that it can be seen.
+            # No arc can ask for the tokens of several places together, so that a mirror of each room counts them.
             lying = {}
             for places, less in self._rooms.items():
                 there = sum(self._net.initial[place] for place in places)
@@ -234,8 +251,8 @@ class _Encoding:
         return made.net()
 
     def _leaps(self) -> list[tuple[int, int, int]]:
-        """Transitions of the plan, places that they fill, and with how many tokens, where a full place would not be
-        seen: in the midst of a router, which holds `@open`, and where several tokens come at once.
+        """(transition of the plan, counter that it takes from, tokens) where `@full` alone would overlook a full place:
+        in the middle of a router's chain, which holds `@open`, and where a transition adds several tokens at once.
         """
         return [
             (number, less, count)
@@ -246,7 +263,7 @@ class _Encoding:
         ]
 
     def _effect(self, number: int) -> dict[int, int]:
-        """By place that counts what is missing, how much a transition of the plan takes from it."""
+        """Counter of missing tokens → how many a transition of the plan takes from it; negative for what it gives."""
         found: dict[int, int] = {}
         for place, count in effect_of(self._net, number).items():
             for less in self._counting(place):
@@ -254,12 +271,12 @@ class _Encoding:
         return {less: count for less, count in found.items() if count}
 
     def _counting(self, place: int) -> list[int]:
-        """The places that count what is missing in a place."""
+        """All counters of missing tokens that a place takes part in."""
         own = [self._less[place]] if place in self._less else []
         return [*own, *self._within.get(place, ())]
 
     def _room(self, places: tuple[int, ...]) -> int:
-        """The place that counts what is missing in all of some together."""
+        """The one place that counts what is missing in several places together."""
         if places not in self._rooms:
             left = self._cap - sum(self._net.initial[place] for place in places)
             room = self._rooms[places] = self._made.place(
@@ -270,8 +287,8 @@ class _Encoding:
         return self._rooms[places]
 
     def _plain(self, number: int) -> None:
-        """A transition of the plan: it changes what is missing, too, and touches the sets only while nothing empties
-        them.
+        """Complete a transition of the plan: it keeps the counters true, and touches the sets only while `@open` says
+        that nothing is being emptied.
         """
         ins, outs = [*self._net.inputs[number]], [*self._net.outputs[number]]
         empty = [*self._tested.get(number, ()), *(room for room, _ in self._waves.get(number, ()))]
@@ -293,7 +310,7 @@ class _Encoding:
         keeps = any(place in self._chain for place, _ in after)
         if not self._moving:
             holds = keeps = False
-        # Who asks amid an emptying would not see the token for which it is done.
+        # A test for emptiness in the middle of an emptying would not see the token for which the set is emptied.
         touches = bool(empty and self._moving) or any(place in self._moving for place, _ in (*before, *after))
         if not holds and (keeps or touches):
             ins.append((self._open, 1))

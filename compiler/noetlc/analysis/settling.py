@@ -44,9 +44,10 @@ NEVER, OVER, ALL = "@never", "@full", "@far"
 
 
 class Part(NamedTuple):
-    """A net of a plan; `origin` are the plan's transitions that those of the net are. `moving` are places, beside those
-    of the plan, of tokens in the midst of a start, each with the place that they go to; `fails` tells of a marking
-    whether a run fails there by itself.
+    """A net made of some transitions of a plan: `origin[t]` is the transition of the plan that t of `net` stands for.
+
+    `moving` maps each place behind the plan's own, in which a token lies while a step starts (`resets`), to the place
+    where the token comes next. `fails` says of a marking whether a run fails there by itself.
     """
 
     plan: Plan
@@ -57,9 +58,11 @@ class Part(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The plain net; the rows that those belong to which were added, in their order; the forced starts among them;
-    the places of tokens whose gates stay shut, each with the gate; and why questions were left out, empty where they
-    were not.
+    """The plain net: the transitions of the part, then the added ones.
+
+    `owners` are the transitions of the part that the added ones belong to, in their order; `forced` the numbers of the
+    forced starts among them; `shut` pairs of a place for tokens whose gate stays shut, and the gate. `loose` says why
+    the questions were left out; it is empty where they were not.
     """
 
     net: Petri
@@ -149,14 +152,16 @@ def _loose(plan: Plan, net: Petri, origin: Sequence[int], reason: str) -> Counte
 
 
 class _Counter(NamedTuple):
-    """A place that counts how many tokens fewer than `cap` lie in others, and what each token there counts."""
+    """A place `far` that has `cap` tokens less those in the places of `weights`, which says how much one of each
+    counts.
+    """
 
     far: int
     weights: Mapping[int, int]
 
 
 class _Counting:
-    """The plain net for a `cap`."""
+    """The plain net while it is made; right as long as each counter counts less than `cap` tokens."""
 
     def __init__(self, part: Part, cap: int) -> None:
         plan, net, origin = part.plan, part.net, part.origin
@@ -201,7 +206,10 @@ class _Counting:
         return tuple([(shut, gate) for gate, shut in found.items()])
 
     def _route_at_once(self) -> None:
-        """Let one router at a time fire its chain, as each does in one event: in a cycle tokens would pile up in it."""
+        """Let only one router at a time fire its chain, as the engine does, which fires a chain in one event.
+
+        Otherwise tokens of a cycle could pile up within a chain, and the net would seem unbounded.
+        """
         chain = {number for number, place in enumerate(self._plan.net.places) if place.role in CHAIN}
         turn = self.rows.place("@turn", 1)
         for ins, outs in zip(self.rows.inputs, self.rows.outputs, strict=True):
@@ -218,7 +226,11 @@ class _Counting:
         return _Counter(self.rows.place(id, self._cap - there), weights)
 
     def _tell_arrivals_apart(self, waves: set[Wave]) -> set[int]:
-        """Let counting joins take no more than they need before they meet; the rows at which they have met."""
+        """Let counting joins take no more tokens than they need before they meet.
+
+        Each `arrive` becomes two transitions, one before the join has met (`idle`) and one after (`met`). Gives the
+        rows that fire when a join has met: what they move is not counted.
+        """
         plan, rows, found = self._plan, self.rows, set[int]()
         by_step: dict[int, list[int]] = {}
         for row, number in enumerate(self._origin):
@@ -240,7 +252,9 @@ class _Counting:
         return found
 
     def _count(self, row: int, *, counts_waves: bool) -> None:
-        """Let a row change what is counted, as its tokens do."""
+        """Add arcs to a row that keep every counter true: tokens that it adds to counted places are taken
+        from `far`.
+        """
         change: dict[int, int] = {}
         for sign, arcs in ((-1, self.rows.inputs[row]), (1, self.rows.outputs[row])):
             for place, weight in arcs:
@@ -271,7 +285,8 @@ class _Counting:
             if number in self._owner:
                 inputs[self._owner[number]].append((counter.far, self._cap))
                 outputs[self._owner[number]].append((counter.far, self._cap))
-        # Nothing comes between the sources that are asked.
+        # The sources of a join are asked one after the other. No token may arrive meanwhile, so that arrivals need the
+        # token in `idle`, which a start holds.
         idle = self._plan.net.transitions[join.settle].inputs[1].place
         arrivals = [n for n, t in enumerate(self._plan.net.transitions) if t.step == join.step and t.role == "arrive"]
         for row in [self._owner[number] for number in arrivals if number in self._owner]:
@@ -283,17 +298,21 @@ class _Counting:
     def is_stalled(self, marking: Marking) -> bool:
         """Whether a settled join has tokens in a marking in which nothing moves."""
         over = len(self._plan.net.places) + 1
-        # What ends by itself in a failure is no run in which nothing moves.
+        # A run that ends by itself in a failure does not stall.
         if self._fails(marking) or (self._plan.terminates and marking[over]):
             return False
         return any(marking[join.got] for join in self._joins)
 
     def cut(self, marking: Marking) -> Marking:
-        """A marking without what counts."""
+        """A marking without the counters: the places of the part and those of shut gates."""
         return marking[: self._places] + tuple(marking[place] for place, _ in self.shut)
 
     def force(self, markings: Sequence[Marking]) -> None:
-        """Give each marking in which nothing moves the starts that it allows, which take it as it is."""
+        """Add, for each marking in which nothing moves, a start of each join that has tokens in it.
+
+        The transition takes exactly that marking: all its tokens, while the counter of all tokens says that there are
+        no others. So it fires in this marking alone.
+        """
         shut = dict(self.shut)
         for marking in markings:
             tokens = dict(enumerate(marking[: self._places]))
@@ -315,7 +334,10 @@ class _Counting:
                 self.forced.append(row)
 
     def watched(self) -> Petri:
-        """The net in which a place is marked once half of what is counted up to is there."""
+        """The net with the place (@full), which is marked once some counter has counted half of `cap`.
+
+        A search for (@full) proves that `cap` is never reached, or asks for a larger one.
+        """
         rows = Growing(self.rows.net())
         over = rows.place(OVER, 0)
         for number, (counter, _) in enumerate(self._counters()):

@@ -24,7 +24,7 @@ SETS = 5_000
 
 
 class Found(Enum):
-    """The verdicts of the siphons."""
+    """What the siphons of a net prove."""
 
     MARKED = "every siphon has a marked trap"
     BARE = "a siphon has no marked trap"
@@ -86,8 +86,8 @@ def _trap(places: frozenset[int], takers: list[list[int]], outputs: list[frozens
 
 
 class Theory(NamedTuple):
-    """The verdicts of theorems, None where none applies: no dead marking; always able to fire again; and which
-    theorem.
+    """The verdicts that theorems give: no dead marking, every transition live, and the theorem; None where none
+    applies.
     """
 
     deadlock_free: bool | None

@@ -22,7 +22,10 @@ def story_of(skeleton: Skeleton, run: Sequence[int], end: str, related: Sequence
 
 
 def ways_to(plan: Plan, steps: Iterable[int]) -> set[int]:
-    """The steps from which arcs lead to some, these included: what a run did in them is how its tokens came there."""
+    """The steps from which some steps can be reached by arcs, these included.
+
+    A story about tokens in `steps` tells what the run did here, and leaves the rest out.
+    """
     sources: list[list[int]] = [[] for _ in plan.steps]
     for arc in plan.arcs:
         if arc.target >= 0:

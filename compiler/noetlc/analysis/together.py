@@ -18,8 +18,10 @@ STATES = 2_000
 
 
 class Together(NamedTuple):
-    """By place of the net: those that may be marked beside it, and the most tokens that it can hold, None where that is
-    not known to be 0 or 1. `exact` says that all markings were seen; then every number is known.
+    """For each place that was asked about: `beside`, the places that may be marked at the same time, and `most`, the
+    most tokens that it can hold, None where that is not known.
+
+    `exact` says that all markings were seen, so that all of it is exact. `small` is the reduced net.
     """
 
     small: Reduced

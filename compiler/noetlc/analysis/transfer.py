@@ -33,8 +33,10 @@ SparseMarking: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Transfer(NamedTuple):
-    """Places of the old plan, each where a run can rest and that the new one lacks; markings of the old plan from which
-    the new one reaches no end and the old one does, the earliest first; whether all were looked at.
+    """Where runs of the old plan are stranded.
+
+    First the places in which a run of the old plan can rest and which the new one lacks; then the markings from which
+    the old plan reaches an end and the new one does not, the earliest first; then whether all markings were looked at.
     """
 
     lacking: tuple[int, ...]
@@ -105,7 +107,10 @@ def _does_the_same(source: Skeleton, target: Skeleton, at: list[int], fresh: lis
 
 
 class _Local:
-    """A net reduced around some places, in which short ways are looked for; each is held to what its run does."""
+    """A net reduced around some places, in which short runs between markings are looked for.
+
+    Reduction forgets the other places, so that each run that is found is checked against the whole net (`_does`).
+    """
 
     def __init__(self, net: Petri, kept: frozenset[int]) -> None:
         self._net = net
@@ -212,7 +217,7 @@ def _sparse(marking: Iterable[int]) -> SparseMarking:
 
 
 def _fresh(skeleton: Skeleton, known: set[int]) -> list[tuple[int, int]]:
-    """The memory of what only the new net has."""
+    """The initial tokens in memory places (of joins and loops) that only the new net has."""
     initial = _sparse(skeleton.net.initial)
     return [(place, tokens) for place, tokens in initial if place not in known and not is_control(skeleton.plan, place)]
 

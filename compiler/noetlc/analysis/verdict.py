@@ -89,9 +89,7 @@ def attempted(question: str, find: Callable[[], Iterable[Verdict]]) -> list[Verd
 
 
 def failed(question: str, error: Exception) -> Verdict:
-    """The verdict that a mistake of ours, a run that is too long to be told, or a net that is too large, leaves a
-    question unknown.
-    """
+    """The verdict `unknown` after an exception: TooLong and TooLarge give their text, any other is a bug of ours."""
     if isinstance(error, TooLong | TooLarge):
         return Verdict(question, Status.UNKNOWN, str(error))
     bug = bug_of(error)

@@ -30,11 +30,11 @@ MEMORY = frozenset({"free", "held", "got", "cold", "warm"})
 
 
 class _Join(NamedTuple):
-    """A `taken` join: its step, the fork's (-1 where no branch is ever passed by), and the rows of the branches' arcs;
-    `mixed` says that the fork has others.
+    """A `taken` join of the step `step`, with the step of its fork and the rows of the arcs that begin its branches.
 
-    `live` are the places of its sources, `dead` leads from the places of dead tokens to them; `memory` are the places
-    that keep a wave, of which `cold` and `warm` get another meaning here.
+    `fork` is -1 where every branch is always taken. `mixed` says that the fork has arcs beside these. `live` are the
+    places in which tokens of its sources arrive, `dead` maps the places of dead tokens to them. `memory` are the places
+    that remember a wave; folding uses two of them, `cold` and `warm`, for the states of the fork (see above).
     """
 
     step: int
@@ -121,7 +121,7 @@ def _folded(skeleton: Skeleton, joins: Sequence[_Join]) -> Skeleton:
 
 
 class _Making:
-    """The transitions of the folded net; `names` are the places that it has more, numbered from `first`."""
+    """The transitions of the folded net; `names` are its additional places, numbered from `first`."""
 
     def __init__(self, plan: Plan, first: int, joins: Sequence[_Join]) -> None:
         self._plan = plan

@@ -68,11 +68,12 @@ class Witness(NamedTuple):
 
 
 class _State(NamedTuple):
-    """The facts that are known on the way.
+    """The facts that the walk knows at one place of the run.
 
-    `absent` are paths that were found to be without a value, `behind` those that what was written depends on, `last` is
-    the latest outcome of each step that gives a result, `results` that of its latest success, `failed` the steps whose
-    latest outcome was a failure, `good` the outcomes that are successes. Generated tasks give no result.
+    `values` are the values that were chosen, by path, `absent` the paths that were chosen to have none. `behind` are
+    the paths that values written by rules depend on. `last` has the number of the latest outcome of each step that
+    gives a result, `results` that of its latest success; `failed` are the steps whose latest outcome was a failure.
+    `outcomes` counts the outcomes so far, `good` has the numbers of successes. Tasks made by lowering give no result.
     """
 
     values: dict[Path, Json]
@@ -489,7 +490,7 @@ def _outcomes(values: dict[Path, Json]) -> dict[int, dict[str, Json]]:
 
 
 def _reduce(ctx: dict[str, Json], before: dict[str, Json], reducer: Reducer) -> None:
-    """Make a value of what a rule contributes, as if no other step contributed beside it: the run is tried anyway."""
+    """Apply what a rule contributes to a reduced key, as if no other step contributed at the same time."""
     if reducer.key in ctx and reducer.key in before and ctx[reducer.key] is not before[reducer.key]:
         with suppress(Unfit):
             ctx[reducer.key] = reduced(reducer.reduce, before[reducer.key], ctx[reducer.key])
@@ -515,5 +516,5 @@ def rule_fits(plan: Plan, rule: Rule, t: Transition) -> bool:
 
 
 def _is_set(path: Path, state: _State) -> bool:
-    """Whether it is settled already what a path, something above it or below it is, or that it is not there."""
+    """Whether a choice was made already for a path, for one above it or for one below it."""
     return any(_related(path, other) for other in (*state.values, *state.absent))
