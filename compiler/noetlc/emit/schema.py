@@ -59,8 +59,9 @@ def _one_of(*values: Json) -> Schema:
 
 
 def _first_fit(*cases: tuple[Schema, Schema], rest: Schema) -> Schema:
-    """The shape of the first case whose condition holds, `rest` where none does. Unlike alternatives it is refused at
-    the place of the fault.
+    """The shape of the first (condition, shape) whose condition holds, `rest` where none does.
+
+    Unlike `anyOf`, a chain of `if` lets an editor report a fault at its place, and not that no alternative fits.
     """
     found = rest
     for condition, shape in reversed(cases):
@@ -342,8 +343,8 @@ def dialects_text() -> str:
 
 
 class _Form(NamedTuple):
-    """The tables that a schema is made from: the readers' tables, the shapes of values, required keys, scopes that
-    take more.
+    """The source of a schema: the readers' tables; the shapes of values by scope and key; the required keys by scope;
+    and the scopes that take other keys besides (`open`).
     """
 
     tables: Tables
@@ -408,7 +409,9 @@ def _having(key: str) -> Schema:
 
 
 def _by_kind(form: _Form) -> Schema:
-    """A task by its kind: of one with a wrong field the finding is at the field, and not that no kind fits."""
+    """A task, its fields checked by its kind. With `if` for each kind, an editor marks a wrong field and
+    not the task.
+    """
     kinds: list[Json] = [
         {
             "if": {"properties": {"kind": {"const": kind.name}}, "required": ["kind"]},
@@ -417,8 +420,8 @@ def _by_kind(form: _Form) -> Schema:
         for kind in _kinds()
     ]
     kind = _said(SENTENCES["task", "kind"], _one_of(*(kind.name for kind in _kinds())))
-    # Those that a task of any kind has are here, too: an editor offers them before there is a kind.
-    # Only what they mean, for a fault in one is told once, by the task of the kind.
+    # The keys that tasks of all kinds have are listed here as well, so that an editor offers them before a kind is
+    # written. They have no shape here: a fault would be reported twice, here and by the kind.
     said: Schema = {
         key: {"description": SENTENCES.get(("task", key), SECTIONS.get(("task", key), ""))} for key in form.tables.task
     }

@@ -1,5 +1,8 @@
-"""The fields of a workbook entry, which name what they are called with (formal §5 and its appendix A), and those of a
-task, which name its own args.
+"""Args put in the place of their names: in a workbook entry the args of the call (formal §5 and its appendix A), in a
+task its own args.
+
+A plan has no calls of entries, so that a call becomes a copy of the entry in which each name of an arg is replaced by
+what the caller passes.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -19,8 +22,10 @@ from noetlc.expr.templates import Node, Pairs, Templated, map_templated, pairs_w
 
 
 def with_own_args(step: Step, task: Task) -> Task:
-    """The task whose fields read its own args, which win over the token's (LANGUAGE §6): bare, or behind `args`. An
-    iterator or a task of the step comes before a bare one (LANGUAGE §2).
+    """The task with its own args put in the places of `args.x` and of a bare `x` in its fields (LANGUAGE §6).
+
+    Own args win over those of the token. A bare name that an iterator or a task of the step has means that (LANGUAGE
+    §2) and stays.
     """
     names = own_args(task)
     if not names or task.args is None:
@@ -43,15 +48,17 @@ def with_own_args(step: Step, task: Task) -> Task:
 
 
 def called_with(entry: Task, args: Value | None) -> Task:
-    """The entry in whose fields, own args and policy each argument, bare or behind `args`, is what it is called with.
+    """The entry with the args of a call put in the places of `args.x` and of a bare `x`: in its fields, args and rules.
 
-    It wins over an iterator or a task of that name: an entry does not know where it is called from.
+    A bare name means the arg even where the calling step has an iterator or a task of that name, since an entry does
+    not know where it is called from.
     """
     pairs = pairs_of(args.template) if args is not None else None
     if not pairs:
         return entry
 
-    # What the worker renders before the fields is read there by its name; elsewhere its text takes the name's place.
+    # A block template has no expression that could replace a name. The worker renders args before fields, so that
+    # fields can read such an arg by its name; where nothing was rendered before, its text is spliced in.
     by_name = by_name_where_rendered(pairs)
     blocks = {key: value for key, value in pairs.items() if has_blocks(value)}
     replace = _reading_args(by_name, by_name.keys())
@@ -68,8 +75,9 @@ def called_with(entry: Task, args: Value | None) -> Task:
 
 
 def with_args(node: Node, args: Mapping[str, Template], bare: Container[str]) -> Node:
-    """A node in which each of these args is what it is given, behind `args`, and by its name where that is in `bare`;
-    those aside that are block templates.
+    """A node with the values of args put in the places of `args.x`, and of a bare `x` where `bare` has that name.
+
+    Args that are block templates are left out: they have no expression.
     """
     plain = {key: value for key, value in args.items() if not has_blocks(value)}
     replace = _reading_args(plain, bare)
@@ -84,7 +92,7 @@ def with_args(node: Node, args: Mapping[str, Template], bare: Container[str]) ->
 
 
 def _reading_args(args: Mapping[str, Template], bare: Container[str]) -> Replace:
-    """Reads an arg, alone where its name is in `bare`, as what is given."""
+    """A replacement that puts the values of args in the places of `args.x`, and of a bare `x` for names in `bare`."""
 
     def replace(expr: Expr) -> Expr | None:
         match expr:
@@ -98,7 +106,9 @@ def _reading_args(args: Mapping[str, Template], bare: Container[str]) -> Replace
 
 
 def _with_blocks(fields: Pairs, bare: Mapping[str, Template], args: Mapping[str, Template]) -> Pairs:
-    """The fields in whose block templates these args are known too, `bare` and behind `args`."""
+    """The fields with args made known in their block templates: those of `bare` by name, those of `args`
+    behind `args`.
+    """
 
     def change(block: Block) -> Block:
         behind = {key for one in expressions_inside(block.text) for key in _keys_of_args(one.expr)}

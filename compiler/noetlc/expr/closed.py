@@ -1,5 +1,5 @@
-"""The values that an expression compares with something that has only a few values (names of events, statuses), and
-whether it minds what is missing.
+"""Comparisons of an expression with names of events and statuses, which have only a few values, so that a word that is
+none of these is a mistake; and whether an expression provides for values that are missing.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def asks_what_is_there(expr: Expr) -> bool:
 
 
 def words_asked(expr: Expr) -> frozenset[str]:
-    """The bare names that an expression gives a default, asks whether they are defined, or never comes to."""
+    """The names whose absence an expression provides for: by a default, by a test, or because it never reads them."""
     found: set[str] = set()
     for part in walk(expr):
         # `x if false` is how a switched-off part is written; what it names is never read.

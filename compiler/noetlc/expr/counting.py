@@ -16,7 +16,7 @@ ITERATION = "_iteration"
 
 
 def counter(label: str) -> Expr:
-    """How many passes were finished."""
+    """The expression that reads how many passes were finished."""
     return path("iter", generated_name(label))
 
 
@@ -71,7 +71,7 @@ def failing(when: Expr, code: str, message: str, span: Span) -> Rule:
 
 
 def whole(value: Value) -> Expr:
-    """A whole number, written out or computed."""
+    """An expression for a whole number: a constant where it is written out, else the computed value made an integer."""
     match value.template:
         case Literal(value=bool() | int() | float() | str() | None as literal):
             return Const(literal)
@@ -81,7 +81,7 @@ def whole(value: Value) -> Expr:
 
 
 def seconds(value: Value) -> Expr:
-    """A duration in seconds; a computed one must be a number."""
+    """An expression for a duration, in seconds; a computed one must be a number of seconds."""
     match value.template:
         case Literal(value=literal):
             # Whole seconds are written as an integer, so that a plan reads as the playbook does.
@@ -98,11 +98,11 @@ def numbered(tasks: tuple[Task, ...], label: str) -> tuple[Task, ...]:
 
 
 def numbered_guard(when: Guard, label: str) -> Guard:
-    """The increments for the guard of the loop."""
+    """The guard of a loop, with `_iteration` read from the counter."""
     return guard_with(when, numbering(label))
 
 
 def numbering(label: str) -> Replace:
-    """Reads the counter where `_iteration` stands."""
+    """A replacement that reads the counter in the place of `_iteration`."""
     here = counter(label)
     return lambda expr: here if isinstance(expr, Name) and expr.name == ITERATION else None

@@ -32,7 +32,7 @@ _TAGS = ("{{", "{%", "{#")
 
 
 def has_blocks(template: Template) -> bool:
-    """Whether a block template is, or is somewhere in, the template."""
+    """Whether a template is a block template, or has one in a list or mapping."""
     match template:
         case Block():
             return True
@@ -45,14 +45,16 @@ def has_blocks(template: Template) -> bool:
 
 
 def by_name_where_rendered(args: Mapping[str, Template]) -> dict[str, Template]:
-    """The args, each that holds a block template by its name: such a text has no expression, and the worker renders a
-    task's own args before its fields.
+    """The args, with `args.x` in the place of each that holds a block template.
+
+    A block template has no expression to put in the place of a name. It need not have one: the worker renders a task's
+    args before its fields.
     """
     return {key: native(path("args", key)) if has_blocks(value) else value for key, value in args.items()}
 
 
 def spliced(template: Template, values: Mapping[str, Template]) -> Template:
-    """The template with these values in the places of `args.<key>`, where it can have them."""
+    """The template with these values in the places of `args.<key>`, wherever a value can stand there."""
     match template:
         case Native(expr=expr):
             return next((values[key] for key in values if static_path(expr) == ("args", key)), template)
@@ -70,7 +72,7 @@ def spliced(template: Template, values: Mapping[str, Template]) -> Template:
 
 
 def _with_texts(template: Template, text: str, values: Mapping[str, Template]) -> Template:
-    """The text behind those texts that it reads; the template as it is where it reads none."""
+    """A block template that first sets the block texts that `text` reads; `template` where it reads none."""
     read = {str(a.keys[0]) for one in expressions_inside(text) for a in accesses(one.expr) if _is_arg(a)}
     found = {key: value.text for key, value in values.items() if key in read and isinstance(value, Block)}
     if not found:

@@ -1,4 +1,6 @@
-"""Names of secrets in a playbook: its value is looked up elsewhere, and may stand in the playbook."""
+"""Names of secrets. A name tells where a secret is looked up, so that it may stand in a playbook; the
+secret may not.
+"""
 
 from collections.abc import Iterator
 
@@ -19,7 +21,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def names_of_secrets(playbook: Playbook) -> Iterator[Expr]:
-    """The expressions whose value names a secret, or an entry of the keychain, and is none itself."""
+    """The expressions that give the name of a secret or of a keychain entry, and not the secret itself."""
     for entry in playbook.keychain:
         yield from (expr for _, value in entry.fields for expr, _ in expressions_in(value))
     for task in tasks_in(playbook):

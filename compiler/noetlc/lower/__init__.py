@@ -1,8 +1,8 @@
 """Lowering of today's sugar: `choose`, `while`, `until`; that of older dialects is in `noetlc.older`.
 
-A pass is a function of its module's name: `pass(playbook, note) -> playbook`. It takes the sugar that its row in
-`noetlc.older.passes` removes (`noetlc.ast.sugar`) out of the tree, puts tasks, rules and arcs in its place, and tells
-`record` of each change with its class. What it makes has a name that begins with `__`, a function of names in the
-source, and the span of the construct it came from. Passes do not know each other; what several need is in
-`noetlc.expr`: `generated`, `counting`, `shorthand`, `templates`.
+A pass is a function with the name of its module: `pass(playbook, record) -> playbook`. It replaces the sugar nodes
+(`noetlc.ast.sugar`) that its row in `noetlc.older.passes` names by tasks, rules and arcs, and calls `record` for each
+change, with the change's class. A generated task has the span of the construct that it was made from, and a name that
+begins with `__` and depends on names of the source alone, so that the same source always gives the same plan. Passes do
+not know each other; what several need is in `noetlc.expr`: `generated`, `counting`, `shorthand`, `templates`.
 """

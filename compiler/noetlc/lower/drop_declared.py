@@ -11,7 +11,7 @@ from noetlc.diag.change import RecordChange
 
 
 def drop_declared(playbook: Playbook, record: RecordChange) -> Playbook:
-    """The playbook without what it declares of its inputs and results."""
+    """The playbook without `assert`; there is nothing to record, since no run ever asks for it."""
     del record
 
     def kept(extras: tuple[Sugar, ...]) -> tuple[Sugar, ...]:

@@ -41,9 +41,11 @@ class Trunk(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Items with their ranks and sizes, the boxes first; the rows; who is linked to whom.
+    """The result of chaining. Items are the boxes, then labels and bends: `ranks`, `sizes`, `up` and `down` are by
+    item.
 
-    A way for each link, None for a loop and for a link beyond the budget.
+    `layers` are the rows, `up` and `down` the neighbours above and below. `ways` has a way for each link, None for a
+    loop and for a link beyond the budget.
     """
 
     ranks: list[int]
@@ -69,7 +71,9 @@ def chained(sizes: Sequence[Size], links: Sequence[Link]) -> Chains:
 
 
 def _ranks(count: int, links: Sequence[Link]) -> list[int]:
-    """Where one link that leaves a box has a label, all have room for one: what they lead to stands in one row."""
+    """The rank of each box. Where one link out of a box has a label, all its links get a row for labels, so that the
+    boxes they lead to stand in one row.
+    """
     ways = [link for link in links if link.kind not in ASIDE]
     is_turned = turned(count, [(link.source, link.target) for link in ways])
     labelled = {link.source for link in ways if link.label.width}
@@ -92,7 +96,7 @@ class _Making:
         self.index: dict[tuple[int, str, int], int] = {}
 
     def way(self, link: Link) -> Way | None:
-        """The way of a link, its missing bends made; None where the budget does not allow it."""
+        """The way of a link, whose missing bends are made; None where the budget of bends is spent."""
         start, end = self.ranks[link.source], self.ranks[link.target]
         sign = 1 if start < end else -1
         has_label = link.label.width > 0
@@ -120,7 +124,7 @@ class _Making:
 
 
 def _neighbours(making: _Making, links: Sequence[Link], ways: Sequence[Way | None]) -> tuple[Neighbours, Neighbours]:
-    """Above and below each item: those that a piece of a link leads to."""
+    """The items above and below each item that pieces of links connect it with."""
     pieces: dict[tuple[int, int], float] = {}
 
     def add(here: int, there: int, weight: float) -> None:

@@ -48,8 +48,11 @@ def turned(count: int, ends: Sequence[tuple[int, int]]) -> list[bool]:
 
 
 def ranks_of(count: int, spans: Sequence[Span], loose: Sequence[Span] = ()) -> list[int]:
-    """The rank of each node: as high as its longest way allows, and lower where that makes links shorter. Of the
-    nodes of a loose span, whichever comes first by the others is the upper one.
+    """The rank of each node, 0 at the top: one below its longest way from above, or further down where that shortens
+    links.
+
+    A loose span has no direction of its own: the node that comes first by the other spans is the upper one, so that no
+    cycle can arise.
     """
     below: list[list[Span]] = [[] for _ in range(count)]
     above: list[list[Span]] = [[] for _ in range(count)]
@@ -59,7 +62,6 @@ def ranks_of(count: int, spans: Sequence[Span], loose: Sequence[Span] = ()) -> l
     order = _downwards(count, above, below)
     at = {node: position for position, node in enumerate(order)}
     for span in loose:
-        # It leads from an earlier node to a later one then, as all others do, and closes no cycle.
         upper, lower = sorted((span.upper, span.lower), key=at.__getitem__)
         below[upper].append(Span(upper, lower, span.length))
         above[lower].append(below[upper][-1])

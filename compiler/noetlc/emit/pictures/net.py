@@ -91,8 +91,10 @@ def _edges(plan: Plan) -> list[Edge]:
 
 
 def _aside(plan: Plan) -> Iterator[Edge]:
-    """Reset arcs lead from a transition to the places that it empties, emptiness arcs from a place to the transition
-    that asks: of a wave, which may be there once it has started something, this is said on the arc.
+    """Reset arcs, from a transition to each place that it empties, and emptiness arcs, from a place that must be empty
+    to the transition that asks for it.
+
+    A wave of a counting join may lie there once it has started its step; the text of its arc says so.
     """
     first = len(plan.net.places)
     for number, reset in resets_of(plan).items():

@@ -23,9 +23,10 @@ class Shape(StrEnum):
 
 
 class Kind(StrEnum):
-    """The way that an arrow stands for: a way on, a way that only a failure takes, a jump inside a step.
+    """The meaning of an arrow: `OK` a way on, `KO` a way that only a failure takes, `JUMP` a jump inside a step.
 
-    `RESET` and `TEST` are no ways: what the arrow comes from empties what it leads to, or may be in the way of it.
+    No token takes the other two: at a `RESET` the source empties the target, at a `TEST` tokens in the source hold the
+    target back.
     """
 
     OK = "ok"
@@ -36,7 +37,7 @@ class Kind(StrEnum):
 
 
 ASIDE = frozenset({Kind.RESET, Kind.TEST})
-"""The kinds that no token takes: they part and join nothing, and no box stands below another because of them."""
+"""The kinds that no token takes. They count neither as forks nor as joins, and do not decide which box stands below."""
 
 
 class Mark(StrEnum):

@@ -25,10 +25,11 @@ class Rows(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The points of a link, the middle of its label, and the stem that it runs into, at which of its points.
+    """The points of a link, and the middle of its label. `stem` is the stem that it runs into (-1: none), `join` the
+    number of the stem's point where it does.
 
-    `form` is `rows`, or `loop` for a link from a box to itself, or `straight` for one that goes behind the boxes; the
-    latter two have their ends only.
+    `form` is `rows`, `loop` for a link from a box to itself, or `straight` for a link behind the boxes; the latter two
+    have only two points, their ends.
     """
 
     points: tuple[Point, ...]

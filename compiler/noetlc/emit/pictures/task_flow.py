@@ -1,13 +1,13 @@
 """The ways between the tasks of a step, as the author sees them.
 
-`choose`, `while`, `until` and older constructs are lowered to tasks that only decide and jump. A picture has none of
-them that does not say anything: their ways are joined to what leads there and to what they lead to.
+`choose`, `while`, `until` and older constructs are lowered to tasks that only decide and jump. A picture leaves such
+tasks out where they tell a reader nothing, and joins the ways into them with the ways out.
 
     begin → __pick →|cheap| cheap → __merge → after        begin →|cheap| cheap → after
                    →|else|  dear  → __merge           ⇒    begin →|unless cheap| dear → after
 
-One that several ways lead to and several leave stays as a box, since its ways joined would be as many as their
-product; so does one at which the step begins and that decides.
+A generated task stays as a box where several ways lead to it and several leave it, since joining them would draw their
+product, and where the step begins at it and it decides something.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -122,7 +122,7 @@ def _unless(ways: Sequence[Way]) -> Iterator[Way]:
 
 
 def _joined(number: int, ways: list[list[Way]], into: list[list[int]]) -> None:
-    """Have who leads to a task lead where it leads."""
+    """Remove a task from the ways: each way to it is joined with each way out of it."""
     outs = ways[number]
     for source in dict.fromkeys(into[number]):
         through: list[Way] = []
@@ -131,7 +131,7 @@ def _joined(number: int, ways: list[list[Way]], into: list[list[int]]) -> None:
                 through.append(way)
                 continue
             for out in outs:
-                # Of two joined ways the one that decides is the one that is counted: the other is passed each time.
+                # Coverage counts one transition for a joined way: the one at which the ways part.
                 fires = out.fires if len(outs) > 1 else way.fires
                 text = clipped(", ".join(filter(None, (way.text, out.text))), MAX_WAY)
                 through.append(Way(out.to, fires, text, way.is_jump or out.is_jump, out.span or way.span))
@@ -168,7 +168,7 @@ def way_id(fires: Iterable[str]) -> str:
 
 
 def fires_in(id: str) -> list[str]:
-    """By which transitions the way of an arrow is taken, as `Way.fires` has them; none of other arrows."""
+    """The transitions that take the way of an arrow, as in `Way.fires`, from the arrow's id; none for other arrows."""
     head, _, fires = id.partition(" ")
     return fires.split(" + ") if head == "way" else []
 
