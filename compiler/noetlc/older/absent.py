@@ -4,8 +4,8 @@
     when: "{{ response.status_code is none }}"    →  outcome.http.status | default(none) is none
     url: "{{ error | default('none so far') }}"   →  'none so far', where `error` has no meaning
 
-An undefined value is not none, and differs from it: `x != None` would be true of what is not there. This is for the
-names themselves; a key of a result that the author's code made is asked as it is.
+In Jinja2 an undefined value is not equal to none, so that `x != None` is true of an absent name. Questions about these
+names are therefore rewritten here. A key of a result that the author's code made is left as it is.
 """
 
 from collections.abc import Container
@@ -41,14 +41,16 @@ def asked_for_none(expr: Expr) -> tuple[Expr, bool] | None:
 
 
 def is_name_itself(here: tuple[str, ...], names: Container[tuple[str, ...]]) -> bool:
-    """Whether a path is one of `names`, or anything of an error, and no key of a result."""
+    """Whether a path is one of `names` itself, an error or a part of one, or `status_code`, and no key of a result."""
     return here in names or here[0] in ("error", "_err", "status_code") or here[:2] in _ERRORS
 
 
 def none_of(meaning: Expr, *, negative: bool) -> Expr:
-    """Whether what an old name means is none, or is not there."""
-    # The error of an outcome is null without an error. The status is asked in its stead, which is a plain comparison
-    # and never undefined, and which rules and proofs know.
+    """An expression that asks whether the meaning of an old name is none or absent; with `negative`,
+    whether it is not.
+    """
+    # Without an error, `outcome.error` is null. The status says the same, is never undefined, and is a comparison that
+    # the readers of rules and the proofs understand.
     if meaning in _FAILURES:
         return compared(path("outcome", "status"), "==" if negative else "!=", Const("error"))
     # The `default` makes none of what is not there: an undefined value differs from none, and `is none` would be
@@ -58,8 +60,10 @@ def none_of(meaning: Expr, *, negative: bool) -> Expr:
 
 
 def asked_for_error(expr: Expr, meant: Replace) -> Expr | None:
-    """Whether there is an error, or a default where there is none; None for any other question. What has no error has
-    null in its place now, and had nothing.
+    """A question whether an error is defined, or a default for one, in words of today; None for any other expression.
+
+    The error of an outcome without one was absent, and is null today, so that `is defined` and `default` would not
+    hold.
     """
     match expr:
         case Test(of=of, name="defined" | "undefined" as name) if static_path(of) in _WHOLE_ERRORS:
@@ -73,7 +77,7 @@ def asked_for_error(expr: Expr, meant: Replace) -> Expr | None:
 
 
 def without_absent(known: Container[str]) -> Replace:
-    """Takes the names that mean nothing in a place for absent: what is asked of them is answered."""
+    """A replacement for names that mean nothing in a place: questions about them are answered as for an absent name."""
 
     def is_absent(expr: Expr) -> bool:
         here = static_path(expr)

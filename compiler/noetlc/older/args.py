@@ -89,8 +89,9 @@ def lower_args(playbook: Playbook, record: RecordChange) -> Playbook:
 
 
 def _brought(playbook: Playbook) -> dict[str, frozenset[str]]:
-    """The keys that arcs, and next calls of its own, bring to each step; under "" those that may come to any, and `*`
-    where only the run knows.
+    """Step → the args that arcs, and its own calls for a next page, bring to it.
+
+    The entry "" has those that may come to any step; the key `*` says that the names are known at run time only.
     """
     found: dict[str, frozenset[str]] = {"": frozenset()}
     names = {step.name for step in playbook.steps}
@@ -117,7 +118,9 @@ def _of_next_calls(step: Step) -> Iterator[Value]:
 
 
 def _of_saved(step: Step, record: RecordChange) -> Step:
-    """The step in which a `save` into no store is its args where it has no tool, and nothing where it has one."""
+    """The step without a `save` that names no store: without a tool the saved values become the args of the step, and
+    so its result; with a tool there is nothing to do, since every result is in the log.
+    """
     saved, rest = taken_of(step, Saved)
     if saved is None:
         return step
@@ -192,14 +195,14 @@ def _rendered(step: Step) -> Step:
     for key, value in args.pairs:
         made = without_blocks(value.template, generated_name(step.name, "args", key), found)
         pairs.append((key, Value(made, value.span, None) if any(True for _ in blocks_in(value)) else value))
-    # A block template is text that is rendered as a whole; an expression cannot hold it. A first task renders it, and
-    # what was the default reads that task.
+    # A block template is rendered as a whole text and cannot be a part of an expression. A first task renders it, and
+    # the default becomes the result of that task.
     first = rendering(generated_name(step.name, "args"), args.span, found)
     return rest._replace(tasks=(first, *rest.tasks), extras=(args._replace(pairs=tuple(pairs)), *rest.extras))
 
 
 class _Default(NamedTuple):
-    """A default: what is read for it, and what a task is given."""
+    """A default: the expression that stands where the arg is read, and the value that is passed to a task."""
 
     read: Expr
     value: Template
@@ -209,12 +212,16 @@ _Defaults: TypeAlias = dict[str, _Default]
 
 
 def _unreserved(defaults: _Defaults) -> _Defaults:
-    """The defaults that are read by their names where the tool has run: `result` is what it gave there."""
+    """The defaults that can be read by their bare names once the tool has run: there, `result` is what the
+    tool gave.
+    """
     return {key: value for key, value in defaults.items() if key not in RESERVED}
 
 
 def _task(task: Task, defaults: _Defaults, before: _Defaults) -> Task:
-    """The task; `before` are the defaults that its fields read by their names, which are rendered before it runs."""
+    """The task with the defaults in its fields, rules and args; `before` are those that its fields read by
+    bare names.
+    """
     # Rules are asked when the tool has run: a bare `result` or `data` is what it gave there, even where a default has
     # that name. Fields are rendered before, and mean the default.
     after = _reading(defaults, _unreserved(defaults))
@@ -234,7 +241,7 @@ def _task(task: Task, defaults: _Defaults, before: _Defaults) -> Task:
 
 
 def _bound(task: Task, defaults: _Defaults) -> Task:
-    """The task whose block templates read the defaults too: they are set before the text."""
+    """The task with the defaults made known in its block templates, by `set` tags before their text."""
 
     def each(value: Value) -> Value:
         made = with_blocks(value.template, lambda block: bound(block, _meanings(block, defaults)))
@@ -247,8 +254,8 @@ def _bound(task: Task, defaults: _Defaults) -> Task:
 
 
 def _meanings(block: Block, defaults: _Defaults) -> dict[str, Expr]:
-    """The meanings of `args` and the names of the defaults are in a block template; `args` is the token's and every
-    default.
+    """Name → the expression that it stands for in a block template: each default, and `args` with all defaults and the
+    args of the token that the text reads.
     """
     meanings = {key: default.read for key, default in defaults.items()}
     others = {key: path("args", key) for key in _ARGS.findall(block.text) if key not in meanings}
@@ -276,7 +283,7 @@ def _step(step: Step, brought: frozenset[str]) -> Step:
 
 
 def _reading(defaults: _Defaults, alone: _Defaults) -> Replace:
-    """Reads `args.x` with its default, and `x` where it stands `alone`."""
+    """A replacement that puts defaults in the places of `args.x`, and of a bare `x` for the names in `alone`."""
 
     def replace(expr: Expr) -> Expr | None:
         here = static_path(expr)
@@ -290,7 +297,7 @@ def _reading(defaults: _Defaults, alone: _Defaults) -> Replace:
 
 
 def _default(key: str, value: Value, brought: frozenset[str]) -> _Default:
-    """The default under the token's arg, and alone where no token brings one."""
+    """The default of one arg: `args.k | default(…)`, or the value alone where no token can bring `k`."""
     expr = expression_of(value.template)
     # Without a token that may bring the key, `args.k | default(…)` asks for what cannot be there: the value alone
     # stands there, as a colleague would have written it.

@@ -31,7 +31,10 @@ _EVENT = path("event", "name")
 
 
 def after_loop(step: Step, name: str, span: Span, patch: Rule, known: Container[str]) -> tuple[Step, Step]:
-    """The loop, and the step `name` between it and where its success leads; what takes its failure stays."""
+    """The loop, and the step `name` behind it, which applies the patch and has the loop's arcs for successes.
+
+    Arcs for failures stay at the loop.
+    """
     arcs = step.router.arcs if step.router is not None else ()
     # A loop that fails sets nothing: `set` is applied on success only. An arc that takes failures must not lead by
     # way of the step between, which would set all the same.
@@ -76,20 +79,22 @@ def _ways_of(arc: Arc) -> tuple[Arc | None, Arc | None]:
 
 
 def _behind(step: Step, brought: dict[str, Template], known: Container[str]) -> Replace:
-    """The names read behind the step between: the loop's result by its name, and by the token's args what else is there
-    no more, which `brought` gets.
+    """A replacement for expressions that move from the loop's arcs to those of the step between.
+
+    The loop's result is read by the name of the loop. What only the loop itself could read is put into `brought`: the
+    token of the step between carries it as an arg.
     """
     result = result_of(step.name)
     of_result = {
         words: meaning for words, meaning in rule_meanings(Name("outcome"), result).items() if meaning == result
     }
-    # Behind the loop, `event` is that of the step between. Who wrote the guard asked about the loop, of whose event
-    # these parts are certain on this way.
+    # In the arcs of the step between, `event` is the event of that step. The author asked about the event of the loop,
+    # whose name, status and error are certain here: the loop went well.
     certain: Meanings = {**_CERTAIN, ("event", "step"): Const(step.name)}
     named = renamed({**of_result, ("event", "result"): result, ("output",): result, **certain}, known)
 
     def replace(expr: Expr) -> Expr | None:
-        # An arg with a default is brought with it: what is not there is null behind the loop.
+        # An arg is carried together with its default: an absent value would arrive as null, and the default not hold.
         arg = expr.of if isinstance(expr, Filter) and expr.name in ("default", "d") else expr
         here = static_path(arg)
         key = _carried_as(here) if here[:2] not in certain else None
@@ -116,7 +121,9 @@ _KEPT_OF_OUTPUT = frozenset(("output", key) for key in ("status", "error", "http
 
 
 def _carried_as(here: tuple[str, ...]) -> str | None:
-    """The arg that carries what stands for something at the end of a step; None for what does not."""
+    """The arg of the token that carries the value of a path from the end of a step; None for a path that is not
+    carried.
+    """
     match here:
         case ("args",):
             return "__args"
@@ -143,8 +150,8 @@ def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: C
     there = pairs_with(pairs, renamed(meant, known))
     args = arc.args
     onward: Value | None = computed(Name("args"), arc.span)
-    # What only the arc sees is evaluated there, and carried in the token's args under `set`. What the author gave
-    # goes below `given`, so that a key of his never meets one of ours.
+    # A value that only the arc can read is evaluated there and carried in the token's args under `set`. The author's
+    # own args go below `given`, so that his keys never clash with ours.
     if not all(_is_everywhere(value, step, known) for _, value in there):
         carried = {"set": template_of_pairs({key: value.template for key, value in there})}
         if args is not None:
@@ -159,8 +166,8 @@ def on_arc(step: Step, arc: Arc, pairs: Pairs, span: Span, number: int, known: C
 
 
 def _meant_by_arcs(step: Step, meanings: Meanings) -> Meanings:
-    """The parts of the outcome that the arc itself is to find the meaning of, as it does of its guard; a loop has
-    only these.
+    """Paths below `output` that are left as they are, so that the pass for arcs gives them their meaning, as it does in
+    guards. Of a loop they get it here.
     """
     asked: Meanings = {words: path(*words) for words in _KEPT_OF_OUTPUT}
     return asked if step.loop is None else {words: meanings.get(words, own) for words, own in asked.items()}

@@ -61,12 +61,14 @@ def bind_lists(playbook: Playbook, record: RecordChange) -> Playbook:
 
 
 Bind: TypeAlias = Callable[[str, Template, str, Set[str], Span], Template]
-"""What an arg of that name and template is for some code. Some names mean no step's result there."""
+"""(name of the arg, its template, the code, names that mean no step's result there, place) → the template to use."""
 
 
 def bound_all(playbook: Playbook, bind: Bind) -> Playbook:
-    """The playbook with the args of python code bound, and those that arcs send to it: these first, since an arg that
-    was bound means that in the step that it leads to.
+    """The playbook with `bind` applied to the args of python tasks, and to args that arcs send to steps with such
+    tasks.
+
+    The arcs come first. Where that changes which names are args of a step, they are bound once more by the new names.
     """
     codes = {step.name: "\n".join(filter(None, map(_code_of, step.tasks))) for step in playbook.steps}
     binder = _Binder(bind, codes)
@@ -79,19 +81,19 @@ def bound_all(playbook: Playbook, bind: Bind) -> Playbook:
 
 
 class _Binder(NamedTuple):
-    """Binds args; `codes` are the python code of each step."""
+    """Applies `bind` to args; `codes` has the python code of all tasks of a step, by its name."""
 
     bind: Bind
     codes: dict[str, str]
 
     def tasks(self, step: Step, nearer: Nearer) -> Step:
-        """The step with the args bound that its tasks have."""
+        """The step with the args of its tasks bound."""
         hidden = nearer.within(step) | frozenset([task.name for task in step.tasks])
         made = tuple([task._replace(args=self.args(task.args, _code_of(task), hidden)) for task in step.tasks])
         return step if made == step.tasks else step._replace(tasks=made)
 
     def arcs(self, step: Step, nearer: Nearer) -> Step:
-        """The step with the args bound that it sends."""
+        """The step with the args of its arcs bound, each for the code of the step that it leads to."""
         if step.router is None:
             return step
         hidden = nearer.within(step)
@@ -101,7 +103,7 @@ class _Binder(NamedTuple):
         return step if made == step.router.arcs else step._replace(router=step.router._replace(arcs=made))
 
     def args(self, args: Value | None, code: str, hidden: Set[str]) -> Value | None:
-        """The args of some code, bound."""
+        """Args, bound for the code that gets them."""
         if args is None or not code or not isinstance(args.template, MapTemplate):
             return args
         pairs = [(name, self.bind(name, part, code, hidden, args.span)) for name, part in args.template.items]

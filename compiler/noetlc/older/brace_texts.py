@@ -37,8 +37,8 @@ _MAKES_TEMPLATES = ("jinja", "Template", "render", "class ")
 
 
 class _Known(NamedTuple):
-    """The names that mean something at a place: `names` bare, `args` behind `args.`, `own` the args of the task itself,
-    which are what they were given.
+    """The names that are known at a task: `names` bare, `args` behind `args.`, and `own`, the args of the task itself
+    with their values.
     """
 
     names: frozenset[str]

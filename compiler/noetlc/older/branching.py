@@ -12,11 +12,11 @@ from noetlc.expr.shorthand import both
 def branch_arcs(
     name: str, arcs: tuple[Arc, ...], when: Guard | None, span: Span
 ) -> tuple[tuple[Arc, ...], tuple[Step, ...]]:
-    """The arcs that take a branch, and the router step named `name` where it forks: one arc, unless they are
-    alternatives with guards of their own.
+    """The arcs that take a branch with the guard `when`, and the steps made for it.
 
-    What the targets are given is asked where the branch is taken, and the token of the router carries it by target:
-    behind the router, `result`, `event` and `iter` would be those of the router. What their arcs set is set there too.
+    A branch that forks needs a router step, named `name`. Arcs with guards of their own are alternatives and need none.
+    The args of a fork's arcs are evaluated where the branch is taken, and the token of the router carries them by
+    target: in the router, `result`, `event` and `iter` would be its own. What these arcs set is set there as well.
     """
     if any(arc.when is not None for arc in arcs):
         return tuple(arc._replace(when=_also(when, arc.when)) for arc in arcs), ()

@@ -86,7 +86,7 @@ def _needed(task: Task, entries: dict[str, Task]) -> list[str]:
 
 
 def called(task: Task, entries: dict[str, Task]) -> Iterator[Task]:
-    """The entry that a task calls, and those that it stands for in turn; a circle ends."""
+    """The workbook entry that a task calls, the entry that this one calls in turn, and so on; each entry once."""
     seen = set[str]()
     while (name := workbook_name(task)) is not None and name not in seen and name in entries:
         seen.add(name)
@@ -95,7 +95,9 @@ def called(task: Task, entries: dict[str, Task]) -> Iterator[Task]:
 
 
 def _rendered_apart(entry: Task) -> Iterator[Template]:
-    """The templates of an entry that are not rendered behind its args, where a block template would have its name."""
+    """The templates of an entry that are not rendered after its args, so that they cannot read a rendered
+    arg by name.
+    """
     if entry.args is not None:
         yield entry.args.template
     if entry.kind in CALLED:

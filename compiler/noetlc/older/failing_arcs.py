@@ -68,7 +68,7 @@ def meant_arcs(
 
 
 def may_fail(arc: Arc, known: Container[str]) -> bool:
-    """Whether a failure is asked about an arc in old words, or in those of today."""
+    """Whether an arc may be taken when its step failed, as its guard says in old words or in those of today."""
     return arc.when is not None and (takes_failures(arc) or _at_failure(arc.when.expr, known) != FALSE)
 
 
@@ -138,10 +138,10 @@ def _reads_outcome(asked: Guard) -> bool:
     return any(static_path(part)[:2] == ("event", "outcome") for part in walk(asked.expr))
 
 
-# The meaning of a step's result to its own arcs where the step may run again, and fail then.
+# Below: the result of a step in its own arcs, where the step may run more than once and fail then.
 #
-# The name of a step stands for its latest run that went well (LANGUAGE §2); `result` and its like stand, to who wrote
-# them into an arc, for the run that has just ended. Where that failed there is none: an earlier one would be wrong.
+# The name of a step means the result of its latest run that went well (LANGUAGE §2). The author who wrote `result` into
+# an arc meant the run that has just ended. Where that run failed there is no result, and an earlier one would be wrong.
 #
 #     when: "{{ error is defined }}", args: {x: "{{ result.k }}"}   →   x: "{{ (s if event.status == 'ok').k }}"
 _FAILING = frozenset({"status", "error"})
@@ -167,7 +167,7 @@ def run_again(playbook: Playbook) -> frozenset[str]:
 
 
 def takes_failures(arc: Arc) -> bool:
-    """Whether a failure is asked about the arc, whose guard has canonical names (LANGUAGE §3)."""
+    """Whether the engine asks an arc, with a guard in canonical names, when its step failed (LANGUAGE §3)."""
     if arc.when is None:
         return False
     asked = {access.keys[0] for access in accesses(arc.when.expr) if access.root.name == "event" and access.keys}

@@ -18,7 +18,10 @@ Blocks = dict[str, Block]
 
 
 def without_blocks(template: Template, name: str, found: Blocks) -> Template:
-    """The template with `iter.<name>` and numbered ones in the places of its block templates, put into `found`."""
+    """The template with `iter.<name>`, further ones numbered, in the places of its block templates.
+
+    The block templates are added to `found` under these names.
+    """
     match template:
         case Block():
             key = name if name not in found else f"{name}__{len(found)}"
@@ -33,9 +36,9 @@ def without_blocks(template: Template, name: str, found: Blocks) -> Template:
 
 
 def with_meanings(task: Task, meanings: Meanings, known: Container[str]) -> Task:
-    """The task whose block templates have the old words that are not `known` as what they mean behind a tool.
+    """The task in whose block templates old words that are not `known` have the meaning that they have behind a tool.
 
-    `vars` aside, which means one thing everywhere; `this` has its older keys and its older status.
+    `vars` is left out, since it means the same everywhere. `this` gets its older keys, and `success` as its status.
     """
     if not any(True for value in task_values(task) for _ in blocks_in(value)):
         return task
@@ -56,7 +59,7 @@ def with_meanings(task: Task, meanings: Meanings, known: Container[str]) -> Task
 
 
 def kept_words(values: Iterable[Value]) -> Iterator[Expr]:
-    """The names under which the outcome of an earlier task is kept that block templates read."""
+    """The names of kept outcomes of earlier tasks that block templates read."""
     for block in (block for value in values for block in blocks_in(value)):
         yield from (Name(word) for word in (OUTCOME, RESULT) if word in block.text)
 

@@ -54,7 +54,7 @@ _METHODS = frozenset({"keys", "values", "items"})
 
 
 def results_of_tool(hidden: Container[str], words: Words = OF_TOOL) -> IsEnvelope:
-    """The name that stands for the result of the tool that has just run, where no name of `hidden` takes its place."""
+    """Whether an expression is an old word for the result of the tool that has just run, and not one of `hidden`."""
     return lambda expr: (here := static_path(expr)) in words and here[0] not in hidden
 
 
@@ -65,22 +65,24 @@ def untold(_: str) -> None:
 def completed(
     is_envelope: IsEnvelope, own: frozenset[str] = ENVELOPE, texts: Texts = NO_TEXTS, tell: Tell = untold
 ) -> Replace:
-    """The replacement that completes each path into what `is_envelope` knows, and leaves the others; `own` are the keys
-    that need no completing. `tell` is told of each path how it was read.
+    """A replacement that completes paths behind expressions for which `is_envelope` is true, and leaves all others.
+
+    `own` are keys of the result itself, which need no completing; `texts` the constants of the workload by path. `tell`
+    is called for each path with the word for how it was read (`Tell`).
     """
 
     def is_status(expr: Expr) -> bool:
         return status_of(expr, is_envelope) is not None
 
     def replace(expr: Expr) -> Expr | None:
-        # What asks comes before the paths in it, since `status` is the code, the outcome or a key of the body by what
-        # it is compared with (REAL.md, values).
+        # A comparison is looked at before the paths in it: what `status` is compared with decides whether it is the
+        # code, the outcome or a key of the body (REAL.md, values).
         if (decided := _decided(expr, is_status, texts, tell)) is not None:
             return rewritten(decided, replace)
         match expr:
             case Test(of=Attribute() | Item() as asked, name="defined" | "undefined" as name):
-                # A result has no key `metadata`: of it, `status_code` is the only one that means something here, and
-                # stands for the whole where it is asked whether it is there.
+                # A result has no key `metadata`. Only its `status_code` has a counterpart today, so that a question
+                # whether `metadata` is there asks for that.
                 if _key(asked) == "metadata" and is_envelope(asked.of):
                     tell("metadata")
                     return Test(Attribute(asked.of, "status_code"), name, (), ())
@@ -109,7 +111,7 @@ def completed(
 
 
 def _with_body(expr: Attribute | Item, replace: Replace, own: frozenset[str], tell: Tell) -> Expr | None:
-    """One key behind the whole; None where it is the result's own, or cannot be told."""
+    """A path of a whole result and one key, completed; None where the key is the result's own, or is computed."""
     whole, body = expr.of, Attribute(expr.of, "data")
     match key := _key(expr):
         case "result":
@@ -145,7 +147,7 @@ def _is_own(key: Expr, own: frozenset[str]) -> bool:
 
 
 def _decided(expr: Expr, is_status: Callable[[Expr], bool], texts: Texts, tell: Tell) -> Expr | None:
-    """The node with each `status` that it takes for something put as that; None where it takes none."""
+    """A node in which each `status` that the node itself interprets is replaced by what it means; None without any."""
     found = {id(read): (read, said) for read, said in said_by(expr, texts) if is_status(read)}
     if not found:
         return None

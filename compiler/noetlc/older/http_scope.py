@@ -118,7 +118,10 @@ def _name_of(extra: Sugar) -> str:
 
 
 class _Some:
-    """The names of all steps that mean the same in one step: those that are not `taken`, and `more`."""
+    """A set of names in one step: the `shared` ones of all steps, less those that are `taken` there, and `more`.
+
+    Membership is asked for, and no set is built for each step: a playbook of n steps would cost n².
+    """
 
     __slots__ = ("_more", "_shared", "_taken")
 
@@ -132,8 +135,10 @@ class _Some:
 
 
 class _Scope(NamedTuple):
-    """The results that can be named at a place: `names` give a result of http, `steps` do behind `steps.`, `listed`
-    lists of them, `hidden` hides old words.
+    """The names at a place in a playbook, as far as they may mean a result of http.
+
+    `kinds` are the kinds of workbook entries. `names` mean a result of http, `steps` mean one behind `steps.`, `listed`
+    mean a list of results. An old word for the tool's result that is in `hidden` means something else.
     """
 
     kinds: dict[str, str]
@@ -162,7 +167,9 @@ class _Scope(NamedTuple):
         )
 
     def with_items(self, step: Step) -> Step:
-        """The step whose loops go over what paths lead to. A loop over a result of http is one over its body."""
+        """The step with completed paths in the items of its loops. A loop over a whole result becomes one over its
+        body.
+        """
         if step.loop is None:
             return step
         scope = self.hiding(self.nearer.within(step))
@@ -170,7 +177,7 @@ class _Scope(NamedTuple):
         return step if loop is step.loop else step._replace(loop=loop)
 
     def hiding(self, taken: Container[str]) -> "_Scope":
-        """The scope where those names are no results."""
+        """The scope without some names, which mean something else there."""
         none = frozenset[str]()
         return self._replace(names=_Some(self.names, taken, none), listed=_Some(self.listed, taken, none))
 
@@ -287,7 +294,6 @@ class _Scope(NamedTuple):
         made = templated
         if isinstance(templated, Value):
             made = cast(Kept, self.stored_in(templated, reading.is_envelope, told))
-        # What a block template binds itself is no result, whatever its name is.
         replace = completed(reading.is_envelope, reading.own, self.texts, told.setdefault)
         made = templated_with(made, replace)
         if isinstance(made, Value):
@@ -297,7 +303,7 @@ class _Scope(NamedTuple):
         return made
 
     def stored_in(self, value: Value, is_envelope: IsEnvelope, told: dict[str, None]) -> Value:
-        """A value in which each status that is stored is what the readers of its name take it for."""
+        """A value in which each stored `status` is read as what the readers of its name take it for."""
         if not any(status_of(part, is_envelope) for expr, _ in expressions_in(value) for part in walk(expr)):
             return value
         from noetlc.older.stored_status import with_leaves
@@ -318,6 +324,7 @@ class _Scope(NamedTuple):
         """A value whose block templates have complete paths too."""
 
         def change(block: Block) -> Block:
+            # A name that the block template binds itself is no result.
             def replace(expr: Expr, bound: frozenset[str]) -> Expr:
                 def is_envelope(part: Expr) -> bool:
                     return static_path(part)[:1] not in {(name,) for name in bound} and reading.is_envelope(part)
@@ -330,7 +337,9 @@ class _Scope(NamedTuple):
         return value if made is value.template else Value(made, value.span, None)
 
     def completing(self, http: Words, previous: bool = False) -> "_Reading":
-        """Completes paths; `http`: which old words mean a result of http here, `previous`: whether `_prev` does."""
+        """How to complete paths at a place: `http` are the old words that mean a result of http there, and `previous`
+        says whether `_prev` does.
+        """
         of_tool, listed = results_of_tool(self.hidden, http), self.listed
 
         def is_envelope(expr: Expr) -> bool:
@@ -346,7 +355,7 @@ class _Scope(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """The whole of a result at a place, and the keys that it has itself."""
+    """How a path is read: `is_envelope` knows expressions that are a whole result, `own` has the keys of a result."""
 
     is_envelope: IsEnvelope
     own: frozenset[str]

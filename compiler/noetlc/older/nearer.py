@@ -26,7 +26,7 @@ _OUTCOMES = frozenset({"outcome", "output", "this", "event"})
 
 
 class Names(Set[str]):
-    """Names in several sets: those of one step beside those of all steps, which are not copied for each."""
+    """A union of sets that copies none of them: the names of all steps are shared by the sets of each step."""
 
     __slots__ = ("_sets",)
 
@@ -51,7 +51,9 @@ class Names(Set[str]):
 
 
 class Nearer:
-    """The names of a playbook that are bound nearer than results: by step, since args and scratch are those of one."""
+    """The names that are bound nearer than results: in the whole playbook (`ctx`, `workload`), and in each step (args
+    and `iter`).
+    """
 
     __slots__ = ("_ctx", "_inside", "everywhere")
 
@@ -73,11 +75,11 @@ class Nearer:
         self._inside = {name: frozenset(found) for name, found in inside.items()}
 
     def within(self, step: Step) -> Names:
-        """All of them in a step, its iterators too."""
+        """All names that are bound nearer than results in a step, its iterators among them."""
         return Names(self.brought(step), self.everywhere, frozenset([loop.iterator for loop in loops_of(step)]))
 
     def brought(self, step: Step) -> frozenset[str]:
-        """The args that tokens bring to a step, and its own args and scratch."""
+        """The args that tokens bring to a step, its own args, and its keys of `iter`."""
         return self._inside.get(step.name, frozenset())
 
     def args_and_ctx(self, step: Step) -> Names:
@@ -114,7 +116,7 @@ def arcs_within(steps: tuple[Step, ...]) -> Iterator[Arc]:
 
 
 def _set_by(here: object, step: str) -> Iterator[str]:
-    """The keys of `ctx` that a node sets to something else than what they mean anyway."""
+    """The keys of `ctx` that a node sets, but for those that it sets to the result of the step of that name."""
     pairs: _Pairs = getattr(here, "set_ctx", ())
     if type(here).__name__ == "RootVars":
         pairs = getattr(here, "pairs", ())
@@ -132,19 +134,19 @@ def _own(here: object) -> Iterator[str]:
 
 
 def says_itself(key: str, template: Template) -> bool:
-    """Whether something of that name is given what the name means without it."""
+    """Whether the value of a key is just the bare name of the key, as in `x: "{{ x }}"`, or `steps.x`."""
     return isinstance(template, Native) and static_path(template.expr) in ((key,), ("steps", key))
 
 
 def _passes_on(key: str, template: Template) -> bool:
-    """Whether an arg is given what its name means, whose name may mean one of the step with the arc."""
+    """Whether an arg passes on a value of its own name: `x`, `steps.x`, `args.x` or `workload.x`."""
     return says_itself(key, template) or (
         isinstance(template, Native) and static_path(template.expr) in (("args", key), ("workload", key))
     )
 
 
 def _is_result_of(key: str, template: Template, step: str) -> bool:
-    """Whether a key of `ctx` is the result of the step of its name."""
+    """Whether a value of `ctx` is the result of the step with the key's name."""
     if says_itself(key, template):
         return True
     here = static_path(template.expr) if key == step and isinstance(template, Native) else ()
@@ -152,12 +154,15 @@ def _is_result_of(key: str, template: Template, step: str) -> bool:
 
 
 def _spread(brought: list[tuple[str, str, dict[str, Template] | None, Template]], inside: dict[str, set[str]]) -> None:
-    """Puts the keys that arcs give into the steps that they lead to; what is passed on means what it means before."""
+    """Add the args that arcs bring to the names of the steps that they lead to, along whole chains of steps.
+
+    An arg that only passes on its own name binds nothing, unless the name was bound in the step before.
+    """
     leading: dict[str, list[tuple[str, dict[str, Template] | None, Template]]] = {name: [] for name in inside}
     for source, target, pairs, whole in brought:
         leading[source].append((target, pairs, whole))
-    # A step is looked at again only where it got something to pass on: a long chain that passes all of it on, written
-    # from its end, would else cost its length twice over.
+    # A step is looked at again only when it got a new name. Rounds over all steps would be quadratic for a long chain
+    # that is written from its end.
     waiting = [*reversed(inside)]
     while waiting:
         source = waiting.pop()
@@ -167,8 +172,6 @@ def _spread(brought: list[tuple[str, str, dict[str, Template] | None, Template]]
             if found is None:
                 continue
             if pairs is not None:
-                # An arg that passes on what has the name already is no new meaning, unless the step before had one of
-                # its own to pass on.
                 new = {key for key, value in pairs.items() if key in before or not _passes_on(key, value)}
             else:
                 passed = isinstance(whole, Native) and static_path(whole.expr) == ("args",)

@@ -18,8 +18,9 @@ OUTCOME, RESULT = "__outcome", "__result"
 
 
 def on_success(task: Task, *, set_ctx: Pairs = (), set_iter: Pairs = ()) -> Task:
-    """The task, which sets these besides when it succeeds; what its rules set themselves wins. A rule for errors that
-    lets the run go on is no success.
+    """The task with values that it sets when it succeeds; values that its rules set themselves win.
+
+    A rule that lets the run go on after an error does not count as a success.
     """
 
     def below(rule: Rule, set_ctx: Pairs, set_iter: Pairs) -> Rule:
@@ -31,12 +32,12 @@ def on_success(task: Task, *, set_ctx: Pairs = (), set_iter: Pairs = ()) -> Task
 
 
 def set_after(task: Task, set_ctx: Pairs, set_iter: Pairs) -> Task:
-    """The task, which sets these when it succeeds, after what its rules set: they see it, and win."""
+    """The task with values that it sets when it succeeds. They read what its rules set, and win over it."""
     return _patched(task, set_ctx, set_iter, _behind)
 
 
 def set_at_break(task: Task, set_ctx: Pairs, set_iter: Pairs) -> Task:
-    """The task, which sets these where it ends the run before its last task, after what its rules set."""
+    """The task with values that its rules with `break` set. They read what these rules set, and win over it."""
     if not any(rule.directive == "break" for rule in task.rules):
         return task
     rules = [_behind(rule, set_ctx, set_iter) if rule.directive == "break" else rule for rule in task.rules]
@@ -78,13 +79,15 @@ _Patched: TypeAlias = Callable[[Rule, Pairs, Pairs], Rule]
 
 
 def _below(rule: Rule, set_ctx: Pairs, set_iter: Pairs) -> Rule:
-    """The rule, which sets these too; its own values win."""
+    """The rule with further values to set; its own win."""
     return rule._replace(set_ctx=_merged(set_ctx, rule.set_ctx), set_iter=_merged(set_iter, rule.set_iter))
 
 
 def _behind(rule: Rule, set_ctx: Pairs, set_iter: Pairs) -> Rule:
-    """The rule, which sets these after its own. A rule evaluates all that it sets on the state before (LANGUAGE §4):
-    what they read of its own values is the expression of these.
+    """The rule with further values to set, which read its own values and win over them.
+
+    A rule evaluates all its values on the state before it (LANGUAGE §4). So where the further values read one of the
+    rule's own, they get its expression instead of its name.
     """
     own: dict[tuple[str, ...], Expr] = {}
     for key, value in rule.set_ctx:
@@ -110,7 +113,7 @@ def meanings_after(task: Task) -> Meanings:
 
 
 def kept(task: Task, readers: tuple[Expr, ...]) -> Task:
-    """The task, which keeps of its outcome what the expressions behind it read."""
+    """The task, which keeps its outcome and its result in `iter`, each if expressions of later tasks read it."""
     wanted = {(name, value) for name, value in ((OUTCOME, ("outcome",)), (RESULT, ("outcome", "result")))}
     read = {part.name for expr in readers for part in walk(expr) if hasattr(part, "name")}
     pairs = tuple((name, computed(path(*keys), task.span)) for name, keys in sorted(wanted) if name in read)
@@ -118,5 +121,5 @@ def kept(task: Task, readers: tuple[Expr, ...]) -> Task:
 
 
 def keeps(task: Task, set_iter: Pairs) -> Task:
-    """The task, which sets these wherever the run goes on, behind an error too: what follows reads its outcome."""
+    """The task with keys of `iter` that it sets wherever the run goes on, also after an error that a rule lets pass."""
     return _patched(task, (), set_iter, _below)

@@ -1,4 +1,4 @@
-"""Changes of guards and values that are told where they change something."""
+"""Rewriting guards and values, and recording each that changed."""
 
 from collections.abc import Callable
 

@@ -163,7 +163,9 @@ def _of_arcs(region: Region) -> Iterator[str]:
 
 
 def _for_the_end(region: Region, step: Step, arc: Arc) -> str:
-    """The values given to the end of the loop for each item, by name and line: it runs once, behind all of them."""
+    """The reason why an arc of a body may give the end of the loop neither args nor a delay: the end runs once, not
+    once for each item.
+    """
     end, loop = region.end.name, region.loop.name
     if arc.args is None:
         return f"`{step.name}` leads to `{end}` with a delay for each item, and `{end}` runs once behind all items"
@@ -173,7 +175,7 @@ def _for_the_end(region: Region, step: Step, arc: Arc) -> str:
 
 
 def _of_args(region: Region, step: Step) -> Iterator[str]:
-    """The args that a step reads of its token's args where they cannot be found in `iter`."""
+    """The reasons why a step cannot read its token's args from `iter`: block templates and code read them by name."""
     if step is region.loop or not any(arc.args is not None for arc in region.arcs_to(step.name)):
         return
     words = frozenset(keys_of(region.arcs_to(step.name))) | {"args"}
@@ -241,7 +243,7 @@ def forks_of(region: Region) -> dict[str, tuple[str, Ways]]:
 
 
 def _chain(region: Region, by_name: dict[str, Step], name: str) -> tuple[str, tuple[str, ...]]:
-    """Where a way comes to that nothing else leads to, and the steps of it."""
+    """A chain of steps that begins at `name`, none of which another way leads into, and the step behind its end."""
     chain: list[str] = []
     while name in by_name and name not in chain:
         arcs = arcs_of(by_name[name])

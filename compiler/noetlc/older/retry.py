@@ -167,7 +167,9 @@ class _Policies(NamedTuple):
 
     @property
     def of_failures(self) -> "_Policies":
-        """The policy of what is not the step's tool: its conditions on successes are about the tool."""
+        """The policies for tasks other than the step's tool: for failures only, since conditions on successes are about
+        the tool.
+        """
         return self._replace(retry=_of_failures(self.retry), default=_of_failures(self.default))
 
     def inherited_by(self, task: Task) -> Task:
@@ -199,7 +201,7 @@ def _of_failures(retry: Retry | None) -> Retry | None:
 
 
 def _with_branches(task: Task, change: Callable[[Task], Task]) -> Task:
-    """The policies of the tasks in the branches of one: a sink with a condition."""
+    """The task with the tasks in its branches changed. A sink with a condition is such a task."""
     if not any(isinstance(extra, Choose) for extra in task.extras):
         return task
 
@@ -210,7 +212,7 @@ def _with_branches(task: Task, change: Callable[[Task], Task]) -> Task:
 
 
 def _with_sinks(step: Step, change: Callable[[Task], Task]) -> Step:
-    """The step with the tasks of its sinks changed, and of those of its tasks and chains."""
+    """The step with all sinks changed: its own, those of its tasks, and those in chains."""
 
     def sink(extra: Sugar) -> Sugar:
         if isinstance(extra, Sink):

@@ -134,7 +134,7 @@ def lower_storage(playbook: Playbook, record: RecordChange) -> Playbook:
 
 
 def _said(extras: tuple[Sugar, ...]) -> Storage | None:
-    """The storage that counts of all that is said at one place: what names a tier, else what has a size, else the
+    """The storage that holds where a place says several things: the one with a tier, else one with a size, else the
     first.
     """
     found = [extra for extra in extras if isinstance(extra, Storage)]
@@ -142,7 +142,7 @@ def _said(extras: tuple[Sugar, ...]) -> Storage | None:
 
 
 def _asked(step: Step) -> Storage | None:
-    """The storage that a step asks for; where it asks nothing, its last task."""
+    """The storage that a step asks for, or else its last task."""
     return _said(step.extras) or _said(step.tasks[-1].extras)
 
 
@@ -184,7 +184,7 @@ def _without(task: Task) -> Task:
 
 
 def _tell(extras: tuple[Sugar, ...], counting: Storage | None, record: RecordChange) -> None:
-    """Say what becomes of all that is said at one place, of which one counts, or none."""
+    """Record what becomes of each storage key at one place; only `counting` has an effect, or none of them."""
     for said in extras:
         if isinstance(said, Storage):
             limit = _limit(said)
@@ -194,7 +194,9 @@ def _tell(extras: tuple[Sugar, ...], counting: Storage | None, record: RecordCha
 
 
 def _limit(asked: Storage) -> int | None:
-    """From what size on a result is stored: any for a named tier, `auto` too; None where nothing is asked."""
+    """The size, in bytes, from which on a result is stored: 0 for a named tier, the default where neither a tier nor a
+    size is named, None where the result is to stay in the log.
+    """
     if asked.tier not in ("", "inline"):
         # With a limit of 0 bytes every result is stored, which is what a named tier asked for.
         return 0
@@ -220,8 +222,8 @@ def _knobbed(task: Task, limit: int) -> Task:
 
 
 class _Names(NamedTuple):
-    """The meanings of names: `whole` are results by their bare names, `steps` those of steps, `asked` what they ask
-    for it, `read` those named.
+    """Names of results: `whole` can be read by their bare names, `steps` are names of steps. `asked` is the storage
+    that each asks for. `read` collects the names of which a reference is read.
     """
 
     whole: frozenset[str]
@@ -240,13 +242,17 @@ def _renamed(step: Step, names: _Names) -> Step:
 
 
 def _renaming(names: _Names) -> Callable[[Templated], Templated]:
-    """A value or guard with every name under a result replaced."""
+    """A change of values and guards that replaces `_ref`, `_store` and `_preview` of results, and records it."""
     construct = "`_ref`, `_store` or `_preview` of a result"
     return recording(_replacing(names), names.record, BY, construct, "safe", "`ref(…)`")
 
 
 def _own_decided(step: Step, asked: Map[str, Storage]) -> Step:
-    """The step whose own constructs know that its result will have a reference: where they are asked there is none."""
+    """The step whose own constructs take the test for a reference of its result as answered: a named tier will give
+    one.
+
+    When they are evaluated, the result has none yet.
+    """
     said = asked.get(step.name) or (asked.get(step.tasks[-1].name) if step.tasks else None)
     # By size, it is known only at run time whether there is a reference. For a named tier it is certain, and the test
     # is answered here.

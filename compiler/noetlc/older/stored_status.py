@@ -31,8 +31,9 @@ _WORKBOOK = "\0workbook"
 
 
 class StoredStatus:
-    """The readings of each stored value of a playbook, which is looked through once, and has to outlive them: a
-    value is known by its identity.
+    """What the readers of each stored value of a playbook take it for. The playbook is looked through once.
+
+    Values are known by their `id`, so that the playbook has to outlive this object.
     """
 
     __slots__ = ("_at", "_into", "_read", "_texts")
@@ -53,7 +54,7 @@ class StoredStatus:
                     self._add(scope.in_code(path), said)
 
     def readings_of(self, value: Value, keys: tuple[str, ...]) -> Evidence | None:
-        """The readings of what is under some keys of a value; None where it is stored nowhere."""
+        """What readers take the part of a value under some keys for; None where the value is stored nowhere."""
         names = self._at.get(id(value))
         if names is None:
             return None
@@ -137,7 +138,7 @@ class _Scope:
 
 
 def leaves(template: Template, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Expr]]:
-    """The expressions that are values of a template as they are, with the keys that lead to them."""
+    """The expressions in a template whose values are kept whole, each with the keys that lead to it."""
     match template:
         case Native(expr=MapOf(items=pairs)):
             for key, value in pairs:
@@ -173,7 +174,9 @@ def with_leaves(
 
 
 def _roots(playbook: Playbook) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """The parts of a playbook in which a name means one thing, each with what args are kept under there."""
+    """The parts of a playbook with names of their own (a step, an entry of the workbook, the rest), each with the word
+    that stands in `Stored` for it.
+    """
     for step in playbook.steps:
         yield step.name, step
     for name, task in playbook.workbook:
@@ -196,7 +199,7 @@ def _tasks(root: tuple[object, ...]) -> Iterator[Task]:
 
 
 def _places(playbook: Playbook) -> tuple[dict[int, list[Stored]], frozenset[Stored]]:
-    """The names of each value that is stored, by the identity of the value; and all of them."""
+    """(`id` of a stored value → the names under which it is stored, all these names)."""
     found: dict[int, list[Stored]] = {}
     known = set[Stored]()
 
@@ -213,7 +216,7 @@ def _places(playbook: Playbook) -> tuple[dict[int, list[Stored]], frozenset[Stor
 
 
 def _put(node: tuple[object, ...], place: str, put: Callable[..., None]) -> None:
-    """Tells of every value that a node stores."""
+    """Call `put` for every value that a node stores, with its name."""
     for key, value in getattr(node, "set_ctx", ()):
         put(value, "ctx", key)
     for key, value in getattr(node, "set_iter", ()):

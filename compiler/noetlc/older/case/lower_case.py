@@ -100,7 +100,7 @@ def lower_case(playbook: Playbook, record: RecordChange) -> Playbook:
 
 
 class _Branch(NamedTuple):
-    """A rule with the tasks of its branch; `target` is where it begins, "" where there is nowhere to go."""
+    """A rule with the tasks of its branch; `target` is the task that a jump to it leads to, "" where there is none."""
 
     rule: Ready
     tasks: Tasks
@@ -232,7 +232,9 @@ class _Lowered(NamedTuple):
         return step._replace(tasks=(*first, tool, *after, *dispatch, *branches, *end_task))
 
     def _asks_twice(self, rules: list[Ready]) -> bool:
-        """Whether rules about the end of the step are asked behind one about the end of its call, which stays in it."""
+        """Whether rules about the end of the step must be asked again, behind a branch of a rule about the end of the
+        call that routes nowhere.
+        """
         if self.case.eval != "on_entry":
             return False
         leaving = [rule for rule in rules if is_for_exit(rule.rule)]
@@ -256,12 +258,11 @@ class _Lowered(NamedTuple):
         return (noop(name, span, _until_else((*done, rest))),)
 
     def _behind(self, branch: _Branch) -> _Branch:
-        """A branch that is begun behind the tool: what it sets is of the tool's outcome."""
+        """A branch that begins in a task behind the tool, with values that read the outcome that the tool kept."""
         sets = branch.rule.sets
         if sets is None:
             return branch
-        # In the tool's own policy `result` is `outcome.result`; one task further the outcome is another's, and the
-        # tool's was kept.
+        # In the tool's own policy `result` is `outcome.result`. One task further, `outcome` is that of another task.
         sets = rule_with(sets, renamed(meanings_behind(self.old), self.known))
         return branch._replace(rule=branch.rule._replace(sets=sets))
 
@@ -283,7 +284,9 @@ class _Lowered(NamedTuple):
         return (*(tool if task is at else task for task in first), *dispatch)
 
     def _served(self, main: Task, rules: list[Ready]) -> tuple[Rule, ...]:
-        """The rules of a wait before what stands behind it: it goes on for an event that some rule takes."""
+        """The rules of a wait whose case is decided in tasks behind it: it goes on for an event that some
+        rule takes.
+        """
         span = self.case.span
         fires = [rule.success for rule in rules if rule.success != FALSE]
         again = waiting_again(main.name, self.case.timeout, span)._replace(when=guard(OUTCOME_OK, span))
@@ -342,8 +345,8 @@ def _stays(rule: Ready) -> bool:
 
 
 def _taking(branch: _Branch, when: Guard) -> tuple[Rule, ...]:
-    """The rules of a policy for one rule of the case: it repeats the tool as often as it may, then does what it does
-    besides.
+    """The rules of a policy for one rule of the case: repeat the tool, if the rule says so and as often as it may, then
+    lead to the branch.
     """
     rule = branch.rule
     retry = repeated(rule, when)
@@ -366,7 +369,7 @@ def _until_else(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 
 def _rest(done: list[Rule], end: Rule) -> tuple[Rule, ...]:
-    """The tasks for a success that no rule takes, if one can be left."""
+    """The rule `end` for a success that no rule takes; none where a rule takes every success."""
     asked = {unparse(rule.when.expr) for rule in done if rule.when is not None and rule.directive != "retry"}
     return () if unparse(OUTCOME_OK) in asked else (end,)
 

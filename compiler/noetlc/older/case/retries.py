@@ -27,8 +27,10 @@ def only_repeats(rule: Ready) -> bool:
 
 
 def repetitions(policy: Policy, rules: Iterable[Ready]) -> tuple[Rule, ...]:
-    """The rules that repeat the tool on success, where what they do besides is asked behind it: each but for what one
-    before it takes, and with what the tool's policy is about to set.
+    """The rules that repeat the tool on success, for a case whose other actions are decided in tasks behind the tool.
+
+    The guard of each leaves out what an earlier rule takes. It reads the values that the tool's policy is about to set,
+    which are not yet in `ctx` and `iter`.
     """
     found: list[Rule] = []
     before: list[Expr] = []
@@ -42,7 +44,7 @@ def repetitions(policy: Policy, rules: Iterable[Ready]) -> tuple[Rule, ...]:
 
 
 def as_set(expr: Expr, policy: Policy) -> Expr:
-    """An expression with what the tool's policy sets on success in the place of the names that it sets."""
+    """An expression in which names that the tool's policy sets on success are replaced by the values that it sets."""
     if policy.ok is None:
         return expr
     meanings: Meanings = {

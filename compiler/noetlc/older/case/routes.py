@@ -38,20 +38,21 @@ _RESULT = Name("result")
 
 
 def recorded(rule: Ready) -> Pairs:
-    """The task that records that the rule routes."""
+    """The value for `iter` that records that the rule routes."""
     return ((ROUTE, constant(rule.label, rule.rule.span)),)
 
 
 def carried(rule: Ready) -> Pairs:
-    """The task that records, at the end of its branch, that an iteration routes and what the route gives; none if
-    that is nothing of the iteration.
+    """The values for `iter` that the end of a branch in a loop sets: which rule routes, and the args of its route.
+
+    Empty where the args read nothing of the iteration: the arc itself can evaluate them then.
     """
     route = rule.route
     return () if route is None or route.carried is None else (*recorded(rule), (ARGS, route.carried))
 
 
 def carried_first(route: Route) -> Pairs:
-    """The task that records a route where another rule of the iteration may have routed already."""
+    """The value for `iter` that records a route's args where another rule of the iteration may have routed before."""
     if route.carried is None:
         return ()
     # The first rule that routes wins. A later one must not put its args in the place of the winner's.
@@ -77,7 +78,7 @@ def end_of(step: Step, rule: Ready, target: str, set_iter: Pairs = ()) -> Task:
 
 
 def after_loop(step: Step, rule: Ready, when: Guard | None, known: Set[str]) -> tuple[Arc, Step]:
-    """The step between a loop and where a rule about its end leads, which does what the rule does besides."""
+    """The arc to a step behind a loop, and that step: it does what a rule about the loop's end does, and routes on."""
     name, span = branch_name(step.name, "case", rule.number), rule.rule.span
     names = renamed(rule_meanings(Name("outcome"), result_of(step.name)), known)
     sets = () if rule.sets is None else (noop(generated_name(step.name, rule.label, "set"), span, (rule.sets,)),)
@@ -94,8 +95,8 @@ def after_loop(step: Step, rule: Ready, when: Guard | None, known: Set[str]) -> 
 
 
 def own_named(step: Step, case: Case, inputs: Set[str]) -> Case:
-    """The case in which the step's own name is the result that there is now (LANGUAGE §6), and that of its task in what
-    routes give.
+    """The case in which the step's own name means the result of the present run (LANGUAGE §6); in args of routes the
+    name of the step's task does, too.
     """
     own = own_meanings(step.name, _RESULT)
     names = renamed(own, inputs)
@@ -121,8 +122,8 @@ _EVENT: Meanings = {
 
 
 def about_tool(step: Step, case: Case, known: Set[str]) -> Case:
-    """The case whose rules are asked by tasks: of the tool's outcome, and whose routes give what that was, not that of
-    the last task of their branch.
+    """The case with rules for tasks: guards ask about the tool's outcome, and args of routes read that outcome, not the
+    outcome of the last task of their branch.
     """
     events = renamed(_EVENT, frozenset())
     asked = [rule if is_for_loop(rule, step) else _asked(rule, events) for rule in case.rules]

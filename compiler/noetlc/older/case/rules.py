@@ -34,8 +34,11 @@ from noetlc.older.repetition import Repetition
 
 
 class Ready(NamedTuple):
-    """A rule ready to be placed. `success` and `failure` are its guard for either outcome of the tool; `sets` what its
-    first action sets; `tasks` the rest of its chain, with the routes among them.
+    """A rule that is ready to become rules and tasks.
+
+    `label` is `case` and its number in the file. `success` and `failure` are its guard for either outcome of the tool,
+    `false` where the rule is not about that outcome. `sets` is what its first action sets, if it only sets; `tasks` the
+    rest of its chain, in which noops stand for routes.
     """
 
     label: str
@@ -97,7 +100,9 @@ def only_routes(rules: Iterable[CaseRule]) -> bool:
 
 
 def sees_cause(step: Step, rule: CaseRule) -> bool:
-    """Whether a rule reads what went wrong behind a retry: in arcs a used-up one is the error, its cause in rules."""
+    """Whether a rule reads the error of a tool that is retried. An arc would see `retry.exhausted`, a rule
+    the cause.
+    """
     if rule.when is None or on_failure(rule.when.expr) == FALSE:
         return False
     # Only a retry puts `retry.exhausted` in the place of the cause. Without one, arcs and rules see the same error.
@@ -120,7 +125,9 @@ def _is_error(expr: Expr) -> bool:
 
 
 def apart(step: Step, case: Case) -> Case:
-    """The case in which a task whose name the step or another branch has is called after its own branch."""
+    """The case with unique names of tasks: where the step or an earlier branch has the name, the branch is
+    added to it.
+    """
     taken = {task.name for task in step.tasks}
     rules: list[CaseRule] = []
     for number, rule in enumerate(case.rules):
@@ -175,9 +182,8 @@ def _failing(rule: Ready, asked: Expr) -> Guard:
 
 
 def of_now(rules: Iterable[Rule], main: Task) -> tuple[Rule, ...]:
-    """Rules of the case in the policy of the tool: its own name is what it has just given, not an earlier run's."""
-    # Nothing hides the name here: in the policy of a task its own name can mean only what it has just given. By name
-    # it would be an earlier run's result, or none.
+    """Rules for the policy of the tool, in which the tool's name means the result that it has just given."""
+    # As a plain name it would be the result of an earlier run, or none. Nothing can hide the name in the task's policy.
     names = renamed(own_meanings(main.name), frozenset())
     return tuple(rule_with(rule, names) for rule in rules)
 
@@ -188,7 +194,7 @@ def span_of(rule: Ready) -> Span:
 
 
 def in_chain(step: Step, tasks: Tasks, known: frozenset[str]) -> Tasks:
-    """The tasks of chains, with the names of what the tool of their step gave."""
+    """The tasks of chains, whose old words are replaced by names for what the tool of the step gave."""
     meanings = meanings_behind(step)
     return tuple(with_meanings(task, meanings, known) for task in renamed_chain(tasks, renamed(meanings, known)))
 
@@ -200,8 +206,9 @@ _WHOLE = (
 
 
 def meanings_behind(step: Step) -> Meanings:
-    """The meanings of old names when the tool of a step is not repeated any more: where pages are gathered, its
-    result is all of them (REAL.md, flow). A list has no keys: `result.total` beside it is the last page's.
+    """The meanings of old names once the tool of a step is no longer repeated (REAL.md, flow).
+
+    Where pages are gathered, the result is all of them. A list has no keys, so that `result.total` is the last page's.
     """
     _, main, after = split(step)
     meanings = meanings_after(main)
@@ -365,8 +372,10 @@ def chained(step: Step, rule: Ready, tasks: Tasks) -> Tasks:
 
 
 def merged_result(main: Task, name: str, tasks: Tasks, *, after: Tasks, tool: str) -> Task:
-    """The merge point; where tasks of a chain have results, the step keeps what it had before: the result that one of
-    the generated tasks behind the tool, `after`, gives, else the tool's: of a wait, else of `tool`.
+    """The merge point `name` of the branches, a noop that keeps the step's result where tasks of a chain have results.
+
+    That is the result of one of the generated tasks behind the tool (`after`), else that of the tool `main`, else,
+    where `main` is a wait that never began, that of `tool`.
     """
     # Generated tasks have no result of their own: the tool's result stays what the step gives, and the merge point
     # needs none.

@@ -37,13 +37,16 @@ def stops_of(pages: Pages, task: str) -> Iterator[Stop]:
 
 
 def lead_stopped(playbook: Playbook, record: RecordChange) -> Playbook:
-    """The playbook in which a step whose loop over pages stops goes on."""
+    """The playbook in which a step goes on when a loop over its pages stops at the number of pages that it may read.
+
+    Nothing is recorded: the `case` that is changed here is recorded when it becomes arcs or tasks.
+    """
     del record
     return replace_steps(playbook, _leading_on)
 
 
 def _leading_on(step: Step) -> Step:
-    """The step whose only way on is taken where a loop over its pages was stopped, too."""
+    """The step whose only leading rule is also true when a loop over its pages was stopped."""
     if not any(isinstance(extra, Case) for extra in step.extras):
         return step
     found = [(taken(task, Pages)[0], task.name) for task in step.tasks]

@@ -30,7 +30,10 @@ TIMEOUT = "timeout"
 
 
 def when_called(rule: Ready) -> Ready:
-    """A rule about events as it is asked when the tool before the wait has ended: `else` waits for the others."""
+    """A rule about events, with the guards that hold for the end of the tool before the wait.
+
+    A rule without such a guard, as `else`, does not fire then: it is for events that may still come.
+    """
     own = rule.rule.own
     if own is None:
         return rule._replace(success=FALSE, failure=FALSE)
@@ -38,7 +41,7 @@ def when_called(rule: Ready) -> Ready:
 
 
 def guard_when_called(rule: Ready, known: frozenset[str]) -> Guard | None:
-    """The guard of such a rule behind the tool; None where it is not about its success."""
+    """The guard of a rule of `when_called` in a task behind the tool; None where it is not about the tool's success."""
     if rule.success == FALSE:
         return None
     outcome = path("iter", CALLED)
@@ -58,7 +61,7 @@ def called(tool: Task, failing: tuple[Rule, ...], tasks: Tasks, case: Case) -> T
 
 
 def waiting_again(wait: str, timeout: Value | None, span: Span) -> Rule:
-    """The rule that waits again for what no rule has taken; the timer goes on, and fires once."""
+    """The rule that waits again for an event that no rule took. The timer gets the seconds that are left, once."""
     if timeout is None:
         return jump(wait, span)
     left = filtered(ListOf((Const(0), Binary("-", seconds(timeout), Name("_elapsed")))), "max")
