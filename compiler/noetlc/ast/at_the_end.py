@@ -1,8 +1,9 @@
-"""The facts that have surely happened when all is done: what every way from the entry to a completed end brings.
+"""The facts that have surely happened when an execution has completed: those that every way from the entry to a
+completed end brings.
 
-Backwards from the ends: a step brings what it adds itself and what the steps behind it bring. Where one of several ways
-is taken only what all of them bring is sure; of a fork each branch without a condition brings what it has. A failure
-that no arc takes leads to no completed end, and says nothing.
+A backward data flow: a step brings the facts that it adds, and those of the steps behind it. Where one of several arcs
+is taken, only the facts that all of them bring are sure; of a fork, each branch without a condition brings its facts. A
+failure that no arc takes does not lead to a completed end, and so does not count.
 
     start → a, b (fork);  a → c when x, else d        c and d are not sure; a and b are
 """
@@ -24,7 +25,8 @@ def surely_at_the_end(playbook: Playbook, graph: StepGraph, added: Sequence[Fact
     every = NOTHING.union(*added)
     if graph.entry < 0 or len(every) * len(added) > MOST:
         return None
-    # From everything down to what holds, so that a cycle brings what every way out of it does.
+    # A greatest fixed point: sets begin with all facts and shrink, so that a cycle brings what each way out of it
+    # brings.
     found: list[Facts] = [every] * len(playbook.steps)
     cancelled = _cancelled(playbook, graph)
     cancelling: dict[int, list[int]] = {}
@@ -66,8 +68,10 @@ def _cancelled(playbook: Playbook, graph: StepGraph) -> dict[int, list[int]]:
 
 
 def _brought(step: Step, graph: StepGraph, added: Facts, found: Sequence[Facts], every: Facts) -> Facts:
-    """The facts that a token brings which is at a step."""
-    # A token that is turned away ends, and the execution may complete without the step.
+    """The facts that a token at a step brings by the time the execution has completed; `every` is the set
+    of all facts.
+    """
+    # A token that the step's gate denies ends there, and the execution may complete without the step.
     if step.spec.admit is not None and not step.spec.admit.waits and not _opens(step):
         return NOTHING
     arcs = step.router.arcs if step.router is not None else ()
@@ -87,13 +91,13 @@ def _brought(step: Step, graph: StepGraph, added: Facts, found: Sequence[Facts],
 
 
 def _opens(step: Step) -> bool:
-    """Whether a gate lets every token in."""
+    """Whether the gate of a step admits every token."""
     rules = step.spec.admit.rules if step.spec.admit is not None else ()
     return all(rule.allow for rule in rules) and bool(rules) and rules[-1].when is None
 
 
 def _routed(step: Step, arcs: list[tuple[Arc, Facts]]) -> Facts:
-    """The facts that the arcs bring which are taken when a step has succeeded."""
+    """The facts that are brought by the arcs that a step takes when it has succeeded; `arcs` has those of each arc."""
     facts = done_facts(step)
     taken = [(truth_of(arc.when, facts), brought) for arc, brought in arcs]
     if step.router is not None and step.router.mode == "inclusive":

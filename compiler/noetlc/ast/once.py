@@ -1,4 +1,5 @@
-"""Answers about expressions, worked out once for each: equal texts share one expression (`noetlc.expr.parser`)."""
+"""Functions of expressions that are computed once for each expression. It pays, since equal texts share one expression
+object (`noetlc.expr.parser`), and rules, lowering and the emitter ask the same questions."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -14,7 +15,8 @@ MANY = 10_000
 class Once(Generic[Result]):
     """A function of expressions that remembers its answers.
 
-    An answer is kept with its expression: the number of an object that is gone is given to another.
+    Results are found by the `id` of an expression, and kept with the expression itself: an object that is gone could
+    leave its `id` to another one.
     """
 
     __slots__ = ("_ask", "_results")

@@ -19,8 +19,9 @@ PHASE_ARGS = {
 
 
 class Part(NamedTuple):
-    """The part of a playbook that belongs to a phase: by the position of a step, that of the one which led to it first;
-    -1 for the step that the phase begins at.
+    """The steps of a phase, which begins at the step `entry`.
+
+    `before` maps the position of each step to that of the step from which it was reached first, -1 for the entry.
     """
 
     phase: str

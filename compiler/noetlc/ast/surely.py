@@ -1,7 +1,8 @@
-"""The facts that have surely happened when a step starts: the facts that every way to it brings.
+"""The facts that have surely happened when a step starts: those that every way to it brings.
 
-Each step adds facts when it succeeds: keys that it writes, its name. Where ways meet, only what all of them bring is
-sure; a join of all its sources has what any of them brings. From everything down to what holds, without recursion.
+A forward data flow: each step adds facts when it succeeds (keys that it writes, its name). Where ways meet, only the
+facts that all of them bring are sure; behind a join of all sources, the facts that any of them brings. Sets begin with
+all facts and shrink to the greatest fixed point, without recursion.
 """
 
 from collections.abc import Sequence
@@ -113,7 +114,7 @@ def _keys(task: Task, what: str) -> Facts:
 
 
 def _ways(task: Task, here: int, end: int, positions: dict[str, int], what: str) -> list[tuple[int, Facts]]:
-    """Where a run may go after a task, and what it has set by then; failures end it and bring nothing on."""
+    """(next task or `end`, keys that are set on the way) for each way on after a task; failures end the run."""
     if not task.rules:
         return [] if task.kind == FAILING else [(here + 1, NOTHING)]
     ways: list[tuple[int, Facts]] = []

@@ -1,8 +1,8 @@
-"""The part of a canonical playbook that its author wrote, and what lowering made.
+"""Which parts of a lowered playbook its author wrote, and which lowering made.
 
-A pass makes steps, tasks, rules, arcs and joins that stand at the place of the construct they came from. Whoever says
-something about them says it to a reader who never saw them. So the tree as it was read tells what was written: each
-part by where it stands, tasks inside of `choose`, `while` and `until` as well.
+Generated steps, tasks, rules, arcs and joins have the place of the construct that they were made from. A finding about
+one of them would speak of a thing that the author never saw. So findings ask here. A part counts as written if a part
+of its sort stood at its place in the tree as it was read, also inside of `choose`, `while` and `until`.
 """
 
 from typing import TypeAlias
@@ -16,10 +16,10 @@ _GROUND = (Span, Value, Guard, str)
 
 
 class Written:
-    """The parts of a playbook that stand in its source as what they are; all of them where nothing was lowered."""
+    """The parts that the author wrote, by sort and place; all parts where nothing was lowered."""
 
     def __init__(self, read: Playbook, lowered: Playbook) -> None:
-        # Nothing was lowered, which is so for every canonical file: then no walk is needed.
+        # In a canonical file nothing was lowered, and no walk is needed.
         self._all = read is lowered
         self._spans: dict[type[Part], set[Span]] = {Step: set(), Task: set(), Rule: set(), Router: set(), Arc: set()}
         self._joins: dict[Span, str | int | Merge] = {}
@@ -34,12 +34,12 @@ class Written:
             match here:
                 case Step():
                     self._spans[Step].add(here.name_span)
-                    # A pass may give a step another join in its own place, so its span alone does not tell.
+                    # A pass may change the join of a step that the author wrote, so that its place alone does not tell.
                     self._joins[here.name_span] = here.spec.join
                 case Task():
                     if not here.generated:
                         self._spans[Task].add(here.name_span)
-                    # one that stands outside of the task, as in a `catch` beside a list of tasks, was put there
+                    # A rule that stands outside of its task, as in a `catch` beside a list, was put there by a reader.
                     self._spans[Rule].update(rule.span for rule in here.rules if rule.span.is_inside(here.span))
                 case TaskDefaults():
                     self._spans[Rule].update(rule.span for rule in here.rules)
@@ -69,19 +69,19 @@ class Written:
         return router is not None and self.has(router) and all(map(self.has, router.arcs))
 
     def has_join(self, step: Step) -> bool:
-        """Whether a step waits for its tokens as its author said."""
+        """Whether the author wrote the join of a step, also by writing none."""
         return self._all or (self.has(step) and self._joins.get(step.name_span) == step.spec.join)
 
     def made(self, playbook: Playbook) -> frozenset[Span]:
-        """Where parts stand that lowering made, of the lowered `playbook`, and nothing that was written."""
+        """The places at which parts of the lowered `playbook` stand, all of them generated."""
         if self._all:
             return frozenset()
         parts: list[Part] = []
         for step in playbook.steps:
             parts += (step, *step.tasks, *(rule for task in step.tasks for rule in task.rules))
             parts += () if step.router is None else (step.router, *step.router.arcs)
-        # A generated part stands at the place of what it was made of; that is its author's where anything written
-        # stands there.
+        # A generated part has the place of its construct. Where something written stands there too, the place is the
+        # author's.
         mine = {place for part in parts if self.has(part) for place in _places(part)}
         return frozenset({place for part in parts if not self.has(part) for place in _places(part)} - mine)
 

@@ -1,5 +1,4 @@
-"""Have what is new in a rewritten file on one line, where it fits there and holds no comment: as people write it by
-hand.
+"""Put new mappings of a rewritten file on one line, as people write them by hand, where they fit and have no comment.
 
     then:                       →  then: {do: jump, to: a}
       do: jump

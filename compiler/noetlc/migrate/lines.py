@@ -15,8 +15,8 @@ _HASH = pattern(r"#[^\n]*")
 
 
 class Line:
-    """A line with its indentation: `before` are lines copied above it, `comments` are comments put there. `is_new` says
-    that it did not stand in this place.
+    """A line of the new file, with its indentation. `before` are lines that were copied above it, `comments` comments
+    that found their place above it. `is_new` says that the line did not stand in this place before.
     """
 
     __slots__ = ("before", "comments", "is_new", "text")
@@ -36,7 +36,7 @@ class Line:
 
 
 class Spot(NamedTuple):
-    """A line for what stood between two offsets of the old text."""
+    """The line of the new file that the old text between two offsets became."""
 
     start: int
     stop: int
@@ -97,8 +97,9 @@ def all_nodes(root: Node) -> Iterator[Node]:
 def settle(text: str, comments: Iterable[Comment], spots: list[Spot]) -> None:
     """Put each comment above the line of the construct that it was about.
 
-    Beside something, that is the first construct that begins in its line, else the first of what stands below its
-    line, or the one around it; on a line of its own, the next one inside of the one around it.
+    A comment at the end of a line is about the first construct that begins in that line, else about the first one that
+    belongs to the line and stands below, else about the construct around it. A comment on a line of its own is about
+    the next construct within the one around it.
     """
     # An outer spot before the inner ones that begin with it, as `_around` wants them.
     ordered = sorted(spots, key=lambda spot: (spot.start, -spot.stop))
@@ -114,12 +115,14 @@ def settle(text: str, comments: Iterable[Comment], spots: list[Spot]) -> None:
             fits = following is not None and (
                 following.start <= comment.beside or _is_below(text, comment.start, following.start)
             )
-        # A comment is never lost: one that fits nothing stands at the last line.
+        # No comment is lost: one that fits nothing goes to the last line.
         (following if fits and following is not None else chosen or ordered[-1]).line.comments.append(comment.text)
 
 
 def _is_below(text: str, offset: int, inner: int) -> bool:
-    """Whether what begins at `inner` belongs to the line of an offset before it: all lines up to it stand deeper."""
+    """Whether all lines from that of `offset` down to that of `inner` are indented deeper than the first, so that
+    `inner` belongs to it.
+    """
     first, stop = text.rfind("\n", 0, offset) + 1, text.find("\n", inner)
     head, *lines = text[first : stop if stop >= 0 else len(text)].split("\n")
     return all(

@@ -50,7 +50,7 @@ def keys_of(scope: str) -> frozenset[str] | None:
 
 
 class Touched(NamedTuple):
-    """Where in the text legacy constructs were met, and where only sugar of today was; offsets, sorted."""
+    """Sorted offsets in the text: where legacy constructs begin, and where sugar of today does."""
 
     legacy: list[int]
     sugar: list[int]
@@ -60,7 +60,7 @@ class Touched(NamedTuple):
         return _any_between(self.legacy, start, stop)
 
     def has_sugar(self, start: int, stop: int) -> bool:
-        """Whether sugar does."""
+        """Whether sugar of today begins between two offsets."""
         return _any_between(self.sugar, start, stop)
 
 
@@ -72,7 +72,8 @@ def _any_between(offsets: list[int], start: int, stop: int) -> bool:
 class Here(NamedTuple):
     """A part of the canonical tree, the same part as it was read (None where it stood nowhere), and its scope.
 
-    `moved`: it may hold what stood around it before; `default` is the name of the only task of the step around it.
+    `moved` says that values may have come into it from the mapping around it. `default` is the name that the only task
+    of the step around it has when none is written.
     """
 
     tree: Tree
@@ -82,7 +83,7 @@ class Here(NamedTuple):
     default: str = ""
 
     def under(self, key: str, *, moved: bool) -> "Here":
-        """The node under a key of it."""
+        """The part under one of its keys."""
         read = self.read.get(key) if isinstance(self.read, dict) else None
         assert isinstance(self.tree, dict)
         name = self.tree.get("step")
@@ -90,7 +91,7 @@ class Here(NamedTuple):
         return Here(self.tree[key], read, inside(self.scope, key), moved, default)
 
     def implies(self, key: str) -> bool:
-        """Whether a key need not be written: it says what its absence does."""
+        """Whether a key need not be written, since it was read without being written and says the same now."""
         if not isinstance(self.read, dict) or key not in self.read:
             return False
         assert isinstance(self.tree, dict)
@@ -102,8 +103,9 @@ class Here(NamedTuple):
         return self if tree is self.tree else self._replace(tree=tree, read=read)
 
     def single(self, *, new: bool = False) -> "Here":
-        """The only task of a step as the mapping that `tool` may be, where its name is the one that it has anyway;
-        `new` says that there was no `tool` before.
+        """Where the only task of a step has its default name: the task without the name, as `tool` may be one mapping.
+
+        Else the part itself. `new` says that the step had no `tool` before.
         """
         task, was = _only(self.tree), _only(self.read)
         if task is None or self.scope != inside(STEP, "tool") or task.get("name") != self.default:
@@ -115,7 +117,7 @@ class Here(NamedTuple):
         return self._replace(tree=_unnamed(task), read=_unnamed(was) if was is not None and same else None)
 
     def lone(self, node: Mapping) -> "Here | None":
-        """The only task of a step, which is written there and has the name that it has from the step."""
+        """The only task of a step, if `node` is its mapping and its name did not change; else None."""
         if not isinstance(self.tree, list) or not isinstance(self.read, list):
             return None
         if len(self.tree) != 1 or len(self.read) != 1:
@@ -147,13 +149,13 @@ def _unnamed(task: Placed) -> Placed:
 
 
 def in_order(wanted: list[str], there: list[str]) -> list[str]:
-    """The keys that are there in their order, and each new one behind all that come before it in the wanted order."""
+    """The keys of `there` in their order, and each other key of `wanted` behind the last of those before it there."""
     found = list(there)
     for number, key in enumerate(wanted):
         if key not in found:
             before = set(wanted[:number])
             behind = [place for place, other in enumerate(found, 1) if other in before]
-            # Behind the last of those that come before it: an author's own order of keys stays.
+            # The author's own order of keys stays as it is.
             found.insert(behind[-1] if behind else 0, key)
     return found
 
@@ -168,7 +170,9 @@ def by_place(tree: Tree) -> dict[Span, Keys]:
 
 
 def claims_of(trees: list[Tree], was: dict[Span, Keys]) -> dict[Span, int]:
-    """Which item of those from one place is what stood there: the one of its name, else the first."""
+    """Place → number of the item in `trees` that continues the item of that place: the one with its name, else the
+    first.
+    """
     found: dict[Span, int] = {}
     for number, item in enumerate(trees):
         if isinstance(item, Placed):

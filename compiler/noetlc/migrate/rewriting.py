@@ -81,14 +81,14 @@ class _Document:
         """The lines of the keys of a mapping; `node` is the mapping that it was."""
         tree = here.tree
         assert isinstance(tree, dict)
-        is_new = node is None or id(node) in self._used  # what was no mapping left nothing out
+        is_new = node is None or id(node) in self._used
         entries = [] if node is None or is_new else self._copies.entries(node)
         # A mapping serves once: its second copy, as of a `sink` that becomes two tasks, is printed from the tree.
         self._used.add(id(node))
         own = {entry.key.text: entry for entry in entries if entry.key is not None}
-        # Keys that mean something to nobody here, as `x-` ones, stay where they are.
+        # Keys that the canonical tree does not have but canonical text may, as `x-…`, stay where they are.
         stays = [key for key, entry in own.items() if key in tree or self._stays(here, entry)]
-        # Where a key went away its value may stand in a new one, so that nothing here counts as unchanged.
+        # Where a key is gone, its value may stand under another key now, so that no key here counts as unchanged.
         moved = here.scope != DOCUMENT and (here.moved or is_new or len(stays) < len(own))
         lines: list[Line] = []
         for key in in_order(
@@ -106,7 +106,9 @@ class _Document:
         return lines
 
     def _is_implied(self, here: Here, key: str) -> bool:
-        """Whether a key need not be written; it must where another key that stays says it in an older form."""
+        """Whether a key need not be written. It must be written where its value stood in an older form that is
+        replaced.
+        """
         if not here.implies(key):
             return False
         tree = here.tree[key] if isinstance(here.tree, dict) else None
@@ -116,7 +118,7 @@ class _Document:
         return not self._touched.has_legacy(entry.start, entry.end)
 
     def _placed(self, stays: list[str], own: dict[str, Entry], tree: Keys) -> list[str]:
-        """The keys that stay, and those that have another name now, as they stood in this mapping."""
+        """The keys that stay, under their present names, in the order in which they stood in this mapping."""
         if not stays:
             return []
         values = {key: value.span for key, value in tree.items() if key not in own and isinstance(value, Value)}
@@ -126,7 +128,7 @@ class _Document:
         return [key for key in there if key]
 
     def _kept_in_place(self, tree: Keys) -> list[str]:
-        """The keys whose values stand somewhere in the file, as they do there."""
+        """The keys whose values stand somewhere in the old file, in the order of these places."""
         places = {key: value.span for key, value in tree.items() if isinstance(value, Value | Guard)}
         return sorted((key for key, span in places.items() if self._copies.holds(span)), key=places.__getitem__)
 
@@ -276,7 +278,9 @@ class _Document:
         return lines
 
     def _of_another(self, span: Span) -> Keys:
-        """An entry that another construct was read as, that becomes an item: none of its keys stays by its name."""
+        """The keys of the mapping at a place, each without a tree: for an item that was made of another construct, so
+        that none of these keys counts as its own.
+        """
         node = self._copies.mapping_at(span)
         return dict.fromkeys((key.text for key, _ in node.entries), None) if node is not None else {}
 
@@ -365,14 +369,16 @@ class _Document:
 
 
 def _moved(lines: list[Line]) -> list[Line]:
-    """The lines of a key that did not stand here; one that was copied is as good as new where it has a simple value."""
+    """The lines of a key that did not stand in this mapping. A single line with a simple value counts as new, so that
+    it may be joined with others (`compact`), even if it was copied.
+    """
     if len(lines) == 1:
         lines[0].is_new = is_simple(lines[0].text)
     return lines
 
 
 def _items_in(tree: Tree) -> Iterator[tuple[Span, Placed]]:
-    """The items of all lists of a tree that stand somewhere, by where they stand."""
+    """(place, item) for each item of the lists in a tree that is a construct."""
     for part in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
         if isinstance(tree, list) and isinstance(part, Placed):
             yield part.span, part
@@ -387,7 +393,9 @@ def _stood_in(spec: Entry | None, tree: Tree) -> bool:
 
 
 def _came_from(key: str, tree: Tree, entry: Entry) -> bool:
-    """Whether what is now under a key is what that entry held; what passes made has only its place from there."""
+    """Whether the value of a key is the one that an entry held. A value that a pass made has the entry's
+    place as well.
+    """
     match tree:
         case Value(node=node) if node is not None:
             return True

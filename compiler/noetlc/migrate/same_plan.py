@@ -25,8 +25,10 @@ _ASIDE = frozenset({"maker", "aliases", "templates", "template_spans"})
 
 
 def same_plan(one: Plan, other: Plan) -> bool:
-    """Equal nets, tables and templates. Places in the file, the makers of generated parts, the quotes in templates, and
-    the order of the keys of a mapping are aside: the source keeps those of its author.
+    """Whether two plans have equal nets, tables and templates.
+
+    Places in the file, makers of generated parts, quotes in templates and the order of the keys of a mapping are not
+    compared: a migrated file keeps its author's, and a run does not depend on them.
     """
     return _Pools(one.templates, other.templates).is_same(one, other)
 

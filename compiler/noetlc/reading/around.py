@@ -14,8 +14,10 @@ from noetlc.expr.shorthand import static_path
 
 
 class Entry(NamedTuple):
-    """An entry of the workbook: the names where it is called, whether nothing calls it, and those of its own args that
-    every call brings itself.
+    """An entry of the workbook, with the names that are known wherever it is called.
+
+    `is_idle` says that nothing calls it. `overruled` are the keys of its own args that every call gives: their values
+    in the entry are never used.
     """
 
     task: Task
@@ -25,11 +27,11 @@ class Entry(NamedTuple):
 
 
 class Around:
-    """The declared names of a playbook; those that no step shares are made once."""
+    """The names that are declared around expressions of a playbook; what steps have in common is computed once."""
 
-    # Compared by `is`: no key of a playbook can be taken for it.
+    # Always compared by `is`, so that no key of a playbook can be taken for it.
     ANYTHING: frozenset[str] = frozenset({"*"})
-    """The known keys of args that only the run knows."""
+    """Stands for the keys of args that are computed, so that any key may be among them."""
 
     def __init__(self, playbook: Playbook) -> None:
         tasks = [task for step in playbook.steps for task in step.tasks]
@@ -69,8 +71,8 @@ class Around:
         )
 
     def entries(self) -> Iterator[Entry]:
-        """The tasks of the workbook, each with the names of the places that it stands for: what any call of it is
-        given, and what is bare in any step with one.
+        """The entries of the workbook. A name is known in an entry if it is known at one of its calls, by the args of
+        the call or in the step around it.
         """
         calls = self._calls()
         called: dict[str, frozenset[str]] = {}
@@ -84,15 +86,14 @@ class Around:
                     called[name] = _union([called.get(name, frozenset()), bare])
                     pairs = pairs_of(task.args.template) if task.args is not None else None
                     alike = {key for key, value in (pairs or {}).items() if says_itself(key, value)}
-                    # An arg that the call gives hides the one that the arc brought, and what that one was does not
-                    # matter.
+                    # An arg of the call hides the arg of the same name that an arc brought.
                     alike |= names.alike - set(pairs or ())
                     differ.setdefault(name, set()).update(bare - alike)
                     loops.setdefault(name, []).append(names.iterators)
         for _ in self._playbook.workbook:  # an entry may stand for another
             for own, task in self._playbook.workbook:
-                # As many rounds as there are entries: each carries what is known one call further, however they stand
-                # in the file.
+                # Each round carries names one call further. As many rounds as there are entries are enough, in
+                # whatever order they stand in the file.
                 if own in called and (name := workbook_name(task)) is not None:
                     called[name] = _union([called.get(name, frozenset()), called[own], _arg_keys(task)])
                     differ.setdefault(name, set()).update(called[name])
@@ -107,20 +108,21 @@ class Around:
             yield Entry(task, names, not callers, overruled)
 
     def _calls(self) -> dict[str, list[frozenset[str]]]:
-        """The keys of the args that each call of an entry gives; a call of a computed name is one of "". An entry that
-        calls another one does so whether or not something calls it.
+        """Entry → for each of its calls the keys of the args that it gives; a call of a computed name stands under "".
+
+        Calls in entries count even if nothing calls these entries.
         """
         found: dict[str, list[frozenset[str]]] = {}
         for task in tasks_in(self._playbook):
             if (name := workbook_name(task)) is not None:
                 keys = _arg_keys(task)
-                # Args that only the run knows bring nothing for certain, so they overrule nothing.
+                # Computed args bring no key for certain, so that they overrule nothing.
                 found.setdefault(name, []).append(frozenset() if keys is Around.ANYTHING else keys)
         return found
 
 
 def _arg_keys(task: Task) -> frozenset[str]:
-    """The keys of the args of a task."""
+    """The keys of a task's args; `Around.ANYTHING` where they are computed."""
     if task.args is None:
         return frozenset()
     pairs = pairs_of(task.args.template)
@@ -141,13 +143,13 @@ def _ways_into(playbook: Playbook) -> _Into:
 
 
 def says_itself(key: str, template: Template | None) -> bool:
-    """Whether an arg is given what its name means without it: `k: "{{ k }}"`, or the key of `workload`."""
+    """Whether an arg only passes on a value of its own name: `k`, `workload.k` or `args.k`."""
     return isinstance(template, Native) and static_path(template.expr) in ((key,), ("workload", key), ("args", key))
 
 
 def _others(into: _Into) -> tuple[dict[str, set[str]], set[str]]:
-    """Step → the keys that some way to it gives something else than what their names mean without it, and the steps at
-    which nothing is known of any key.
+    """(Step → the args that may have another value there than the bare name has without the arg, the steps at which
+    nothing is known about any arg).
     """
     found: dict[str, set[str]] = {}
     unknown: set[str] = set()
@@ -167,8 +169,8 @@ def _others(into: _Into) -> tuple[dict[str, set[str]], set[str]]:
                     passing.setdefault(step.name, []).append((name, key))
                 else:
                     found.setdefault(name, set()).add(key)
-    # What is another thing at one step is so wherever it is passed on to. Each step is looked at when that grew, so
-    # that neither long chains nor many ways between two steps cost more than their arcs; a circle adds nothing.
+    # An arg with another value keeps it wherever it is passed on. A step is looked at again only when its set grew, so
+    # that the work is linear in the arcs, and circles end.
     waiting = [*found, *unknown]
     while waiting:
         name = waiting.pop()
@@ -188,8 +190,10 @@ def _others(into: _Into) -> tuple[dict[str, set[str]], set[str]]:
 
 
 def _keys(template: Template, step: Step, into: _Into, seen: frozenset[str] = frozenset()) -> frozenset[str]:
-    """The keys of the args that an arc of a step gives. A generated step passes on what it is given; `seen` are those
-    that a way has been through.
+    """The keys of the args that an arc of a step gives; for a generated step that passes its args on, those it is
+    given.
+
+    `seen` are the generated steps that were passed already.
     """
     pairs = pairs_of(template)
     if pairs is not None:

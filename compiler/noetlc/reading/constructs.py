@@ -1,4 +1,5 @@
-"""The constructs that a playbook has, as words: a rule about others has nothing to find in it, and is not imported."""
+"""The constructs that a playbook uses, as words. A lint rule that is about none of these has nothing to find in the
+playbook, so that its module need not be imported."""
 
 from noetlc.ast.playbook import Playbook
 from noetlc.ast.walk import tasks_in

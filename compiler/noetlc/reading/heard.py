@@ -17,8 +17,10 @@ class Heard(NamedTuple):
 
 
 class HeardDraft:
-    """The signals and timers that are listened for; `written` says that a name stands there, also one that could not be
-    read. Timers count from what `since` says.
+    """The signals and timers that something listens for, while they are read.
+
+    `written` says that a name was written, even if it could not be read. `since` says, in words for messages, from when
+    on timers count.
     """
 
     __slots__ = ("events", "since", "timers", "written")
@@ -33,7 +35,10 @@ class HeardDraft:
 def read_heard(
     r: Reader, scope: str, table: Table[HeardDraft], key: Scalar, node: Node, *, what: str, since: str
 ) -> Heard | None:
-    """Read what listens by a table of its keys; `what` is its name for messages."""
+    """The signals and timers under a key, whose own keys `table` takes; `what` names the listener in messages.
+
+    None, and a finding, where there are none.
+    """
     mapping = mapping_of(r, node, f"`{key.text}`")
     if mapping is None:
         return None
@@ -69,7 +74,7 @@ def _timers(r: Reader, draft: HeardDraft, key: Scalar, node: Node) -> None:
 
 
 def _is_length(r: Reader, draft: HeardDraft, name: Scalar, timer: Node, template: Template) -> bool:
-    """Whether a timer is a duration, or may be one when it is asked; else it is told."""
+    """Whether a timer is a duration, or a template that may give one; reports it otherwise."""
     items = dict(template.items) if isinstance(template, MapTemplate) else {}
     if name_of(r, name, "a timer") is None:
         return False

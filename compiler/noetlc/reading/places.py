@@ -192,13 +192,13 @@ _has_bare_names = Once(lambda expr: any(type(part) is Name and part.name not in 
 
 
 class _Checks:
-    """Checks expressions and remembers those that read reserved names only: their verdict is the same
-    everywhere.
+    """Checks expressions, and remembers the verdicts on those that read reserved names alone, which hold everywhere.
 
-    `open` says that names are not all known before the run, `brought` that it is args which may bring any. `inputs` are
-    the keys around a workload value: a bare name that is one of them is an input of that name. Of what no run asks for,
-    names that nothing declares are found but not told: an entry of the workbook that nothing calls is `silent`, and
-    `overruled` are those of its args that every call brings itself.
+    The fields describe the present place, and the checks set them as they go. `open` says that names may be there that
+    are known at run time only, `brought` that args may bring them. `inputs` are the keys around a workload value: a
+    bare name among them is an input. `silent` is set in workbook entries that nothing calls: unknown names are
+    collected, and not reported. `overruled` are an entry's own args that every call gives, which are treated in the
+    same way.
     """
 
     def __init__(self, r: Reader, playbook: Playbook) -> None:
@@ -228,12 +228,12 @@ class _Checks:
             self._blocks(value, place, names)
 
     def args(self, args: Value, names: Names) -> None:
-        """Check the args of a task, each of the `overruled` ones without a word on names that nothing declares."""
+        """Check the args of a task; in `overruled` ones unknown names are not reported."""
         pairs, was = pairs_of(args.template), self.silent
         if pairs is None or self.overruled.isdisjoint(pairs):
             self.values((args,), Site.TASK, names)
             return
-        # Two passes over the same args, one for those whose names matter and one for those that every call replaces.
+        # Two passes: first the args that are used, then silently those that every call replaces.
         for silent in (False, True):
             self.silent = was or silent
             shown = {key: inner for key, inner in pairs.items() if (key in self.overruled) is silent}
@@ -287,7 +287,7 @@ class _Checks:
         if found is None:
             found = tuple(check_names(expr, place, names)), self._undeclared(expr)
             found = _FINE if found == _FINE else found
-            # Bare names mean something else in each step.
+            # A verdict on bare names is not remembered: they may mean something else in each step.
             if not _has_bare_names(expr):
                 self._verdicts[key] = found
         return found
@@ -307,7 +307,9 @@ class _Checks:
         self.r.report("NL213", f"the keychain has no entry `{name}`", span, help=help)
 
     def _tell(self, problem: Problem, around: Value | Guard, span: Span, reckoned: bool) -> None:
-        """Say what is wrong with a name; not of one in an older file that its author `reckoned` may be absent."""
+        """Report a problem with a name. In an older file a name is not reported whose absence its author `reckoned`
+        with, by a default or a test.
+        """
         if problem.free in self.inputs:
             return
         if problem.kind is Kind.LEGACY_FUNCTION:
@@ -346,7 +348,7 @@ class _Checks:
 
 
 def _callers(playbook: Playbook) -> Iterator[tuple[str, str]]:
-    """The words for the result of each entry of the workbook: the step that calls it, where there is one."""
+    """(workbook entry, help text for its name in an expression): a call's result has the name of the calling step."""
     for name, _ in playbook.workbook:
         steps = [step.name for step in playbook.steps if any(workbook_name(task) == name for task in step.tasks)]
         named = " or ".join(f"`{step}`" for step in steps[:3])

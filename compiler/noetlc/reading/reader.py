@@ -154,10 +154,11 @@ SCOPE_NAMES = {
 
 
 class Reader:
-    """Collects findings and what was read in another spelling; `legacy_seen` says whether any legacy construct was
-    met. `canonical` are the tables that people are told of, `body` is what the names of unnamed tasks begin with where
-    the reader is, and `meant` says of plain scalars that YAML 1.1 and 1.2 read differently what they are here: a
-    `name`, or a `boolean`.
+    """The state that all construct readers share: tables of keys, findings, and changes (older spellings).
+
+    `tables` are the keys that are read, `canonical` those that help texts propose. `legacy_seen` says that an older
+    construct was met. `body` is the prefix for the names of unnamed tasks at the present place. `meant` records for
+    plain scalars that YAML 1.1 and 1.2 read differently, such as `yes`, what they are here: a `name` or a `boolean`.
     """
 
     def __init__(
@@ -265,15 +266,17 @@ _BELOW: MappingOf[str, tuple[tuple[str, str], ...]] = {
 
 
 def _ways_down(r: Reader, scope: str, name: str) -> list[tuple[str, ...]]:
-    """The keys under which canonical text has a name that stands too high, those that are nearest; none where it has
-    no such name.
+    """The paths of keys below a scope at which canonical text has a name; the shortest only, empty where it has none.
+
+    They tell an author who wrote a key one or two levels too high where it belongs.
     """
     ways: list[tuple[str, tuple[str, ...]]] = [(scope, ())]
     while ways:
         found: list[tuple[str, ...]] = []
         for here, way in ways:
             for key, take in getattr(r.canonical, here, {}).items():
-                # A mapping within a policy has a table in the place of a scope. A key without an effect is no advice.
+                # A mapping within a policy has a table of its own (`Inside`) and no scope. A key that has no effect is
+                # never proposed.
                 if getattr(take, "table", {}).get(name, no_effect) is not no_effect:
                     found.append((*way, key))
         ways = [(below, (*way, key)) for here, way in ways for below, key in _BELOW.get(here, ())]
@@ -284,7 +287,7 @@ def _ways_down(r: Reader, scope: str, name: str) -> list[tuple[str, ...]]:
 
 
 def of_today(r: Reader, scope: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The keys among the `known` of a scope that canonical text has, in their order; of a scope without a table all."""
+    """The `known` keys of a scope that canonical text has, in the order of its table; all where it has no table."""
     table = getattr(r.canonical, scope, None)
     if table is None:
         return tuple(known)
@@ -296,12 +299,13 @@ def of_today(r: Reader, scope: str, known: Iterable[str]) -> tuple[str, ...]:
 def unknown(
     r: Reader, code: str, message: str, span: Span, *, name: str, known: tuple[str, ...], told: tuple[str, ...] = ()
 ) -> None:
-    """Report a name that is not one of `known`, with the nearest of them as the fix, those first that people are
-    `told` of where none is like it.
+    """Report a name that is not one of `known`, with the nearest of these as the fix.
+
+    `told` are the names that a help text may list, by default all; they are also tried first for the nearest.
     """
     told = told or tuple(sorted(known))
-    # Keys of today first: a slip is not mended into an older spelling that happens to be nearer.
-    # For one of these a name has to be very like it: `mode` is no `case_mode`.
+    # Keys of today come first, so that a slip is not mended into an older spelling that happens to be nearer. An older
+    # one is proposed only if the name is very like it: `mode` is not meant as `case_mode`.
     near = nearest(name, told) or nearest(name, sorted(known), _LIKE_AN_OLDER_ONE)
     if near:
         fix = Fix(span, near, f"write `{near}`", safe=False)
