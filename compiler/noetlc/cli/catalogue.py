@@ -13,8 +13,9 @@ from noetlc.source.yaml_reader import read_yaml
 
 
 class Folders:
-    """The catalogue of `--path`, and of files that are known without it; of several files with one path the first
-    counts. Files are read when asked for; where `contents` are brought, by normal names, these are all there is.
+    """The catalogue of the folders of `--path`, and of the files of the command line. The first file of a path counts.
+
+    Files are read when they are first asked for. Where `contents` are given, by normalized names, nothing is read.
     """
 
     def __init__(
@@ -31,12 +32,12 @@ class Folders:
         """The children that were checked, as `check_source` keeps them."""
 
     def __reduce__(self) -> "tuple[Callable[..., Folders], tuple[tuple[str, ...], tuple[str, ...]]]":
-        """By what it is of: another process reads the files itself, once."""
+        """Pickled as its names alone, without contents: each process that checks files reads them itself, once."""
         return catalogue_of, (tuple(self._folders), tuple(self._named))
 
     @property
     def is_whole(self) -> bool:
-        """Whether what is not here is missing: there are folders."""
+        """Whether a child that is not found is missing. Without `--path` it may be in a folder that nobody named."""
         return bool(self._folders)
 
     def state_of(self, path: str) -> str:

@@ -117,7 +117,7 @@ def text_of(findings: Iterable[Reported], file: Lines, form: str, palette: Palet
 
 
 def _looked_up(name: str, data: bytes, work: Work) -> Kept:
-    """The findings in the cache; else it is found and put there."""
+    """The findings of a file from the cache; else they are looked for, and put there."""
     kept = work.cache.get(name, data) if work.cache is not None else None
     if kept is None or not _is_current(kept, work):
         kept = _found(work, name, data)
@@ -133,13 +133,13 @@ def _found(work: Work, name: str, data: bytes) -> Kept:
 
 
 def _is_current(kept: Kept, work: Work) -> bool:
-    """Whether the children that were looked up are what they were."""
+    """Whether the children that an entry of the cache rests on are unchanged."""
     # Findings about calls follow from the children, whose files are no part of the entry's digest.
     return all(work.catalogue.state_of(path) == state for path, state in kept.children)
 
 
 def _compared(found: list[Reported], work: Work) -> "tuple[list[Reported], list[Entry]]":
-    """The findings that the baseline does not know, and its entries, of codes that are reported, without a finding."""
+    """(findings that the baseline does not know, its entries that matched no finding, of codes that are reported)."""
     if not work.entries:
         return found, []
     from noetlc.cli.baseline import unknown

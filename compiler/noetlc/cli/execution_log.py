@@ -16,7 +16,7 @@ STORE = "NOETL_STORE"
 
 
 def read_log(execution: str | None, store: str | None, events: str | None) -> Log:
-    """The counts of a log. One that cannot be had or read is wrong usage."""
+    """The counts of the log of an execution, from a store or a file. Raises UsageError where it cannot be read."""
     data = _asked(execution, store) if execution is not None else read(events or "-")
     name = f"--run {execution}" if execution is not None else f"--events {events}"
     try:

@@ -41,7 +41,10 @@ def mended(
     mend: str,
     find: Find | None = None,
 ) -> Mended:
-    """The file after the fixes of the findings that `takes` and no entry of the baseline knows; `find` finds them."""
+    """The file after the fixes of all findings that `takes` selects and no entry of the baseline knows.
+
+    `find` looks for the findings of a content; `mend` is `safe` or `any`.
+    """
     find = find or found_in
     source, trouble = decode(name, data)
     # Text with characters that could not be decoded would be written back with others in their place.

@@ -59,14 +59,14 @@ def _in_catalogue(name: str, data: bytes, catalogue: "Folders") -> Compiled:
 
 
 def _alone(compiled: Compiled) -> Compiled:
-    """The findings where nobody said that all children are to be checked: none that is missing or computed."""
+    """The findings without those about children that are missing or whose path is computed."""
     # Without `--path` most children live elsewhere, and to name each would be noise.
     kept = tuple(one for one in compiled.diagnostics if one.code not in (NOT_FOUND, COMPUTED))
     return compiled._replace(diagnostics=kept)
 
 
 def _code_of() -> Callable[[str], str]:
-    """Numbers and names of codes to numbers."""
+    """A function from the number or the name of a code to its number, "" for any other word."""
     from noetlc.rules import every_code
 
     codes = {word: code for code, entry in every_code().items() for word in (code, entry.slug)}

@@ -1,4 +1,4 @@
-"""The change that lowering made to a construct, or why it could not; and that as a finding."""
+"""A change that lowering made to a construct, or could not make, and the finding that reports it."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias
@@ -34,7 +34,7 @@ _CODE_OF_CLASS = {"exact": "NL910", "safe": "NL911", "review": "NL912", "refused
 
 
 def told(change: Change) -> Diagnostic:
-    """The note that a change is, or the error that it is refused."""
+    """The finding about a change: a note, or an error where the construct was refused."""
     if change.klass == "refused":
         return finding("NL903", f"{change.construct} cannot be run as written: {change.message}", change.span)
     from noetlc.diag.forms import rewriting  # canonical files need none of it

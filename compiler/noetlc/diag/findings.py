@@ -58,7 +58,9 @@ OLDER_FORM, IS_READ = "an older form, ", ", is read as "
 
 
 def gathered(found: Sequence[Diagnostic]) -> Iterator[tuple[int, Diagnostic]]:
-    """The findings of a file, each with its number; of a crowd in a file of an older dialect the first for all."""
+    """The findings of a file, each with its index; in a file of an older dialect a crowd is told by its first finding,
+    which counts the others.
+    """
     crowds: dict[tuple[str, Severity, str], list[int]] = {}
     for number, one in enumerate(found):
         crowds.setdefault(_crowd_of(one), []).append(number)
@@ -67,7 +69,7 @@ def gathered(found: Sequence[Diagnostic]) -> Iterator[tuple[int, Diagnostic]]:
     forms = sum(one.code in MIGRATED for one in found)
     for number, one in enumerate(found):
         crowd = crowds[_crowd_of(one)]
-        # One migration does away with all of these, so they count together.
+        # One migration mends all of these, so that they are counted together, whatever their codes.
         size = forms if one.code in MIGRATED else len(crowd)
         if not is_old or size <= MOST or len(crowd) == 1:
             yield number, one
@@ -76,7 +78,9 @@ def gathered(found: Sequence[Diagnostic]) -> Iterator[tuple[int, Diagnostic]]:
 
 
 def _crowd_of(one: Diagnostic) -> tuple[str, Severity, str]:
-    """The findings that one may stand for: of its code, and of an error that no migration mends with its help, too."""
+    """The key of the crowd that a finding belongs to: code and severity; for an error that no migration mends, its help
+    text as well.
+    """
     is_own = one.severity is Severity.ERROR and one.code not in OLD
     return one.code, one.severity, one.help if is_own else ""
 
@@ -89,7 +93,9 @@ def _others(found: Sequence[Diagnostic]) -> str:
 
 
 def _by_form(found: Sequence[Diagnostic]) -> str:
-    """How often each older form is among them, the first as often as any other; nothing where there is no form."""
+    """Words for how often each older form is among some findings, the most frequent first; empty where
+    there is none.
+    """
     forms = Counter(
         one.message.removeprefix(OLDER_FORM).partition(IS_READ)[0] for one in found if IS_READ in one.message
     )

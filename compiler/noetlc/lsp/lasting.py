@@ -1,7 +1,9 @@
-"""The findings of a text that is no YAML at the moment: the slip, and what still holds of those before it.
+"""The findings of a text that is no YAML at the moment: the syntax error, and those of the last good text that still
+hold.
 
-Of a broken text the parser says one thing and nothing of the rest. What was found before the slip holds still where the
-text without the broken lines has it too, outside of them.
+The parser reports one error and nothing about the rest of a broken text, so that all other findings would vanish while
+somebody types. A finding of the last good text is kept if the text without the broken lines (`repair`) has it, too, and
+if it is not in one of these lines.
 """
 
 from collections.abc import Callable
@@ -26,7 +28,8 @@ def with_lasting(text: str, now: Looked, before: Whole, look: Callable[[str], Lo
     known = {(one.diagnostic.code, one.diagnostic.message) for one in before.looked.findings}
     told = {one.diagnostic.order for one in now.findings}
     lasting = look(whole.text)
-    # Both sides: what a blanked line alone brings about was not there before, and what was mended is not there now.
+    # A finding must be in both texts: one that only the blanked lines cause was not there before, and one that was
+    # mended meanwhile is not there now.
     kept = [
         one
         for one in lasting.findings
@@ -39,5 +42,5 @@ def with_lasting(text: str, now: Looked, before: Whole, look: Callable[[str], Lo
 
 
 def is_broken(looked: Looked) -> bool:
-    """Whether reading broke off."""
+    """Whether a file could not be read to its end."""
     return any(one.diagnostic.code in BROKEN for one in looked.findings)

@@ -9,9 +9,11 @@ from noetlc.pipeline import Compiled
 
 
 class Looked(NamedTuple):
-    """The findings of a file as its configuration reports them, and the children that were looked up: each path with
-    the state that its file was in. `compiled` is the file as it was understood, None where `noetlc` failed; of a text
-    that is no YAML it is that of the text without the broken lines.
+    """The result of checking a file.
+
+    `findings` are those that its configuration reports. `children` has the path of each playbook that it calls, with
+    the state of that file (`Project.state_of`). `compiled` is the file as it was understood, without its broken lines
+    where it is no YAML; None where `noetlc` itself failed.
     """
 
     findings: tuple[Reported, ...]

@@ -31,8 +31,11 @@ Found = TypeVar("Found")
 
 
 class Opened:
-    """A file that an editor holds: its text and version, what was found in it, the last text that was YAML, the last
-    reading of it (of this text or of an older one), and how often its steps run, where that was asked.
+    """A file that an editor has open.
+
+    `looked` are the findings of the present text, `extents` how often its steps run and `occurrences` its names, each
+    None until it is asked for. `whole` is the last text that was YAML, with its findings, `known` the last reading, of
+    this text or an older one. `looking` is the task that looks for findings at the moment.
     """
 
     def __init__(self, uri: str, name: str, version: int, text: str) -> None:
@@ -167,14 +170,14 @@ class Session:
             if (one := self.opened.get(uri)) is None:
                 continue
             version, found = one.version, await self.looked(one)
-            # A text that came meanwhile waits already.
+            # Findings of an older text are not shown: a newer one has been queued already.
             if self.opened.get(uri) is one and one.version == version:
                 reports = reports_of(found.findings, uri, self.positions(one))
                 self._publish(types.PublishDiagnosticsParams(uri, reports, version))
                 self._look_at_callers(one)
 
     def _look_at_callers(self, one: Opened) -> None:
-        """Have those looked at again that were checked against another text of the files that they call."""
+        """Queue the open files whose findings rest on an older text of a playbook that they call."""
         for other in self.opened.values():
             children = other.looked.children if other.looked is not None else ()
             if other is not one and any(self.project.state_of(path) != state for path, state in children):
@@ -191,5 +194,5 @@ class Session:
         return found
 
     async def in_thread(self, do: Callable[[Asked], Found], about: Asked) -> Found:
-        """The value that a function has for something, worked out beside the protocol."""
+        """The value of a function, computed in the session's thread, so that the server goes on answering."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, do, about)

@@ -40,8 +40,8 @@ class Symbol(NamedTuple):
 
 
 class Occurrence(NamedTuple):
-    """A place with a symbol's name; `declares` where it comes to be: there may be several, as of a key of `ctx`. It is
-    `bare` where the name is a word of an expression.
+    """A place with a symbol's name. `declares` says that the symbol is declared there, which may be so at several
+    places, as for a key of `ctx`; `bare` that the name stands as a bare word in an expression.
     """
 
     symbol: Symbol

@@ -36,8 +36,11 @@ class Event(Protocol):
 
 
 class Composer:
-    """Findings, anchors, caches and `uses` of anchors of one file. `special` are the open containers that need
-    `closed`; with `at_uses` each alias gives a copy that stands where the alias does.
+    """The state of composing one file beside the loop of `yaml_reader`: findings, anchors, caches.
+
+    `plain` and `names` remember values and keys about which there is nothing to say. `special` are the open containers
+    for which the loop must call `closed`. `uses` are the aliases; with `at_uses` each gives a copy of the anchor's
+    node, with the place of the alias (`uses`).
     """
 
     def __init__(self, source: Source, limits: Limits, *, at_uses: bool = False) -> None:

@@ -202,14 +202,16 @@ TAGS = frozenset(_TAGGED)
 """The scalar tags that are honoured, without `tag:yaml.org,2002:`."""
 
 
-# Findings about the text of a file, settled by what its documents turned out to be, and fixes that leave anchors.
+# Below: findings about plain scalars that depend on what the readers take them for, and fixes that spare anchors.
 _DIFFERS = frozenset({"NL016", "NL017"})
 _PROPERTIES = Late(r"(?:[&!][^\s,\[\]{}]*[ \t]+)+")
 
 
 def as_meant(found: Iterable[Diagnostic], meant: Mapping[Span, str]) -> Iterator[Diagnostic]:
-    """The findings without those about a name, which is taken as written, and with `true` and `false` as the advice
-    where quotes would be wrong.
+    """The findings about scalars that YAML 1.1 and 1.2 read differently, by what the readers took each scalar for.
+
+    A name is taken as written, so that its finding is dropped. A boolean must not get quotes: its advice is `true` or
+    `false`. All other findings stay as they are. `meant` is `Reader.meant`.
     """
     for one in found:
         what = meant.get(one.span) if one.code in _DIFFERS else None
@@ -222,7 +224,7 @@ def as_meant(found: Iterable[Diagnostic], meant: Mapping[Span, str]) -> Iterator
 
 
 def besides_anchors(source: Source, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """The findings, with fixes that replace a value and leave its anchor and tag, which its span takes in."""
+    """The findings, with fixes that replace a value but not its anchor and tag, although its span includes these."""
     is_anchored = "&" in source.text or "!" in source.text
     for one in found:
         fix = one.fix
