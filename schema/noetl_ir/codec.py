@@ -86,7 +86,7 @@ SMALL: Final = 1024
 
 
 def unpack_small(data: bytes) -> object:
-    """The value that at most `SMALL` bytes are, in which nothing was looked at: who asks knows what has to be there.
+    """The value of at most `SMALL` bytes, without the checks of its parts: the caller checks the shape that it expects.
 
     Raises CodecError for what is no msgpack, mappings with a key twice and extensions that `unpack` refuses.
     """
@@ -105,9 +105,10 @@ def _unpacked(data: bytes) -> Any:
 
 
 class Parts:
-    """Reads what is a list of lists part by part, so that no more than one of them is in memory as it was read.
+    """Reads nested lists part by part, so that only one part at a time is in memory as Python objects.
 
-    Raises CodecError for what `unpack` refuses, when it comes to it. `known` are bytes that were read before.
+    Each call reads the next part, and raises CodecError for what `unpack` refuses. `known` says that the bytes were
+    read with all checks before.
     """
 
     __slots__ = ("_data", "_depth", "_items", "_unpacker")
@@ -125,7 +126,7 @@ class Parts:
         self._unpacker = msgpack.Unpacker(_Windows(data), read_size=_WINDOW, **_READING)
 
     def enter(self) -> int:
-        """Go into the list that comes next: how many parts it has. Nobody needs to say where it ends."""
+        """Go into the list that comes next, and return how many parts it has. It needs no call at its end."""
         with _refusing():
             count: int = self._unpacker.read_array_header()
         self._take(count)
@@ -158,14 +159,16 @@ def unpack_trusted(data: memoryview) -> Json:
 
 
 def parts_of(data: memoryview) -> list[memoryview]:
-    """The bytes of each entry of the list that the bytes are. Raises CodecError where they are none."""
+    """The bytes of each entry of the list in some bytes. Raises CodecError where they hold no list."""
     parts = Parts(data, known=True)
     return [parts.skipped() for _ in range(parts.enter())]
 
 
 def small_numbers(data: memoryview) -> "array[int] | None":
-    """The list of numbers that the bytes are, where each takes one byte: msgpack writes those from -32 to 127 as they
-    lie in memory. None where any takes more. What it says of other values than numbers is nothing.
+    """The numbers of a list of which each takes one byte; None where any takes more.
+
+    msgpack writes the numbers from -32 to 127 as signed bytes, so that they need no decoding. The caller knows that the
+    list has only numbers: of another list the result means nothing.
     """
     count = count_of(data)
     # The header of a list takes 1, 3 or 5 bytes (msgpack, array format family).
@@ -174,7 +177,7 @@ def small_numbers(data: memoryview) -> "array[int] | None":
 
 
 def count_of(data: memoryview) -> int:
-    """How many entries the list has that the bytes are. Raises CodecError where they are none."""
+    """The number of entries of the list in some bytes. Raises CodecError where they hold no list."""
     with _refusing():
         unpacker = msgpack.Unpacker(max_buffer_size=16)
         # Enough for any header, whatever the list's size.

@@ -26,8 +26,9 @@ class Emptiness(NamedTuple):
 
 
 def waves_of(plan: Plan) -> Mapping[int, Wave]:
-    """Step → its wave, of the steps whose join counts: also where one token is enough, which is there before the join
-    has met.
+    """Step → the wave of its join, for joins that count.
+
+    A join of which one token is enough has a wave, too: its token lies in it for a moment before the join has met.
     """
     roles: dict[int, dict[str, int]] = {n: {} for n, step in enumerate(plan.steps) if step.join.mode == "count"}
     for number, place in enumerate(plan.net.places if roles else ()):
@@ -37,7 +38,7 @@ def waves_of(plan: Plan) -> Mapping[int, Wave]:
 
 
 def together(tests: Iterable[Emptiness]) -> Emptiness:
-    """All that is empty where each of some sets is."""
+    """The union of some sets: the places and waves that must be empty for all of them."""
     chosen = [*tests]
     places = frozenset[int]().union(*(test.places for test in chosen))
     return Emptiness(places, tuple([wave for test in chosen for wave in test.waves]))

@@ -24,7 +24,9 @@ _BEFORE = JOINING | {"gate", "fly"}
 
 
 def takes_of(plan: Plan) -> Mapping[int, frozenset[str]]:
-    """Step → the locks that its admission takes, of those that take some: not that of a section it is in."""
+    """Step → the locks that its admission takes, without those of sections that it is inside of; steps with none are
+    left out.
+    """
     inside = insides_of(plan)
     found: dict[int, set[str]] = {}
     for step, names in (*plan.locks, *((each.step, (each.name,)) for each in plan.sections)):
@@ -53,12 +55,14 @@ def ways_past(plan: Plan, name: str) -> Iterator[tuple[int, int]]:
 
 
 def holds(place: Place) -> bool:
-    """Whether a token in a place of a step holds the locks of the run."""
+    """Whether a token in a place of a step belongs to a run that holds its locks: one that was admitted and
+    not ended.
+    """
     return place.role not in _FREE and (place.role not in ("done", "failed") or place.level > 0)
 
 
 def lock_places(plan: Plan) -> Mapping[int, tuple[int, ...]]:
-    """Step → the places in which a token of a run holds its locks, of the steps that have some."""
+    """Step → the places in which a token means that a run holds its locks, for steps with `policy.lock`."""
     found: dict[int, list[int]] = {step: [] for step, _ in plan.locks}
     for number, place in enumerate(plan.net.places if found else ()):
         if place.step in found and holds(place):
@@ -67,7 +71,7 @@ def lock_places(plan: Plan) -> Mapping[int, tuple[int, ...]]:
 
 
 def sections_of(plan: Plan) -> Mapping[str, Mapping[int, Emptiness]]:
-    """Name of a section → by step, where tokens of that step hold it."""
+    """Name of a section → step → the places and waves of that step in which tokens hold the section's lock."""
     if not plan.sections:
         return {}
     owned, places = places_by_owner(plan), plan.net.places
@@ -89,14 +93,14 @@ def _is_flow(place: Place) -> bool:
 
 
 def tests_of(plan: Plan) -> Mapping[int, tuple[Emptiness, ...]]:
-    """Transition → what has to be empty for it, one for each lock in the order of their names, of those that ask."""
+    """Transition → the sets that must be empty for it to fire: one for each lock that it takes, by the locks' names."""
     takes = takes_of(plan) if plan.locks or plan.sections else {}
     if not takes:
         return {}
     holders = {name: dict(rows) for name, rows in sections_of(plan).items()}
     places = lock_places(plan)
     for step, names in plan.locks:
-        for name in names:  # what holds a section holds the lock of a run that is in it
+        for name in names:  # a step of the section of that name is there already, with these places at least
             holders.setdefault(name, {}).setdefault(step, Emptiness(frozenset(places[step])))
     cancels = dict(plan.cancels)
     found = {}

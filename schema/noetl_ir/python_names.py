@@ -49,11 +49,11 @@ class Parameter(NamedTuple):
 
 
 class PythonReads(NamedTuple):
-    """The names above that a text reads above.
+    """The names that python code may read of those that it finds bound.
 
-    `words` are those that occur in it, `parameters` the names that `main` asks for, `literal` the literal keys of
-    `context`; where that is not `all_keys` any other may be read too. `rebound` says that the code has something of its
-    own called `context`.
+    `words` are those of them that occur in the text, `parameters` the parameters of `main`, `literal` the literal keys
+    of `context`; unless `all_keys` is true, any other key may be read, too. `rebound` says that the code binds the name
+    `context` itself.
     """
 
     words: frozenset[str]

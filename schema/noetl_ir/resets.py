@@ -22,7 +22,9 @@ JOINING = frozenset({"in", "dead", "free", "held", "got", "idle", "met", "cold",
 
 
 class Reset(NamedTuple):
-    """The places that are emptied, in the order of the net, and those of them that then hold a token again."""
+    """A reset set: the places that are emptied, in the order of the net, and those of them (memory of joins) that get
+    their initial token back.
+    """
 
     places: tuple[int, ...]
     restored: tuple[int, ...]
@@ -47,7 +49,9 @@ def resets_of(plan: Plan) -> Mapping[int, Reset]:
 
 
 def owners_of(plan: Plan) -> Iterator[int]:
-    """The step that a token in a place is of, by place: one that flies is of the step that it flies to."""
+    """For each place the step that a token there belongs to; a token that waits for an arc's delay, to the arc's
+    target.
+    """
     flying = {
         t.inputs[0].place: plan.arcs[t.arc].target for t in plan.net.transitions if t.role == "land" and t.arc >= 0
     }
@@ -56,7 +60,7 @@ def owners_of(plan: Plan) -> Iterator[int]:
 
 
 def places_by_owner(plan: Plan) -> Mapping[int, Sequence[int]]:
-    """Step → the places whose tokens are of it, of those that have some."""
+    """Step → the places whose tokens belong to it (`owners_of`)."""
     owned: dict[int, list[int]] = {}
     for number, owner in enumerate(owners_of(plan)):
         owned.setdefault(owner, []).append(number)
@@ -64,6 +68,6 @@ def places_by_owner(plan: Plan) -> Mapping[int, Sequence[int]]:
 
 
 def renewed_joins(plan: Plan) -> frozenset[int]:
-    """The steps whose joins go back to their beginning when a step starts: they may meet again in the same wave."""
+    """The steps whose joins are reset when some step starts, so that they may meet again in the same wave."""
     numbers = {number for reset in resets_of(plan).values() for number in reset.restored}
     return frozenset(plan.net.places[number].step for number in numbers)

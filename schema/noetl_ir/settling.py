@@ -2,10 +2,11 @@
 
     [settle S]: (got S) + (idle S) → (got S) + (pick S 0)     only while no such place holds a token
 
-A token can still come while one of control lies in a place from which arcs lead to the join, whatever guards say: in a
-task, a delay, a wait, a gate, a router, a join that has not met. Not counted is what the join has already, and what is
-of the step behind it, up to its router: that passes the step before it comes again. Of a step with loops the run counts
-(`loop`, `closing`) and not what is in it: iterations that the step has left behind come nowhere.
+A token can still come while a control token lies in a place from which arcs lead to the join, whatever guards say: in a
+task, a delay, a wait, a gate, a router, a join that has not met. Two sorts of tokens do not count. Tokens that the join
+has already, and those of runs of its own step up to their router, come again only after the step. Tokens within a loop
+lead nowhere by themselves: the loop's run counts instead (`loop`, `closing`), since iterations that a step has left
+behind never go on.
 
 The sets follow from the net alone, so that a plan has no bytes for them; engine and analysis read them here.
 """
@@ -28,8 +29,9 @@ _JOINED = frozenset({"held", "got", "pick", "gate"})
 
 
 def sources_of(plan: Plan) -> Mapping[int, Emptiness]:
-    """Step → where tokens can still come to its join from, of the steps whose join is `settled`: of counting joins on
-    the way what a wave has, until it has met.
+    """Step with a `settled` join → the places from which tokens can still come to the join.
+
+    Counting joins on the way are given by their waves: what they have counted matters until they have met.
     """
     places = plan.net.places
     steps = sorted({place.step for place in places if place.role == "pick"})
@@ -49,7 +51,7 @@ def sources_of(plan: Plan) -> Mapping[int, Emptiness]:
 
 
 def _before(plan: Plan) -> list[list[int]]:
-    """Place → the places that its tokens can be made of."""
+    """Place → the inputs of all transitions that put a token into it."""
     found: list[set[int]] = [set() for _ in plan.net.places]
     for t in plan.net.transitions:
         for made, _ in t.outputs:
@@ -58,7 +60,7 @@ def _before(plan: Plan) -> list[list[int]]:
 
 
 def _leading(plan: Plan, before: list[list[int]], entered: list[int], join: int) -> set[int]:
-    """The places that lead to some, without passing the step of the join."""
+    """The places from which tokens can come to those of `entered` without a run of the join's own step."""
     places = plan.net.places
     found: set[int] = set()
     waiting = [*entered]
@@ -66,7 +68,7 @@ def _leading(plan: Plan, before: list[list[int]], entered: list[int], join: int)
         for number in before[waiting.pop()]:
             place = places[number]
             behind = place.step == join and (place.role in _JOINED or place.role in _BEHIND)
-            # Inside of a loop nothing comes that its run does not bring.
+            # Places within a loop are left out: the place of the loop's run stands for them.
             inner = bool(plan.steps[place.step].loops) and (place.level > 0 or place.role in _INNER)
             if number not in found and not behind and not inner:
                 found.add(number)
@@ -75,8 +77,10 @@ def _leading(plan: Plan, before: list[list[int]], entered: list[int], join: int)
 
 
 class Settled(NamedTuple):
-    """A settled join by the numbers of its places and transitions: `sources` are, in file order, the place in which
-    tokens of a source wait, and what takes one or finds none.
+    """The places (`got`) and transitions of a settled join, by number.
+
+    `sources` has, for each source in file order, the place in which its tokens wait (`held`), the transition that takes
+    one (`gather`) and the one that fires where there is none (`lack`).
     """
 
     step: int
@@ -106,7 +110,7 @@ def settled_joins(plan: Plan) -> tuple[Settled, ...]:
 
 
 def settled_tests(plan: Plan) -> Mapping[int, Emptiness]:
-    """Transition → the places that hold no token when it fires, of those of settled joins that ask."""
+    """Transition of a settled join → the places that must be empty for it to fire."""
     found: dict[int, Emptiness] = {}
     sources = sources_of(plan)
     for join in settled_joins(plan):

@@ -90,7 +90,10 @@ class Painted(NamedTuple):
 
 
 def painted(tally: Tally | None, retries: int, *, is_over: bool) -> Painted:
-    """How what has a tally stands, `retries` of its tasks beside its own; `is_over` of the execution."""
+    """The mark and the facts of a step or task with a tally, None where it never ran.
+
+    `retries` are those of a step's tasks, which are shown at the step. `is_over` says that the execution has ended.
+    """
     if tally is None or not tally.started:
         return Painted("idle", ())
     count = len(tally.open)

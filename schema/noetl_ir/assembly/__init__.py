@@ -4,9 +4,10 @@
     (ready start)
         [begin] (at start t) [start] (run start t) [ok … continue] (out start) [out] (done start) [take] ∅
 
-The compiler makes the net here, and `verify` makes it again of the tables of a plan that was read: a net that is not
-the one of its tables would have transitions that no event can name, or lack those that one does. The tables leave open
-what a `Ways` says; where the author wrote the parts is in a `Marks`, and means nothing to a run. Linear in the tables.
+The compiler makes the net here. `verify` makes it once more from the tables of a plan that was read, and compares: a
+net that does not follow from its tables would have transitions that no event can name, or lack some that events do
+name. Two things are not in the tables: choices that only the compiler knows (`Ways`), and places in the author's file
+(`Marks`), which mean nothing to a run. Linear in the size of the tables.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,10 +24,11 @@ from noetl_ir.span import NOWHERE, Span
 
 
 class Way(NamedTuple):
-    """The choices of the net about one arc of a router.
+    """The part of the net about one arc of a router that is not in the tables.
 
-    `guard` is a pool index, -1 for none; `on_failure` whether it is asked of a failed run. `dead` names the places that
-    get a dead token where it is not taken: the index of the `taken` join and the source that it stands for.
+    `guard` is a pool index, -1 for none; `on_failure` says whether the arc is asked when the run has failed. `dead`
+    names the places that get a dead token when the arc is not taken: the index of a `taken` join, and the source of
+    that join that the token stands for.
     """
 
     guard: int = -1
@@ -35,8 +37,8 @@ class Way(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """The choices of the net about a step beyond its row: the guard of its gate (a pool index, -1 for none) and of its
-    arcs.
+    """The part of the net about a step that is not in the tables: `admit`, the guard of its gate (a pool index, -1 for
+    none), and a `Way` for each of its arcs.
     """
 
     admit: int

@@ -40,7 +40,7 @@ from noetl_ir.scopes.vocabulary import FUNCTIONS
 
 
 class Scope(Protocol):
-    """The meaning of the names of an expression mean: `noetl_ir.scopes.PlayScope`, or a double in a test."""
+    """The meaning of the names in an expression: `noetl_ir.scopes.PlayScope`, or a double in a test."""
 
     def lookup(self, name: str) -> object:
         """The value of a bare name, a `View` for a result, or `Undefined`; of `name()` the function so called."""

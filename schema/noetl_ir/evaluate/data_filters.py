@@ -152,7 +152,7 @@ def sort(
 
 
 def _weighed(key: Getter, count: int) -> Getter:
-    """A key that many entries are sorted by: each is compared with as many as their number has binary digits."""
+    """The key function of a sort, which spends the work of the sort: each key is compared about log2(count) times."""
     rounds = count.bit_length() + 1
     spend(4 * count * rounds)
 
@@ -161,7 +161,7 @@ def _weighed(key: Getter, count: int) -> Getter:
         if type(found) is not list:
             spend_key(found, rounds)
             return found
-        # To look at each is work too: a key of a thousand numbers, of which none is work to compare.
+        # Looking at the parts of a key is work as well, even if comparing them is none: a key may have thousands.
         spend(4 * len(found))
         for part in found:
             spend_key(part, rounds)

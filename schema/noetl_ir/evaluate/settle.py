@@ -43,14 +43,14 @@ def text_of(value: object) -> str:
 
 
 def text_size(value: object) -> int:
-    """How long the text of a value is, at most about; spends the work of finding out."""
+    """An upper estimate of the length of a value's text, in characters; spends the work of finding it."""
     if type(value) is str:
         return len(value)
     return weigh(value, as_text=True) if type(value) not in _SCALARS else 0
 
 
 def levels_of(value: object) -> int:
-    """How many lists or mappings stand in one another in a value whose parts have been counted."""
+    """How deep lists and mappings are nested in a value, whose size was checked before."""
     level: list[Any] = [value]
     depth = 0
     while level := [part for part in level if type(part) in _HOLDERS]:

@@ -31,7 +31,11 @@ _HARD_INT = 64
 
 
 class _Meter(_local):
-    """The units that this thread has spent since it began, and the bound of the evaluation that is going on."""
+    """The meter of a thread: `spent` counts units since it began and never goes back.
+
+    `bound` is the value of `spent` at which the present evaluation ends in a fault, `cap` the one at which all of a
+    shared budget is used up.
+    """
 
     spent = 0
     bound = MAX_WORK
@@ -43,28 +47,28 @@ _METER = _Meter()
 
 
 def begin_evaluation() -> None:
-    """A guard or a template is evaluated from here on."""
+    """Give the guard or template that is evaluated next a budget of its own, within the shared one."""
     meter = _METER
     bound, cap = meter.spent + MAX_WORK, meter.cap
     meter.bound = bound if bound < cap else cap
 
 
 def share() -> None:
-    """All that is evaluated from here on, until `apart`, has a budget together, besides that of each."""
+    """Begin a budget that all evaluations until `apart` share, beside the budget that each of them has."""
     meter = _METER
     if not meter.stopped:
         meter.cap = meter.spent + SHARE
 
 
 def share_more(events: int) -> None:
-    """The budget that is shared grows with the events that are decided."""
+    """Add to the shared budget what so many decided events allow."""
     meter = _METER
     if not meter.stopped:
         meter.cap += events * MORE
 
 
 def apart() -> None:
-    """Evaluations from here on share their budget with nothing else."""
+    """End the shared budget: each evaluation from here on has only its own."""
     meter = _METER
     if not meter.stopped:
         meter.cap = 1 << 62
@@ -218,7 +222,9 @@ def spend_hash(value: object) -> None:
 
 
 class Crowd:
-    """The work of putting keys into a mapping or a set: any number of long integers can have one hash value."""
+    """Charges for keys that are put into one mapping or set, where any number of long integers can have the
+    same hash.
+    """
 
     __slots__ = ("_long",)
 

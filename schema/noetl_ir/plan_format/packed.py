@@ -208,7 +208,7 @@ class Flags:
 
 
 class Picked(Generic[S, T]):
-    """Values that other values stand for."""
+    """Values that are computed from others whenever they are asked for, such as words from their numbers."""
 
     def __init__(self, meaning: Callable[[S], T], values: Packed[S]) -> None:
         self._meaning = meaning
@@ -289,10 +289,14 @@ class Rows(Generic[T]):
 
 
 class _Ends:
-    """Where stretches of many lengths end that lie one behind the other: a sum is kept for the first of each block."""
+    """The offsets of entries of different lengths that lie one behind the other, computed from their lengths.
+
+    Only the offset of the first entry of each block is stored.
+    """
 
     def __init__(self, lengths: list[int]) -> None:
-        # One sum a block: a sum for each would take more than the lengths, and from none a far one would cost a walk.
+        # An offset for each entry would take more memory than the lengths, and without any an entry far behind would
+        # cost a walk over all before it.
         sums = (sum(lengths[start : start + BLOCK]) for start in range(0, len(lengths), BLOCK))
         self._starts = array("q", accumulate(sums, initial=0))
         self._lengths = _array(lengths)
@@ -306,7 +310,7 @@ class _Ends:
         return self._lengths.tolist()
 
     def around(self, start: int, stop: int) -> list[int]:
-        """Where the stretches from one position to another begin, and where the last of them ends."""
+        """The offsets at which the entries from one position to another begin, and the one at which the last ends."""
         if start > len(self._lengths):
             return []
         block = start >> _SHIFT

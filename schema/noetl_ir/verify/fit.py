@@ -151,7 +151,7 @@ def _other(found: Place | Transition | None, due: str) -> _Other:
 
 
 class _Seen:
-    """The choices that the net has beyond the tables."""
+    """The parts of a net that its tables leave open (`Ways`), as the net itself has them."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -165,8 +165,7 @@ class _Seen:
             if role == "take":
                 self._guards[t.arc] = t.guard
                 name = plan.steps[t.step].name
-                # Whether a failed run is asked about an arc stands nowhere in the tables; the id of the transition is
-                # what says it.
+                # The tables do not say whether an arc is asked when its run has failed. The transition's id does.
                 if t.id.startswith((f"take {name} ko ", f"take+ {name} ko ")):
                     self._on_failure.add(t.arc)
             elif role == "pass":
@@ -178,7 +177,7 @@ class _Seen:
                 self._parking.add((t.step, plan.tasks[t.task].name))
 
     def _marked(self, t: Transition) -> Iterator[tuple[int, str]]:
-        """The joins that a transition tells of a branch that is not taken, each with the source in its stead."""
+        """The `taken` joins that get a dead token from a transition, each with the source that the token stands for."""
         for place, _ in t.outputs:
             id, _, role, number, *_ = self._plan.net.places[place]
             join = self._plan.steps[number]

@@ -259,10 +259,11 @@ def _counted(plan: Plan, t: Transition) -> int:
 
 
 class _Decisions:
-    """The checks that cannot judge by shape, asked of each transition in the order of the net.
+    """The checks for which the shape of a transition is not enough; they see all transitions in the order of the net.
 
-    A join counts what it must, and free+held of a source, idle+met or cold+warm of a join stay one. The last of the
-    alternatives at a place is unguarded, and one takes the fault of any that asks.
+    Joins: the weights are the numbers that the tables give, and the sums free+held of a source and idle+met or
+    cold+warm of a join stay one. Choices: the last alternative at a place has no guard, and where an alternative
+    evaluates an expression another one takes its fault.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -283,7 +284,7 @@ class _Decisions:
         elif role in DECIDING:
             place = t.inputs[0].place
             here = self._head.get(place, place)
-            # A gate that waits may be left by nothing: its last choice may have a guard, since the token can stay.
+            # At a gate that waits for ctx the token can stay, so that its last alternative may have a guard.
             if t.trigger is Trigger.NOW:
                 self._last[place] = t.id if t.guard >= 0 else ""
             if role in BRANCHING:
@@ -296,7 +297,7 @@ class _Decisions:
                 self._asked.setdefault(here, t.id)
 
     def problems(self) -> Found:
-        """The faults, once all are seen; where joins are, nothing of choices."""
+        """The faults, once all transitions were seen; faults of choices only where joins have none."""
         yield from self._joins
         if self._joins:
             return

@@ -137,7 +137,9 @@ def _phases(plan: Plan) -> Found:
 
 
 def _walk(plan: Plan, start: int, seen: set[int]) -> int:
-    """Go where arcs lead to from a step, and no further where others have come: one such step, -1 for none."""
+    """Add the steps that arcs lead to from `start` to `seen`, and stop at steps of earlier walks: one of these, else
+    -1.
+    """
     if start in seen:
         return start
     shared, own, waiting = -1, {start}, [start]
