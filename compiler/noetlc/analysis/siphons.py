@@ -24,7 +24,7 @@ SETS = 5_000
 
 
 class Found(Enum):
-    """What the siphons of a net prove."""
+    """The answers that the siphons of a net give."""
 
     MARKED = "every siphon has a marked trap"
     BARE = "a siphon has no marked trap"

@@ -31,7 +31,7 @@ _WORKBOOK = "\0workbook"
 
 
 class StoredStatus:
-    """What the readers of each stored value of a playbook take it for. The playbook is looked through once.
+    """The kinds of value that readers take each stored value of a playbook for. The playbook is looked through once.
 
     Values are known by their `id`, so that the playbook has to outlive this object.
     """
@@ -54,7 +54,7 @@ class StoredStatus:
                     self._add(scope.in_code(path), said)
 
     def readings_of(self, value: Value, keys: tuple[str, ...]) -> Evidence | None:
-        """What readers take the part of a value under some keys for; None where the value is stored nowhere."""
+        """How readers take the part of a value under some keys; None where the value is stored nowhere."""
         names = self._at.get(id(value))
         if names is None:
             return None
