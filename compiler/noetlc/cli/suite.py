@@ -51,11 +51,15 @@ def suite_of(file: str, folders: Sequence[str], palette: Palette, *, coverage: b
             click.echo(f"{shown(file)}: expected one document, found {len(reading.documents)}", err=True)
         return None
     node = reading.documents[0]
-    playbook = os.path.join(os.path.dirname(file), playbook_in(node) or _beside(file))
+    named = node.get("playbook") if isinstance(node, Mapping) else None
+    name = playbook_in(r, node)
+    if named is not None and name is None:
+        _tell(reading, r, palette)
+        return None
+    playbook = os.path.join(os.path.dirname(file), name or _beside(file))
     try:
         data = read(playbook)
     except Unusable as problem:
-        named = node.get("playbook") if isinstance(node, Mapping) else None
         at = named.span if named is not None else Span(1, 1, 1, 1)
         help = "write `playbook: FILE`, from the folder of this file"
         r.report("NL026", f"its playbook cannot be read: {problem.message}", at, help=help)

@@ -31,10 +31,10 @@ OUTCOME = ("step", "task", "run", "index", "visit", "attempt", "times", "takes",
 SIGNAL = ("at", "name", "data")
 
 
-def playbook_in(node: Node | None) -> str | None:
-    """The playbook that a file of tests names; None where it names none."""
+def playbook_in(r: Reader, node: Node | None) -> str | None:
+    """The playbook that a file of tests names; None where it names none, or with a finding what is no name."""
     named = node.get("playbook") if isinstance(node, Mapping) else None
-    return named.text if isinstance(named, Scalar) and named.value is not None else None
+    return text_of(r, named, "`playbook`") if named is not None else None
 
 
 def read_cases(r: Reader, known: Known, node: Node | None) -> tuple[Case, ...]:
@@ -49,6 +49,9 @@ def read_cases(r: Reader, known: Known, node: Node | None) -> tuple[Case, ...]:
         missing(r, "`cases`", node.span, help="write `cases: [{case: name, expect: {status: completed}}]`")
         return ()
     listed = sequence_of(r, rows, "`cases`", "cases")
+    # What has no case cannot fail, and looks as if it did.
+    if listed is not None and not listed.items:
+        missing(r, "a case", rows.span, help="write `cases: [{case: name, expect: {status: completed}}]`")
     found = [case for item in (listed.items if listed else ()) for case in _cases(r, known, node, item)]
     if len(found) > MOST_CASES:
         r.report("NL104", f"there are {len(found)} cases, and at most {MOST_CASES} may be", rows.span)
@@ -76,6 +79,8 @@ def _cases(r: Reader, known: Known, shared: Mapping, node: Node) -> Iterator[Cas
         yield _case(r, known, shared, mapping, None, "")
         return
     rows = sequence_of(r, table, "`table`", "rows: `{name: value}`")
+    if rows is not None and not rows.items:
+        missing(r, "a row of `table`", table.span, help="write `table: [{name: value}]`: each row is a case")
     name = mapping.get("case")
     numbered = not (isinstance(name, Scalar) and has_rows(name.text))
     for number, item in enumerate(rows.items if rows is not None else ()):
@@ -180,8 +185,9 @@ def _outcome(r: Reader, known: Known, mapping: Mapping) -> Json:
             stray_key(r, "suite_result", key, allowed)
         elif key.text == "error" and isinstance(value, Sequence):
             r.report("NL102", "`error`: expected a mapping or text, found a list", value.span, help="write `{code: …}`")
-    if "error" in outcome.index and (status is None or value_of(status) == "ok"):
-        help = "write `status: error` beside it"
+    # Without a status it is one of an error, as in a script.
+    if "error" in outcome.index and status is not None and value_of(status) == "ok":
+        help = "write `status: error`, or leave it out"
         r.report("NL104", "an outcome with an `error` is no success", outcome.index["error"][0].span, help=help)
     return {**row, "outcome": value_of(outcome)}
 

@@ -21,6 +21,7 @@ from noetl.app.runtime import Runtime, Settings
 from noetl.app.snapshots import UnreadableExecution, result_of
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.engine.signals import unheard
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.ports import Call
@@ -121,7 +122,10 @@ def run_case(program: Program, case: Case, beside: Path, folders: tuple[Path, ..
         runtime = _runtime(folder, settings)
         runtime.programs.add_program(program)
         request = Request(dict(case.payload), scripted=True)
-        wrong = [(text, "", "") for text in (*unmet(program, ROOT, request), *unread(program, request.payload))]
+        # A name that nothing hears is a slip, as any other that the playbook does not have.
+        sent = [unheard(program, name) for name in dict.fromkeys(each.name for each in script.signals)]
+        told = (*unmet(program, ROOT, request), *unread(program, request.payload), *filter(None, sent))
+        wrong = [(text, "", "") for text in told]
         if wrong:
             return Ran("", None, program, (), (), None, {}, {}, script.ledger.uses, None, tuple(wrong))
         with driver_of(runtime, ROOT, watch.event) as found:

@@ -126,6 +126,18 @@ workflow:
 """
 
 
+def test_a_signal_that_nothing_hears_is_a_slip(tmp_path: Path) -> None:
+    done = told(tmp_path, case({"status": "waiting"}, signals=[{"at": "1s", "name": "aproved"}]), playbook=WAIT)
+    (line,) = failing(done)
+    assert line.startswith("nothing in the playbook waits for a signal `aproved`; did you mean `approved`?"), line
+
+
+def test_an_error_needs_no_status(tmp_path: Path) -> None:
+    outcomes = [{"step": "start", "outcome": {"error": {"code": "http.connect"}}}]
+    done = told(tmp_path, case({"status": "failed", "error": {"code": "retry.exhausted"}}, outcomes=outcomes))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_signals_come_at_their_time(tmp_path: Path) -> None:
     signals = [{"at": "90s", "name": "approved", "data": {"by": "Ada"}}]
     done = told(tmp_path, case({"duration": 90}, signals=signals), playbook=WAIT)
