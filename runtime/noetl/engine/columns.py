@@ -1,7 +1,7 @@
-"""The net of a plan as the engine asks it: a column each field, by the numbers of places and transitions.
+"""The net of a plan in columns: one sequence for each field, indexed by the number of a place or transition.
 
-A run asks a few fields of each of its places and transitions, once. A row of all fields, its name and its place in the
-file among them, would cost more to make than all that is decided about it.
+A run reads a few fields of each place and transition that it comes to, mostly once. Making the whole row (`Place`,
+`Transition`), with its name and its position in the source, would cost more than deciding about it.
 """
 
 from array import array

@@ -20,7 +20,8 @@ def fault_in(program: Program, view: MappingOf[str, Json], patch: MappingOf[str,
         if reducer is None:
             continue
         try:
-            # Whether it goes with what is there is asked of numbers and texts alone: nothing is copied.
+            # Reducers whose order matters build lists and the like, which would be copied only to see whether they fit.
+            # So only the others (numbers, texts) are tried against the value that is there.
             why = fault_of(reducer, value)
             if not why and reducer not in ORDERED:
                 reduced(reducer, view.get(key), value)

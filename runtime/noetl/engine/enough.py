@@ -1,6 +1,7 @@
 """Whether a loop has enough before its items are over (EXTENSIONS.md §5, `enough`).
 
-Law: it is asked of counts, and of what stays as it is while the loop runs; so it may be asked again and says the same.
+Law: `enough` reads the counts of the loop, and otherwise only values that stay as they are while it runs. So asking
+again at the same counts gives the same answer, in a replay too.
 """
 
 from enum import Enum
@@ -12,18 +13,18 @@ from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Expr, Literal, Name, Native, walk
 
 CODE = "loop.enough"
-"""The code of a fault of what is asked."""
+"""The error code of an `enough` that cannot be evaluated, or is no number from 1."""
 
 
 class Asked(Enum):
-    """The answer."""
+    """Whether a loop has enough."""
 
     NO = "no"
     YES = "yes"
 
 
 def asked(turn: Turn, loop: LoopRun, key: str) -> Asked | Mapping:
-    """Whether a loop has enough; the error where that cannot be said."""
+    """Whether a loop has enough; an error `{code, message}` where `enough` cannot be evaluated."""
     assert loop.end is not None
     number, program = loop.end.enough, turn.program
     template = program.plan.templates[number]
@@ -43,7 +44,9 @@ def asked(turn: Turn, loop: LoopRun, key: str) -> Asked | Mapping:
 
 
 def _counts(expr: Expr) -> bool:
-    """Whether an expression is a condition over counts; one that is not gives the number of successes."""
+    """Whether an expression is a condition, which reads the counts in `event`; any other gives the number of successes
+    that are enough.
+    """
     return any(isinstance(part, Name) and part.name == "event" for part in walk(expr))
 
 

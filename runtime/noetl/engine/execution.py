@@ -40,8 +40,9 @@ class Arrival:
 class Run:
     """A step run, from its gate to its routing.
 
-    `ctx` is as of the event that scheduled it, behind log position `ctx_at`. `deadline` is set at its first claim, None
-    before or without one. `interrupts` are the names of the timers that stop it from outside.
+    `ctx` is the view of `ctx` at log position `ctx_at`, where the run was scheduled. `deadline` (microseconds) is set
+    when its first task is claimed; None before that and where the step has no timeout. `interrupts` are the names of
+    the timers that may interrupt it.
     """
 
     __slots__ = (
@@ -89,11 +90,12 @@ class Run:
 class Region:
     """The pipeline of one run or iteration: where it stands and what it has gathered.
 
-    `loop` is the key of the loop run it iterates in, empty without one. `pending` is the outcome of a parked task
-    that came from outside and that a worker is still to judge. `visits` counts arrivals by task, `origins` are
-    where the secrets of its tasks went first; `ctx_at` is the
-    log position that its view of `ctx` is as of, `came_at` that of the event that put the token before its task;
-    `begun` says that a task of it was started.
+    - `loop`: the key of the loop run that it iterates in, empty without one.
+    - `pending`: the outcome of a parked task. It came from outside, and a worker still has to ask the rules about it.
+    - `visits`: arrivals by task; `begun`: whether any task was started.
+    - `origins`: by task, the origin that its secrets were sent to first.
+    - `ctx_at`: the log position of its view of `ctx`; `came_at`: the position of the event that put the token before
+      its task.
     """
 
     __slots__ = (
@@ -149,19 +151,23 @@ class Region:
 
 
 NO_SIGNALS: dict[str, LoopSignal] = {}
-"""What a loop listens for that listens for nothing."""
+"""The signals of a loop that listens for none."""
 
 
 class LoopRun:
-    """One run of a loop level. `ended` says how many of its iterations ended `ok failed skipped`.
+    """One run of a loop level.
 
-    `owners` gives, for a parallel loop, the iteration that first wrote each ctx key. `stopping` after a failure
-    under fail_fast, a timeout, or when an outer loop stops; `cause` is the first failure. `shared` are the `__`
-    keys of iterations, each from the lowest index that set it. `timeout` bounds an iteration (microseconds); those
-    whose clock runs are `timed`. `end` says how it may end before its items are over; it is `satisfied` once that has
-    come, is `withdrawn` where its running iterations are stopped for it, and `left` once the step has gone on without
-    them. `signals` says what it listens for, behind log position `since`, and `closed` whether no item comes any more;
-    `added` has by index the `ctx` and position as of which an item came, `set_timers` the names of its timers.
+    - `ended`: how many iterations ended `ok`, `failed`, `skipped`; `open`: how many have not ended.
+    - `owners`: in a parallel loop, the index of the iteration that first wrote each key of `ctx`.
+    - `stopping`: no iteration begins any more, after a failure under `fail_fast`, a timeout, or because an outer loop
+      stops. `cause` is the first failure.
+    - `shared`: the `__` keys that iterations set, each from the lowest index that set it (`shared_from`).
+    - `timeout`: the limit of one iteration (microseconds); `timed`: the iterations whose clock runs.
+    - `end`: how the loop may end before its items are over. `satisfied`: it has come to such an end; `withdrawn`: its
+      running iterations are stopped for that; `left`: the step went on while iterations still run.
+    - `signals`: the signals that it listens for, as far as they stand behind log position `since`; `closed`: no item
+      comes any more; `added`: by index, the `ctx` and log position of the moment that an item was added;
+      `set_timers`: the names of its timers.
     """
 
     __slots__ = (
@@ -247,7 +253,7 @@ class LoopRun:
 
     @property
     def asks(self) -> bool:
-        """Whether it is asked after each iteration if it has enough."""
+        """Whether `enough` is evaluated after each iteration."""
         return self.end is not None and self.end.enough >= 0
 
 
@@ -259,16 +265,18 @@ WHOLE = "execution"
 
 
 def limit_of(execution: "Execution") -> str:
-    """The name of the timer that bounds the phase which runs: no phase has that of another one."""
+    """The name of the timer that bounds the current phase. Each phase has a name of its own, so that a timer of main
+    cannot end a later phase.
+    """
     return WHOLE if execution.phase == MAIN else f"phase {execution.phase}"
 
 
 class Timer:
-    """A due time in microseconds and what it wakes: `wake` a region, `land` a token, `timeout` a
-    run, `parked` ends the wait of a parked task, `execution` the whole.
+    """A timer: when it is due (microseconds since the epoch) and, by `kind`, what it does then: `wake` a region, `land`
+    a token, `timeout` a run, end the wait of a `parked` task, end the `execution`.
 
-    `since` is the time of the event that wrote it: `due` - `since` is for how long. One that is `by_wall` is about a
-    time of day, and no length.
+    `since` is the time of the event that set it, so `due` - `since` is its length. A timer `by_wall` is for a time of
+    day and follows the wall clock when that is set; any other lasts its length.
     """
 
     __slots__ = ("by_wall", "due", "kind", "place", "since")
@@ -282,8 +290,8 @@ class Timer:
 
 
 class Kept(NamedTuple):
-    """A signal that nothing has taken yet, and the log position before it; one that came while the execution was paused
-    `came` at that time (microseconds since the epoch).
+    """A signal that nothing has taken yet. `at` is the log position before it. `came` is set where the execution was
+    paused then: the time at which the signal came (microseconds since the epoch).
     """
 
     name: str
@@ -301,7 +309,9 @@ class Remembered(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """The run that took the lock of a section, and its step; it may be over, and what came of it in the section."""
+    """The run that took the lock of a section, and its step. The run may be over while tokens that it led to are still
+    in the section, and so hold the lock.
+    """
 
     run: str
     step: int
@@ -322,13 +332,17 @@ class Waiting(NamedTuple):
 
 
 MOST_WITHDRAWN = 1_000
-"""Claims that were withdrawn last: a server that goes on after a crash has them stopped again."""
+"""How many of the last withdrawn claims are kept: after a crash the next server orders their tools to stop again."""
 
 
 class PlaceState:
-    """The place of an execution under a key: `asked` is what it asks for and does not have yet, `queued_behind` who had
-    one when it was told to wait, `holds` the key of its own, `under` the keys of its callers', each with whose it is,
-    and `refused` says why it got none.
+    """The place of an execution under a `concurrency` key.
+
+    - `asked`: the place that it asks for and does not have yet.
+    - `queued_behind`: the executions that held places when it was told to wait.
+    - `holds`: the key of its own place, empty without one.
+    - `under`: the keys of its callers' places, each with the execution that holds it.
+    - `refused`: why it got none.
     """
 
     __slots__ = ("asked", "holds", "queued_behind", "refused", "under")
@@ -342,21 +356,40 @@ class PlaceState:
 
 
 class Execution:
-    """The fold. `agenda` holds (place, key) that got tokens and are not decided yet; `ready` the
-    regions to run, `calling` the parked ones whose child is to be started, `to_judge` those whose outcome
-    is here, `stopped` the claims to be called off; `terminated` is the status that a step or the
-    timeout has ended all with, empty before; `waits` has by key what is listened for, and `transient` since
-    which log position those listen that take nothing older; `now` is the time of the last event; `line` is that of the
-    entry token, `left` has the runs that went on while iterations of them still run, `waves` by step that of the run
-    which a wave of a counting join began; `contributions` wait by loop run for its end. `phase` runs; `main` is how
-    main ended, empty before, and `after` what became of each phase behind it, `after_limit` how long one may take
-    (microseconds). `children` may outlive a cancel, by the task that waits for them; `leaving` were called off and are
-    not over, by their ids: a phase that is over is `closing` until they are. `remembered`
-    is what is to be compensated, oldest first, `compensating` the run that is, `undone` what became of that phase.
-    `replaced_by` is the newer execution that it was cancelled for, by its `concurrency` key.
-    `waiting` has the gates at which tokens wait, `queues` by lock the tokens among them that need it, the oldest first,
-    each with the position since when; `holding` are the runs that hold locks of their steps, `sections` who has those
-    that reach beyond a step."""
+    """The state that the events of one execution fold to. Unless said otherwise, tables are by token key.
+
+    What is to be decided or ordered next:
+
+    - `agenda`: (place, key) of each place that got tokens and was not looked at yet.
+    - `ready`: regions to run; `calling`: parked ones whose child is to be started; `to_judge`: parked ones whose
+      outcome came and that a worker asks the rules about; `stopped`: (key, claim) of tools to stop.
+    - `withdrawn`: the claims that were withdrawn last, to stop their tools once more after a crash.
+
+    Where the execution stands:
+
+    - `now`: the time of the last event (microseconds); `position`: how many events were folded.
+    - `terminated`: the status that a step or a time limit ended all with, empty before.
+    - `phase`: the current phase; `main`: how main ended, empty before; `after`: what became of each phase behind it;
+      `after_limit`: how long one of these may take (microseconds).
+    - `replaced_by`: the newer execution under its `concurrency` key that it was cancelled for.
+    - `results`: by step, its latest success; `ctx_set`: by key of `ctx`, log position and run of the last write.
+    - `line`: the line of the entry token (`noetl.engine.lines`); `waves`: by step, the line of the run that the current
+      wave of a counting join began.
+    - `left`: runs that went on while iterations of theirs still run.
+    - `contributions`: by loop run, contributions to reduced keys that count at its end.
+
+    What is waited for:
+
+    - `signals`: signals that nothing has taken yet; `waits`: the names that parked tasks listen for; `transient`: of
+      those that take no older signal, the log position since which they listen.
+    - `waiting`: the gate at which a token waits; `queues`: by lock, the waiting tokens that need it, oldest first, each
+      with its log position; `holding`: runs that hold locks of their steps; `sections`: by lock, the holder of one that
+      reaches beyond a step.
+    - `children`: children that may outlive a cancel; `leaving`: by id, children that were called off and are not over;
+      `closing`: the phase is over but for these.
+    - `remembered`: what is to be compensated, oldest first; `compensating`: the run that is being compensated;
+      `undone`: what became of the phase of compensation.
+    """
 
     __slots__ = (
         "after",

@@ -1,4 +1,5 @@
-"""An end that the store refused, since a signal came before it: that is read, and the execution ends as it would have.
+"""Ends that the store refused, because the inbox has a signal that was not read: the end is taken back, the signal is
+recorded, and the same end is recorded behind it.
 
 Law: no signal moves an execution that is at its end: whatever could hear one would have kept it from ending.
 """
@@ -16,7 +17,7 @@ END = ("workflow.finished", "playbook.processed")
 
 
 class LateSignal(NamedTuple):
-    """A signal in the inbox of an execution that was to end: its row, and when that came (microseconds)."""
+    """An unread signal of an execution that is ending: its row in the inbox, and when the row came (microseconds)."""
 
     name: str
     data: Json
@@ -25,19 +26,19 @@ class LateSignal(NamedTuple):
 
 
 def take_back(turn: Turn, ended: list[Event]) -> dict[str, Json]:
-    """Take the last two events back, which are the end; returns what it says."""
+    """Undo the last two events, which are the end; returns the data of `workflow.finished`."""
     data = ended[-len(END)].data
     unfinish(turn.execution, len(END))
     return data
 
 
 def end_behind(turn: Turn, signal: LateSignal) -> None:
-    """Read a signal."""
+    """Record a late signal, and that nothing hears it."""
     reports.signal(turn, signal.name, signal.data, signal.row, signal.came)
     miss_signals(turn)
 
 
 def end_again(turn: Turn, data: dict[str, Json]) -> None:
-    """End as it was to."""
+    """Record the end that was taken back once more, with its data."""
     for event_type in END:
         turn.emit(event_type, data=data if event_type == END[0] else {})

@@ -1,4 +1,6 @@
-"""Who holds a lock, and where: that of a section is held by what lies in its places, whoever took it (`through`)."""
+"""Who holds a lock, and at which steps. The lock of a section (`through`) is held as long as any token is in the
+section, whichever run took the lock.
+"""
 
 from collections.abc import Collection
 
@@ -7,7 +9,7 @@ from noetl.engine.program import NO_LOCKS, Program
 
 
 def is_occupied(program: Program, execution: Execution, name: str, less: Collection[int] = ()) -> bool:
-    """Whether a token holds the lock of a section, outside of some steps."""
+    """Whether a token holds the lock of a section; tokens at the steps in `less` do not count."""
     marking, places = execution.marking, program.columns.places
     holder = execution.sections.get(name)
     for step, test in program.sections[name].items():
@@ -15,7 +17,7 @@ def is_occupied(program: Program, execution: Execution, name: str, less: Collect
             continue
         takes = name in program.locks.get(step, NO_LOCKS)
         for place in marking.marked(test):
-            # A run that was admitted and has not told yet that it takes the lock is the next holder, not this one.
+            # A run that was admitted, and whose `lock.taken` is not in the log yet, is the next holder, not this one.
             fresh = holder is None or not marking.count(place, holder.run)
             if not (takes and fresh and places.roles[place] == "ready"):
                 return True
@@ -29,7 +31,7 @@ def holder_of(program: Program, execution: Execution, name: str) -> Holder | Non
 
 
 def steps_in(program: Program, execution: Execution, name: str) -> list[int]:
-    """The steps at which tokens hold the lock of a section; none of a lock that is none of a section."""
+    """The steps at which tokens hold the lock of a section; empty for a lock that belongs to a single step."""
     tests = program.sections.get(name, {})
     return [step for step, test in tests.items() if next(execution.marking.marked(test), None) is not None]
 

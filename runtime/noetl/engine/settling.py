@@ -1,7 +1,7 @@
 """Settled joins: a step starts with what has come once nothing can still come (EXTENSIONS.md §3, `join: settled`).
 
-Asked when nothing else follows by itself. That of two joins none waits for the other is then certain where both may
-start, so that their order means nothing. Guards are not asked: what can still come is what the arcs allow.
+Settled joins are looked at only when nothing else follows by itself. Where two of them may start then, neither waits
+for the other, so their order does not matter. Guards are not evaluated: whatever the arcs allow can still come.
 """
 
 from noetl.engine.turn import Turn
@@ -11,7 +11,7 @@ from noetl_ir.settling import Settled
 
 
 def settle(turn: Turn) -> bool:
-    """Start the first settled join that has tokens and to which nothing can still come; whether there is one."""
+    """Start the first settled join that has tokens and that no further token can reach. Returns whether one started."""
     program, marking = turn.program, turn.execution.marking
     for join in program.settled:
         if join.got in marking.tokens and next(marking.marked(program.tests[join.settle]), None) is None:
@@ -21,7 +21,9 @@ def settle(turn: Turn) -> bool:
 
 
 def force(turn: Turn) -> bool:
-    """Start the settled join with the oldest token, as nothing at all can move; whether there is one."""
+    """Start the settled join with the oldest token, where nothing at all can move: two settled joins may wait for each
+    other. Returns whether one started.
+    """
     places = {place: join for join in turn.program.settled for place, _, _ in join.sources}
     tokens = turn.execution.marking.tokens
     waiting = {key: places[place] for place in tokens if place in places for key in tokens[place]}

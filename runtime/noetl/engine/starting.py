@@ -15,13 +15,17 @@ from noetl_ir.scopes.values import View
 
 
 class Request(NamedTuple):
-    """A request to run a plan. `parent` is the execution and token key of the calling task, `call` tells its attempt
-    from all others of that execution; `depth` counts callers; `return_step` is the step whose result the caller wants,
-    the last one's when empty; `detached` says that the caller does not wait, `scripted` that a script stands in for
-    tools and the clock is a virtual one; `env` are the variables of the environment that the workload reads and
-    may read; `folder` is the one of the playbook's file, from the root that tools' paths stay inside, absolute where it
-    is outside of that, empty where it is that or not known; `under` are the keys of the places that it runs under, each
-    with the execution that holds it."""
+    """A request to run a plan.
+
+    - `parent`: execution id and token key of the calling task; `call`: the name of its attempt, unique in that
+      execution; `depth`: how many callers there are; `detached`: the caller does not wait.
+    - `return_step`: the step whose result the caller wants; the last one's when empty.
+    - `scripted`: a script stands in for tools, and the clock is virtual.
+    - `env`: the environment variables that the workload reads and that the operator allows.
+    - `folder`: the folder of the playbook's file, relative to the root that tools' paths stay inside; absolute outside
+      of that root, empty where it is the root or not known.
+    - `under`: the `concurrency` keys of the places that it runs under, each with the execution that holds the place.
+    """
 
     payload: dict[str, Json]
     parent: tuple[str, str] | None = None

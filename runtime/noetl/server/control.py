@@ -1,13 +1,13 @@
 """The control plane of one process: its executions, their turns, and what passes between parents and children.
 
-Every round takes what waits: reports from the bus, due timers, and requests from the inbox. Each execution that
-got something has one turn, and the journal has the turns stored. What rests on them follows then; where the workers are
-in this process, their next orders already before, and what lets go of an effect only then. What nobody claims is
-ordered again (`redelivery`), and what a worker elsewhere claimed and left (`tracker`); an order to stop is not, since
-the report of what was not stopped is refused.
+Every round takes what waits: reports from the bus, due timers, and requests from the inbox. Each execution that got
+something has one turn. The journal stores the turns; whatever rests on them (orders, answers, callers that are told)
+follows once they are on disk. Where the workers are in this process, orders that start no effect do not wait for that.
+Orders that nobody claims are sent again (`redelivery`), and so are those that a worker elsewhere claimed and left
+(`tracker`). An order to stop is not repeated: where it was lost, the next report of that claim is refused.
 
-An execution whose log somebody else has extended is given up, and whoever it belongs to; all others go on. So they do
-when a turn of one raises what no turn may raise: that one ends with `engine.fault` (`host.engine_faults`).
+An execution whose log somebody else has extended is given up, with its callers and children; all others go on. They
+also go on when a turn raises what no turn may raise: that execution ends with `engine.fault` (`host.engine_faults`).
 """
 
 from collections.abc import Callable
@@ -50,16 +50,18 @@ from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, RunPipeline, Said, SendSignal, StartChild, StopPipeline
 
 Observer = Callable[[Execution, Program, Event], None]
-"""Hears every event once it is on disk."""
+"""Called with every event once it is on disk."""
 
 
 class ControlPlane:
-    """Keeps executions. `find` gives the program of a child by the calling program and the path it names.
+    """Drives the executions of one process.
 
-    `clock` gives the times of events and `steady` measures how long anything waits; there is none where `clock` is a
-    virtual one, and `wall` then tells the times that lists show. `tracker` is over the workers; `environment`
-    gives the variables that the workload of a child reads and may read. `say` hears of mistakes of the engine;
-    `keep` has everything stored, and waits for room where that is wanted; `batching` is how long turns may wait for it.
+    - `find`: the program of a child, by the calling program and the path that it names; `load`: one by its digest.
+    - `clock`: the times of events; `steady`: how long anything waits. On a virtual clock there is no `steady`, and
+      `wall` gives the times that lists show.
+    - `tracker`: what is known of the workers; `environment`: the variables that a child's workload may read.
+    - `observe`: called with every event once it is on disk; `say`: called with a line about each mistake of the engine.
+    - `keep`: does every write, and may wait for room; `batching`: how much may be decided and not on disk.
     """
 
     def __init__(

@@ -12,11 +12,11 @@ from noetl.engine.execution import Timer
 from noetl.ports import Clock
 
 CLOCK_SET = 100_000
-"""Microseconds by which the wall clock goes off the steady one before it counts as set."""
+"""Microseconds by which the two clocks may drift apart before the wall clock counts as set."""
 
 
 class Dues:
-    """Due times by the name of the timer, in microseconds of `steady`; `clock` is the wall clock."""
+    """Due times by the name of the timer, in microseconds of the `steady` clock; `clock` is the wall clock."""
 
     __slots__ = ("_clock", "_of", "_steady")
 
@@ -26,13 +26,13 @@ class Dues:
         self._of: dict[str, tuple[Timer, int]] = {}
 
     def read(self, timers: Mapping[str, Timer]) -> None:
-        """These were read from the log: their due times hold."""
+        """Take timers that were read from a log: their due times are converted by the two clocks as they are now."""
         ahead = self._steady.now() - self._clock.now()
         self._of = {name: (timer, timer.due + ahead) for name, timer in timers.items()}
 
     def written(self, timers: Mapping[str, Timer], at: int) -> None:
-        """These are there after a turn that began `at` that time of the steady clock: those that are new count from
-        then.
+        """Take the timers that are set after a turn that began `at` that time of the steady clock. A new timer runs its
+        length from there; one that was known keeps its due time.
         """
         known, self._of = self._of, {}
         for name, timer in timers.items():
@@ -52,7 +52,7 @@ class Dues:
 
     @property
     def has_moments(self) -> bool:
-        """Whether one of them is about a time of day."""
+        """Whether any timer is for a time of day."""
         return any(timer.by_wall for timer, _ in self._of.values())
 
     def _steadily(self) -> Iterator[tuple[str, int]]:

@@ -1,8 +1,8 @@
-"""The server's owned around one execution: read, fold, decide, hand the events to the journal, then order.
+"""One execution in the hands of its owner: fold the log, decide on input, hand the events to the journal, give orders.
 
 A turn is all input waiting now, decided to a fixpoint; its events are on disk together or not at all. Order on disk: a
 blob before the event that names it, the event before its effect. A failed commit advances nothing: the state in memory
-is given up with the turn.
+is dropped, and folded anew from the log.
 """
 
 from collections import deque
@@ -35,16 +35,20 @@ class Interrupted(Exception):
 
 
 FOREIGN = (Conflict, Interrupted, Owned, StoreFailure)
-"""What a turn may raise: it says something of what is around it, and nothing of the execution."""
+"""The exceptions that a turn may raise: they come from the process, the store or its other users, and not from the
+execution itself.
+"""
 
 ANSWERS_KEPT = 4096
 """How many answers are kept for reports that come twice; each pipeline waits for one at a time."""
 
 
 class Ask(NamedTuple):
-    """A request from outside: `cancel`, `pause`, `resume` or `signal`, or the answer about its `place`, with the inbox
-    row that brought it, if any, and the time at which the store has it, None for now (microseconds since the epoch).
-    What a caller hands down to its children says so: a cancel does nothing to one that is past main.
+    """A request from outside: `cancel`, `pause`, `resume` or `signal`, or the answer about its `place`.
+
+    - `row`: the inbox row that brought it, if any; `at`: when the row was written, None for now (microseconds since the
+      epoch).
+    - `handed_down`: a caller hands it to its children; a cancel of that kind does nothing to one that is past main.
     """
 
     verb: str
@@ -62,7 +66,7 @@ def ask_of(row: InboxRow) -> Ask:
 
 
 CONCURRENCY = "concurrency"
-"""By what a cancel comes that makes room under a key."""
+"""The mark in the body of a cancel that makes room for another execution under a `concurrency` key."""
 
 
 def makes_room(execution_id: str) -> dict[str, Json]:
@@ -71,11 +75,11 @@ def makes_room(execution_id: str) -> dict[str, Json]:
 
 
 class OwnedExecution:
-    """Keeps one execution: its fold, and the turns that extend its log. One object an execution, and one owner.
+    """One execution: its fold, and the turns that extend its log. There is one such object for an execution, in the
+    process that owns it.
 
-    `clock` gives the times of events and `steady` measures how long timers wait, both the same where they are virtual;
-    `wall` then tells the times that lists show. `keep` has the beginning and what lies outside of the log stored, and
-    `journal` the turns.
+    `clock` gives the times of events and `steady` measures how long timers wait; on a virtual clock both are that one,
+    and `wall` gives the times that lists show. The `journal` stores turns; the first turn and blobs go through `keep`.
     """
 
     def __init__(

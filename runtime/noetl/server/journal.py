@@ -1,8 +1,11 @@
-"""Turns on their way to disk. They wait here for each other and go there together; what rests on them follows.
+"""The journal: turns that are decided and not on disk yet, and the work that waits until they are.
 
-Turns of several executions are one transaction, in the order in which they were decided: after a crash the logs have
-the first of them and none behind. Where one cannot be stored, all that came with it are stored one by one, and only its
-own execution feels it.
+A commit costs far more than a decision, so several turns, also of several executions, go to disk in one transaction.
+Memory is ahead of the disk meanwhile. Whatever somebody outside could notice (an effect, an answer, a shown line) is
+registered with `then` and done only once the turns before it are on disk.
+
+Turns are stored in the order in which they were decided: after a crash the logs have the first of them and none behind
+a gap. Where a transaction fails, its executions are stored one by one, so that only the one at fault is affected.
 """
 
 from collections import deque
@@ -16,19 +19,21 @@ _T = TypeVar("_T")
 
 
 class Keep(Protocol):
-    """Has something stored, and may repeat what does that."""
+    """Calls `work`, which stores something, and returns its value. It may call it again where the store had no room."""
 
     def __call__(self, work: Callable[[], _T]) -> _T: ...
 
 
 def at_once(work: Callable[[], _T]) -> _T:
-    """Store it or fail."""
+    """A `Keep` that tries once."""
     return work()
 
 
 class Batching(NamedTuple):
-    """How long turns are pending. `ahead` lets orders and answers that let go of no effect go before that; it is
-    for who has the workers in the same process. At most `events` and `size` bytes are pending, for `time` microseconds.
+    """How much may be pending, and for how long: at most `events` events and `size` bytes, for `time` microseconds.
+
+    With `ahead` memory may run ahead of the disk over several rounds: orders and answers that start no effect do not
+    wait. That is safe only where the workers are in the same process, since a crash ends them too.
     """
 
     ahead: bool
@@ -44,16 +49,20 @@ EVERY_ROUND = Batching(ahead=False, events=5_000, size=8 << 20)
 """The turns of a round are on disk before anything follows from them: for workers elsewhere."""
 
 BEFORE_EFFECTS = Batching(ahead=True, events=1_000, time=20_000)
-"""Turns are on disk before an effect, an answer or a shown line rests on them."""
+"""Turns wait for each other until an effect, an answer or a shown line rests on them: for workers in this process."""
 
 _MOST_EVENTS, _MOST_BYTES = 5_000, 8 << 20
 """What one transaction has at most; a turn that is larger has one of its own."""
 
 
 class Journal:
-    """The pending turns. `taken_over` hears that somebody else goes on with an execution, `refuse` that what one has is
-    never stored; `amend` gives the end of one that came before a signal once more, as it is behind that. `keep` has
-    everything stored, and `clock` measures how long it is pending.
+    """The pending turns, and the work that waits for them to be on disk.
+
+    Every write goes through `keep`; `clock` measures how long turns are pending (microseconds). The callbacks:
+
+    - `taken_over`: another process goes on with an execution, so its turns are dropped.
+    - `refuse`: the store will never take the turn of an execution.
+    - `amend`: gives the last turn of an execution anew, where the store refused its end since a signal was not read.
     """
 
     def __init__(
@@ -95,7 +104,7 @@ class Journal:
         self._size += _size_of(append)
 
     def then(self, execution_id: str, work: Callable[[], None]) -> None:
-        """Do something once all that is pending now is on disk, unless its execution is given up before that."""
+        """Do `work` once all that is pending now is on disk; never, where the execution is given up before that."""
         self._then.append((execution_id, work))
 
     def want(self) -> None:
@@ -104,23 +113,24 @@ class Journal:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more is to be pending."""
+        """Whether as much is pending as may be."""
         batching = self._batching
         return bool(self._pending or self._then) and (self._events >= batching.events or self._size >= batching.size)
 
     @property
     def is_due(self) -> bool:
-        """Whether a round is not to end with pending turns."""
+        """Whether `flush` has to be called before this round ends."""
         if not (self._pending or self._then or self._ready):
             return False
-        # Where no turn is pending and something waits for the disk nonetheless, there is nothing to save by waiting.
+        # Work waits, but no turn that it could wait for: nothing is saved by putting it off.
         if self._is_wanted or not self.ahead or not self._pending or self.is_full:
             return True
         return self._clock.now() - self._since >= self._batching.time
 
     def flush(self) -> None:
-        """Store the pending turns, and do what waits for it; within that only store, and while storing nothing. Raises
-        StoreFailure.
+        """Store the pending turns, then do the work that waited for them. Raises StoreFailure.
+
+        Called again from within that work, it only stores; called while it stores, it does nothing.
         """
         # An execution whose turn is refused is ended from within `_write`, and that adds a turn and asks to have it
         # stored: the loop there stores it too.
@@ -151,7 +161,7 @@ class Journal:
             self._is_telling = False
 
     def forget(self, execution_id: str) -> None:
-        """Nothing of an execution is stored any more, and nothing follows from it."""
+        """Drop the pending turns of an execution and the work that waits for it."""
         self._pending = deque(append for append in self._pending if append.execution_id != execution_id)
         self._then = deque(each for each in self._then if each[0] != execution_id)
         self._ready = deque(each for each in self._ready if each[0] != execution_id)

@@ -1,4 +1,4 @@
-"""The executions that a control plane has in its hands: the owned of each, which comes first, and their ownership."""
+"""The executions that a control plane drives: their states, their order in a round, their ownership in the store."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,7 +9,9 @@ from noetl.server.execution import OwnedExecution
 
 
 class OwnedExecutions:
-    """Shells by execution. What is owned here is owned until it is let go, whether it has a owned yet or not."""
+    """The owned executions by id. The ownership in the store begins with `own` and ends with `let_go`; an execution may
+    be owned before its state is in `executions`.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -24,22 +26,22 @@ class OwnedExecutions:
         self._ranks[execution_id] = next(self._numbers)
 
     def amend(self, execution_id: str, append: Append) -> Append:
-        """The last turn of an execution, whose end the store refused."""
+        """The last turn of an execution made anew, after the store refused its end (`OwnedExecution.amend_end`)."""
         return self.executions[execution_id].amend_end(append)
 
     def rank(self, execution_id: str) -> tuple[int, str]:
-        """Executions are looked at in the order in which they came or were put last, those that are not driven here
+        """The sort key of an execution in a round: by when it came or was put last; one that is not driven here comes
         first.
         """
         return self._ranks.get(execution_id, 0), execution_id
 
     def put_last(self, execution_id: str) -> None:
-        """An execution had a long turn: all others come before it from now on."""
+        """Let all others come before an execution from now on, since it had a long turn."""
         if execution_id in self._ranks:
             self._ranks[execution_id] = next(self._numbers)
 
     def own(self, execution_id: str, *, is_new: bool = False) -> None:
-        """Raises Owned when it is another process's."""
+        """Become the owner of an execution. Raises Owned when another process owns it."""
         # An ownership ends in another method than it begins in, so a `with` statement cannot hold it.
         owning = ExitStack()
         owning.enter_context(self._store.own_new(execution_id) if is_new else self._store.own(execution_id))
@@ -47,7 +49,7 @@ class OwnedExecutions:
 
     @contextmanager
     def owning(self, execution_id: str, give_up: Callable[[str], None], *, is_new: bool = False) -> Iterator[None]:
-        """Own an execution, and give it up where what is done with it then fails. Raises Owned."""
+        """Own an execution; where the body of the `with` raises, `give_up` it. Raises Owned."""
         self.own(execution_id, is_new=is_new)
         try:
             yield
@@ -56,7 +58,7 @@ class OwnedExecutions:
             raise
 
     def owned(self) -> list[str]:
-        """The executions that are owned here."""
+        """The ids of the executions that are owned here."""
         return [*self._owned]
 
     def is_owned(self, execution_id: str) -> bool:
@@ -74,12 +76,12 @@ class OwnedExecutions:
         return execution_id
 
     def family_of(self, execution_id: str) -> list[OwnedExecution]:
-        """The executions of an execution, its callers and their children."""
+        """An execution with its callers and all their children, as far as they are driven here."""
         root = self.root_of(execution_id)
         return [owned for name, owned in self.executions.items() if self.root_of(name) == root]
 
     def let_go(self, execution_id: str) -> None:
-        """Nothing of it stays in memory, and others may own it."""
+        """Forget an execution, and give back its ownership."""
         self.executions.pop(execution_id, None)
         self._ranks.pop(execution_id, None)
         owning = self._owned.pop(execution_id, None)

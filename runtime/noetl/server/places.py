@@ -23,8 +23,8 @@ _ENDED = ""
 
 
 class Verdict(NamedTuple):
-    """The answer to one who asks: `placed`, `queued` or `refused`, why it is refused, who holds places under its key,
-    and whom of them it cancels.
+    """The answer to an execution that asks for a place: its `kind` is `placed`, `queued` or `refused`; `why` it is
+    refused; the executions that hold places under its key, and those of them that it `cancels`.
     """
 
     kind: str
@@ -34,7 +34,9 @@ class Verdict(NamedTuple):
 
 
 class Standing:
-    """All places as they stand, by key, while several who ask are answered: an answer looks at its own key alone."""
+    """All places by key, kept up to date while several executions are answered one after the other. Indexed by key,
+    since each answer looks at its own key alone.
+    """
 
     def __init__(self, rows: Sequence[PlaceRow]) -> None:
         self._last = max((row.number for row in rows), default=0)
@@ -52,7 +54,7 @@ class Standing:
         return self._rows.get(key, {}).get(execution_id)
 
     def at(self, key: str) -> tuple[tuple[str, ...], tuple[PlaceRow, ...]]:
-        """Who holds places under a key, the oldest first, and who waits for one, the first one first."""
+        """The executions that hold places under a key, and the rows of those that wait for one, both oldest first."""
         if (found := self._known.get(key)) is None:
             rows = [*self._rows.get(key, {}).values()]
             waiting = sorted([row for row in rows if _waits(row, key)], key=_number)
@@ -130,17 +132,17 @@ def _waits(row: PlaceRow, key: str) -> bool:
 
 
 def is_circle(rows: Sequence[PlaceRow], asked: PlaceRow) -> bool:
-    """Whether who asks would wait for ever, as those who hold what it waits for wait for it.
+    """Whether an execution that asks for a place would wait for ever: a deadlock, since the holders wait for it.
 
-    Whoever can come to its end is found first: who holds a place and waits, by itself and by those under it, for nobody
-    who cannot. The others wait for each other. Each of them is looked at when it is the first to wait for its key, and
-    again only where somebody who holds a place there comes free.
+    All executions that can still end are removed first: those that hold a place and wait, themselves or by executions
+    under it, only for executions that can end. What is left waits in a circle. A queue is looked at again only when a
+    holder of its key was removed, so that the search costs no more than the rows there are.
     """
     asked = asked._replace(number=max((row.number for row in rows), default=0) + 1)
     queues: dict[str, deque[PlaceRow]] = {}
     for row in sorted([row for row in (*rows, asked) if _waits(row, row.key)], key=_number):
         queues.setdefault(row.key, deque()).append(row)
-    # How many who wait stand in the way of the end of each: it waits itself, or they run under it.
+    # By execution: how many waiting rows keep it from ending, because it waits itself or because they run under it.
     waits_of = Counter(name for queue in queues.values() for row in queue for name in _stopped_by(row))
     holders: dict[str, dict[str, None]] = {key: {} for key in queues}
     keys_of: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The intake of reports, by execution: heartbeats are answered on the spot, what is another server's is handed on."""
+"""The intake of reports: sorted by execution, heartbeats answered at once, reports for other servers handed on."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,20 +11,22 @@ from noetl_ir.records import NamedTuple
 
 
 class Heard(NamedTuple):
-    """A report, and what it came by."""
+    """A report, and the delivery that it came by."""
 
     delivery: ReportDelivery[Said, Answer]
     report: Report
 
 
 def lets_go(report: Report) -> bool:
-    """Whether the answer to a report lets go of an effect: a tool that has one, or a wait outside of any worker."""
+    """Whether the answer to a report lets an effect begin, of a tool or of a wait outside of any worker. Such an answer
+    must not go out before the report is on disk.
+    """
     return report.events[-1].event_type == "task.started"
 
 
 class ReportIntake:
-    """Takes in what waits on the bus. `executions` are those that are driven here, `refused` counts what came from
-    somebody without the order that it is about; `say` hears of it.
+    """Takes reports and heartbeats from the bus. `executions` are those that are driven here. `refused` counts messages
+    from senders that were not given the order; `say` is called with a line about them.
     """
 
     def __init__(

@@ -76,9 +76,12 @@ class Waiter(Protocol):
 
 
 class Standing(NamedTuple):
-    """How the service stands: `trouble` is why the store cannot be used, None when it can; `reaches` whether workers
-    elsewhere can be. `refused` counts what was said on claims by whom no order went to. `full` is why there is no room
-    for values or events, empty where there is.
+    """How the service stands.
+
+    - `trouble`: why the store cannot be used, None when it can; `full`: why there is no room for values or
+      events, empty where there is some.
+    - `reaches`: whether the bus to workers elsewhere can be reached.
+    - `refused`: how many reports and heartbeats came from senders that were not given the order.
     """
 
     executions: int

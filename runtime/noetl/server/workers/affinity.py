@@ -28,7 +28,7 @@ class Affinity:
         self._of: dict[str, dict[str, _Binding]] = {}
 
     def address_for(self, program: Program, order: RunPipeline) -> str | None:
-        """Where an order goes: to an address, or to its pool (empty); None when it waits here."""
+        """The address that an order goes to, empty for its pool; None when it waits here for the worker."""
         loop = local_loop_of(program, order.step, order.run)
         if not loop:
             return ""
@@ -42,7 +42,7 @@ class Affinity:
         return None
 
     def claimed(self, program: Program, execution_id: str, step: int, run: str, worker: str) -> list[RunPipeline]:
-        """A worker has an iteration; the orders that waited until that was known."""
+        """Bind a loop to the worker that claimed one of its iterations. Returns the orders that waited for that."""
         mine = self._of.get(execution_id)
         binding = mine.get(local_loop_of(program, step, run)) if mine else None
         if binding is None or binding.worker or not worker:
@@ -52,7 +52,7 @@ class Affinity:
         return [*waiting.values()]
 
     def leave(self, worker: str) -> list[tuple[str, str]]:
-        """A worker takes nothing more; the loops that it had, as (execution id, loop's key)."""
+        """Unbind the loops of a worker that takes nothing more. Returns them as (execution id, key of the loop run)."""
         left = [
             (name, loop)
             for name, mine in self._of.items()

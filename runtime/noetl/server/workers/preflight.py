@@ -1,4 +1,4 @@
-"""Preflight to the workers before a start: whether the secrets that a plan declares can be had where its steps run."""
+"""Preflight: before a start, workers are asked whether they can resolve the secrets that the plan declares."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
@@ -15,7 +15,7 @@ MOST_OPEN = 1_000
 """How many starts may wait for checks."""
 
 MOST_CHECKED = 1_000
-"""How many results of a check are kept: who sent them nobody knows."""
+"""How many results of a check are kept. Anybody who can speak on the bus can send them, so there has to be a bound."""
 
 
 class _OpenCheck(NamedTuple):
@@ -25,7 +25,9 @@ class _OpenCheck(NamedTuple):
 
 
 class Preflight:
-    """Asks on a broadcasts; `workers` gives the workers as they said last. Asked from any thread, heard in one."""
+    """Asks workers by broadcast; `workers` gives the last heartbeat of each. `ask` may be called from any thread,
+    `hear_checked` from one.
+    """
 
     def __init__(self, broadcasts: Broadcasts, workers: Callable[[], Sequence[WorkerHeartbeat]]) -> None:
         self._broadcasts = broadcasts
@@ -33,10 +35,11 @@ class Preflight:
         self._open: dict[str, _OpenCheck] = {}
 
     def ask(self, check: Check) -> "Future[tuple[str, ...]]":
-        """The problems of each pool none of whose workers can begin it, a sentence each. Raises Busy.
+        """A future of the pools in which no worker has all secrets, a sentence each. Raises Busy.
 
-        It comes as soon as one worker of each pool has all, or all that are ready in one of them lack something; who
-        has waited for long enough cancels it. Nobody is asked where nobody is there, or what is too large for the bus.
+        It is done as soon as one worker of each pool has all secrets, or all ready workers of one pool lack some. The
+        caller cancels it when it has waited long enough. Where no worker is ready, or the check is too large for the
+        bus, it is empty at once.
         """
         verdict: Future[tuple[str, ...]] = Future()
         if not any(self._ready(pool) for pool in check.pools):
@@ -53,7 +56,7 @@ class Preflight:
         return verdict
 
     def hear_checked(self, checked: Checked) -> None:
-        """The result of a check came; one that nobody waits for any more is nothing."""
+        """Take in the result of a check; it is dropped where nobody waits for it any more."""
         asked = self._open.get(checked.execution_id)
         if asked is None or len(asked.checked) >= MOST_CHECKED:
             return
@@ -64,7 +67,7 @@ class Preflight:
                 asked.verdict.set_result(lacks)
 
     def _lack(self, pool: str, checked: Mapping[str, Checked]) -> str:
-        """Why no worker of a pool can begin it; empty where one can, or may: not all of them have said."""
+        """Why no worker of a pool can begin; empty where one can, or where some ready worker has not answered yet."""
         ready = self._ready(pool)
         if not ready or _has_all(pool, checked) or not all(worker in checked for worker in ready):
             return ""

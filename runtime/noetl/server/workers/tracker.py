@@ -1,6 +1,4 @@
-"""The questions of a control plane about its workers: where orders go, and what is left behind by those who are
-gone.
-"""
+"""The tracker: what a control plane asks about its workers, that is where orders go and which claims are lost."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -23,7 +21,7 @@ def pool_of(step: Step) -> str:
 
 
 class Claim(NamedTuple):
-    """The claim on an attempt that nobody has any more; `holder` is who had it, empty where that is not known."""
+    """A claim on an attempt whose worker is gone; `holder` is the session that had it, empty where it is not known."""
 
     execution_id: str
     run: str
@@ -45,14 +43,14 @@ NOTHING = Left((), (), ())
 
 
 class WorkerTracker(Protocol):
-    """Keeps an eye on the workers of one control plane."""
+    """Watches the workers of one control plane: in this process (`LocalWorkers`) or in others (`RemoteWorkers`)."""
 
     def take_up(self, execution: Execution, running: Sequence[str]) -> Sequence[str]:
-        """An execution is driven here from now on; which of its attempts that run are lost."""
+        """Watch an execution from now on. Returns those of its `running` attempts (token keys) that are lost."""
         ...
 
     def stops(self, execution: Execution, running: Sequence[str]) -> Sequence[StopPipeline]:
-        """Another server goes on with an execution; which of its attempts that run are to be stopped here."""
+        """Another server goes on with an execution. Returns the orders that stop its `running` attempts here."""
         ...
 
     def pool_for(self, program: Program, order: RunPipeline) -> str | None:
@@ -64,31 +62,31 @@ class WorkerTracker(Protocol):
         ...
 
     def stamped(self, order: Order) -> Order:
-        """The order with what proves, in what a worker says, that it has it."""
+        """The order with the code by which its worker later proves that it was given it (`Macs`)."""
         ...
 
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:
-        """Whether a worker that says something has the order that it is about."""
+        """Whether the sender of a report or heartbeat was given the order that it is about."""
         ...
 
     def observe_events(self, execution_id: str, events: Sequence[Event]) -> None:
-        """Events are on disk."""
+        """Take in events that are on disk: they start and end leases."""
         ...
 
     def listen(self) -> None:
-        """Everything that was said until now is about to be heard."""
+        """Say that all messages that came until now are about to be read: only up to here may leases expire."""
         ...
 
     def hear_heartbeat(self, heartbeat: LeaseHeartbeat) -> None:
-        """The holder of a claim is there."""
+        """Take in a heartbeat: the holder of a claim is alive."""
         ...
 
     def hear_report(self, program: Program, report: Report) -> Sequence[RunPipeline]:
-        """A report was recorded; the orders that waited for that."""
+        """Take in a report that was recorded. Returns the orders of a local loop that waited for its worker."""
         ...
 
     def find_abandoned(self) -> Left:
-        """The attempts that were left behind since the last look."""
+        """What workers and servers have left behind since the last look."""
         ...
 
     def until_next_look(self) -> int | None:
@@ -96,7 +94,7 @@ class WorkerTracker(Protocol):
         ...
 
     def order_again(self) -> None:
-        """Order again what nobody claimed."""
+        """Bind local loops anew whose first iteration nobody claimed."""
         ...
 
     def forget(self, execution_id: str) -> None:
@@ -120,11 +118,11 @@ class LocalWorkers:
         self._limited = limited
 
     def take_up(self, execution: Execution, running: Sequence[str]) -> Sequence[str]:
-        """Whoever ran them is gone."""
+        """All of them: the process that ran them is gone."""
         return running
 
     def stops(self, execution: Execution, running: Sequence[str]) -> Sequence[StopPipeline]:
-        """To whoever goes on they are lost."""
+        """All of them: the server that goes on takes them for lost and orders them again."""
         return [StopPipeline(execution.execution_id, run, execution.regions[run].claim) for run in running]
 
     def pool_for(self, program: Program, order: RunPipeline) -> str:
@@ -135,7 +133,7 @@ class LocalWorkers:
         return named if named in self._limited else self._pool
 
     def stamped(self, order: Order) -> Order:
-        """Nobody else speaks on a bus inside of a process."""
+        """Unchanged: nobody else can speak on a bus inside one process."""
         return order
 
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:
