@@ -33,7 +33,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What programs remember from run to run stays out of the user's folders."""
+    """Caches that programs keep from run to run stay out of the user's folders."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -41,7 +41,7 @@ def own_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def own_process() -> Iterator[None]:
-    """What a process knows of its stores and secrets is that of a test: thousands of them are played in one process."""
+    """Stores and secrets that a process has learnt are those of one test: one process plays thousands of them."""
     # Not by `monkeypatch`: asked for here it would be undone after all other fixtures, in every test.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine_files, "_stores", {**engine_files._stores})

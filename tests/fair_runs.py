@@ -13,7 +13,7 @@ from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 
 Moves = Callable[[Marking], Iterable[tuple[Transition, Marking]]]
-"""What may happen in a marking, and the marking after it."""
+"""The firings that are possible in a marking, each with the marking after it."""
 
 
 def has_run_without(

@@ -70,7 +70,7 @@ class Golden(NamedTuple):
         return f"{self.case.stage}/{self.case.name}.{self.view}"
 
     def text(self) -> str:
-        """What the printer makes of the case now."""
+        """The output of the printer for the case as it is now."""
         module, _, function = self.printer.partition(":")
         printer: Callable[[Case], str] = getattr(import_module(module), function)
         return printer(self.case)
@@ -94,7 +94,7 @@ def goldens(golden: Path = GOLDEN) -> Iterator[Golden]:
 
 
 def strays(golden: Path = GOLDEN) -> Iterator[str]:
-    """What is wrong with the files under golden/: each line names a file and says what it lacks."""
+    """The faults of the files under golden/: each line names a file and says what it lacks."""
     inputs = {(case.stage, case.name) for case in cases(golden)}
     for case in cases(golden):
         if case.stage not in VIEWS:

@@ -28,7 +28,7 @@ HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\
 
 
 def compiled(body: str) -> Compiled:
-    """What becomes of a playbook whose head is left out."""
+    """Compile a playbook whose head is left out."""
     return compile_source("t.yaml", (HEAD + body).encode())
 
 

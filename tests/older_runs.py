@@ -1,4 +1,4 @@
-"""What a run of an older playbook gives with real tools, as it is written and as it is migrated."""
+"""Runs of an older playbook with real tools, as it is written and as it is migrated."""
 
 from typing import TYPE_CHECKING
 

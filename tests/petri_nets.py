@@ -101,7 +101,7 @@ class Space(NamedTuple):
         return {transition for row in self.edges.values() for transition, _ in row}
 
     def from_(self, start: Marking) -> set[Marking]:
-        """What can be reached from a marking."""
+        """The markings that can be reached from a marking."""
         found, waiting = {start}, [start]
         while waiting:
             for _, after in self.edges[waiting.pop()]:

@@ -1,4 +1,4 @@
-"""What SARIF 2.1.0 demands of the objects that we write: from the clauses of the standard, not from our code."""
+"""Demands of SARIF 2.1.0 on the objects that we write: from the clauses of the standard, not from our code."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -62,7 +62,7 @@ SHAPES: dict[str, Shape] = {
 
 
 def problems(value: Any, shape: Any = "log", where: str = "") -> Iterator[str]:
-    """What is wrong with a log."""
+    """The faults of a log, each with its place."""
     if isinstance(shape, list):
         if not isinstance(value, list):
             yield f"{where}: no list"

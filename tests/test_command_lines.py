@@ -26,7 +26,7 @@ def program(request: pytest.FixtureRequest) -> Program:
 
 
 def name_of(program: Program) -> str:
-    """What its user calls it."""
+    """The name by which users call a program."""
     return program.__name__.partition(".")[0]
 
 

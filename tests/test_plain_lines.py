@@ -76,7 +76,7 @@ def lines_for(command: click.Command, chance: random.Random) -> list[str]:
 
 
 def by_click(command: click.Command, words: list[str]) -> dict[str, object] | None:
-    """What click gives the function, None where it has something to say."""
+    """The arguments that click gives the function, None where it has something to say."""
     try:
         return command.make_context("it", [*words]).params
     except (click.ClickException, click.exceptions.Exit):
@@ -115,7 +115,7 @@ def test_what_is_read_without_click_is_what_click_reads(
 
 
 def test_an_option_of_click_itself_is_refused_where_the_command_is_made() -> None:
-    """It would be lost where the line is read without click."""
+    """Where the line is read without click, such an option would be lost."""
     with pytest.raises(TypeError, match="shown is an option of click itself"):
 
         @lazy_click.command("it", short_help="It.")

@@ -1,4 +1,4 @@
-"""What the documents say happens: their commands run and print what stands there, and their tables are the product's.
+"""The documents hold: their commands run and print what stands there, and their tables are the product's.
 
 A block ```` ```yaml NAME ```` is a file. A block ```` ```console ```` holds commands (`$ …`) and what they print,
 errors included; all of them run in one folder, in order. Ids, times and digests are made equal on both sides, and an
@@ -30,7 +30,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 REFERENCE = (ROOT / "schema" / "README.md").read_text("utf-8")
 RUNTIME = (ROOT / "runtime" / "README.md").read_text("utf-8")
 NAMES = {"execution_id": "ID", "digest": "DIGEST", "worker": "NAME", "user_id": "USER", "path": "PATH"}
-"""What stands in the reference for the parts of a path."""
+"""The words that stand in the reference for the parts of a path."""
 DOCUMENTS = sorted(
     path
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("*/*/README.md")]
@@ -84,7 +84,7 @@ def commands(block: str) -> Iterator[tuple[str, str]]:
 
 
 def shell(command: str, folder: Path) -> str:
-    """What a command prints, with our programs on the path and the examples at hand."""
+    """The output of a command, with our programs on the path and the examples at hand."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("NOETL_")}
     env["PATH"] = f"{PROGRAMS}{os.pathsep}{env['PATH']}"
     done = subprocess.run(

@@ -105,12 +105,12 @@ RETIRED = frozenset(
     | {"surrounding", "errand", "home", "wire", "unclaimed", "elsewhere", "far", "bell", "crew", "hearing", "parking"}
     | {"notyet", "repeat", "checking", "patience", "held"}
 )
-"""What things of the runtime were called before they had the field's names, which the glossary has."""
+"""Names that things of the runtime had before they had the field's names, which the glossary has."""
 
 UNHEARD = re.compile(
     r"\b(desks?|depots?|errands?|surroundings?|unclaimed|crews?|presence|pulses?|kits?|rolls?|NotYet)\b"
 )
-"""Those of them that mean nothing else in plain English about a runtime: no sentence and no message has them."""
+"""Retired names that mean nothing else in plain English about a runtime: no sentence and no message has them."""
 
 
 def retired_words(root: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What tests of tools need around a call: an environment, a call with defaults, HTTP servers, and the processes."""
+"""Stand-ins for tests of tools: an environment, a call with defaults, HTTP servers, and the processes."""
 
 import asyncio
 import json

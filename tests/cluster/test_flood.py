@@ -20,7 +20,7 @@ from harness.pace import allowed
 SLOW = 'workflow:\n- {step: start, tool: {kind: shell, command: "echo {{ execution_id }} >> calls; sleep 0.5"}}\n'
 CLIENTS, EACH = 250, 6
 LARGE = "x" * 20_000
-"""What each request carries, so that those which wait would be seen in memory."""
+"""The payload of each request: large, so that requests which wait would show in memory."""
 
 MORE_MEMORY = 150 << 20
 LOOKS_WITHIN = 2.5

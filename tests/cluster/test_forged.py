@@ -20,7 +20,7 @@ workflow:
 
 
 def answered(bus: NatsBus, key: str, said: Said) -> Answer:
-    """What a server says to somebody."""
+    """The answer of a server to a message on the bus."""
     ticket: Ticket[Answer] = bus.report(key, said)
     waited_for(lambda: ticket.answer is not None, "nobody answers")
     assert ticket.answer is not None

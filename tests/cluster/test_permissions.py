@@ -101,8 +101,8 @@ ALLOWED_TO_SAY = [
 
 
 def violations(url: str, said: list[str], heard: list[str]) -> set[str]:
-    """What NATS forbids of some subjects that are spoken on, and some that are listened to; the client tells it in
-    small letters, so it is told in the words that were given.
+    """The subjects that NATS refuses, of some that are published on (`said`) and some that are subscribed to (`heard`).
+    The client reports them in small letters; they are given back as they were passed.
     """
     found: list[str] = []
 
@@ -146,7 +146,7 @@ def test_a_server_can_do_nothing_outside_of_its_bus(guarded: NatsServer) -> None
 
 
 def test_a_worker_says_nothing_for_servers_or_other_pools_also_where_nats_guards_nothing() -> None:
-    """What NATS does not refuse, since it has no such rights, is not believed where the subject tells who speaks."""
+    """Where NATS refuses nothing, the subject still tells who speaks, and a message on a wrong one is not believed."""
     open_to_all = NatsServer()
     with closing(open_to_all):
         url = f"nats://{open_to_all.address}/shop"

@@ -1,4 +1,4 @@
-"""What a cluster lives through: messages larger than the bus takes, NATS and PostgreSQL that restart, floods."""
+"""Clusters in trouble: messages larger than the bus takes, NATS and PostgreSQL that restart, floods."""
 
 import httpx
 import pytest
@@ -45,7 +45,7 @@ def test_runs_go_on_after_nats_restarts(cluster: Cluster) -> None:
 
 
 def ready(url: str) -> int:
-    """What a server says to whoever asks whether to send it work."""
+    """The HTTP status of `/readyz`: whether a server is to be sent work."""
     return httpx.get(f"{url}/readyz").status_code
 
 
@@ -62,7 +62,7 @@ def test_runs_go_on_after_postgresql_restarts(cluster: Cluster) -> None:
 
 @pytest.mark.long
 def test_runs_go_on_after_postgresql_was_away_for_long(cluster: Cluster) -> None:
-    """What a server gave up meanwhile, and could tell nobody, is taken up again without a new start."""
+    """Executions that a server gave up while it could tell nobody are taken up again without a new start."""
     servers = [cluster.server(), cluster.server()]
     cluster.worker()
     name = cluster.begin(BUSY, servers[0])

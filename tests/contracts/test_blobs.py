@@ -1,4 +1,4 @@
-"""What every keeper of blobs promises, whichever it is: the promises of `noetl.ports.Blobs`.
+"""The contract of every keeper of blobs, whichever it is: the promises of `noetl.ports.Blobs`.
 
 Adapters are found by existing: memory, files and postgres always, another one when `NOETL_TEST_<NAME>_URL` is set.
 """

@@ -1,4 +1,4 @@
-"""What every bus promises, whichever it is: the promises of `noetl.ports.Bus`, scenarios 88 and 90.
+"""The contract of every bus, whichever it is: the promises of `noetl.ports.Bus`, scenarios 88 and 90.
 
 Adapters are found by existing, each against the real thing. A bus between processes brings things a moment later:
 what must come is waited for. What a bus may do to messages is what `Faulty` does to them, so that those who use a bus

@@ -1,4 +1,4 @@
-"""What the catalogue of every store promises: its lists come by pages."""
+"""The contract of the catalogue of every store: its lists come by pages."""
 
 from noetl.ports import Store
 from noetl.ports.catalogue import PlanRow, Versions

@@ -1,4 +1,4 @@
-"""What every dialect promises, by being there: tables, a golden, and canonical source that stays as it is."""
+"""The contract of every dialect, kept by being there: tables, a golden, and canonical source that stays as it is."""
 
 from collections.abc import Iterator
 

@@ -14,7 +14,7 @@ Open = Callable[..., Store]
 
 
 class Stop(Exception):
-    """What the hook raises."""
+    """The exception that the hook raises."""
 
 
 def test_a_failure_at_a_named_point_leaves_all_or_nothing(adapter: ModuleType, open_store: Open) -> None:

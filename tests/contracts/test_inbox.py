@@ -1,4 +1,4 @@
-"""What the inbox of every store promises besides: what is sent once, and that nothing ends past a signal.
+"""The rest of the contract of every store's inbox: what is sent once, and that nothing ends past a signal.
 
 `conftest.py` finds the adapters.
 """

@@ -1,4 +1,4 @@
-"""What every store promises of places under keys: the promises of `Store.places` and `Store.change_places`."""
+"""The contract of every store about places under keys: `Store.places` and `Store.change_places`."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What sessions promise, wherever they lie (case-dialect §6): the promises of `noetl.sessions`."""
+"""The contract of sessions, wherever they lie (case-dialect §6): the promises of `noetl.sessions`."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""What every store promises, whichever it is: the promises of `noetl.ports.Store`, scenarios 74, 78 and 92.
+"""The contract of every store, whichever it is: the promises of `noetl.ports.Store`, scenarios 74, 78 and 92.
 
 `conftest.py` finds the adapters.
 """

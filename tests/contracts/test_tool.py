@@ -1,4 +1,4 @@
-"""What every tool promises, whichever it is: one outcome, clean as JSON, no exception, nothing left running.
+"""The contract of every tool, whichever it is: one outcome, clean as JSON, no exception, nothing left running.
 
 A tool is tested by existing. How a call of it is held up says `slow_<kind>` beside its own tests, where its required
 fields alone, in an environment whose credentials never come, are not enough.

@@ -89,13 +89,13 @@ class Cluster:
         return child
 
     def noetl(self, *words: str, server: Process) -> str:
-        """What a command says to a server."""
+        """The output of a command that speaks to a server and succeeds."""
         done = done_here(self.folder, (*words, "--server", self.urls[server.pid]))
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         return done.stdout
 
     def refused(self, *words: str, server: Process) -> str:
-        """What a server has against a command."""
+        """The message of a command that a server refuses."""
         done = done_here(self.folder, (*words, "--server", self.urls[server.pid]))
         assert done.returncode != 0, (words, done.stdout, done.stderr)
         return done.stderr
@@ -142,7 +142,7 @@ class Cluster:
         waited_for(lambda: file.exists() and text in file.read_text().split("\n"), f"{name} never has {text}")
 
     def lines(self, name: str = "calls") -> list[str]:
-        """What tools wrote to a file."""
+        """The lines that tools wrote to a file."""
         return (self.folder / name).read_text().splitlines()
 
     def stop(self) -> None:

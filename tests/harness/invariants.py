@@ -1,4 +1,4 @@
-"""What must hold of every run, whatever the playbook: checked after each one that the tests make.
+"""Invariants of every run, whatever the playbook: checked after each one that the tests make.
 
 The stored log is a run of the plan (replay accepts it and what begins it), the state that drove the run is the
 fold of that log, one terminal event ends it, and a run that completed left nothing lying about.
@@ -17,7 +17,7 @@ from noetl_ir.net import PlaceClass
 
 TERMINAL = ("step.done", "loop.done", "step.failed", "step.cancelled")
 PASSING = ("agenda", "ready", "calling", "to_judge", "stopped")
-"""What a turn leaves for the orders after it: no state, and empty when a run is over."""
+"""Lists that a turn leaves for the orders after it: they are no state, and empty when a run is over."""
 
 LEFTOVERS = (
     "arrivals",
@@ -47,7 +47,7 @@ def check(program: Program, log: Sequence[Event], live: Execution) -> None:
 
 
 def check_log(program: Program, log: Sequence[Event], live: Execution) -> None:
-    """What the log alone says, and the state that it led to; raises AssertionError with what is wrong."""
+    """Check a log by itself, and against the state that it led to; raises AssertionError with what is wrong."""
     assert len({event.event_id for event in log}) == len(log), "an event id is there twice"
     wrong = replay(program, live.execution_id, log).wrong
     assert wrong is None, f"replay refuses the log: {wrong}"

@@ -36,7 +36,7 @@ ID = "3706290150400000005"
 
 
 class Left(NamedTuple):
-    """What a database holds after the runs in it."""
+    """The content of a database after the runs in it."""
 
     log: list[Event]
     execution: Execution

@@ -1,4 +1,4 @@
-"""What no compiler and no worker makes: plans with some values changed under a digest made anew, and messages so."""
+"""Plans and messages that no compiler and no worker makes: some values are changed, and the digest made anew."""
 
 import hashlib
 import random

@@ -13,7 +13,7 @@ REFERENCE = 0.02
 SLOWEST = 5.0
 """Beyond that a bound would bind nothing."""
 ROOM = 2.0
-"""What a bound is wider than a promise anywhere: a scheduler may leave a process out for a moment."""
+"""The factor by which a bound is wider than any promise: a scheduler may leave a process out for a moment."""
 
 
 def pace() -> float:

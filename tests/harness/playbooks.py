@@ -183,7 +183,7 @@ def _loops(draw: st.DrawFn, depth: int = 0) -> Json:
 
 
 def _listen(draw: st.DrawFn, spec: Json, depth: int) -> None:
-    """What a loop listens for; whatever is added to, ends by a timer."""
+    """Give a loop signals to listen for; one that items are added to ends by a timer."""
     timers = {"t": draw(st.sampled_from([1, 2.5, "{{ workload.zero + 3 }}", 6]))}
     if draw(st.booleans()):
         spec["more"] = {"events": ["m"]}

@@ -23,7 +23,7 @@ SECOND = 1_000_000
 
 
 class Served(NamedTuple):
-    """What stands up: the client speaks to the API."""
+    """A server that runs, and a client of its API."""
 
     client: TestClient
     runtime: Runtime

@@ -1,4 +1,4 @@
-"""What happened to each token of a run, however the tokens of different branches came to be numbered.
+"""The history of each token of a run, however the tokens of different branches came to be numbered.
 
 Tokens are numbered in the order of the log, and no token orders what happens in different branches. So a token is named
 here by where it comes from: the transition that made it, and the names of the tokens which that took. Two runs of a
@@ -57,7 +57,7 @@ class Names:
 
 
 def histories(root: str, logs: Mapping[str, tuple[Program, list[Event]]]) -> Histories:
-    """What happened to each token of an execution and of those that it called, by the names of both."""
+    """The history of each token of an execution and of those that it called, by the names of both."""
     found: Histories = {}
     names: dict[str, Names] = {}
     executions = {root: "root"}

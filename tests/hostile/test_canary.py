@@ -79,7 +79,7 @@ def forms_of(secret: str) -> list[str]:
 
 
 def responses(server: Served, execution: str) -> dict[str, str]:
-    """What every operation that looks says, with its headers; and what some say of mistakes."""
+    """The responses, with their headers, of every operation that looks, and of some that refuse."""
     values = {"execution_id": execution, "path:path": "hostile/canary", "digest": "0" * 64, "worker": "w"}
     found = {}
     for row in ROUTES:

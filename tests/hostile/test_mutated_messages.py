@@ -79,7 +79,7 @@ def _parts(data: bytes) -> list[bytes]:
 def mutated(
     report: Report | LeaseHeartbeat | ClaimCheck, chance: random.Random
 ) -> Report | LeaseHeartbeat | ClaimCheck | None:
-    """What another worker could say instead, None for what cannot be read."""
+    """A message that another worker could send instead, None for one that cannot be read."""
     parts = _parts(write_report(report))
     at = chance.randrange(len(parts))
     parts[at] = altered(parts[at], chance)[0]

@@ -1,4 +1,4 @@
-"""What a tool or a user gives, whatever it is, can be kept in the log and read again, or is refused in plain words."""
+"""Outcomes and payloads of any kind can be kept in the log and read again, or are refused in plain words."""
 
 import pytest
 

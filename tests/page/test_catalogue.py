@@ -79,7 +79,7 @@ NAMELESS = """() => [
   const label = one.labels?.length ? [...one.labels].map((each) => each.textContent).join('') : '';
   return one.getClientRects().length && !(one.getAttribute('aria-label') || label || one.textContent).trim();
 }).map((one) => one.outerHTML)"""
-"""What can be used and has no name."""
+"""The controls that have no name for a screen reader."""
 
 FAINT = """() => {
   const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });

@@ -31,7 +31,7 @@ ORDER += f"{REFUSE}\n"
 
 
 def box(page: "Page", step: str) -> str:
-    """What the picture says of a step, to who hears it."""
+    """The words that a screen reader has for a step of the picture."""
     return str(page.get_by_role("button", name=f"Step {step}").get_attribute("aria-label"))
 
 

@@ -22,7 +22,7 @@ PATTERNS = sorted(Path(__file__).parent.glob("*.yaml"))
 
 
 def asked_of(path: Path) -> dict[str, Any]:
-    """What the definition asks of the run."""
+    """The requirements of the pattern's definition on the run."""
     found: dict[str, Any] = yaml.safe_load(path.read_text("utf-8"))["x-pattern"]
     return found
 

@@ -145,7 +145,7 @@ def test_scenario_86_a_failure_on_a_worker_that_drains_is_not_lost() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_as_long_as_workers_live_no_claim_is_lost_however_often_servers_die(seed: int) -> None:
-    """What a worker reported is recorded under its claim by whoever comes next; a start whose answer died with its
+    """A worker's report is recorded under its claim by whichever server comes next; a start whose answer died with its
     server is known from the log, so its tool begins, once."""
     dying = Setting(seed=seed, servers=2, workers=2, disk=DiskOdds(killed=0.25), troubled=40 * SECOND)
     world = World(play_of(LOOP % (12, 6, CALL)), dying, takes=3 * SECOND)

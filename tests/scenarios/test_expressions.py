@@ -61,7 +61,7 @@ workflow:
 
 
 def test_scenario_62_default_works_below_a_missing_parent_and_nothing_else_does() -> None:
-    """The same on the server (arc guard, arc args) and on the worker (field, rule)."""
+    """On the server (arc guard, arc args) and on the worker (field, rule)."""
     ran = run("""
 workflow:
   - step: start

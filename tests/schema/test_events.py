@@ -42,7 +42,7 @@ ODD = st.sampled_from(
 
 @given(st.dictionaries(st.integers(0, 10), ODD, max_size=2), st.sampled_from([0, 2_000]), st.integers(-1, 1))
 def test_small_and_large_bytes_are_events_by_one_rule(odd: dict[int, object], padding: int, more: int) -> None:
-    """What a value may be, `codec.unpack` knows; the form of an event is told here field by field."""
+    """Whether a value is allowed is for `codec.unpack`; the form of an event is checked here field by field."""
     fields = [odd.get(number, field) for number, field in enumerate(FIELDS)]
     fields = fields[:-1] if more < 0 else [*fields, *[None] * more]
     if padding and isinstance(fields[-1], dict):

@@ -227,7 +227,7 @@ PIECES = st.one_of(
 @settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_no_value_in_the_place_of_another_crashes_the_loader(data: st.DataObject) -> None:
-    """The same one level up: the bytes are sound and any one value in them is another."""
+    """The bytes are sound, and any one value in them is another."""
     whole = codec.unpack(data.draw(st.sampled_from(BODIES)))
     here: list[object] = [whole]
     at = 0

@@ -1,4 +1,4 @@
-"""What python code reads of the names that it finds bound: never too little."""
+"""The names of ours that python code reads: never too few are found."""
 
 import pytest
 

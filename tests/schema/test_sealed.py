@@ -71,14 +71,14 @@ MUST_WORK = {
 
 
 def run(text: str) -> Callable[[PlayScope], Json]:
-    """What a template does."""
+    """A template compiled, to be evaluated in a scope."""
     template, errors = parse_template(text)
     assert not errors, (text, errors)
     return compile_template(template)
 
 
 def value_of(text: str, secret: object, *, as_text: bool) -> Json:
-    """What a template gives where the keychain holds `secret`, put back. Raises Fault."""
+    """The value of a template where the keychain holds `secret`, put back. Raises Fault."""
     asked = text.replace("TRUE", repr(TRUE))
     found = run(f"<{{{{ {asked} }}}}>" if as_text else f"{{{{ {asked} }}}}")(
         PlayScope({"keychain": {"s": {"value": secret}}})

@@ -75,7 +75,7 @@ ARGUMENTS: dict[str, tuple[tuple[Any, ...], ...]] = {
 
 
 def seconds_of(call: Callable[[], object]) -> tuple[str, float]:
-    """What came of a call (`value`, `budget`, a fault's code, or an error's name), and its processor time."""
+    """The end of a call (`value`, `budget`, a fault's code, or an error's name), and its processor time in seconds."""
     work.begin_evaluation()
     began = time.process_time()
     try:
@@ -120,7 +120,7 @@ def called(name: str, apply: Callable[..., object]) -> Iterator[Callable[[Any], 
 
 
 def twin(value: Any) -> object:
-    """The same value, which is not the same object."""
+    """An equal value that is not the same object."""
     if isinstance(value, str):
         return "".join([value[:-1], value[-1:]])
     return dict(value) if isinstance(value, dict) else [*value]

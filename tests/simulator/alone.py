@@ -44,7 +44,7 @@ TAKES = 300_000
 
 
 class Points:
-    """What is reached, in order; the process dies at the one with the number `at`, 0 for none."""
+    """The points that are reached, in order; the process dies at the one with the number `at`, 0 for none."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -130,7 +130,7 @@ class Alone:
             self.timeline.at(round(seconds * SECOND), lambda signal=signal: self._post(signal))
 
     def stored(self, execution_id: str) -> dict[str, bytes]:
-        """What is on disk of an execution, by the ids of events."""
+        """The events of an execution that are on disk, by their ids."""
         return {record.event_id: record.body for record in self._store.read(execution_id)}
 
     def check_all_stored(self) -> None:
@@ -231,7 +231,7 @@ class Alone:
 
 
 class NotStored(BaseException):
-    """What is raised where something is shown too early: nothing may take it for a mistake of a turn."""
+    """Raised where something is shown before it is stored. It is no `Exception`, so no turn takes it for its own."""
 
 
 @cache

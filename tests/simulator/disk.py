@@ -42,7 +42,7 @@ class Holders:
         self.of: dict[str, Disk] = {}
 
     def take(self, execution_id: str, taker: "Disk") -> None:
-        """It is free for whoever wants it where its owner stands still."""
+        """Let `taker` have an execution whose owner stands still."""
         owner = self.of.get(execution_id)
         if owner is not None and owner is not taker and owner.stands_still:
             owner.lose(execution_id)

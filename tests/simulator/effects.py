@@ -29,7 +29,7 @@ class Deed(NamedTuple):
 
 
 def outcome_of(call: Call) -> Outcome:
-    """What a tool gives; the same for the same call, whoever runs it."""
+    """The outcome of a tool: the same for the same call, whoever runs it."""
     name = str(call.fields.get("url", "")).rpartition("/")[2]
     if name.startswith("flaky") and call.attempt <= int(name[5:]):
         return error("flaky", f"attempt {call.attempt} fails")

@@ -124,7 +124,7 @@ class Endpoint:
                     self._tell_answers(reporter, group)
 
     def _grouped(self, said: "list[Waited]") -> "Iterator[list[tuple[bytes, Answered]]]":
-        """What was said, in groups that are one message each."""
+        """The messages that were collected, in groups that are one message each."""
         tellers = {part.number: answered for part, answered in said}
         for group in grouped([part for part, _ in said], self._network.largest):
             parts = parts_of(joined(group)) if len(group) > 1 else group

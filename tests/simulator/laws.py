@@ -1,4 +1,4 @@
-"""What must hold after a simulated run, whatever happened in it."""
+"""Laws that hold after every simulated run, whatever happened in it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def check_deeds(programs: Mapping[str, Program], logs: Mapping[str, Sequence[Eve
 
 
 def end_of(folded: Execution, same: str) -> Any:
-    """What a run came to, as far as its end is always the same."""
+    """The end of a run, as far as it is always the same."""
     if same == "nothing":
         return None
     failure = folded.failure or {}

@@ -180,7 +180,7 @@ class WorkQueue:
 
     @property
     def size(self) -> int:
-        """What waits and what is at work."""
+        """How many messages wait or are at work."""
         return len(self._items)
 
     def add(self, key: str, data: bytes, sender: str) -> None:
@@ -206,17 +206,17 @@ class WorkQueue:
         return item
 
     def drop(self, item: Item) -> None:
-        """It was dealt with, if the word of it arrives."""
+        """Say that the message was dealt with, if the word of it arrives."""
         if not self._network.is_word_lost():
             self._forget(item)
 
     def back(self, item: Item, delay: int) -> None:
-        """It is to come again."""
+        """Say that the message is to come again."""
         item.holder = None
         self._network.timeline.after(delay, lambda: self._again(item))
 
     def dead_letter(self, item: Item, reason: str) -> None:
-        """It is given up."""
+        """Say that the message is given up."""
         self._forget(item)
         self._network.dead_letters.append(DeadLetter(self._pool, item.key, item.tries, reason))
 

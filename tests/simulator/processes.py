@@ -42,7 +42,7 @@ ROUNDS = 200
 
 
 class Shared(NamedTuple):
-    """What outlives every process."""
+    """The parts of a simulated cluster that outlive every process."""
 
     timeline: Timeline
     network: Network

@@ -70,7 +70,7 @@ def answer_before_disk(patch: Patch) -> None:
 
 
 def absence_is_believed(patch: Patch) -> None:
-    """What was made of an exception that only says that a value is not here yet is taken for the result."""
+    """Take for a result what was made of an exception that only says that a value is not here yet."""
 
     async def met(self: Needs, compute: Callable[[], object]) -> object:
         while True:
@@ -124,7 +124,7 @@ def conflict_is_swallowed(patch: Patch) -> None:
 
 
 def deaf_children(patch: Patch) -> None:
-    """What a child missed of its caller stays missed, as it once did."""
+    """Let children never make up for an order of their caller that they missed, as once was so."""
     patch.setattr(noetl.server.control, "missed", lambda child, caller: None)
     patch.setattr(simulator.world, "EVERY_ROUND", EVERY_EVENT)  # between two commits there is more to miss
 
@@ -135,7 +135,7 @@ def nothing_is_ever_taken_over(patch: Patch) -> None:
 
 
 def clocks_are_trusted(patch: Patch) -> None:
-    """What waits looks at the wall clock, as it once did."""
+    """Let waits look at the wall clock, as they once did."""
 
     def ripe(self: Dues, now: int) -> list[str]:
         wall = self._clock.now()
@@ -158,7 +158,7 @@ BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     no_fencing: (972,),
     deaf_children: (20515,),
 }
-"""What is broken, and the seeds among which one has to broadcast. It takes a rare one for the last ones; where the
+"""The faults that are put in, each with seeds of which one has to notice it. The last ones need rare seeds; where the
 simulator changes, `SIMULATOR_SEEDS` finds another."""
 
 

@@ -42,7 +42,7 @@ QUIET = 75 * SECOND
 
 
 class Setting(NamedTuple):
-    """What a simulation is made of; `seed` decides the rest. Faults come in the first `troubled` microseconds."""
+    """The settings of a simulation; `seed` decides the rest. Faults come in the first `troubled` microseconds."""
 
     seed: int
     servers: int = 1
@@ -61,7 +61,7 @@ class Setting(NamedTuple):
 
 
 class Simulated(NamedTuple):
-    """What came out: the ends of the executions by id, and a digest of all logs."""
+    """The result of a simulation: the ends of the executions by id, and a digest of all logs."""
 
     ends: dict[str, Any]
     digest: str
@@ -324,7 +324,7 @@ class World:
             self._over_at.setdefault(execution.execution_id, self.timeline.now)
 
     def _check_timers(self, server: str, execution: Execution, event: Event) -> None:
-        """What a server wrote that it waits for, it has waited for when it says so, whatever its wall clock did."""
+        """Check that a timer has lasted its time when the server that set it fires it, whatever its wall clock did."""
         driven, mine = self._timers.get((server, execution.execution_id), (None, {}))
         if driven is not execution:  # taken up from its log: from there on the due times in it hold
             mine = {}

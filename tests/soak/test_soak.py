@@ -37,7 +37,7 @@ workflow:
 
 
 class Used(NamedTuple):
-    """What a process uses: bytes in memory, and open files and sockets."""
+    """The use of a process: bytes in memory, and open files and sockets."""
 
     memory: int
     handles: int

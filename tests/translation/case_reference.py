@@ -1,4 +1,4 @@
-"""What a step with `case` does, said as plainly as `spec/case-dialect.md` §1–2 and LANGUAGE §6 say it.
+"""The meaning of a step with `case`, said as plainly as `spec/case-dialect.md` §1–2 and LANGUAGE §6 say it.
 
 An interpreter of `Body`: it knows nothing of rules, jumps, places or plans. Where the texts leave something open: for
 http, `call.done` is any response, then `call.error` what no rule for `call.done` takes; in exclusive mode a success is
@@ -43,7 +43,7 @@ class Chosen(NamedTuple):
 
 
 def expected(body: Body) -> Observed:
-    """What can be seen of a run of the step's playbook."""
+    """The observations that a run of the step's playbook must give."""
     running = CaseRun(body)
     status = "completed"
     try:
@@ -225,7 +225,7 @@ def _route_of(rule: CaseRule) -> Next:
 
 
 def _events(body: Body, outcome: Any) -> list[set[str]]:
-    """What has happened, as the events a rule can name; one set after the other."""
+    """The events that have happened, as a rule can name them; one set after the other."""
     if outcome["status"] == "ok" and body.mode == "inclusive":
         return [{"success", "call.done", "step.exit"}, {"else"}]
     if outcome["status"] == "ok":

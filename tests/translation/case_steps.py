@@ -28,7 +28,7 @@ TARGETS = ("a", "b", "c", "d")
 OWN = (Expr("s.k", lambda s: s.result("k")), Expr("s.data.k", lambda s: s.result("k")))
 """The step's own result by its own name."""
 OF_ITERATION = (*OF_RESULT, *OF_HTTP, *OF_ERROR, *OWN)
-"""What belongs to one run of the tool."""
+"""Paths to what belongs to one run of the tool."""
 _asked = conditions | st.sampled_from(
     (
         Expr("s.data.k == 1", lambda s: s.result("k") == 1),

@@ -107,7 +107,7 @@ def _actions(m: Making, number: int, failing: bool) -> list[dict[str, Any]]:
 
 
 def _work(m: Making, number: int, failing: bool) -> list[dict[str, Any]]:
-    """What a rule does before it routes."""
+    """The actions of a rule before it routes."""
     found: list[dict[str, Any]] = []
     for at in range(m.one(0, 0, 1, 1, 2)):
         tag = f"r{number}n{at}"
@@ -253,7 +253,7 @@ def _catch(m: Making, own: str, names: list[str]) -> list[dict[str, Any]]:
 
 
 def _control(m: Making, name: str, names: list[str], known: Any) -> dict[str, Any]:
-    """What a rule of `catch` does; where it is known which task failed, it may lead to another."""
+    """The control of a rule of `catch`; where it is known which task failed, it may lead to another."""
     at = names.index(name) if known else 0
     choices: list[dict[str, Any]] = [
         {"do": "fail"}, {"do": "skip", "set_prev": {"k": 5}}, {"do": "skip", "set_prev": m.braced("vars.c + 1")},
@@ -342,7 +342,7 @@ def _next_ladder(m: Making) -> None:
 
 
 _STATUSES = ("output.status == 'error'", "output.status == 'ok'", "output.error != None")
-"""What an arc asks of how its step ended."""
+"""Conditions of an arc about how its step ended."""
 
 
 def _next_arcs(m: Making) -> None:

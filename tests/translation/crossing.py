@@ -83,7 +83,7 @@ _BACK = {
     "vars": {"visits": "{{ vars.visits + 1 }}"},
     "next": [{"when": "{{ vars.visits < 2 }}", "then": [{"step": "s", "args": {"n": 6}}]}],
 }
-"""What makes a step lead back to `s` once."""
+"""A rule that leads back to `s` once."""
 
 
 def _outcomes(m: Making) -> dict[str, list[dict[str, Any]]]:
@@ -100,7 +100,7 @@ def _outcomes(m: Making) -> dict[str, list[dict[str, Any]]]:
 
 
 def _outcome(random: Random, kind: str) -> dict[str, Any]:
-    """What a real tool gives."""
+    """An outcome as a real tool of the kind gives it."""
     body = {
         "k": random.randint(0, 2),
         "f": random.random() < 0.5,

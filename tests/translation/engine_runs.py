@@ -1,4 +1,4 @@
-"""What the engine shows of a playbook, compiled as it is or migrated, and run with tools that answer from a table."""
+"""Runs of a playbook by the engine, compiled as it is or migrated, with tools that answer from a table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ class _Plain(yaml.CSafeDumper):
 
 
 def run_of(text: str, outcomes: Outcomes) -> Seen:
-    """What a run of a file shows. Raises Refused."""
+    """The observations of a run of a file. Raises Refused."""
     done = compile_source("t.yaml", text.encode())
     errors = [f"{found.code}: {found.message}" for found in done.diagnostics if found.severity >= Severity.ERROR]
     if errors:

@@ -1,4 +1,4 @@
-"""What a step with `eval_mode: on_event` does, said as plainly as `spec/case-dialect.md` §1.2 and LANGUAGE §6 say it.
+"""The meaning of a step with `eval_mode: on_event`, as plainly as `spec/case-dialect.md` §1.2 and LANGUAGE §6 say it.
 
 The rules are asked on every event that comes. Those of the step's own tool come when it has ended, once; then the
 signals in their order, none lost, and those whose name no rule has are nobody's; the timer `timeout` comes once. An
@@ -23,7 +23,7 @@ class Forever(Exception):
 
 
 def expected(waiting: Waiting) -> Observed:
-    """What can be seen of a run of the step's playbook."""
+    """The observations that a run of the step's playbook must give."""
     running = _Waiting(waiting)
     status = "completed"
     try:

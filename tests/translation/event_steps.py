@@ -21,7 +21,7 @@ OF_EVENT = (
     Expr("event.data.k", lambda s: s.event["data"].get("k")),
     Expr("event.data.k + vars.c", lambda s: s.event["data"]["k"] + s.ctx["c"]),
 )
-"""What can be read of a signal."""
+"""Expressions that read a signal."""
 _OF_RESULT = (Expr("result.k", lambda s: s.result("k")),)
 _ABOUT_EVENT = (
     Expr("event.data.k == 1", lambda s: s.event["data"].get("k") == 1),

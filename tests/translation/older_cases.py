@@ -1,4 +1,4 @@
-"""What `case` of a step does, said as plainly as `spec/case-dialect.md` §1–2, LANGUAGE §6 and REAL.md (flow) say it.
+"""The meaning of `case`, said as plainly as `spec/case-dialect.md` §1–2, LANGUAGE §6 and REAL.md (flow) say it.
 
 Where the texts leave something open: a success is first the end of the call, `call.done`, and then the end of the
 step, `step.exit`, unless a rule routed before; in inclusive mode both at once. On failures rules are asked in file
@@ -93,7 +93,7 @@ class Case:
         return []
 
     def events(self, ended: Ended) -> list[set[str]]:
-        """What has happened, as the events that a rule can be about, one set after the other; a poll that is used up is
+        """The events that have happened, as a rule can name them, one set after the other; a poll that is used up is
         the end.
         """
         if ended.code == "poll.exhausted" and not self.only_routes:
@@ -154,7 +154,7 @@ class Case:
         return None
 
     def with_page(self, rule: Any, here: Mapping[str, Any]) -> None:
-        """What a rule that reads another page does with the page that it is true of."""
+        """Apply a rule that reads another page than the last one to the page that it is true of."""
         self.actions(rule, dict(here), [], whole=False)
 
     def chain(self, rule: Any, here: dict[str, Any], reached: list[Chosen]) -> None:
@@ -274,7 +274,7 @@ def _of_pipe(word: str, node: Any, body: Any) -> list[tuple[str, Any]]:
 
 
 def _parts(when: Any) -> list[str]:
-    """What a condition asks, as texts; the name of an event apart."""
+    """The parts of a condition, as texts; the name of an event apart."""
     parts = str(when).strip("{} ").split(" and ")
     return [part.strip() for part in parts if "event.name" not in part]
 

@@ -1,4 +1,4 @@
-"""What `pipe` of a rule does, said as plainly as D6 and the page of the engine that had it say it.
+"""The meaning of `pipe` of a rule, said as plainly as D6 and the page of the engine that had it say it.
 
 Its tasks follow one another, and each sees as `_prev` what the last one that went well gave, the first what the tool of
 the step gave. Of a failure the rules of the task's own `catch` are asked, then those of the pipe's; `else` takes any,

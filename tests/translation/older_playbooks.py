@@ -29,7 +29,7 @@ from translation.playing import Outcomes, ToolDouble, compared
 
 
 class Seen(NamedTuple):
-    """What can be seen of a run: the steps in the order in which they began, the calls of tools with their arguments
+    """The observations of a run: the steps in the order in which they began, the calls of tools with their arguments
     (a step tells what it got of the results of others), `ctx`, how it ended and with what code.
     """
 
@@ -49,7 +49,7 @@ MOST = 50
 
 
 def seen_in(playbook: Mapping[str, Any], outcomes: Outcomes) -> Seen:
-    """What a run of the playbook shows."""
+    """The observations of a run of the playbook."""
     execution = Execution(playbook, outcomes)
     code = execution.run()
     calls = compared(execution.tools.calls)
@@ -89,7 +89,7 @@ class Execution:
         return None
 
     def names(self) -> dict[str, Any]:
-        """What every template sees; bare names are looked up in ctx, workload, then step results."""
+        """The names that every template sees; bare names are looked up in ctx, workload, then step results."""
         results = {name: seen_as(value) for name, value in self.results.items()}
         return {**results, **self.workload, **self.ctx, "workload": self.workload, "vars": self.ctx, "ctx": self.ctx}
 
@@ -108,7 +108,7 @@ class StepRun:
         self.last = Outcome(None, None)
 
     def names(self, scope: Mapping[str, Any] = {}) -> dict[str, Any]:
-        """What a template of the step sees; `scope` is that of the iteration."""
+        """The names that a template of the step sees; `scope` is that of the iteration."""
         return {**self.execution.names(), **self.args, "args": self.args, **scope}
 
     def run(self) -> list[tuple[str, dict[str, Any]]]:
@@ -177,7 +177,7 @@ class StepRun:
                 self.execution.ctx = before
 
     def asked(self, ended: Ended, tool: "Tool", scope: Mapping[str, Any], results: list[Any] | None) -> Chosen | None:
-        """What is done about an outcome that nothing repeats: of pages, what the step keeps is what was gathered, and
+        """Decide about an outcome that nothing repeats: of pages, what the step keeps is what was gathered, and
         the conditions of the case are about the last page. Raises Again where a rule of the case repeats it.
         """
         own = {**dict.fromkeys(self.own, seen_as(ended.result)), "attempt": ended.attempt}
@@ -215,7 +215,7 @@ class StepRun:
         return chosen
 
     def in_chains(self, ended: Ended) -> Mapping[str, Any]:
-        """What the chains of a case see otherwise: `response` is the last page, any other word all of them."""
+        """The names that chains of a case see otherwise: `response` is the last page, any other word all of them."""
         if ended.result is ended.outcome.result:
             return {}
         last = seen_as(ended.outcome.result)

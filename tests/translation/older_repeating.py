@@ -15,7 +15,7 @@ _ABOUT_FAILURE = re.compile(r"\b(error|status_code|success|status)\b")
 
 
 class Outcome(NamedTuple):
-    """What a tool gave; `code` is None where it succeeded, `status` the answer's of http."""
+    """The outcome of a tool; `code` is None where it succeeded, `status` the status of an http response."""
 
     result: Any
     code: str | None
@@ -55,7 +55,7 @@ class Failed(Exception):
 
 
 class Ended(NamedTuple):
-    """What the repetitions left: `outcome` as rules see it, `code` what the step fails with if no rule takes it,
+    """The end of the repetitions: `outcome` as rules see it, `code` what the step fails with if no rule takes it,
     `attempt` the number of the last call, `result` the step's, `is_list` whether pages were gathered as a list,
     `stopped` the condition for another page where their number ended the loop.
     """

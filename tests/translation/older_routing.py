@@ -18,7 +18,7 @@ _FAILURE = re.compile(r"\berror\b|output\.status|event\.(name|status|error)")
 
 
 class Run(Protocol):
-    """What is asked of a step's run."""
+    """A run of a step, as far as routing asks about it."""
 
     step: Mapping[str, Any]
     execution: Any

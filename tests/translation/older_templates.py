@@ -21,7 +21,7 @@ class Fault(Exception):
 
 
 class Missing(jinja2.ChainableUndefined):
-    """What is undefined."""
+    """The undefined value."""
 
     def _never(self, other: object) -> bool:
         return False
@@ -45,7 +45,7 @@ class Result(dict[str, Any]):
     """A result that is a mapping: `x.data` and `x.result` fall back on the whole, http falls through to the body."""
 
     def look(self, name: str) -> Any:
-        """What stands below the result under a name."""
+        """The value below the result under a name."""
         if set(ENVELOPE[:3]) <= set(self):
             if name == "result":
                 return Result(self["data"])
@@ -66,14 +66,14 @@ class Items(list[Any]):
 
 
 class Gathered(list[Any]):
-    """What was gathered of all pages, as rules of `case` see it: what is below a name there is the last page's."""
+    """The results of all pages, as rules of `case` see them: a name below them is that of the last page."""
 
     def __init__(self, gathered: list[Any], last: Any) -> None:
         super().__init__(gathered)
         self.last = last
 
     def look(self, name: str) -> Any:
-        """What stands below the last page under a name."""
+        """The value below the last page under a name."""
         return self.last.look(name) if isinstance(self.last, Result | Items) else Missing(name=name)
 
 

@@ -32,7 +32,7 @@ def compared(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Observed(NamedTuple):
-    """What can be seen of a run: calls in their order with arguments, how it ended, and `ctx` then."""
+    """The observations of a run: calls in their order with arguments, how it ended, and `ctx` then."""
 
     calls: list[dict[str, Any]]
     status: str

@@ -10,7 +10,7 @@ _WHOLE = frozenset({"retry", "collect", "next_call", "poll"})
 
 
 def smallest(crossed: Crossed, differs: Callable[[Crossed], bool]) -> Crossed:
-    """The same with every key and item dropped without which `differs` still holds."""
+    """A value with every key and item dropped without which `differs` still holds."""
     shrunk = True
     while shrunk:
         shrunk = False

@@ -34,7 +34,7 @@ def text_of(playbook: dict[str, Any]) -> str:
 
 
 def turned(node: Any, random: Random, inside: str = "") -> Any:
-    """The same document in another order: keys of mappings, and the steps of the workflow.
+    """A document in another order: keys of mappings, and the steps of the workflow.
 
     Lists keep theirs, and so does what a mapping of actions, targets or patches says: their order is one.
     """

@@ -35,7 +35,7 @@ def cases_of(size: int, usual: int, part: int) -> Iterator[Crossed]:
 
 
 def difference(case: Crossed, *, migrate: bool) -> tuple[str, Seen, Seen | str] | None:
-    """What the two sides see where they differ: of the playbook, or of what is migrated without a review."""
+    """The views of the two sides where they differ: of the playbook, or of what is migrated without a review."""
     try:
         expected = seen_in(case.playbook, case.outcomes)
     except Open:

@@ -13,7 +13,7 @@ NO_EVENT: Mapping[str, Any] = {"data": {}}
 
 
 class Seen(NamedTuple):
-    """What an expression can see: the outcome of the step's tool, `ctx` under its old name `vars`, the workload, and in
+    """The world of an expression: the outcome of the step's tool, `ctx` under its old name `vars`, the workload, and in
     a case on events the event.
     """
 
@@ -60,17 +60,17 @@ ALWAYS_THERE = (
     Expr("vars.c + 1", lambda s: s.ctx["c"] + 1),
     Expr("7", lambda s: 7),
 )
-"""What can be read whatever the tool did."""
+"""Expressions that can be read whatever the tool did."""
 OF_RESULT = (
     Expr("result.k", lambda s: s.result("k")),
     Expr("result.k + vars.c", lambda s: s.result("k") + s.ctx["c"]),
     Expr("this.data.k", lambda s: s.result("k")),
 )
-"""What can be read where there is a result."""
+"""Expressions that can be read where there is a result."""
 OF_HTTP = (Expr("response.status_code", lambda s: s.status_code), Expr("status_code", lambda s: s.status_code))
-"""What can be read where http has answered."""
+"""Expressions that can be read where http has answered."""
 OF_ERROR = (Expr("error.code", lambda s: s.code), Expr("error.message", lambda s: f"no {s.code}"))
-"""What can be read where the tool failed."""
+"""Expressions that can be read where the tool failed."""
 
 _OUTSIDE = (
     Expr("workload.w == 1", lambda s: s.workload["w"] == 1),

@@ -18,7 +18,7 @@ def of_reading(case: Case) -> str:
 
 
 def of_rules(case: Case) -> str:
-    """What the rules find, and what was found before them."""
+    """The findings of the rules, behind those that came before them."""
     compiled = check_source(case.path.name, case.path.read_bytes())
     return "\n".join(rendered(item, compiled.source) for item in compiled.diagnostics) or "no findings\n"
 

@@ -25,7 +25,7 @@ _USUAL = (("status", "ok"), ("directive", "continue"), ("rule", -1))
 
 
 class Input(NamedTuple):
-    """What a case has beside its playbook: a script, the request's payload, and what people ask for at which second."""
+    """The inputs beside a case's playbook: a script, the request's payload, and what people ask for at which second."""
 
     text: str
     script: str

@@ -19,7 +19,7 @@ from noetlc.source.text import Source
 
 
 def findings(case: Case) -> str:
-    """What is reported of a file; with a baseline beside it, what that does not know, and what it knows in vain."""
+    """The findings of a file; with a baseline beside it, those that it does not know, and its entries without one."""
     data = case.path.read_bytes()
     if case.name == "unusable-file":
         gone = Unusable(case.path.name, FileNotFoundError(ENOENT, "No such file or directory"))
@@ -36,7 +36,7 @@ def findings(case: Case) -> str:
 
 
 def _failing(name: str, data: bytes) -> Kept:
-    """The same with one rule replaced by one that fails."""
+    """The findings of a file where one rule is replaced by one that raises."""
 
     def fails(unit: Unit) -> Iterator[Diagnostic]:
         raise KeyError(unit.playbook.name)

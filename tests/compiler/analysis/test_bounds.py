@@ -35,7 +35,7 @@ class Counts(NamedTuple):
 
 
 def counts_of(log: list[Event], program: Program) -> Counts:
-    """What a log has: attempts, the most tokens in flight at once, and its length."""
+    """The counts of a log: attempts, the most tokens in flight at once, and its length."""
     names = Counter(event.event_type for event in log)
     outside = sum(names[name] for name in OUTSIDE) - names["token.claimed"]
     return Counts(names["task.started"], tokens_of(log, program.plan), len(log) - outside)

@@ -1,4 +1,4 @@
-"""What changes from one plan to another, and that writing something otherwise changes nothing."""
+"""Differences between two plans, and that writing something otherwise changes nothing."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What ranks prove of random nets, held against the naive explorer; and nets of which they prove it."""
+"""Proofs by ranks about random nets, held against the naive explorer; and nets about which ranks prove something."""
 
 import pytest
 from hypothesis import given

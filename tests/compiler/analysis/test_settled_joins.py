@@ -83,8 +83,8 @@ def playbooks(draw: st.DrawFn) -> str:
 
 
 def _after(game: Game, here: Marking, *, at_once: bool = True) -> Iterator[tuple[Transition, Marking]]:
-    """What may happen in a marking; with all that waits while a router or a join does something in one moment, unless
-    that is to be `at_once`.
+    """The firings that a marking allows, each with the marking after it. A router or join is done in one moment
+    (`at_once`): nothing else fires while one is in the middle of it.
     """
     plan = game.plan
     asked = at_once and {n for n, tokens in enumerate(here) if tokens and plan.net.places[n].role in CHAIN}

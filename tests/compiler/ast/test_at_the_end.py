@@ -1,4 +1,4 @@
-"""What has surely happened when main has completed, worked out by hand."""
+"""The steps that have surely happened when main has completed, worked out by hand."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is certain about a guard, held to the evaluator's meaning on hand-made cases."""
+"""Guards of which the outcome is certain, held to the evaluator's meaning on hand-made cases."""
 
 import pytest
 

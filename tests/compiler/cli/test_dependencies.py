@@ -1,4 +1,4 @@
-"""What the commands need of other packages, where a smaller install than the default one lints, compiles and draws, and
+"""The packages that commands import, where a smaller install than the default one lints, compiles and draws, and
 of ours.
 """
 
@@ -14,7 +14,7 @@ from goldens import ROOT
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
 OTHERS = next(each["forbidden_modules"] for each in CONTRACTS if each["name"].startswith("every third-party library"))
 NEEDED = {"click", "yaml", "msgpack"}
-"""What the compiler's README promises is enough."""
+"""The packages that the compiler's README promises are enough."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What other programs read: the hooks for pre-commit and the workflow for GitHub. Their commands are run."""
+"""Integrations for other programs: the hooks for pre-commit and the workflow for GitHub. Their commands are run."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What lint remembers: files that did not change are not checked again, and nothing wrong is ever believed."""
+"""The cache of lint: files that did not change are not checked again, and nothing wrong in it is ever believed."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What lint reports and when it fails: selection, configuration, comments that ignore, and misuse."""
+"""The findings that lint reports, and when it fails: selection, configuration, comments that ignore, and misuse."""
 
 import json
 from pathlib import Path

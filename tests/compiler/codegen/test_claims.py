@@ -1,4 +1,4 @@
-"""What NET.md claims of its encodings, shown by playing small nets to their ends."""
+"""The claims of NET.md about its encodings, shown by playing small nets to their ends."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the help of a finding tells to write is canonical itself."""
+"""The forms that the help of a finding tells authors to write are canonical themselves."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a block template reads, held to Jinja2: its own account of the names, and renderings under other names."""
+"""The names that a block template reads, held to Jinja2: its own account of them, and renderings under other names."""
 
 import pytest
 from hypothesis import assume, given, note

@@ -1,4 +1,4 @@
-"""What an editor is offered: keys by their place, values, names, and inside of braces what is in scope there."""
+"""Completion in an editor: keys by their place, values, names, and inside of braces the names in scope there."""
 
 import pytest
 from lsprotocol import types

@@ -66,7 +66,7 @@ RESULTS = {
     "the reference": ("ask._ref", "ref(ask)"),
     "a key of the body": ("get.total", "get.data.total"),
 }
-"""What is read of a step in the declared result, and what it is (REAL.md, values)."""
+"""Paths into a step as the declared result reads them, each with the canonical path that it means (REAL.md, values)."""
 
 
 @pytest.mark.parametrize("about", RESULTS)

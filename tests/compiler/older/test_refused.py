@@ -1,4 +1,4 @@
-"""What has no canonical form is refused at its place."""
+"""Constructs without a canonical form are refused at their place."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_a_case_on_events(text: str, line: int, says: str) -> None:
 
 
 def test_a_loop_over_pages_of_a_workbook_entry() -> None:
-    """It would ask for the first page again and again: the entry has the fields that the next call is about."""
+    """The loop would ask for the first page again and again: the entry has the fields that the next call is about."""
     text = f"""{HEAD}  - {{step: start, tool: {{kind: workbook, name: ask}}}}
 workbook:
   - name: ask
@@ -99,7 +99,7 @@ def test_a_rule_that_reads_another_page_and_routes() -> None:
 
 @pytest.mark.parametrize("key", ["sink: {tool: {kind: noop}}", "retries: 3"])
 def test_a_key_that_an_iterator_does_not_have(key: str) -> None:
-    """It would go without a word."""
+    """Such a key would be ignored without a word."""
     tool = f"{{kind: iterator, items: [1], item: x, task: {{kind: noop}}, {key}}}"
     diagnostics = check_source("t.yaml", f"{HEAD}  - step: start\n    tool: {tool}\n".encode()).diagnostics
     assert [(one.code, one.span.line) for one in diagnostics if one.severity >= Severity.ERROR] == [("NL101", 6)]

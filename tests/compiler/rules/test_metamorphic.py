@@ -1,4 +1,4 @@
-"""What may not change a verdict: the order of the steps, their names, and a step that nothing leads to."""
+"""Changes that may not change a verdict: the order of the steps, their names, and a step that nothing leads to."""
 
 import random
 import re

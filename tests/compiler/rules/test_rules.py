@@ -1,4 +1,4 @@
-"""What holds for every rule."""
+"""Laws that hold for every rule."""
 
 import re
 

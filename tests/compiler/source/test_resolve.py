@@ -15,7 +15,7 @@ WORDISH = st.text("yesnotrufalYESNOTRUFALl~", max_size=6)
 
 
 def pyyaml(text: str) -> object:
-    """What SafeLoader reads for a plain scalar; its exception where it fails."""
+    """The value that SafeLoader reads for a plain scalar; its exception where it fails."""
     loader = yaml.SafeLoader("")
     tag = loader.resolve(yaml.ScalarNode, text, (True, False))
     try:

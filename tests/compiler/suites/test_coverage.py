@@ -1,4 +1,4 @@
-"""What of a playbook a run can reach, counted by hand, and data that reach each part."""
+"""The parts of a playbook that a run can reach, counted by hand, and data that reach each part."""
 
 import pytest
 

@@ -27,7 +27,7 @@ TOKENS = [Token(role, role, digest_of(f"secret-{role}")) for role in ROLES]
 
 
 def test_each_operation_asks_for_its_role(tmp_path: Path) -> None:
-    """What a role may do is in LANGUAGE of the issue: viewer looks, operator changes, admin stops."""
+    """The roles: viewer looks, operator changes, admin stops."""
     with served(tmp_path, *TOKENS, host="http://anything.example") as server:
         for role in ROLES:
             head = {"authorization": f"Bearer secret-{role}"}

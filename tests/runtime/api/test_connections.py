@@ -78,7 +78,7 @@ def served(bounds: ConnectionLimits = BOUNDS) -> Iterator[Served]:
 
 
 def ends(connection: socket.socket, within: float) -> tuple[bytes, float]:
-    """What comes until the server closes it, and how long that took."""
+    """The bytes that come until the server closes the connection, and how many seconds that took."""
     began, got = time.monotonic(), b""
     connection.settimeout(within)
     try:

@@ -26,7 +26,7 @@ def server(tmp_path: Path) -> Iterator[Served]:
 
 
 def asked_from_now(server: Served, monkeypatch: pytest.MonkeyPatch) -> list[Future[tuple[str, ...]]]:
-    """What is asked from now on, and not answered."""
+    """The futures of the preflights that are asked for from now on; none of them is done."""
     service = server.client.app.state.service  # type: ignore[attr-defined]
     prepare, asked = service.prepare, list[Future[tuple[str, ...]]]()
 

@@ -1,4 +1,4 @@
-"""What workers ask of the API, and who may: values of an execution, who works, who leaves."""
+"""The operations of the API for and about workers, and who may use them: values of executions, the list, draining."""
 
 from pathlib import Path
 

@@ -29,7 +29,7 @@ WAITS = {
     " next: {arcs: [{step: last, when: '{{ event.error }}'}]}}",
 }  # fmt: skip
 BEGINS = {"arc": "next.selected", "retry": "retry.started"}
-"""What the wait begins with, where it is not `task.started`."""
+"""The event that the wait begins with, where it is not `task.started`."""
 
 Step = Callable[[int], None]
 

@@ -105,7 +105,7 @@ def _begun(api: Connection, stage: Stage, case: goldens.Case) -> Running:
 
 
 def _asks(source: Input) -> list[Ask]:
-    """What people ask for, in the order of time."""
+    """The requests that people make, in the order of time."""
     asked: list[Ask] = [(round(seconds * SECOND), verb, {}) for seconds, verb in source.asked.items()]
     signals: list[Ask] = [
         (at, "signal", {"name": name, "data": data})

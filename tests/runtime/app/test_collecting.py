@@ -1,4 +1,4 @@
-"""What is removed of the values that executions stored, and all that has to stay."""
+"""The collector: which values of executions it removes, and all that has to stay."""
 
 import os
 import re

@@ -59,7 +59,7 @@ def mixed(server: Served) -> str:
 
 
 def ended(server: Served) -> str:
-    """The same, to its end."""
+    """A mixed execution that has come to its end."""
     name = mixed(server)
     server.client.post(f"/executions/{name}/signal", json={"name": "go"})
     until(lambda: server.client.get(f"/executions/{name}/row").json()["ended"] is not None)
@@ -153,7 +153,7 @@ def test_a_branch_that_was_not_taken_can_no_longer_run(server: Served) -> None:
 
 
 def test_the_newest_moment_is_that_of_the_last_event(server: Served) -> None:
-    """It is kept, and any other is folded from the beginning."""
+    """The newest moment is kept, and any other is folded from the beginning."""
     name = mixed(server)
     for _ in range(2):
         last = len(server.client.get(f"/executions/{name}/events?limit=1000").json()["events"])

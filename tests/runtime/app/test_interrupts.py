@@ -42,7 +42,7 @@ class Counting:
 
     @property
     def bound(self) -> int:
-        """What an evaluation may spend."""
+        """The work that an evaluation may spend."""
         self.asked += 1
         if self.asked == self._at:
             self.told.interrupt()

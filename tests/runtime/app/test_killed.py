@@ -71,7 +71,7 @@ def plan() -> bytes:
 
 @pytest.fixture(scope="module")
 def whole(plan: bytes, tmp_path_factory: pytest.TempPathFactory) -> Left:
-    """What an uninterrupted run leaves."""
+    """The database that an uninterrupted run leaves."""
     folder = tmp_path_factory.mktemp("whole")
     assert finish(folder, plan) == "completed"
     assert len(calls_in(folder)) == CALLS
@@ -88,7 +88,7 @@ def ends_of(left: Left) -> Counter[Any]:
 
 
 def check_as_whole(folder: Path, whole: Left, kills: int) -> None:
-    """What the killed and resumed run left is what the whole one left."""
+    """Check that a killed and resumed run left what an uninterrupted one leaves."""
     left = left_in(folder)
     assert left.execution.status == "completed"
     assert left.execution.last_result == whole.execution.last_result == RESULT

@@ -38,7 +38,7 @@ LACK = "no worker of pool `p` has its secrets; w: no entry"
 
 
 class Broadcasts:
-    """What was said; workers that answer at once."""
+    """Broadcasts that keep what was said, with workers that answer at once."""
 
     def __init__(self) -> None:
         self.said: list[Broadcast] = []
@@ -63,7 +63,7 @@ class Broadcasts:
 def asked(
     workers: Sequence[WorkerHeartbeat], *checks: Checked, pools: Sequence[str] = ("p",), within: float
 ) -> tuple[str, ...]:
-    """What a server makes of some checks."""
+    """The problems that a server makes of the results of some checks."""
     broadcasts = Broadcasts()
     broadcasts.checks = checks
     broadcasts.preflight = Preflight(broadcasts, lambda: workers)
@@ -122,7 +122,7 @@ def test_only_pools_whose_steps_name_a_secret_are_asked() -> None:
 
 
 def checked_of(folder: Path, check: Check, program: Program) -> Checked:
-    """What a worker says to a question, once its fetch is over."""
+    """The result of a worker's check, once its fetch is over."""
     broadcasts, fetches = Broadcasts(), BackgroundFetches(1)
     place = CheckedWorker("w", "p", str(folder / "credentials"), str(folder), None)
     checking = PreflightChecks(broadcasts, place, fetches.needs, lambda digest, needs: program, VirtualClock())

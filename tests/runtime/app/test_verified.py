@@ -59,7 +59,7 @@ def store(path: Path) -> Iterator[Store]:
 
 
 def opened(store: Store) -> Programs:
-    """What a process that begins knows."""
+    """The programs of a process that begins now."""
     return Programs(store, (), lambda path: b"")
 
 
@@ -150,7 +150,7 @@ def test_a_note_is_good_for_the_bytes_that_were_verified(store: Store, path: Pat
 def test_of_kinds_that_others_bring_nothing_is_noted(
     store: Store, verified: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What such a kind says may change between two runs: whether its tasks park is in the net."""
+    """The contract of a plugin's kind may change between two runs: whether its tasks park is in the net."""
     digest = opened(store).add_plan(LARGE).digest
     monkeypatch.setattr(programs, "only_own", lambda kinds: False)
     for times in (2, 3):

@@ -58,7 +58,7 @@ def listening(plan: bytes = b"", verified: str = "") -> Iterator[tuple[str, list
 
 
 def first_reply(cache: WorkerCache) -> str:
-    """What a worker is told when it asks for a plan that nobody has."""
+    """The message to a worker that asks for a plan which nobody has."""
     with pytest.raises(StoreFailure) as refused:
         cache.program("d" * 64, HERE)
     return str(refused.value)

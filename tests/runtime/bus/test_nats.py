@@ -266,7 +266,7 @@ def test_reports_go_to_the_server_that_ordered_and_to_another_once_it_is_gone(op
     heard: list[Any] = []
 
     def is_heard() -> bool:
-        """What was sent while the connection still ended is lost: a worker says it again."""
+        """A message that was sent while the connection still ended is lost: a worker sends it again."""
         if len(tickets) < 1 + (time.monotonic() - began):
             tickets.append(worker.report("r20", {"of": "e1", "number": 20}))
         heard.extend(other.reports())

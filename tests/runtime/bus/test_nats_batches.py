@@ -41,7 +41,7 @@ def routed(opened: Opener) -> tuple[NatsBus, NatsBus]:
 
 
 def told_by(bus: NatsBus) -> Told:
-    """What a bus sends from now on."""
+    """The messages that a bus sends from now on."""
     told: Told = []
     send = bus._connection.send
 
@@ -134,7 +134,7 @@ def test_a_batch_for_a_server_that_is_gone_goes_to_another_one(opened: Opener) -
     began, tickets, answers = time.monotonic(), [], 0
 
     def is_answered() -> bool:
-        """What was sent while the connection still ended is lost: a worker says it again."""
+        """A message that was sent while the connection still ended is lost: a worker sends it again."""
         nonlocal answers
         if len(tickets) < 3 * (1 + (time.monotonic() - began)):
             with worker.together():

@@ -1,4 +1,4 @@
-"""What a bus over NATS says and writes: addresses without secrets, names of anything, frames of a bounded size."""
+"""The texts of a bus over NATS: addresses without secrets, names of anything, frames of a bounded size."""
 
 import socket
 import threading

@@ -37,7 +37,7 @@ class Home:
         )  # fmt: skip
 
     def json(self, *words: str) -> object:
-        """What `noetl … --json` says, and that it says it."""
+        """The JSON that a command prints with `--json`; fails where it prints none."""
         done = self.run(*words, "--json")
         assert done.stdout, done.stderr
         return json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""What tools have started dies with the run, however that ends; what was lost too often is asked of the rules."""
+"""Processes that tools have started die with the run, however it ends; what was lost too often goes to the rules."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What a failure says: where it stands in the author's file, what led to it, and each one once."""
+"""The text of failures: the place in the author's file, what led to it, and each failure once."""
 
 import json
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a step gives whose `case` has branches, with real python: what a rule gave, else what its tool gave."""
+"""The result of a step whose `case` has branches, with real python: what a rule set, else what its tool returned."""
 
 from typing import TYPE_CHECKING
 

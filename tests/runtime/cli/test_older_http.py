@@ -51,7 +51,7 @@ PARTS = {
           next_call: {params: {page: "{{ response.data.paging.next }}"}}
           collect: {strategy: append, path: data.data, into: all}""",
 }
-"""What several cases begin with."""
+"""The beginning that several cases share."""
 CASES = {
     "a stored status is what its readers take it for, and block templates read the body": (
         """

@@ -1,4 +1,4 @@
-"""What authors of older playbooks took values for, with real tools: as it is written and as it is migrated.
+"""Values as authors of older playbooks read them, with real tools: as it is written and as it is migrated.
 
 What is right is counted by hand; what the words mean says REAL.md (values, python).
 """

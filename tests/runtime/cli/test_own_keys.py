@@ -1,4 +1,4 @@
-"""What a process was given for itself is nowhere to be seen: in no record, no output, and no /proc of the machine."""
+"""Secrets that a process was given for itself are nowhere to be seen: in no record, no output, and not in /proc."""
 
 import os
 import subprocess
@@ -164,7 +164,7 @@ def test_a_worker_shows_none_of_it_either(tmp_path: Path) -> None:
 
 
 def proc_of(number: int) -> str:
-    """What others see of a process."""
+    """The command line and environment that other processes see of a process."""
     return "".join(Path(f"/proc/{number}/{part}").read_bytes().decode() for part in ("cmdline", "environ"))
 
 

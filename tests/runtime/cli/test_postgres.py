@@ -35,7 +35,7 @@ def stored(home: "Home") -> "Home":
 
 @pytest.fixture
 def here(stored: "Home", monkeypatch: pytest.MonkeyPatch) -> "Home":
-    """The same for commands that run in this process."""
+    """A folder whose commands use a new store in PostgreSQL, also those that run in this process."""
     monkeypatch.setenv("NOETL_STORE", stored.env["NOETL_STORE"])
     return stored
 

@@ -283,7 +283,7 @@ def test_the_rules_may_retry_a_python_subprocess_that_was_killed(home: "Home") -
 
 
 def test_running_loads_nothing_that_it_does_not_need(home: "Home") -> None:
-    """What costs start-up time: none of these is needed for a plan of tools without effects."""
+    """Modules that cost start-up time: none of these is needed for a plan of tools without effects."""
     plan = home.plan(NOOP)
     program = (
         "import sys; from noetl.cli import main\n"

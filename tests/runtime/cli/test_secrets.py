@@ -96,7 +96,7 @@ def search(home: "Home", *said: str, but: tuple[str, ...] = ("filed", "plan.ir")
 
 
 def views(home: "Home", execution: str) -> list[str]:
-    """What every command says of an execution."""
+    """The output of every command that shows an execution."""
     asked = [("events", "--json"), ("events",), ("result",), ("result", "--json"), ("status",), ("replay", "--json")]
     done = [home.run(verb, execution, *rest) for verb, *rest in asked]
     return [each.stdout + each.stderr for each in (*done, home.run("list", "--json"))]

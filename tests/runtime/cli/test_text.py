@@ -101,7 +101,7 @@ def test_a_watcher_who_went_away_does_not_stop_the_run() -> None:
 
 
 class Screen(io.StringIO):
-    """What a terminal of 20 columns would show; knows only what an area uses."""
+    """A terminal of 20 columns, as a text; it knows only the control sequences that an area uses."""
 
     def shown(self) -> list[str]:
         rows, row = [""], 0

@@ -271,7 +271,7 @@ def test_a_token_in_a_section_overtakes_who_waits_for_the_section() -> None:
 
 
 def test_a_token_overtakes_only_where_nothing_else_can_move() -> None:
-    """The same beside a step that runs for 5 s and holds nothing: `c` starts behind it."""
+    """Beside a step that runs for 5 s and holds nothing, `c` waits for that step to end."""
     text = locks(
         "step: b, spec: {policy: {lock: [x, y]}}",
         "step: c, spec: {policy: {lock: y}}",

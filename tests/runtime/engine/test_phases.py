@@ -29,7 +29,7 @@ def steps_of(ran: Ran) -> list[str]:
 
 
 def results(ran: Ran, task: str) -> Any:
-    """What the last task of that name came to."""
+    """The result of the last task of that name."""
     tasks = ran.program.plan.tasks
     return [e.data["result"] for e in ran.of("task.done") if tasks[e.task].name == task and "result" in e.data][-1]
 

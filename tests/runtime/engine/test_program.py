@@ -1,4 +1,4 @@
-"""What a program says of its net, against the net read as NET.md describes it."""
+"""Programs: the answers about a net, against the net read as NET.md describes it."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What follows from one event shares a budget of work: many guards of one exit, each fit alone, may be too much."""
+"""The decisions that follow from one event share a budget of work: guards that fit alone may be too much together."""
 
 from pathlib import Path
 

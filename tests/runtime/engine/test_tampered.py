@@ -56,7 +56,7 @@ def ran_of(case: Case | None) -> Ran:
 
 
 def is_legal(ran: Ran, log: list[Event]) -> bool:
-    """What replay says of a log."""
+    """The verdict of replay on a log."""
     return replay(ran.program, "e1", log).wrong is None
 
 
@@ -77,7 +77,7 @@ def test_an_event_that_is_missing_or_there_twice(case: Case | None) -> None:
 
 @EACH
 def test_events_in_another_order(case: Case | None) -> None:
-    """What comes from outside about different pipelines may come in any order, signals too."""
+    """Events from outside about different pipelines may come in any order, signals too."""
     ran = ran_of(case)
     log = ran.log
     for at, (one, two) in enumerate(pairwise(log)):

@@ -70,7 +70,7 @@ workflow:
 
 
 class Mistake(Exception):
-    """What no turn may raise."""
+    """An exception that no turn may raise."""
 
 
 class Calls:

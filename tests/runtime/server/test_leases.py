@@ -66,7 +66,7 @@ def test_no_claim_is_lost_by_time_in_which_nobody_listened() -> None:
 
 
 class Broadcasts:
-    """What was said, for one who looks; and what was ordered."""
+    """Broadcasts that keep what was said and what was ordered."""
 
     def __init__(self) -> None:
         self.waiting: list[Broadcast] = []

@@ -1,4 +1,4 @@
-"""What a worker reports and cannot be recorded, or not even be read, ends its task with the reason: no run hangs on it.
+"""Reports that cannot be recorded, or not even be read, end their task with the reason: no run hangs on them.
 
 The workers here are ours with a mistake: each makes the same one again, whoever takes the order next.
 """

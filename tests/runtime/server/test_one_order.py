@@ -35,7 +35,7 @@ workflow:
 
 
 def ends(log: list[Any]) -> list[tuple[str, Any]]:
-    """What ended the waits, in log order: a signal's data, or the name of a timer."""
+    """The causes that ended the waits, in log order: a signal's data, or the name of a timer."""
     found: list[tuple[str, Any]] = []
     for event in log:
         if event.event_type == "token.claimed":

@@ -31,7 +31,7 @@ def retrying(longest: float = LONGEST) -> tuple[StoreRetry, Time, list[str]]:
 
 
 def failing(until: Time, moment: float) -> int:
-    """What cannot be stored until a moment."""
+    """Fail for want of room until a moment."""
     if until.now < moment:
         raise FULL
     return 7

@@ -18,7 +18,7 @@ WAITS = "workflow:\n  - {step: start, tool: {name: w, kind: wait, events: [EVENT
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is asked of the server, with pages of two rows."""
+    """The addresses that are asked of the server, with pages of two rows."""
     monkeypatch.setattr(http, "_PAGE", 2)
     return []
 

@@ -60,7 +60,7 @@ class Owner:
         return self.process.stdout.readline().strip()
 
     def append(self, expected: int) -> str:
-        """What came of it, and what it knows to be lost."""
+        """The outcome of an append, and the executions that the owner then knows to be lost."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{expected}\n")
         self.process.stdin.flush()

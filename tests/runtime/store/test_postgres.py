@@ -43,7 +43,7 @@ def store(url: str) -> Iterator[PostgresStore]:
 
 
 def asked(url: str, statement: str) -> list[tuple[object, ...]]:
-    """What the database says, beside the store."""
+    """The rows of a query that does not go through the store."""
     address = address_of(url)
     with psycopg.connect(**address.parameters, autocommit=True) as connection:  # type: ignore[arg-type]
         cursor = connection.execute(f"SET search_path = {address.namespace}; {statement}".encode())

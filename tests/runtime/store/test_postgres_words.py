@@ -1,4 +1,4 @@
-"""What a PostgreSQL store says: errors in plain words, never a password; and the text that it keeps."""
+"""The texts of a PostgreSQL store: errors in plain words, never a password; and the text that it keeps."""
 
 import psycopg
 import pytest

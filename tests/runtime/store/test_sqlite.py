@@ -34,7 +34,7 @@ def filled(path: str, count: int) -> SqliteStore:
 
 
 def sql(path: str, statement: str) -> None:
-    """What another program does to the file."""
+    """Run a statement on the file as another program would."""
     with sqlite3.connect(path) as other:
         other.execute(statement)
     other.close()

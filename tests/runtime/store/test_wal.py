@@ -1,4 +1,4 @@
-"""What the last process left in the write-ahead log: torn tails are dropped, damage is never passed over.
+"""The write-ahead log that the last process left: torn tails are dropped, damage is never passed over.
 
 Scenario 82, on the files that an unclean end leaves behind.
 """

@@ -109,7 +109,7 @@ def test_under_a_fence_too(env: FakeEnv, url: str) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
 def test_what_may_have_an_effect_has_a_connection_of_its_own(env: FakeEnv, url: str, method: str) -> None:
-    """It could not be sent again if the server closed a kept one just then."""
+    """A request with an effect could not be sent again if the server closed a kept connection just then."""
     assert over(env, get(url), get(url, method=method), get(url, method=method), get(url)) == [0, 1, 2, 0]
 
 
@@ -232,7 +232,7 @@ def test_a_proxy_of_the_environment_is_used(env: FakeEnv, url: str, monkeypatch:
 
 
 def test_an_answer_that_nobody_asked_for_is_nobody_s_answer(env: FakeEnv) -> None:
-    """It came with the answer before it: the next request would take it for its own (RFC 9112 §6.3)."""
+    """A second response came with the one before: the next request would take it for its own (RFC 9112 §6.3)."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=_say_more, args=(listening,), daemon=True).start()
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"

@@ -75,7 +75,7 @@ def ask(env: FakeEnv, kind: str, **fields: object) -> Outcome:
 
 
 def assert_refused(env: FakeEnv, outcome: Outcome) -> None:
-    """It failed for that reason, gave nothing away and changed nothing."""
+    """Check that a task failed for that reason, gave nothing away and changed nothing."""
     home = Path(env.root()) / ".noetl"
     assert outcome.error is not None, outcome
     assert SECRET not in repr(outcome), outcome

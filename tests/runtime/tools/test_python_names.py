@@ -45,7 +45,7 @@ OURS: dict[str, Json] = {
     **STATE,
     "context": {**STATE, "a": 1},
 }
-"""What a name of ours means where no arg but `a` is there."""
+"""Names of ours with their values where there is no arg but `a`."""
 FORMS = {
     "flat": "result = {name}",
     "flat, in a function": "def f():\n    return {name}\nresult = f()",

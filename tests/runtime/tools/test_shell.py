@@ -32,7 +32,7 @@ def slow_shell(_: Path, url: str) -> dict[str, Json]:
 
 
 def slow_script(_: Path, url: str) -> dict[str, Json]:
-    """The same from a file."""
+    """A call of `script` that is held up like `slow_shell`."""
     return {"file": "slow.sh"}
 
 

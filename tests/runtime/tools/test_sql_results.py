@@ -1,4 +1,4 @@
-"""What playbooks read of SQL results, with real databases: rows by iteration, statements by number (REAL.md)."""
+"""Readings of SQL results by playbooks, with real databases: rows by iteration, statements by number (REAL.md)."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ ROWS = "SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3"
 
 
 def told(tmp_path: Path, text: str, kind: str = "sqlite", query: str = ROWS) -> Json:
-    """What `show` gives after a task `start`, for an expression or template."""
+    """The value of an expression or template in a task `show` behind a task `start`."""
     found = run(
         f"""
 workflow:

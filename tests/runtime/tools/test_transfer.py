@@ -77,7 +77,7 @@ def target(env: FakeEnv, kind: str) -> dict[str, Json]:
 
 
 def rows_of(env: FakeEnv, end: dict[str, Json]) -> list[Json]:
-    """What a target has now."""
+    """The rows that a target has now."""
     kind = str(end["kind"])
     if kind != "file":
         return ask(env, kind, f"SELECT * FROM {end['table']} ORDER BY id")

@@ -1,4 +1,4 @@
-"""What takes long is done beside the worker: nobody else waits, and what was fetched is kept until it was used."""
+"""Slow work is done beside the worker: nobody else waits, and what was fetched is kept until it was used."""
 
 import threading
 import time
@@ -35,7 +35,7 @@ def loop_of(needs: Needs, *keys: str, **work: Any) -> Waiting[list[object]]:
 
 
 def got(waiting: Waiting[list[object]], fetches: BackgroundFetches | None = None) -> list[object]:
-    """What it gets in the end; the coroutine is driven when what it awaits is over, as by a worker."""
+    """The values that it ends with; the coroutine is driven when what it awaits is over, as by a worker."""
 
     def is_through() -> bool:
         if fetches is not None:

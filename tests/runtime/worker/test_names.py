@@ -1,4 +1,4 @@
-"""What task fields, rules and later steps see under the names that a worker gives (LANGUAGE §2, §4, §5)."""
+"""Values that task fields, rules and later steps see under the names that a worker gives (LANGUAGE §2, §4, §5)."""
 
 from typing import Any
 

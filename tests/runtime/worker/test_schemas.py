@@ -45,7 +45,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def validated(root: Path, name: Json, result: Json) -> Outcome:
-    """What becomes of a success with a result."""
+    """The outcome that a success with that result becomes."""
     check = checked_by(call_of("noop", {}, knobs={"schema_hint": name}), str(root))
     return (
         check

@@ -1,4 +1,4 @@
-"""What a script leaves out of an outcome is as the real tool has it; what no outcome has is refused."""
+"""Outcomes in scripts: what one leaves out is as the real tool has it; a key that no outcome has is refused."""
 
 import json
 

@@ -86,7 +86,7 @@ class WorkerTracker(Protocol):
         ...
 
     def find_abandoned(self) -> Left:
-        """What workers and servers have left behind since the last look."""
+        """The claims, loops and executions that were left behind since the last look."""
         ...
 
     def until_next_look(self) -> int | None:

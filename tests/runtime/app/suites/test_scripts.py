@@ -1,4 +1,4 @@
-"""What stands in for tools: `times`, what runs for real, what is not listed, and what is never used."""
+"""Scripts that stand in for tools: `times`, kinds that run for real, attempts without an entry, entries never used."""
 
 import json
 from pathlib import Path
