@@ -1,9 +1,10 @@
-"""Values that nothing names are removed: those of reports that were refused or cut off, and of messages too large for
+"""The collector of blobs that no log names: those of reports that were refused or lost, and of messages too large for
 the bus.
 
-Only executions that are over are looked at, an hour later, and owned meanwhile: nobody is about to name a value of
-theirs any more. A value stays that any event of the log names, or a value that stays; so does all of a log that is not
-whole. What lies in a folder without an execution stays: its store may only be elsewhere.
+A blob is stored before the event that names it, so one without a name may still get one. The collector therefore looks
+only at executions that have been over for an hour, and owns each while it looks. A blob stays where an event of the log
+names it, or another blob that stays. Where the log is damaged, or a blob that it names is missing, all stay: whoever
+mends the log may need them. A folder without an execution stays too: its store may be elsewhere.
 """
 
 import re
@@ -18,13 +19,13 @@ from noetl_ir.events import read_event
 from noetl_ir.records import NamedTuple
 
 AFTER = 3_600_000_000
-"""Microseconds that an execution is over before its values are looked at: what a worker was still storing is there."""
+"""Microseconds that an execution has been over before it is looked at: by then workers store nothing for it."""
 
 FIRST, EVERY = 60.0, 600.0
-"""Seconds before a server looks the first time, and between two times."""
+"""Seconds before a server collects for the first time, and between two collections."""
 
 SHARE = 20
-"""How many times as long as it takes to look at one execution nothing is done."""
+"""The pause after each execution, as a multiple of the time that looking at it took."""
 
 _PAGE = 1_000
 _NAME = 64
@@ -39,7 +40,9 @@ class Collected(NamedTuple):
 
 
 class Collector:
-    """SnapshotCache at the folders of values one after the other. `clock` is that of the rows of executions."""
+    """Looks at the folders of blobs one after the other. `clock` is the one by which executions have ended; one is
+    looked at `after` microseconds.
+    """
 
     def __init__(self, runtime: Runtime, clock: Clock, after: int = AFTER) -> None:
         self._runtime = runtime
@@ -47,7 +50,9 @@ class Collector:
         self._after = after
 
     def collect(self, pause: Callable[[float], bool] = lambda seconds: True) -> Collected:
-        """All of them. `pause` is told how long one took, and says whether to go on. Raises StoreFailure."""
+        """Collect all folders. `pause` is called with the seconds that one took, and returns whether to go on. Raises
+        StoreFailure.
+        """
         blobs, folder, values, size = self._runtime.blobs, "", 0, 0
         if not isinstance(blobs, Collectable):
             return Collected()
@@ -61,7 +66,9 @@ class Collector:
         return Collected(values, size)
 
     def _collect(self, blobs: Collectable, folder: str) -> Collected:
-        """The folder of one execution, whose id it has as its name; others have ids that no server gives."""
+        """Collect the folder of one execution. Its name is the execution's id; a folder of another name is left
+        alone.
+        """
         if not self._is_long_over(folder):
             return Collected()
         try:

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 
 
 class _Times(NamedTuple):
-    """The clocks: what tells when (`clock`), and how long anything takes or waits (`steady`)."""
+    """The clocks of a process: `clock` gives the times of events, `steady` measures how long anything takes or
+    waits.
+    """
 
     clock: Clock
     steady: Clock
@@ -147,7 +149,7 @@ def unforeseen() -> Callable[[], float]:
 
 
 def _unchanging() -> Callable[[], float]:
-    """Chance as it is in every run of a script."""
+    """Chance that is the same in every run of a script."""
     # The same script gives the same run, chance of retries included; a seed of the time would make a test that fails
     # now and then.
     from random import Random

@@ -1,9 +1,8 @@
 """Server and worker in one process and one thread: the embedded runtime.
 
-Each round the server takes what waits and the worker does what it can; what they come to is on disk before a tool with
-an effect begins, a line is shown, or time is passed. Tools are given time between, and wait for what comes when neither
-has anything to do. The process owns the execution it drives; whoever wants something
-of it writes to the inbox.
+Each round the server takes what waits and the worker does what it can. Their events are on disk before a tool with an
+effect begins, a line is shown, or time passes. Tools run in short slices in between, and for as long as it takes when
+server and worker have nothing to do. The process owns the execution that it drives; others reach it by the inbox.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +38,7 @@ class Waiter(Launcher, Protocol):
 
 
 class Ticking:
-    """A launcher that tells somebody, each time before it waits, that time passes."""
+    """A launcher that calls `tick` each time before it waits."""
 
     def __init__(self, launcher: Waiter, tick: Callable[[], None]) -> None:
         self._tick = tick

@@ -1,7 +1,8 @@
-"""Frames: how an execution stood behind each event of its log, for whoever moves through it.
+"""Frames: the shown state of an execution behind each event of its log, for a page that moves through it in time.
 
-A range of frames is the whole state before it, and for each event what became other. The state is what `evolve` and
-the tallies of pictures made of the log: whoever shows frames puts values in their places, and knows no event.
+A range of frames is one whole state and, for each event behind it, the values that changed. Whoever shows frames only
+puts values in their places, and needs to know no event. Folding a long log anew for each step in time would be slow:
+so a whole state is kept every `STRIDE` events, and any other state is the nearest one before it plus the changes since.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from noetl_ir.expr import Json
 from noetl_ir.tallies import Log, arcs_of, count_event, painted
 
 Part: TypeAlias = dict[str, Json]
-"""Values by name; in a frame None is what is there no longer."""
+"""Values by name; in the changes of a frame, None marks a value that is gone."""
 
 SHOWN = 400
-"""Letters of a value of `ctx` in a frame; all of it is what the execution is asked for."""
+"""Letters of a value of `ctx` in a frame; the whole value is at `/executions/ID/ctx`."""
 STRIDE = 500
 """Events between two whole states that are kept."""
 LONGEST = 200_000
-"""Events of a log whose frames are kept; for those behind, it is folded again each time."""
+"""How many events of a log have kept frames; for a range behind that, the log is folded again each time."""
 _KEPT = 8
 
 
@@ -53,7 +54,7 @@ class Moving:
         return {name: dict(part) for name, part in self._shown.items()}
 
     def move(self, event: Event) -> dict[str, Json]:
-        """Fold the next event in; the values that became other. Raises UnreadableExecution."""
+        """Fold the next event in; returns the values that changed. Raises UnreadableExecution."""
         execution, plan = self.execution, self._program.plan
         fold(self._program, execution, ((0, event),))
         self._origin = self._origin or origin_of(execution.execution_id, event)
@@ -88,7 +89,7 @@ class Moving:
         return {"status": status_of(execution), "tasks": execution.counts["tasks"], "phase": execution.phase}
 
     def _steps(self, step: Json, task: Json) -> Part:
-        """The paint of the step of an event; at the end, of all whose runs did not end."""
+        """How the step of an event is painted; at the end of the execution, all steps whose runs did not end."""
         is_over = self.execution.is_over
         names = {step} if isinstance(step, str) else set()
         if isinstance(step, str) and isinstance(task, str):
@@ -105,7 +106,8 @@ class Moving:
 
     def _ctx(self) -> Part:
         ctx, shown = self.execution.ctx, self._shown["ctx"]
-        # It is never changed in place. Most events leave it as it is, and its values may be large.
+        # `ctx` is replaced and never changed in place, so identity tells that nothing changed. Its values may be large,
+        # and most events leave it as it is.
         if ctx is self._ctx_shown:
             return {}
         self._ctx_shown = ctx
@@ -120,12 +122,12 @@ def shortened(value: Json) -> str:
 
 
 def frame_of(event: Event, changes: dict[str, Json]) -> Json:
-    """The frame of an event: when it was, in ms since the epoch, and what became other."""
+    """The frame of an event: `[time in ms since the epoch, the values that changed]`."""
     return [event.ts // 1000, changes]
 
 
 class Reel:
-    """The frames of an execution as far as its log was folded, and whole states now and then to begin from."""
+    """The frames of an execution as far as its log was folded, and a whole state every `STRIDE` events."""
 
     def __init__(self, program: Program, execution_id: str) -> None:
         self.moving = Moving(program, execution_id)
@@ -156,8 +158,8 @@ class FrameCache:
         self._kept: KeptFolds[Reel] = KeptFolds(_KEPT)
 
     def frames(self, row: ExecutionRow, after: int, count: int) -> dict[str, Json]:
-        """The frames of at most `count` events behind position `after`: the state there, what each made other, and the
-        position of `next` ones, null where the log ends.
+        """The frames of at most `count` events behind position `after`: the state there, the changes by each event, and
+        in `next` the position to go on from, null where the log ends.
 
         Raises UnreadableExecution.
         """

@@ -1,5 +1,5 @@
-"""The worker that a server has in its own thread where its workers are elsewhere: nobody who works, and something
-that sleeps.
+"""Stand-ins for the worker in a server's own thread, for servers whose workers are on a bus: one that has no work, and
+one that only sleeps.
 """
 
 import threading

@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class Behind(UnreadableExecution):
-    """A fold that has not come to the end of its log in the time that it had, and goes on there the next time."""
+    """The fold did not reach the end of its log within the time that it had. It is kept, and goes on from there."""
 
 
 class KeptFolds(Generic[_T]):
@@ -30,10 +30,10 @@ class KeptFolds(Generic[_T]):
     def at(
         self, execution_id: str, make: Callable[[], _T], read_on: Callable[[_T], None], until: float = math.inf
     ) -> Iterator[_T]:
-        """The fold of an execution, made where there is none, and `read_on`; nobody else has it meanwhile.
+        """The fold of an execution, brought up to date by `read_on`, for the caller alone while inside the `with`.
 
-        What `read_on` raises is raised, and leaves nothing kept, but for Behind. Raises Behind where others have the
-        fold `until` then, in seconds of `time.monotonic`.
+        `make` makes it where none is kept. Where `read_on` raises anything but Behind, the fold is dropped. Raises
+        Behind also where others use the fold until the time `until`, in seconds of `time.monotonic`.
         """
         with self._lock:
             kept = self._kept.get(execution_id) or (Lock(), make())

@@ -1,4 +1,6 @@
-"""Whether workers elsewhere have the secrets that a plan declares: whom a server asks, and how a worker checks."""
+"""Preflight on the worker's side, and the pools that a server asks: can the secrets that a plan declares be
+resolved?
+"""
 
 from collections.abc import Callable
 

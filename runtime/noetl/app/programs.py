@@ -29,9 +29,9 @@ WORTH = 32 << 10
 def program_of(data: bytes, *, verified: bool = False) -> Program:
     """A program from plan bytes; raises PlanError when they are no plan that this version runs.
 
-    Of bytes that are `verified` this version has made a program before. A plan is many small objects that live as long
-    as the process: the cyclic collector looks at none of them, not while they are made (half of the time of reading
-    one) and not afterwards.
+    `verified` bytes were read by this version before, so the checks are left out. A plan is many small objects that
+    live as long as the process. The cyclic collector is kept off them while they are made, where it would take half of
+    the time, and afterwards.
     """
     collecting = gc.isenabled()
     gc.disable()
@@ -70,7 +70,8 @@ class Programs:
     def add_plan(self, data: bytes, *, compiled: bool = False, source: bytes = b"") -> Program:
         """A program from plan bytes, kept in the store by its digest, with the `source` that it was compiled from.
 
-        Bytes that somebody gave are verified whatever is sealed of them; what was `compiled` here is as what is stored.
+        Bytes from outside are verified in any case. Bytes that were `compiled` here are trusted like stored ones: where
+        the store has a seal for them, they are not verified again.
         """
         program = self._stored(data) if compiled else self._keep(data)
         self._store.put_plan(program.digest, program.plan.path or program.plan.name, data)
@@ -128,7 +129,7 @@ class Programs:
     def _named_in(self, folder: "Path", path: str, problems: list[NotFound]) -> Program | None:
         """The source in a folder whose `metadata.path` is the path; why those that say it do not compile is kept.
 
-        Sources are no YAML here: those with a line that gives a `path` so are compiled, callers of it too.
+        No YAML is read here: each source that has a line with that `path` is compiled, also one that only calls it.
         """
         says = re.compile(
             rb"(?m)^[^#\n]*\bpath[\"']?[ \t]*:[ \t]*[\"']?" + re.escape(path.encode()) + rb"[\"']?\s*(?:[,}#]|$)"

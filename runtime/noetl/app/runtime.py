@@ -44,13 +44,13 @@ class Settings(NamedTuple):
     requirements: bool = True
     """Whether packages may be installed for python tasks."""
     environment: Environment = NO_ENVIRONMENT
-    """What workloads may read of the environment."""
+    """The environment variables that workloads may read."""
     tick: Callable[[], None] | None = None
     """Called whenever the driver is about to wait, at least five times a second while it does."""
     store_timeout: float = LONGEST
     """Seconds that a run waits for a store that takes nothing."""
     say: Callable[[str], None] = lambda text: None
-    """Hears that a run waits for that."""
+    """Called with a line about a run that waits for the store."""
     every_event: bool = False
     """Whether each turn is on disk before the next one, instead of before what leaves the process."""
     waits: bool = False

@@ -27,8 +27,8 @@ class SnapshotCache:
 
     @contextmanager
     def at(self, row: ExecutionRow, until: float = math.inf) -> Iterator[Snapshot]:
-        """The execution as its log tells it now; nobody else has it meanwhile. Raises Unreadable, and Behind where that
-        is not known `until` then, in seconds of `time.monotonic`.
+        """The execution as its log tells it now, for the caller alone while inside the `with`. Raises
+        UnreadableExecution, and Behind where that takes longer than until `until`, in seconds of `time.monotonic`.
         """
         name = row.execution_id
         program = program_of(self._runtime, name)

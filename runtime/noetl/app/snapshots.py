@@ -38,7 +38,7 @@ Attend: TypeAlias = Callable[[Execution, Program, Event], None]
 
 
 def _unheeded(execution: Execution, program: Program, event: Event) -> None:
-    """An event that only has to be folded."""
+    """The `attend` of callers that need only the state."""
 
 
 def snapshot_of(runtime: Runtime, row: ExecutionRow, attend: Attend = _unheeded) -> Snapshot:

@@ -27,9 +27,11 @@ KEPT = 1_000
 
 
 class TaskEnvironments:
-    """Finds what belongs to an execution. `secrets_path` is the credential store's file. `load` gives the program of a
-    digest and `blobs` the values outside of logs, each for the needs of one asker; what takes long is a fetch of
-    `fetches`. `requirements` tells whether packages may be installed for python tasks.
+    """Makes the context of each session, and the environment of each call.
+
+    `secrets_path` is the credential store's file. `load` gives the program of a digest and `blobs` the values outside
+    of logs, each for the needs of one asker; whatever takes long is fetched by `fetches`. `requirements` tells whether
+    packages may be installed for python tasks.
     """
 
     def __init__(

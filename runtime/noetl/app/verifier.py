@@ -1,7 +1,7 @@
-"""Which checks a plan passes when it is read: their name, by which those who keep plans seal that one has passed.
+"""The name of the checks that a plan passes when it is read. A store seals under this name that a plan has passed.
 
-The name is a hash of the source of `noetl_ir`, so that no change of a check, of what is read or of what a kind says can
-leave an old seal standing.
+Verifying a large plan takes longer than reading it, so it is done once. The name is a hash of the source of `noetl_ir`:
+any change of a check, of the reader or of a kind's contract gives another name, and old seals count no more.
 """
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Where a worker elsewhere gets plans, and whom its `blob_fetches` ask: the API of any server that it knows.
+"""The plans of a worker on a bus, and the servers that it asks for plans and blobs, over their API.
 
 A server that cannot be reached is no reason to fail a run: the next one is tried, and all of them again until one
 answers. Asking is a fetch, so the worker goes on with what it has meanwhile.
@@ -27,9 +27,9 @@ _T = TypeVar("_T")
 
 
 class WorkerCache:
-    """Programs by digest, and `Blobs`. Servers are those that were named, in this order; where none was, those of this
-    machine that announce themselves. Anybody who speaks on the bus can announce a server, so nothing that is said there
-    leads a token or a value to another machine.
+    """Programs by digest, and `Blobs`, from servers: the named ones, in this order; where none was named, those on this
+    machine that announce themselves on the bus. Anybody who can speak on the bus can announce a server, so a token or a
+    value never goes to another machine that was only announced.
     """
 
     def __init__(self, urls: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""The ports of the runtime: what the shells need from the outside, as small protocols.
+"""The ports of the runtime: what server and worker need from the outside (store, bus, clocks, tools), as protocols.
 
 Adapters implement these; only `noetl.app` knows which adapter stands behind which port. The contract suites
 in `tests/contracts` say what every adapter must do.
@@ -22,7 +22,7 @@ class Conflict(Exception):
 
 
 class Taken(Conflict):
-    """The key of a start is that of another execution: its id, and the hash of what was asked for then."""
+    """Another execution was started with the same key. Holds its id, and the hash of the request that started it."""
 
     def __init__(self, execution_id: str, request: str) -> None:
         super().__init__(f"the key started execution {execution_id} already")
@@ -134,9 +134,11 @@ class StartKey(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which executions a list shows: those of a `status`, called by `parent`, `open` ones, at the `top` (called by
-    none), with `text` in the path or at the beginning of the id; empty: whichever. Of ASCII, small letters are as large
-    ones. Those behind the row of `before`, and at most `limit` (0 for all).
+    """A filter of executions; an empty field filters nothing.
+
+    - `status`; `parent`: the id of the caller; `open`: not over; `top`: called by none.
+    - `text`: in the path, or at the beginning of the id; the case of ASCII letters does not matter.
+    - `before`: only the rows behind that of this id; `limit`: at most so many rows, 0 for all.
     """
 
     status: str = ""
@@ -154,8 +156,8 @@ ALL = Wanted()
 class InboxRow(NamedTuple):
     """A request from outside to the owner of an execution: `verb` is `cancel`, `pause`, `resume` or `signal`.
 
-    Rows are never marked or removed: the event that a row led to names it, so the log is the cursor. It came `at` that
-    time (microseconds since the epoch) by the clock of the store; 0 where an older one kept no time.
+    Rows are never marked as read or removed: the event that a row led to names it, so the log tells how far the inbox
+    was read. `at` is when the row was written (microseconds since the epoch, the store's clock); 0: not known.
     """
 
     row: int
@@ -186,11 +188,11 @@ class Store(Protocol):
         ...
 
     def claims_key(self) -> bytes:
-        """32 bytes by which its servers know what they ordered; made by chance once, and the same ever after."""
+        """The random key (32 bytes) by which all servers of the store know their orders (`Macs`); made once."""
         ...
 
     def started_with(self, key: str) -> tuple[str, str] | None:
-        """The execution that was started with a key, and the hash of what was asked for then."""
+        """The id of the execution that was started with a key, and the hash of that request; None without one."""
         ...
 
     def append(
@@ -259,16 +261,16 @@ class Store(Protocol):
         ...
 
     def vouch(self, digest: str, verifier: str) -> None:
-        """Note that the plan has passed the checks of that name (`noetl.app.verifier`)."""
+        """Seal that the plan has passed the checks of that name (`noetl.app.verifier`)."""
         ...
 
     def vouches(self, digest: str, verifier: str) -> bool:
-        """Whether that was noted, in this store and of these checks; a note that was made otherwise is none."""
+        """Whether the store has a valid seal of a plan for these checks."""
         ...
 
     def post(self, execution_id: str, verb: str, body: Json, *, once: str = "") -> int:
-        """Leave a request for the owner of an execution; returns its row. What was left `once` under a name stays the
-        only one of that name. Raises Over for a signal to what has ended, which the transaction of the row looks at.
+        """Leave a request for the owner of an execution; returns its row. A second one with the same name in `once`
+        adds nothing. Raises Over for a signal to an execution that has ended, checked in the same transaction.
         """
         ...
 
@@ -321,13 +323,11 @@ class Store(Protocol):
         ...
 
     def taken_over(self) -> set[str]:
-        """The executions that were owned here and others have taken; told after this process stood still, and asked in
-        every round.
-        """
+        """The executions that others took while this process stood still and owned them; asked in every round."""
         ...
 
     def check_room(self, *, suspected: bool) -> None:
-        """Raises NoRoom where there is none for more. Without a suspicion this is only looked at, else tried."""
+        """Raises NoRoom where there is none: by the figures of the disk, or where `suspected` by writing something."""
         ...
 
     def close(self) -> None: ...
@@ -345,7 +345,7 @@ class Blobs(Protocol):
         ...
 
     def check_room(self, *, suspected: bool) -> None:
-        """Of values."""
+        """`Store.check_room` for blobs."""
         ...
 
     def close(self) -> None: ...
@@ -353,10 +353,10 @@ class Blobs(Protocol):
 
 @runtime_checkable
 class Collectable(Protocol):
-    """Blobs of which can be removed what no log names. `folder` is that of one execution, `names` are checksums."""
+    """Blobs that the collector can look through. A `folder` holds those of one execution; `names` are checksums."""
 
     def uncollected(self, after: str, limit: int) -> Sequence[str]:
-        """The folders behind one, in order, in which something was put since they were collected, if they were."""
+        """At most `limit` folders behind `after`, in order, that something was put into since they were collected."""
         ...
 
     def names(self, folder: str) -> set[str]:
@@ -368,7 +368,7 @@ class Collectable(Protocol):
         ...
 
     def collect(self, folder: str, names: Collection[str]) -> int:
-        """Remove these from a folder, and what was never finished, and note that it was collected; the bytes."""
+        """Remove blobs and unfinished files, and note that the folder was collected; returns the bytes removed."""
         ...
 
 
@@ -418,7 +418,7 @@ class Delivery(Protocol[_T_co]):
 
 
 class ReportDelivery(Delivery[_T_co], Protocol[_T_co, _A_contra]):
-    """A report, at the server. What lets go of an effect, or crossed to another process, is answered after the disk."""
+    """A report, at the server. An answer that starts an effect, or leaves the process, goes out behind the disk."""
 
     def answer(self, answer: _A_contra) -> None:
         """Acknowledge it and tell the reporter."""
@@ -437,9 +437,7 @@ class Ticket(Protocol[_A_co]):
 
 
 class DeadLetter(NamedTuple):
-    """A message that was tried too often, or that nobody can read. `queue` is the pool, or `@reports`;
-    `tries` counts deliveries.
-    """
+    """A message that was tried too often, or that nobody can read: `queue` is its pool or `@reports`."""
 
     queue: str
     key: str
@@ -459,10 +457,10 @@ def address_of(pool: str, worker: str) -> str:
 class Bus(Protocol[_C, _R, _A]):
     """Orders from the server to workers by pool, reports back, and an answer to each report.
 
-    Nothing waits: what is there is taken, and `listen` says when to look again, so that the embedded driver
-    needs no event loop. A pool is a name; one that begins with @ is an address: what is sent there is for who takes
-    from it then, and nobody later. Queues are bounded. `key` names
-    a message: a bus may drop a second one of the same key and may deliver one twice, in any order.
+    No method waits: it takes what is there, and `listen` says when to look again, so that the embedded driver needs no
+    event loop. A pool is a name. A name that begins with @ is an address: an order to it reaches only those who take
+    from it at that moment. Queues are bounded. `key` names a message: a bus may drop a second message of the same key,
+    and may deliver one twice, in any order.
     """
 
     def send(self, pool: str, key: str, order: _C) -> None:
@@ -482,13 +480,11 @@ class Bus(Protocol[_C, _R, _A]):
         ...
 
     def together(self) -> AbstractContextManager[None]:
-        """While inside, reports and answers are collected; when it ends, however it does, they go, together where that
-        can be. Each has its own ticket and delivery as before.
-        """
+        """Collect reports and answers while inside, and send them at its end, however it ends, in few messages."""
         ...
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
-        """Take orders back that nobody wants any more, as far as that can be: who has taken one has it."""
+        """Take back the orders with these keys, except those that a worker has taken already."""
         ...
 
     def room(self, pool: str) -> int:
@@ -509,7 +505,7 @@ class Bus(Protocol[_C, _R, _A]):
 
 
 class Broadcasts(Protocol):
-    """Where workers and servers say that they are there: everybody else hears it, or not, and it is said again."""
+    """A channel from each server and worker to all others. Messages may be lost: whoever sends one repeats it."""
 
     def say(self, broadcast: Broadcast) -> None: ...
 
@@ -527,12 +523,14 @@ class Clock(Protocol):
 class Call(NamedTuple):
     """One attempt at a task, fully rendered.
 
-    `timeout` in seconds, None for none; `fields` may hold secret values. `action_id` is the same for all
-    attempts of a task run (LANGUAGE §8), empty where the kind has no effects. `run` counts the step's runs from 1,
-    `path` is the loop index path, `visit` counts arrivals at the task in its run. `folder` is the one of the playbook's
-    file, from the root, where it is known; `iterators` are those of the step's loops, innermost first. `holds_secret`
-    tells whether a keychain value is in its fields; `origin` is the origin that its secrets may go to, empty where it
-    is the first one that takes any. `needs` are those of its pipeline: reading `scope` may end in Absent (`Env.met`).
+    - `timeout`: seconds, None for none; `fields`: may hold secret values.
+    - `action_id`: the same for all attempts of a task run (LANGUAGE §8); empty where the kind has no effects.
+    - `run`: counts the step's runs from 1; `path`: the loop indices, outermost first; `visit`: counts arrivals at the
+      task in its run; `iterators`: the iterators of the step's loops, innermost first.
+    - `folder`: the folder of the playbook's file relative to the root, empty where it is not known.
+    - `holds_secret`: whether a keychain value is in the fields; `origin`: the only origin that its secrets may go to,
+      empty for the first request that takes any along.
+    - `needs`: the needs of its pipeline. Reading `scope` may raise Absent, so tools read it by way of `Env.met`.
     """
 
     execution_id: str

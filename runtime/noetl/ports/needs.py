@@ -4,9 +4,9 @@ A value that is not here yet is fetched beside whoever asks (`noetl.worker.backg
 asked for it ends in `Absent`, and `Needs.met` awaits the fetch and computes again. So a computation may ask in the
 middle of an expression, where nothing can be awaited, and waits for no value that it does not read.
 
-It is the asker that remembers what was lacking, not the exception: whoever takes `Absent` for a failure of their own on
-its way (an expression makes a fault of each exception, a rule an error of that) gives something that is never used.
-A computation must have no effects for that, but what can be done twice.
+The asker remembers what was lacking, and does not rely on the exception. Code on the way may turn `Absent` into
+something else (an expression makes a fault of each exception, a rule an error of a fault); that result is thrown away.
+So a computation must have no effects but those that may happen twice.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Awaited(Protocol):
 
 
 class Needs:
-    """The values that one asker asked for, kept until `forget`. `begin` has work done beside the asker, and gives the
-    fetch; with none (`None`) it is done on the spot, and nothing is ever absent.
+    """The values that one asker asked for, kept until `forget`. `begin` starts work beside the asker and gives its
+    fetch; without it (`None`) work is done on the spot, and nothing is ever absent.
     """
 
     __slots__ = ("_begin", "_fetches", "_lacking")
@@ -65,7 +65,7 @@ class Needs:
         raise Absent
 
     def check(self) -> None:
-        """Raises Absent where a value was lacking in this computation: what was made without it is kept for nobody."""
+        """Raise Absent where a value was lacking in this computation, so that nothing made without it is kept."""
         if self._lacking is not None:
             raise Absent
 

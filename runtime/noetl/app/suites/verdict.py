@@ -17,9 +17,9 @@ from noetl_ir.suite import Case, Suite
 
 
 class Verdict(NamedTuple):
-    """The verdict on a case: its number in its suite, and seconds of real time. `uses` says how often each outcome of
-    its script was used, `fired` which transitions of the plan's net fired, and `rules` which rules decided, as (task,
-    rule).
+    """The verdict on a case: its number in its suite, and the seconds of real time that it took. `uses`: how often each
+    outcome of its script was used; `fired`: the transitions of the plan's net that fired; `rules`: the rules that
+    decided, as (task, rule).
     """
 
     number: int
