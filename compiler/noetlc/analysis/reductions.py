@@ -33,7 +33,7 @@ forks, and long chains of choices, grow in pairs, not one by one.
 """
 
 GROWTH, FEWEST_GROWN = 8, 1000
-"""A net may become larger by one transition for so many that it has, and by so many at least."""
+"""Reductions may add one transition for every `GROWTH` that the net has, and `FEWEST_GROWN` at least."""
 
 MAX_IMPLYING, MAX_TRIES = 3, 30
 """Places that together may imply another one, and sets of them that are tried for it."""

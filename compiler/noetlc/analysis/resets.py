@@ -44,10 +44,12 @@ WIDEST = 8
 """The tokens, for each item of a loop, up to which a place is watched."""
 
 MARK = "@"
-"""What the ids of places and transitions begin with that are in no plan."""
+"""Prefix of the ids of places and transitions that are added and in no plan."""
 
 SHUT = "@shut"
-"""What the ids of transitions begin with after which a gate does not move: they are the plan's choice."""
+"""Prefix of the transitions after which a gate's token stays (`settling`). They are choices of a run: unlike other
+added transitions they do not go on by themselves.
+"""
 
 CHAIN = frozenset({"c", "n", "s"})
 """Roles of the places between the choices of a router."""

@@ -35,10 +35,10 @@ STATES = 6_000
 """States in which places are watched, and in which nothing moves."""
 
 WIDEST = 64
-"""The tokens, for each that a transition makes at most, up to which places are counted."""
+"""The counters count up to so many tokens, times the most tokens that one transition makes."""
 
 MOST_FORCED = 24
-"""The markings in which nothing moves that a net may have a transition for."""
+"""How many markings in which nothing else moves get a start of their own (`force`)."""
 
 NEVER, OVER, ALL = "@never", "@full", "@far"
 

@@ -83,4 +83,4 @@ def _strange(expr: Expr) -> tuple[Strange, ...]:
 
 
 strange_words = Once(_strange)
-"""The words of an expression that never stand where it looks."""
+"""The words of an expression that can never stand at the path with which it compares them."""

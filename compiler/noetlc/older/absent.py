@@ -19,7 +19,7 @@ ABSENT = frozenset({"error", "_err", "result", "response", "this", "status_code"
 
 _ERRORS = frozenset({("this", "error"), ("output", "error")})
 _WHOLE_ERRORS = _ERRORS | {("error",), ("_err",)}
-"""What is null in an outcome without an error, and absent to who wrote it."""
+"""Paths that are null in an outcome without an error today, and were absent in the older engines."""
 _FAILURES = (path("outcome", "error"), path("outcome", "error", "message"))
 _NONE = Const(None)
 

@@ -31,9 +31,10 @@ from noetlc.older.nearer import Nearer
 
 _EVERYWHERE = frozenset({"execution_id", "workload", "ctx", "now"})
 _TEXTS = frozenset({"execution_id", "now"})
-"""What is a text anyway."""
+"""Names whose values are texts."""
 _MAKES_TEMPLATES = ("jinja", "Template", "render", "class ")
-"""What code with templates of its own has; in a class a generated name would be another one."""
+"""Words in code that makes templates of its own. `class` is one of them since Python gives names that begin with `__`
+another form inside of a class, so that a generated arg would not be found."""
 
 
 class _Known(NamedTuple):

@@ -10,7 +10,7 @@ from noetlc.expr.shorthand import FALSE, TRUE, either, negated, static_path
 from noetlc.older.legacy_names import is_negative, named_events
 
 Happened: TypeAlias = Callable[[str, bool], Expr]
-"""Whether an event of that name is what happened, asked by a comparison that is negative: a constant, or an
+"""(name of an event, whether the comparison is negated) → whether it is the event that happened: a constant, or an
 expression.
 """
 

@@ -19,7 +19,7 @@ from noetlc.older.skips import may_be_skipped
 from noetlc.older.targets import Targets
 
 _THERE = frozenset(here for here, meaning in IN_RULES.items() if meaning in (OUTCOME_RESULT, IN_RULES["this",]))
-"""What stands for the outcome of a tool or its result, in its own policy."""
+"""Old words that mean the outcome of a tool, or its result, in the tool's own policy."""
 
 
 def of_success(rule: Ready, known: Container[str]) -> Ready:

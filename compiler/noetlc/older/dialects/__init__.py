@@ -11,8 +11,8 @@ OLDER, CASE = "noetlc.older", "noetlc.older.case"
 
 
 def by(module: str, function: str, package: str = OLDER) -> Take[object]:
-    """The reader `function` in a construct's file, which is imported when the key is met: canonical playbooks start
-    sooner.
+    """The reader `function` of a construct's file. The file is imported when the key is met, so that canonical
+    playbooks start sooner.
     """
 
     def take(r: Reader, draft: object, key: Scalar, node: Node) -> None:
