@@ -16,8 +16,9 @@ ALL = ""
 
 
 def changed_by(plan: Plan, run: Sequence[str], first: int, last: int) -> tuple[str, ...] | None:
-    """The names whose values are others behind the `last` transition of a run than behind the `first`, of those that
-    the circle between the two asks; None where no data were found for the run, which is given by ids.
+    """The names that the circle between two transitions of a run reads, and whose values differ behind the two.
+
+    `run` are ids of transitions, `first` and `last` positions in it. None where no data were found for the run.
     """
     numbers = {each.id: each for each in plan.net.transitions}
     transitions = [numbers[id] for id in run]

@@ -28,7 +28,7 @@ def without_consequences(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def hides(diagnostic: Diagnostic) -> bool:
-    """Whether a finding says that a part of the playbook could not be read: what is there, no rule sees."""
+    """Whether a finding says that a part of the playbook could not be read, so that rules do not see that part."""
     return diagnostic.severity is Severity.ERROR and diagnostic.code.startswith(_UNREAD)
 
 

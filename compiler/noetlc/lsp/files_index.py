@@ -93,7 +93,7 @@ def indexed(name: str, text: str) -> FileIndex:
 
 
 def _read(name: str, text: str) -> Reading:
-    """The YAML of a text; of one that is none at the moment, without the lines that are in the way."""
+    """The YAML of a text; where it is broken at the moment, that of the text without the broken lines."""
     reading = read_yaml(name, bytes_of(text))
     whole = repaired(text) if any(found.code in BROKEN for found in reading.diagnostics) else None
     return reading if whole is None else read_yaml(name, bytes_of(whole.text))

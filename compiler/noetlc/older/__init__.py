@@ -36,9 +36,10 @@ READ = "read"
 
 
 class Canonical(NamedTuple):
-    """The result of reading a document: the playbook is None where it is no mapping; `changes` are in the order of
-    the passes, those of reading first; the reader has what there is to say about its form; `was` is the playbook as
-    it was written.
+    """The result of reading a document.
+
+    `playbook` is the canonical one, None where the document is no mapping; `was` the playbook as it was written.
+    `changes` are in the order of the passes, those of reading first. `reader` has the findings about the form.
     """
 
     playbook: Playbook | None

@@ -13,7 +13,7 @@ from noetlc.older.hoisting import kept_words
 
 
 def named_in_chain(prefix: str, chain: Tasks) -> Tasks:
-    """The chain whose generated tasks have names of their own."""
+    """The chain whose generated tasks are named after `prefix`, numbered where a name would come twice."""
     taken: dict[str, int] = {}
     found: list[Task] = []
     for task in chain:
@@ -27,7 +27,7 @@ def named_in_chain(prefix: str, chain: Tasks) -> Tasks:
 
 
 def with_own_names(chain: Tasks, taken: Container[str], suffix: str) -> Tasks:
-    """The chain whose tasks with names that are `taken` have other ones, by which the chain itself reads them."""
+    """The chain in which tasks with `taken` names get the suffix; its own expressions and jumps follow."""
     own = {task.name: f"{task.name}__{suffix}" for task in chain if not task.generated and task.name in taken}
     if not own:
         return chain
@@ -43,7 +43,7 @@ def with_own_names(chain: Tasks, taken: Container[str], suffix: str) -> Tasks:
 
 
 def _named_inside(task: Task) -> Task:
-    """The task with the generated ones in its branches, which have names in their chain only, named after it."""
+    """The task, with the generated tasks in its branches named after it, so that they are unique in the step."""
 
     def own(tasks: Tasks) -> Tasks:
         return tuple(t._replace(name=generated_name(task.name, t.name)) if t.generated else t for t in tasks)
@@ -52,12 +52,14 @@ def _named_inside(task: Task) -> Task:
 
 
 def renamed_chain(tasks: Tasks, names: Replace) -> Tasks:
-    """The tasks of chains with other names."""
+    """The tasks of chains with names in their expressions replaced; policies keep theirs, as they are about their own
+    task's outcome.
+    """
     return tuple(_renamed(task, names) for task in tasks)
 
 
 def _renamed(task: Task, names: Replace) -> Task:
-    """The task with other names, in its branches too; its own policy is about its own outcome."""
+    """The task with names replaced in its fields and branches; in its policy only if it was made to set something."""
     task = task_with(task, names) if task.generated and not task.fields else fields_with(task, names)
     return task._replace(extras=tuple(_branches(e, names) if isinstance(e, Choose) else e for e in task.extras))
 

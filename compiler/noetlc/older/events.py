@@ -51,7 +51,7 @@ def assuming(expr: Expr, happened: Happened) -> Expr:
 
 
 def on_success(expr: Expr) -> Expr:
-    """The guard where the tool succeeded."""
+    """The guard as it is asked when the tool has succeeded."""
     return assuming(expr, lambda name, _: TRUE if name in DONE else FALSE)
 
 
@@ -74,7 +74,9 @@ reads_failure = Once(_asks_for_failures)
 
 
 def on_failure(expr: Expr) -> Expr:
-    """The guard where the tool failed: nothing, unless it asks for that event or reads what tells of a failure."""
+    """The guard as it is asked when the tool has failed: false, unless it names that event or reads something that
+    tells of a failure.
+    """
     tells = reads_failure(expr)
     if tells:
         expr = folded(rewritten(expr, _no_success))
@@ -88,7 +90,7 @@ def on_failure(expr: Expr) -> Expr:
 
 
 def on_failed(expr: Expr) -> Expr:
-    """The guard of an arc where the step failed: nothing, unless it asks for that event."""
+    """The guard of an arc as it is asked when the step has failed: false, unless it names that event."""
     return assuming(expr, lambda name, _: TRUE if name in FAILED else FALSE) if events_in(expr) else FALSE
 
 
@@ -97,7 +99,7 @@ _WELL = frozenset({("this", "status"), ("output", "status"), ("outcome", "status
 
 
 def _no_success(expr: Expr) -> Expr | None:
-    """The names that only a success makes true, where the tool failed."""
+    """A replacement for tests that only a success makes true: false, where the tool has failed."""
     match expr:
         case Name(name="success"):
             return FALSE

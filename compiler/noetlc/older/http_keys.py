@@ -173,7 +173,7 @@ def status_of(expr: Expr, is_envelope: IsEnvelope) -> Expr | None:
 
 
 def status_as(status: Expr, said: Evidence) -> Expr:
-    """A `status` as what its readers take it for."""
+    """The expression that a `status` becomes, by what its readers take it for."""
     whole = status_of(status, lambda _: True)
     assert whole is not None
     code = Attribute(whole, "status_code")

@@ -93,7 +93,7 @@ NUMBER, TEXT, KEYS = Evidence(number=True), Evidence(text=True), Evidence(keys=T
 
 
 def evidence(expr: Expr, texts: Texts) -> Iterator[tuple[Expr, Evidence]]:
-    """The values in an expression of which it says what they are taken for, each with what it says."""
+    """(value in an expression, what the expression takes it for), wherever the use of a value tells."""
     waiting = [expr]
     while waiting:
         here = waiting.pop()
@@ -102,7 +102,7 @@ def evidence(expr: Expr, texts: Texts) -> Iterator[tuple[Expr, Evidence]]:
 
 
 def said_by(expr: Expr, texts: Texts) -> Iterator[tuple[Expr, Evidence]]:
-    """The readings of the values below one node."""
+    """`evidence` of one node alone: what it takes the values directly below it for."""
     match expr:
         case Compare(first=first, rest=rest):
             left = first

@@ -134,7 +134,7 @@ def _fails(rule: Rule) -> bool:
 
 def _without_idle(tasks: Tasks) -> Tasks:
     """The tasks without those that only lead to the next one and that nothing jumps to; the first stays."""
-    while True:  # a task that only leads to another one is what that one is wanted for
+    while True:  # a task that goes may have been the only one that jumped to another, which can go then as well
         wanted = {rule.to for task in tasks for rule in task.rules}
         behind = [*(task.name for task in tasks[1:]), ""]
         kept = tuple(

@@ -264,7 +264,9 @@ def lower_pages(playbook: Playbook, record: RecordChange) -> Playbook:
 
 
 def _sharing_pages(playbook: Playbook, gathered: dict[str, Meanings], known: frozenset[str]) -> Playbook:
-    """The playbook in which other steps read what was gathered by its name too, bare, in `ctx` or behind the step's."""
+    """The playbook in which other steps, too, can read gathered pages by their name: bare, in `ctx` or
+    behind the step.
+    """
     roots = {step.name: _roots_of(step) for step in playbook.steps}
     bare = [(of, words[0]) for of, meanings in gathered.items() for words in meanings if len(words) == 1]
     into = {of: name for of, name in bare if name not in known}
@@ -297,7 +299,7 @@ def _roots_of(step: Step) -> set[str]:
 
 
 def _reading_pages(step: Step, gathered: Meanings | None, known: frozenset[str]) -> Step:
-    """The step in which the name that pages are gathered under is what was gathered, behind the tool too."""
+    """The step in which the name for its gathered pages is replaced by where they are kept."""
     if not gathered:
         return step
     names = renamed(gathered, declared_in(step, known | {task.name for task in step.tasks}))
@@ -322,13 +324,13 @@ class _Paged(NamedTuple):
 
     @property
     def said(self) -> tuple[Class, str]:
-        """The class of the change, and what it is to."""
+        """The class of the change, and the words for what the construct became."""
         if any(repeats_success(page) for page in self.pages.policies):
             return "review", "rules that retry, and a loop over pages, which stops at its limit and keeps what it has"
         return "safe", "rules that retry; used up, they fail with `retry.exhausted`"
 
     def gathered(self) -> Meanings:
-        """The name of the gathered pages, and where they are."""
+        """The paths by which the gathered pages are named, each with the expression that reads them."""
         into = [p.collect.into or "pages" for p in self.pages.policies if p.collect.strategy and repeats_success(p)]
         names = ((into[0],), ("ctx", into[0]), ("vars", into[0])) if into else ()
         return dict.fromkeys(names, path("iter", self._key("pages")))

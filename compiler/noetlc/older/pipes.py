@@ -151,7 +151,7 @@ def _catching(r: Reader, node: Node, at: Scalar, rules: tuple[Node, ...]) -> _Li
 
 
 def _caught(task: Task, count: int) -> Task:
-    """A task whose last rules, so many, are those for its failure; the last of these fails."""
+    """A task whose last `count` rules are those of `catch`, made rules for its own failure; the last of them fails."""
     before: list[Rule] = list(task.rules[:-count])
     caught: list[Rule] = []
     again: list[Expr] = []
@@ -186,7 +186,7 @@ def _asked(rule: Rule) -> Expr:
 
 
 def _failing(rule: Rule, name: str) -> Rule | None:
-    """The rule as one of a failure of that task; None where it is of another."""
+    """A rule of `catch` as one for a failure of the task `name`; None where it is for another task."""
     asked = TRUE if rule.when is None else folded(rewritten(rule.when.expr, lambda part: _of_task(part, name)))
     if asked == FALSE:
         return None
@@ -200,7 +200,9 @@ def _failing(rule: Rule, name: str) -> Rule | None:
 
 
 def _begun(rule: Rule, name: str) -> Rule:
-    """A rule that says `retry` of a failure of that task: with `from` it begins again at another one."""
+    """A rule with `retry` of the task `name`; with `from` it becomes a jump back to that task, with a counter of its
+    own.
+    """
     start = next((value for key, value in rule.set_iter if key == _FROM), None)
     rule = rule._replace(set_iter=tuple([pair for pair in rule.set_iter if pair[0] != _FROM]))
     target = start.template.value if start is not None and isinstance(start.template, Literal) else None
@@ -220,7 +222,7 @@ def _begun(rule: Rule, name: str) -> Rule:
 
 
 def _pause(rule: Rule, begun: Expr) -> Value | None:
-    """How long a rule waits that has begun again so often."""
+    """The pause of a rule that has begun again `begun` times."""
     if rule.delay is None or rule.backoff == "none":
         return rule.delay
     match rule.delay.template:
@@ -247,7 +249,7 @@ def _says_no_more(rule: Rule) -> bool:
 
 
 def _threaded(tasks: Tasks) -> Tasks:
-    """The tasks with one before each that a failure leads to: it gives `_prev` what was kept."""
+    """The tasks, with a task before each that a failure may lead to: it restores the `_prev` that was kept."""
     leads = [rule for task in tasks for rule in task.rules if _KEPT in dict(rule.set_iter)]
     targets = {rule.to for rule in leads if rule.to is not None}
     again = {task.name for task in tasks for rule in leads if f"__again_{task.name}" in dict(rule.set_iter)}
@@ -273,13 +275,13 @@ def _goes_on(task: Task) -> bool:
 
 
 def _led(rule: Rule, entries: dict[str, str]) -> Rule:
-    """A rule of a failure that leads to the task before the one that it names."""
+    """A rule for a failure, whose jump leads to the restoring task before its target."""
     is_lead = rule.to in entries and _KEPT in dict(rule.set_iter)
     return rule._replace(to=entries[rule.to]) if is_lead and rule.to is not None else rule
 
 
 def _giving(name: str, task: Task, *, remembered: bool) -> Task:
-    """The task that gives what was kept, else what the task before it gave."""
+    """The restoring task: it gives the value that was kept, or else the result of the task before it."""
     kept, span = path("iter", _KEPT), task.span
     value = chosen(Test(otherwise(kept, Const(None)), "none", (), ()), Name("_prev"), kept)
     patch = [(_KEPT, constant(None, span))]

@@ -36,7 +36,9 @@ class Repetition(NamedTuple):
 
 
 class NotRetried(Sugar):
-    """A task that says itself what is tried again: no `retry` of its step or of the executor is one of it."""
+    """Mark of a task that inherits no `retry` from its step or the executor, since its construct says what is tried
+    again.
+    """
 
     span: Span
 
@@ -57,7 +59,10 @@ def retrying(policy: Repetition, when: Guard | None, span: Span) -> Rule:
 
 
 def behind_repeats(task: Task, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """The policy of a task with rules for successes behind what repeats it; without one, the default is written out."""
+    """The rules of a task with further ones for successes, put behind those that repeat it.
+
+    A task without rules gets those of the default policy written out.
+    """
     span = task.span
     own = task.rules or (Rule(guard(OUTCOME_ERROR, span), "fail", span), Rule(None, "continue", span))
     # Rules of `case`, `vars` and results are asked after every repetition of the tool (REAL.md, flow). Before it they
@@ -67,8 +72,9 @@ def behind_repeats(task: Task, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 
 
 def names_of_now(step: Step, task: Task, meanings: Meanings, known: frozenset[str]) -> Replace:
-    """The meanings of names in what repeats a task: its own name, and the step's where it is the task of the step,
-    are what the tool has just given, not what an earlier run did.
+    """A replacement for the conditions that repeat a task: its own name means the result that the tool has just given.
+
+    So does the name of the step where the task is its last one. Elsewhere these names mean an earlier run.
     """
     tasks = [own.name for own in step.tasks if not own.generated]
     # The step's name is its last task's result. In a repetition of an earlier task it still means an earlier run.

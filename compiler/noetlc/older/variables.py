@@ -168,8 +168,11 @@ BY_VARS = "lower_vars"
 
 
 def raw_meanings(kind: str, outcome: Expr, result: Expr) -> Meanings:
-    """In a task's `set`, `output` is the tool's result (LANGUAGE §6): `output.data` is its key of that name, if it has
-    one. What only the envelope has is read from there. Paths into http are complete (`complete_http_paths`).
+    """The meanings of `output` in the `set` of a task, where it is the tool's result and not the envelope (LANGUAGE
+    §6).
+
+    `output.data` is the result's key of that name, if it has one, else the whole. Keys that only the envelope has are
+    read from the envelope. Paths into http results have been completed before (`complete_http_paths`).
     """
     data: Expr = Attribute(result, "data")
     return {
@@ -188,8 +191,7 @@ def lower_vars(playbook: Playbook, record: RecordChange) -> Playbook:
     playbook = change_lists(
         playbook, lambda step, tasks: tuple(_of_task(task, declared_in(step, known), record) for task in tasks)
     )
-    # Only values hide a name here: the names of steps are not among them, since that of the step itself means its own
-    # result.
+    # Only values hide a name here. Names of steps do not, since the step's own name means its result.
     inputs = frozenset([key for key, _ in playbook.workload]) - RESERVED
     return replace_steps(playbook, lambda step: _vars_of_step(step, inputs, record))
 
@@ -210,11 +212,11 @@ def _of_task(task: Task, known: frozenset[str], record: RecordChange) -> Task:
 
 
 def _vars_of_step(step: Step, inputs: frozenset[str], record: RecordChange) -> Step:
-    """The values of a step are set by its last task, and by what ends it before; all of it together, and after what the
-    task sets itself.
+    """The step whose values are set by the rules of its last task, after those that the task sets itself, and by every
+    `break` before.
     """
-    # The last task of a loop runs once for each item, and a reference is there only when its task has ended: both are
-    # set behind.
+    # Two sorts are left to a task or step behind (`lower_set`): in a loop the last task would set the values once for
+    # each item, and a reference to a result exists only when its task has ended.
     if step.loop is not None or _waits_for_reference(step):
         later = [extra for extra in step.extras if isinstance(extra, Assign)]
         sets = [StepSet(assign.word, assign.set_ctx, assign.set_iter, assign.span) for assign in later]
@@ -230,8 +232,8 @@ def _vars_of_step(step: Step, inputs: frozenset[str], record: RecordChange) -> S
     own = {**own_meanings(step.name), **_ENVELOPE}
     last = step.tasks[-1]
     names = renamed({**own, **own_meanings(last.name)}, inputs)
-    # By the last task's name and by the step's, the result is the one that has just come (D10 in REAL.md): by name it
-    # would be that of the run before.
+    # The names of the last task and of the step mean the result that has just come (D10 in REAL.md). Left as names they
+    # would mean that of the run before.
     last = set_after(last, pairs_with(ctx, names), pairs_with(scratch, names))
     names = renamed(own, inputs)
     ctx, scratch = pairs_with(ctx, names), pairs_with(scratch, names)
@@ -242,8 +244,9 @@ def _vars_of_step(step: Step, inputs: frozenset[str], record: RecordChange) -> S
 
 
 def _waits_for_reference(step: Step) -> bool:
-    """Whether a step sets the reference of its result, which is there when its task has ended. What a case asks about
-    does not wait.
+    """Whether a step sets the reference of its own result, which exists only when its task has ended.
+
+    False beside a `case`, whose rules may read what is set.
     """
     if any(type(extra).__name__ == "Case" for extra in step.extras):
         return False
@@ -258,7 +261,7 @@ def _waits_for_reference(step: Step) -> bool:
 
 
 def _without_own_reference(pairs: Pairs, record: RecordChange) -> None:
-    """Refuses what reads the reference of the result that has just come: it gets one when its task has ended."""
+    """Refuse values that read the reference of the result that has just come: it does not exist yet."""
     for _, value in pairs:
         for expr, _ in expressions_in(value):
             for part in walk(expr):
@@ -272,8 +275,10 @@ def _without_own_reference(pairs: Pairs, record: RecordChange) -> None:
 
 
 def _taken_sets(step: Step) -> tuple[list[Assign | StepSet], Step]:
-    """The values that a step sets of the outcome of its last task, and the step without it: `set` waits for a
-    result of its own, and where sugar stands inside of a task, what is set waits for what it becomes.
+    """The assignments of a step that its last task can make, and the step without them.
+
+    `set` stays where the step has a `result` of its own, or where sugar inside of a task becomes further tasks: the
+    task that will be the last is not there yet.
     """
     ends_inside = any(isinstance(extra, HasBodies) for extra in step.tasks[-1].extras)
     bodies = [extra.bodies() for task in step.tasks for extra in task.extras if isinstance(extra, HasBodies)]
@@ -350,7 +355,7 @@ def _of_arcs(step: Step, known: frozenset[str], made: dict[str, list[Step]], rec
 
 
 def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
-    """A noop at the end gives the step's result; a rule that ends the run comes by it."""
+    """The step with a noop at its end that gives its result; rules that end the run jump there."""
     value = _value_of(step)
     names = renamed(rule_meanings(value, value), known)
     last = noop(generated_name(step.name, "result"), result.span, (), pairs_with((("result", result.value),), names))
@@ -366,7 +371,7 @@ def _with_result(step: Step, result: Result, known: frozenset[str]) -> Step:
 
 
 def _value_of(step: Step) -> Expr:
-    """The value that a step gives so far: behind branches that of the task where they meet, else `_prev`."""
+    """The expression for the step's result so far: that of the task at which branches meet, else `_prev`."""
     for word in ("result", "merge"):
         task = next((task for task in step.tasks if task.name == generated_name(step.name, word)), None)
         value = next((value for name, value in task.fields if name == "result"), None) if task is not None else None
@@ -376,7 +381,7 @@ def _value_of(step: Step) -> Expr:
 
 
 def _after_tasks(step: Step, assign: StepSet, known: frozenset[str]) -> Step:
-    """A noop behind the pipeline, which a `break` comes to as well."""
+    """The step with a noop behind its pipeline that sets the values; a `break` jumps there."""
     name = generated_name(step.name, "set")
     value = _value_of(step)
     own = own_meanings(step.name, value)
@@ -404,7 +409,7 @@ def _patch(assign: StepSet, names: Replace) -> Rule:
 
 
 def _after_loop(step: Step, assign: StepSet, known: frozenset[str], made: dict[str, list[Step]]) -> Step:
-    """A step between the loop and where its success leads."""
+    """The loop, with a step in `made` between it and the targets of its success, which sets the values."""
     name = generated_name(step.name, "set")
     patch = _patch(assign, renamed({**rule_meanings(Name("outcome"), result_of(step.name))}, known))
     step, between = after_loop(step, name, assign.span, patch, known)

@@ -37,7 +37,9 @@ def help_for(word: str) -> str:
 
 
 def asks_for_nothing(word: str, node: Node | None) -> bool:
-    """Whether it changes nothing that the key has no effect: it is empty or off, or asks for what is so anyway."""
+    """Whether nobody is misled by a key without effect: its value is empty or off, or the key asks for what happens
+    anyway.
+    """
     match node:
         case Scalar(value=value):
             empty = value is None or value is False or value == ""

@@ -77,7 +77,7 @@ def steps_named(r: Reader, node: Node, what: str) -> list[StepName]:
 
 
 def check_named(r: Reader, step: Step, graph: StepGraph, names: Listed[str]) -> None:
-    """Report steps that `cancels` and `through` name and that do not exist, and sections that are around themselves."""
+    """Report names in `cancels` and `through` that no step has, and locks held `through` the step that takes them."""
     for target in step.spec.cancels:
         _check_name(r, "`cancels`", target, graph, names)
     for lock in step.spec.locks:
@@ -91,6 +91,6 @@ def check_named(r: Reader, step: Step, graph: StepGraph, names: Listed[str]) -> 
 def _check_name(r: Reader, what: str, target: StepName, graph: StepGraph, names: Listed[str]) -> None:
     if target.name not in graph.positions:
         message = f"{what} names `{target.name}`, and there is no such step"
-        # Made for who needs it: for each step it would be a walk over all of them.
+        # Made for a finding only: made for each step, it would be a walk over all names each time.
         known = tuple(name for name in names if name != END)
         unknown(r, "NL203", message, target.span, name=target.name, known=known)

@@ -205,7 +205,7 @@ _SIZED = (list, tuple, dict, *VIEW_TYPES)
 
 
 def spend_key(key: object, times: int) -> None:
-    """The work of comparing a key that is sorted by with that many others."""
+    """The work of comparing a sort key with `times` others."""
     if type(key) is str:
         if len(key) > SHORT_TEXT:
             spend((len(key) >> 6) * times)
