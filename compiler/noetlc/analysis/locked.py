@@ -41,7 +41,7 @@ def locked_of(plan: Plan, claims: Iterable[Claim]) -> tuple[Locked, ...]:
 
 
 def _story(skeleton: Skeleton, run: Sequence[int], waiting: tuple[int, str, tuple[int, ...]]) -> Story:
-    """The events on the ways to who waits, and to who holds the lock."""
+    """The part of a run in steps that lead to the waiting gate, or to the steps that hold the lock."""
     plan, (step, lock, at) = skeleton.plan, waiting
     ways = ways_to(plan, (step, *at))
     told = [number for number in run if skeleton.transition(number).step in ways]
@@ -63,11 +63,11 @@ def _waiting(plan: Plan, marking: tuple[int, ...]) -> Iterator[tuple[int, str, t
 
 
 def contended_in(plan: Plan) -> frozenset[str]:
-    """The locks that a token may come to a gate for while they are held, as far as the arcs alone tell."""
+    """The locks for which, as far as the arcs alone tell, a token may be at a gate while another one holds them."""
     takes = takes_of(plan)
     if not takes:
         return frozenset()
-    # Without the locks themselves: they keep apart what is asked about.
+    # The net without its locks: with them, a token never holds a lock while another one passes its gate.
     relation = concurrency_of(unemptied_skeleton(plan._replace(locks=(), sections=())).net)
     found: set[str] = set()
     for number, tests in tests_of(plan).items():

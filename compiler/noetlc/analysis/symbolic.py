@@ -65,14 +65,16 @@ def counted(net: Petri, nodes: int = NODES) -> Counted | Stopped:
 
 
 class _Rule(NamedTuple):
-    """A transition: what it asks for, the places it touches, and those bits before and after."""
+    """A transition as diagrams: `asked` are the markings that enable it, `touched` the variables of its places, and
+    `before` and `after` the values of these before and after it fires.
+    """
 
     asked: "BDDFunction"
     touched: "BDDFunction"
     before: "BDDFunction"
     after: "BDDFunction"
     second: "BDDFunction"
-    """Some place that it marks is marked already."""
+    """The markings in which firing would put a second token into a place, so that the net is unsafe."""
 
 
 class _Space:

@@ -41,8 +41,8 @@ def taken_joins(playbook: Playbook) -> dict[str, Fork | Illegal]:
 
 
 def could_be_taken(playbook: Playbook, step: Step) -> bool:
-    """Whether a join may be `taken` and then waits for nothing in vain: a guard leaves out some branch that comes to
-    it, and each branch that is taken leads there.
+    """Whether `taken` is the right join for a step: it has a fork, a guard of which may leave out a branch, and each
+    branch that is taken surely leads to the step.
     """
     fork = _Graph(playbook).fork_of(step)
     if isinstance(fork, Illegal):
@@ -59,9 +59,9 @@ def could_be_taken(playbook: Playbook, step: Step) -> bool:
 
 
 def dead_places(playbook: Playbook) -> dict[tuple[str, int], tuple[tuple[int, str], ...]]:
-    """(step, arc number) → the dead tokens that there are when the step's router does not take that arc.
+    """(step, arc number) → the dead tokens that are made when the step's router does not take that arc.
 
-    Each as the index of the join's step and the source of the join that it stands for.
+    Each is given by the index of the join's step, and the source of the join that it stands for.
     """
     found: dict[tuple[str, int], tuple[tuple[int, str], ...]] = {}
     numbers = {step.name: index for index, step in enumerate(playbook.steps)}

@@ -74,7 +74,9 @@ def _change(unknown: Unknown) -> Change:
 
 
 def _refusal(unknown: Unknown, *, is_torn: bool) -> Diagnostic:
-    """A name that is no bare name, or what holds it goes to several places, and one of them declares it."""
+    """The error about a name that cannot be written out: it is no bare name, or its value was put into several places,
+    in one of which the name is declared (`is_torn`).
+    """
     found = unknown.finding
     message = f"{found.message}, but for some of the places that this goes to" if is_torn else found.message
     return finding("NL904", message, found.span, help=found.help)
@@ -89,7 +91,9 @@ def _names_in(templated: Templated) -> Iterator[Name]:
 
 
 def _scope_of(name: str) -> str:
-    """Where a free name is written: an old word is never a key of the payload, and one of `ctx` that nothing sets."""
+    """The scope under which a free name is written out. An old word was never a key of the payload: it becomes a key of
+    `ctx` that nothing sets, and so stays undefined.
+    """
     return "ctx" if name in ABSENT else SCOPE
 
 

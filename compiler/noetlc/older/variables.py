@@ -277,8 +277,8 @@ def _without_own_reference(pairs: Pairs, record: RecordChange) -> None:
 def _taken_sets(step: Step) -> tuple[list[Assign | StepSet], Step]:
     """The assignments of a step that its last task can make, and the step without them.
 
-    `set` stays where the step has a `result` of its own, or where sugar inside of a task becomes further tasks: the
-    task that will be the last is not there yet.
+    A `set` stays where the step has a `result` of its own, where its last task has sugar that becomes further tasks,
+    and where a `break` stands inside of sugar: `lower_set` adds a task behind all of these.
     """
     ends_inside = any(isinstance(extra, HasBodies) for extra in step.tasks[-1].extras)
     bodies = [extra.bodies() for task in step.tasks for extra in task.extras if isinstance(extra, HasBodies)]

@@ -59,7 +59,9 @@ def _named(plan: Plan, script: Script) -> list[Json]:
 
 
 def _otherwise(plan: Plan) -> list[Json]:
-    """A success for every task that is not in the run: it goes on behind the part that it was looked for."""
+    """Outcomes for tasks that the run does not have: each succeeds, since a case goes on behind the part that it is
+    for.
+    """
     return [
         {"step": plan.steps[task.step].name, "task": task.name}
         for task in plan.tasks

@@ -60,7 +60,7 @@ class Marks(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The tables of a plan that give its net. `parks` says of a task whether it ends by another's report or signal,
+    """The tables of a plan that give its net. `parks` says whether a task ends by another's report or signal,
     `terminates` are the steps whose success ends the execution, `limited` those whose iterations have a time limit,
     `later` those that phases behind main begin at; `loop_ends` say which loops may end before their items are over, and
     `loop_signals` what they listen for; `interrupts` say which runs are stopped from outside.

@@ -105,7 +105,7 @@ class _Parser:
         return _Node("", found)
 
     def repeated(self, node: "_Node") -> "_Node":
-        """A part with what says how often it comes."""
+        """A part with the quantifier behind it, if there is one."""
         sign = self.peek()
         if sign in ("*", "+", "?") and sign:
             self.at += 1

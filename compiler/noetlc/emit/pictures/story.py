@@ -32,8 +32,8 @@ def with_findings(picture: Picture, plan: Plan, found: Sequence[Diagnostic]) -> 
 
 
 def with_verdict(picture: Picture, plan: Plan | None, verdict: Verdict) -> Picture:
-    """The run of a verdict, step by step, what it is about, and its story as captions; of a net that is no plan's where
-    there is none.
+    """The picture with a verdict: its question and answer as captions, marks at what it is about, and its run, if it
+    has one, numbered on the arrows and told in captions. `plan` is None for a net that belongs to no plan.
     """
     picture = picture.saying(
         f"{verdict.question}: {verdict.status}" + (f", {verdict.detail}" if verdict.detail else "")
