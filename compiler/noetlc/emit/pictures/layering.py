@@ -48,8 +48,8 @@ def turned(count: int, ends: Sequence[tuple[int, int]]) -> list[bool]:
 
 
 def ranks_of(count: int, spans: Sequence[Span], loose: Sequence[Span] = ()) -> list[int]:
-    """The rank of each node, 0 at the top: one below its longest way from above, or further down where that shortens
-    links.
+    """The rank of each node, 0 at the top: as far down as its longest way from above needs, or further where that
+    shortens links.
 
     A loose span has no direction of its own: the node that comes first by the other spans is the upper one, so that no
     cycle can arise.
