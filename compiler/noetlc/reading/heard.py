@@ -4,7 +4,7 @@ from noetl_ir.expr import MapTemplate, Native, Template
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Value
 from noetlc.reading.reader import Reader, Table, take_all
-from noetlc.reading.shapes import is_duration, is_misspelt, mapping_of, missing, name_of
+from noetlc.reading.shapes import is_duration, is_empty, is_misspelt, mapping_of, missing, name_of
 from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -40,13 +40,15 @@ def read_heard(
     None, and a finding, where there are none.
     """
     mapping = mapping_of(r, node, f"`{key.text}`")
-    if mapping is None:
-        return None
     draft = HeardDraft(since)
-    take_all(r, scope, table, draft, mapping)
+    # Whoever wrote the key wants something to be heard: with nothing behind it, nothing ever would be.
+    draft.written = mapping is None and not is_empty(node)
+    if mapping is not None:
+        take_all(r, scope, table, draft, mapping)
     if draft.events or draft.timers is not None:
         return Heard(tuple(dict.fromkeys(draft.events)), draft.timers)
-    if not draft.written and not any(is_misspelt(mapping, name, table) for name in table):
+    misspelt = mapping is not None and any(is_misspelt(mapping, name, table) for name in table)
+    if not draft.written and not misspelt:
         timers = " or `timers: {late: 5m}`" if "timers" in table else ""
         missing(r, f"what {what} listens for", key.span, help=f"write `events: [NAME]`{timers}")
     return None
@@ -63,7 +65,7 @@ def _events(r: Reader, draft: HeardDraft, key: Scalar, node: Node) -> None:
 
 def _timers(r: Reader, draft: HeardDraft, key: Scalar, node: Node) -> None:
     mapping = mapping_of(r, node, "`timers`")
-    draft.written = draft.written or mapping is None or bool(mapping.entries)
+    draft.written = draft.written or (not is_empty(node) if mapping is None else bool(mapping.entries))
     if mapping is None:
         return
     value = read_value(r, mapping)
