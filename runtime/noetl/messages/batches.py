@@ -1,8 +1,8 @@
 """Several messages of one kind as one: reports to a server, or answers to a worker.
 
-What stands in it is a message of its own, with a number that its answer names and a key: it is read, judged, answered
-and sent again alone. A batch has a mark in front that no frame of a single message begins with, and goes only to who is
-known to read it. It comes from who knows whom, so all of it is bounded.
+Each part is a message of its own, with a key and a number that its answer names: it is read, judged, answered and sent
+again alone. A batch begins with a mark that no single message begins with, and goes only to processes that are known to
+read batches, since older ones do not. Anybody may have sent it, so its sizes and counts are bounded.
 """
 
 import struct

@@ -1,8 +1,8 @@
 """Orders, reports, answers and broadcasts as bytes: what crosses the bus between processes.
 
 A message is a list: the version, the name of the message, its fields in their order. A report is followed by its
-events, each as it is stored, with its length in front. What is read was sent by who knows whom: everything is checked
-before it becomes an object, and a newer version is refused.
+events, each as it is stored, with its length in front. Anybody on the bus may have sent a message, so everything is
+checked before it becomes an object. A newer version is refused.
 """
 
 import struct

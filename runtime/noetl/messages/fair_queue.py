@@ -1,4 +1,4 @@
-"""A queue by turns: the next message is that of the execution whose last one was handed out longest ago."""
+"""A fair queue: the next message is that of the execution whose last one was handed out longest ago."""
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush

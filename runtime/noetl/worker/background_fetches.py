@@ -1,7 +1,7 @@
-"""Background fetches: what takes long is fetched or stored by threads, so that the thread of the worker never waits.
+"""Background fetches: threads fetch and store what takes long, so that the thread of the worker never waits.
 
-A fetch is awaited by whoever asked for it through their `Needs`: by a coroutine of the worker's loop, or by a tool in
-asyncio (`in_asyncio`). It is kept by those alone, so that one whom nobody waits for any more is not tried again.
+Whoever asked for a fetch through their `Needs` awaits it: a coroutine of the worker's loop, or a tool in asyncio
+(`in_asyncio`). Only the askers hold a fetch. One that nobody waits for any more is garbage, and not tried again.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ async def in_asyncio(coroutine: Coroutine[Awaited, None, _T]) -> _T:
 
 
 class BackgroundFetches:
-    """Runs fetches on at most so many threads; with none, on the spot. A fetch that nobody holds is forgotten.
+    """Runs fetches on at most `threads` threads; with none, on the spot. A fetch that nobody holds is forgotten.
 
-    All but the threads' own part is for one thread: that of the worker, in which its tools run too.
+    Its methods are for one thread, that of the worker, in which the tools' loop runs too.
     """
 
     def __init__(self, threads: int = THREADS) -> None:

@@ -1,7 +1,7 @@
 """The heartbeats of a worker in a process of its own: one for the lease of each pipeline, and one of the worker itself.
 
-A server takes a claim from whoever it has not heard of for a lease. So each pipeline at work is told of every third
-part of one, by a clock that nobody can set; the answer says whether to go on.
+A server withdraws a claim once it has heard nothing of it for the length of a lease. So a heartbeat goes out for each
+pipeline at work every third of a lease, by a monotonic clock; the answer says whether to go on.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class Heartbeats:
         self._sent: dict[str, _Sent] = {}
 
     def step(self, at_work: Iterable[LeaseHeartbeat]) -> list[LeaseHeartbeat]:
-        """Send heartbeats of those whose time it is; those of the pipelines at work whose claim is lost."""
+        """Send the heartbeats that are due. Returns those of the pipelines whose claims are lost, by the answers."""
         now, before, lost = self._clock.now(), self._sent, []
         # Built anew from those at work, so that a pipeline that ended leaves nothing behind.
         self._sent = {}
@@ -47,7 +47,7 @@ class Heartbeats:
         return lost
 
     def say(self, heartbeat: WorkerHeartbeat) -> None:
-        """Say that the worker is there, if it is time, or if its state is another one."""
+        """Send the heartbeat of the worker itself, if it is time, or if its state has changed."""
         now = self._clock.now()
         # A change goes out at once: a server that thinks a leaving worker ready sends it orders, which then come
         # back.

@@ -1,8 +1,8 @@
-"""Orders on their way in: taken from the bus, given what they need, and handed on as sessions, or given back.
+"""The intake of a worker: takes orders from the bus, gets the plan and values that they need, and opens sessions.
 
-What an order needs may have to be fetched; it waits here until that came. Where it does not come, since no server
-can be reached or none has it, the order goes back at once, for another worker to take, and no more are taken until
-what was missing is here: until then the worker is in `trouble`.
+An order waits here while something that it needs is fetched. Where that cannot be had, since no server can be reached
+or none has it, the order goes back at once, so that another worker can take it. Until the missing thing is here, the
+worker takes no further orders: it is in `trouble`, and would only give them back one after the other.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ ASK_AGAIN = 1_000_000
 
 
 class Begun(NamedTuple):
-    """An order that can be begun, and what it came by."""
+    """An order that can be begun: its session, its delivery, and the needs of the session."""
 
     session: Session
     delivery: Delivery[Order]
@@ -35,10 +35,10 @@ class _Arrival(NamedTuple):
 
 
 class Intake:
-    """The orders that one worker takes from its pools. `session_of` raises KeyError for what can never be run here.
+    """Takes the orders of one worker from its pools. `session_of` raises KeyError for an order that can never run here.
 
-    `is_past` says of an order that what is at work has overtaken it. `say` hears why orders are not begun, of several
-    reasons alike the first.
+    `is_past` tells whether the session at work is as far as an order, or further. `say` is called with the reason why
+    an order is not begun; of equal reasons in a row, once.
     """
 
     def __init__(

@@ -107,8 +107,8 @@ class AsyncLauncher:
         return True
 
     def poll(self) -> None:
-        """Give tools some time and wait for nothing, beside work that never waits itself; not more often than they need
-        it.
+        """Let tools run for a moment, without waiting for anything. Called beside work that never waits itself; calls
+        that come too soon after each other do nothing.
         """
         if self._loop is None or not self._tasks or (now := time.monotonic()) < self._poll_due:
             return
@@ -189,7 +189,7 @@ class AsyncLauncher:
 
 
 async def _turns() -> None:
-    """Let a tool get from one thing that it waits for to the next takes several turns of the loop."""
+    """Run several turns of the loop: a tool takes more than one to get from one thing that it waits for to the next."""
     import asyncio
 
     for _ in range(_TURNS):

@@ -11,7 +11,7 @@ _HIDDEN = frozenset({"keychain", "now", "ref"})
 
 
 class Named(Mapping[str, Json]):
-    """The value of a name in an expression of the task's fields, but the args of the task itself come first.
+    """The values of names: an arg of the task, else what the name means in an expression of the task's fields.
 
     `restore` puts secrets back into a value; into `args` they are put back already. A stored result is fetched when
     its name is read; Fault `ref.missing` when it is gone.

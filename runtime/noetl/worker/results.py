@@ -29,7 +29,9 @@ CALLS = "playbook"
 
 
 class OwnValues:
-    """The values that one execution has stored; no reference, however it was come by, leads to those of another."""
+    """The values that one execution has stored. No reference leads to a value of another execution, wherever the
+    reference came from.
+    """
 
     __slots__ = ("_blobs", "_folder")
 
@@ -121,9 +123,11 @@ class Results:
         return {**record, "projected": value if whole else _projection(value, paths)}
 
     def _content(self, value: Json, kind: str) -> tuple[Json, bool]:
-        """The value of a result that is a reference: that of a child, say. Data from outside that only looks like
-        one, or that names a result of another execution, stands for itself, and whoever follows a reference must find
-        it: it is said to be posing."""
+        """The value of a result, and whether it is posing as a reference.
+
+        A result may be a reference, that of a child, say; its value is given then. Data from outside that only looks
+        like a reference, or that names a value of another execution, is posing: it stands for itself. It is stored
+        outside, so that whoever follows its reference finds the data, and does not follow the data."""
         record = value if isinstance(value, dict) else {}
         try:
             found = self.fetch(record) if kind == CALLS else OwnValues(self._execution_id, self._blobs).value(record)

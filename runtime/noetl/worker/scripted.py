@@ -73,7 +73,7 @@ class Script(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether what an entry gives depends on how often it was used before."""
+        """Whether any entry has `times`, so that the next outcome depends on how often entries were used."""
         return any(entry.times for entry in self.entries)
 
     def unused(self, steps: Iterable[str]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from noetl_ir.records import NamedTuple
 
 
 class Attempt(NamedTuple):
-    """The attempt that is due: `call` when a tool is to run, `fault` when its fields could not be rendered."""
+    """The attempt that is due: `rendered` when a tool is to run, `fault` when its fields could not be rendered."""
 
     task: Task
     rendered: Rendered | None
@@ -37,8 +37,9 @@ class Attempt(NamedTuple):
 
 
 class SessionContext(NamedTuple):
-    """The results of a session's execution, its declared secrets as markers, and chance in [0, 1), as one session has
-    them: with `needs` of its own, which any of them may lack.
+    """The context of one session: the results of its execution, its declared secrets as markers, and chance in [0, 1).
+
+    Reading any of them may raise Absent, since values are fetched by the `needs` of this session.
     """
 
     results: Results
@@ -57,12 +58,13 @@ class Verdict(NamedTuple):
 
 
 class Misfit(Exception):
-    """An order that its plan has no place for: none that a server of this plan gave."""
+    """An order for a step, task or loop that the plan does not have: no server with this plan gave it."""
 
 
 class Session:
-    """The state of one pipeline on its worker. `over` once nothing more is to be done under this claim. Raises
-    Misfit.
+    """The state of one pipeline on its worker; `over` once nothing more is to be done under this claim.
+
+    Making one raises Misfit for an order that does not fit the program.
     """
 
     __slots__ = (
@@ -179,8 +181,8 @@ class Session:
         """The verdict on an outcome. `took` is how long the attempt was at work here, in microseconds, where it was.
 
         Rules see the outcome whole; the log gets its result with secrets hidden, and a reference where it is large.
-        What raises what it may not ends the task, and nothing else. The session stands where it stood until the verdict
-        is carried out (`finish`).
+        An unexpected exception fails this task and nothing else. The session stands where it stood until the verdict is
+        carried out (`finish`).
         """
         try:
             return self._judged(now, outcome, took)

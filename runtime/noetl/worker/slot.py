@@ -29,8 +29,8 @@ class Pause:
 
 
 class Slot:
-    """A pipeline at work: its session, the delivery it came by, the call that waits for an answer or runs, its needs,
-    and the coroutine that goes on as soon as what it lacks is here (`work`).
+    """A pipeline at work: its session, the delivery of its order, the `call` that waits for an answer or runs, its
+    needs, and in `work` the coroutine that goes on once what it lacks is here.
     """
 
     __slots__ = (
@@ -67,7 +67,7 @@ class Slot:
         self.work: Waiting[None] | None = None
 
     def let_go(self) -> None:
-        """Wait for nothing any more, and keep nothing that was fetched."""
+        """Drop the coroutine, and everything that was fetched for it."""
         if self.work is not None:
             self.work.close()
             self.work = None

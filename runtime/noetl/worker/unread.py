@@ -1,6 +1,7 @@
-"""Reports that no server can read: nobody answers them, so their worker finds out by itself what it has to take back.
+"""Reports that no server can read: nobody answers them, so the worker itself replaces what cannot be read by a failure.
 
-Whatever comes from outside is checked before it gets into a report. This is for what should not be.
+Everything from outside is checked before it gets into a report, so this happens only by a mistake of ours. Without it
+the run would hang, with its report sent again for ever.
 """
 
 from noetl.engine.reports import REFUSED

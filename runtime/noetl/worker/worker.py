@@ -1,13 +1,13 @@
-"""The worker's shell: take orders, run tools in slots, report, and wait for each answer before the next effect.
+"""A worker: takes orders, runs tools in slots, reports, and waits for each answer before the next effect.
 
-A report that has no answer is sent again, later each time, until it has one: a bus may lose what a crash cuts off.
-What takes long, plans and values and tokens, is fetched and stored by `fetches` beside it: a pipeline goes on in a
-coroutine, which awaits what it needs and has not yet (`noetl.ports.needs`), and pauses where the store fails.
+A report without an answer is sent again, later each time, until it has one: a bus may lose what a crash cuts off.
+Plans, values and tokens take long to come; `fetches` fetches and stores them beside the worker. Each pipeline goes on
+in a coroutine, which awaits what it lacks (`noetl.ports.needs`) and pauses where the store fails.
 
-One thread: nothing here blocks. `step` does all that can be done now, and is the loop of those coroutines: time and
-threads come from outside, so that a simulator decides when anything is over. A `Launcher` runs tools beside it and
-hands their outcomes back. Several pipelines at a time, one slot each; whatever waits (a retry delay, a child, a signal)
-has no session here and so holds no slot.
+The worker is one thread and never blocks. `step` does all that can be done now, and drives those coroutines. Time and
+threads come from outside, so that a simulator can decide when anything is over. A `Launcher` runs tools beside it and
+hands their outcomes back. Several pipelines are at work at once, one in a slot; whatever waits for a retry delay, a
+child or a signal has no session here and holds no slot.
 """
 
 from collections import deque
@@ -88,14 +88,14 @@ class Launcher(Protocol):
 
 
 class Worker:
-    """Works off the orders of one pool in `slots` slots. `name` tells it from other workers of the pool. The only
-    worker that there is takes from pools in `limited` too, which have a queue and a limit of their own.
+    """Works off the orders of one pool in `slots` slots. `name` tells it from other workers of the pool.
 
-    `program_of` raises KeyError where there is no such plan. A worker in a process of its own has a `heartbeats`, and
-    `blobs` for what is too large for the bus. `clock` gives the times of events, and `steady`, where there is
-    another one, measures how long anything takes and waits. `say` hears why an order is not begun, of several alike
-    the first, and of reports that are taken back; `failed` each time why something cannot be stored; that is tried
-    again.
+    - `limited`: further pools, with a queue and a limit of their own, that the only worker of a process takes from too.
+    - `program_of`: raises KeyError where there is no such plan.
+    - `heartbeats`, `blobs`: only of a worker in a process of its own; `blobs` keeps what is too large for the bus.
+    - `clock`: the times of events; `steady`: how long anything takes and waits, where that is another clock.
+    - `say`: called with the reason why an order is not begun (of equal ones in a row, the first), and of reports that
+      are taken back; `failed`: called each time that something cannot be stored, which is then tried again.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Worker:
         return len(self._busy) + len(self._intake)
 
     def step(self) -> bool:
-        """Do all that can be done now; False when that was nothing. What is to be reported goes together at its end."""
+        """Do all that can be done now; False when that was nothing. All reports go out together at its end."""
         with self._bus.together():
             return self._step()
 
@@ -187,7 +187,9 @@ class Worker:
         return did
 
     def due(self) -> int | None:
-        """When there is something to do again without a word from anybody (microseconds)."""
+        """When there is something to do again though no message, outcome or fetch comes (microseconds, steady
+        clock).
+        """
         # A slot whose report is still being packed or stored (`work`) wakes the loop by itself, when its fetch is
         # over.
         dues = [slot.again for slot in self._asking if slot.work is None]
@@ -198,7 +200,7 @@ class Worker:
         return min(dues, default=None)
 
     def _live(self, heartbeats: Heartbeats) -> None:
-        """Say that it is there, and drop what it has no claim on any more."""
+        """Send heartbeats, and drop the pipelines whose claims were lost."""
         orders = ((slot.session.order, slot.name) for slot in self._busy.values())
         renewals = (
             LeaseHeartbeat(order.execution_id, order.run, order.claim, name, order.mac) for order, name in orders
@@ -270,7 +272,7 @@ class Worker:
             self._free(slot)
 
     def _obey(self, delivery: Delivery[Order]) -> None:
-        """The orders that every worker hears: to stop a pipeline, or a worker to leave."""
+        """Follow an order that every worker hears: to stop a pipeline, or that a worker leaves."""
         delivery.ack()
         # Every worker hears each stop and only one is meant. A stop that is lost does no harm, as the next report of
         # that pipeline is refused.
