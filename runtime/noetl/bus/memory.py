@@ -1,8 +1,8 @@
-"""The bus inside one process: bounded queues of objects that nobody copies.
+"""The bus inside one process: bounded queues of objects, which are handed over and not copied.
 
-An order or a report goes round in a few microseconds, so the embedded driver uses it as it is, without an
-event loop. Any thread may call. What a taker neither acknowledges nor prolongs within `ack_wait` comes
-again; without `ack_wait` a message is its taker's for good, since both die together.
+An order or a report takes a few microseconds, so the embedded driver needs no event loop around it. Any thread may
+call. A message that its taker neither acknowledges nor prolongs within `ack_wait` comes again; without `ack_wait` it
+stays with the taker for good, since both end with the process.
 """
 
 import threading
@@ -88,7 +88,7 @@ class MemoryBus(Generic[_C, _R, _A]):
         return found
 
     def together(self) -> nullcontext[None]:
-        """Nothing crosses anything here: what is said is there."""
+        """Nothing is collected: a message is delivered at once, and costs no round trip."""
         return self._together
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:

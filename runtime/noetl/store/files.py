@@ -90,7 +90,7 @@ class FileBlobs:
         check_room(self._path, suspected=suspected)
 
     def uncollected(self, after: str, limit: int) -> list[str]:
-        """A mark as new as its folder says that nothing was put since."""
+        """As `Collectable.uncollected`: nothing was put into a folder whose mark file has the time of the folder."""
         with suppress(FileNotFoundError):
             return [
                 *islice(filter(self._is_uncollected, sorted(f for f in os.listdir(self._path) if f > after)), limit)

@@ -1,7 +1,7 @@
-"""The store of a server, seen from elsewhere: what it keeps can be read, and its executions can be asked for something.
+"""The store of a server over its API: its executions can be read, and asked to cancel, pause, resume or take a signal.
 
-Who drives executions there is the server, so nothing is appended or owned from here. A log is fetched as it is stored
-and folded by whoever reads it, by the code that folds it on the server: there is no second account of a run.
+The server drives its executions, so nothing is appended or owned from here. A log is fetched as it is stored and folded
+by the reader with the code that folds it on the server, so that both come to the same state.
 """
 
 import json
@@ -320,7 +320,7 @@ class RemoteStore:
         """The server seals what it has verified itself."""
 
     def vouches(self, digest: str, verifier: str) -> bool:
-        """The word of the server with the plan: who trusts it for the log has no more of the plan."""
+        """Whether the server said so with the plan. It is trusted for the log of the run, so also for its plan."""
         return bool(verifier) and self._verified.get(digest) == verifier
 
     def post(self, execution_id: str, verb: str, body: Json, *, once: str = "") -> int:
@@ -380,7 +380,8 @@ class RemoteStore:
 
     def _checked(self, response: Response, digest: str) -> bytes:
         try:
-            # The server may be anybody's that was written behind `--server`: the digest says that it is this plan.
+            # Whatever server was named with `--server` is not trusted for its plans: the digest tells that it is this
+            # one.
             if digest_of(response.body) == digest:
                 return response.body
         except PlanError:

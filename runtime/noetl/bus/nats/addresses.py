@@ -47,7 +47,7 @@ class AddressedDelivery:
 
 
 class _Address:
-    """The orders that were heard and not taken yet, and the keys of that."""
+    """The orders that came to an address and were not taken yet, and their keys."""
 
     def __init__(self) -> None:
         self.waiting: deque[AddressedDelivery] = deque()
@@ -75,7 +75,7 @@ class Addresses:
         )
 
     def take(self, address: str) -> AddressedDelivery | None:
-        """The next order, the oldest first; it is heard from the first time on."""
+        """The oldest order to an address. The first call subscribes: only orders that are sent later are received."""
         heard = self._heard.get(address)
         if heard is None:
             heard = self._heard[address] = _Address()

@@ -15,7 +15,7 @@ KEPT = 10_000
 
 
 class NatsBroadcasts:
-    """A `Broadcasts`. It hears from the first look on."""
+    """A `Broadcasts`. It receives only what is said after the first call of `received`."""
 
     def __init__(self, connection: NatsConnection, codec: Codec) -> None:
         self._connection = connection
@@ -24,7 +24,7 @@ class NatsBroadcasts:
         self._heard: deque[Any] | None = None
 
     def say(self, broadcast: Any) -> None:
-        """While NATS is away it is not said."""
+        """As `Broadcasts.say`. A broadcast is dropped while NATS is away: it would be old when NATS is back."""
         if self._connection.is_up:
             self._connection.send(
                 Message(
@@ -46,7 +46,8 @@ class NatsBroadcasts:
             broadcast = self._codec.read_broadcast(unpacked(message.data))
         except UnreadableMessage:
             return
-        # A worker speaks for itself: what servers say, and what workers of other pools say, is not for it to say.
+        # NATS lets a worker publish on the subject of its own pool only. So a broadcast is believed only where its
+        # subject fits its content; else a worker could speak as a server, or as another pool.
         if self._heard is not None and self._subjects.may_say(message.subject, self._codec.pool_of(broadcast)):
             self._heard.append(broadcast)
             self._connection.wake()

@@ -20,8 +20,8 @@ NO_LIMITS = Limits()
 
 
 class NatsBus:
-    """A `Bus` and its `Broadcasts`: of a worker of a pool, or of a server (None), who may be both. While NATS is away
-    it is full and empty, and goes on afterwards.
+    """A `Bus` and its `Broadcasts`, for a worker of a `pool`, or for a server (None). While NATS is away nothing can be
+    sent and nothing comes; afterwards it goes on.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class NatsBus:
             self._publisher.send(pool, key, frame)
 
     def take(self, pool: str) -> OrderDelivery | AddressedDelivery | None:
-        """The first time it begins to fetch, or to hear what is sent to an address."""
+        """As `Bus.take`. The first call for a pool begins to fetch ahead, the first for an address to listen there."""
         if not pool.startswith("@"):
             return self._consumer.take(pool)
         self._consumer.show()
@@ -80,7 +80,7 @@ class NatsBus:
                 part.send()
 
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
-        """An order to an address lies nowhere."""
+        """As `Bus.withdraw`. An order to an address is stored nowhere, so there is none to take back."""
         if not pool.startswith("@"):
             self._publisher.withdraw(pool, keys)
 
@@ -90,7 +90,7 @@ class NatsBus:
         return self._publisher.room(pool)
 
     def due(self) -> int | None:
-        """NATS keeps the time, and whoever listens is told."""
+        """None: NATS keeps the time of messages that are held back, and listeners are called."""
         return None
 
     def listen(self, callback: Callable[[], None]) -> None:

@@ -25,8 +25,8 @@ _SMALL = 4096
 
 
 class Codec(NamedTuple):
-    """How bodies are written and read; readers raise UnreadableMessage. `about` is the execution that one is about,
-    `pool_of` the pool of the worker who says a broadcast, None of one that servers say.
+    """How bodies are written and read; readers raise UnreadableMessage. `about` gives the id of the execution that a
+    body is about; `pool_of` the pool of the worker that says a broadcast, None for one that only servers say.
     """
 
     write_order: Callable[[Any], bytes]

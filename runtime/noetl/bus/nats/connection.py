@@ -204,8 +204,8 @@ class NatsConnection:
                     break
 
     async def _erred(self, problem: Exception) -> None:
-        """Errors of the connection heal by themselves; what was lost by them is sent again. A right that is lacking
-        does not: it is told, once for each subject.
+        """Ignore errors of the connection: the driver reconnects, and lost messages are sent again. A missing right
+        does not heal by itself, so it is told, once for each subject.
         """
         text = str(problem)
         if "violation" in text.lower() and text not in self._refused and len(self._refused) < MOST_REFUSALS:

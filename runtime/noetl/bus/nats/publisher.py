@@ -184,7 +184,9 @@ class OrderPublisher:
             self._flush(queue)
 
     async def _purge(self, pool: str, subjects: Collection[str]) -> None:
-        """A request an order: each has a subject of its own. Where one does not come through, nor do the others."""
+        """Take orders out of a queue, with one request each, since each has a subject of its own. Stops at the first
+        request that fails: the others would fail too.
+        """
         with suppress(TimeoutError, NatsError, OSError):
             for subject in subjects:
                 await self._connection.streams.purge_stream(stream_of(self._prefix, pool), subject=subject)

@@ -51,7 +51,9 @@ class NatsTicket:
 
 
 class _OpenRequest(NamedTuple):
-    """A report that has no answer yet, when it was sent, whether it went to any server, and what it is about."""
+    """A report without an answer: when it was sent (`at`, monotonic seconds), whether it went to any server instead of
+    its own (`is_any`), and the id of the execution that it is `about`.
+    """
 
     ticket: NatsTicket
     key: str
@@ -62,7 +64,7 @@ class _OpenRequest(NamedTuple):
 
 
 class ReportRequests:
-    """The side of the worker."""
+    """The worker's side: sends reports, and takes in their answers."""
 
     def __init__(self, connection: NatsConnection, limits: Limits, codec: Codec, dead_letters: DeadLetters) -> None:
         self._connection = connection
@@ -218,7 +220,7 @@ class ReportDelivery:
         self.ack()
 
     def pass_on(self, answer: Any) -> None:
-        """Nobody may be there who has it yet; then it is repeated by the reporter."""
+        """As `ReportDelivery.pass_on`. Where no server has the execution yet, the worker repeats the report later."""
         if self.is_out:
             self._replies.pass_on(self._said)
         self.ack()
@@ -239,7 +241,7 @@ class ReportDelivery:
         self._replies.again(again, delay / 1_000_000)
 
     def in_progress(self) -> None:
-        """A report is nobody else's."""
+        """Nothing: a report is delivered to one server, and is not taken from it."""
 
     def dead_letter(self, reason: str) -> None:
         if self.is_out:
@@ -248,8 +250,8 @@ class ReportDelivery:
 
 
 class _Heard(NamedTuple):
-    """A report as it came: on which subject, where its answer goes but for its number, and whether it was in a batch,
-    so that who sent it reads batches.
+    """A report as it came: its subject, the subject of its answer without the number (`inbox`), and whether it came in
+    a batch, which shows that its sender reads batches.
     """
 
     subject: str
@@ -264,7 +266,9 @@ class _Heard(NamedTuple):
 
 
 class ReportReplies:
-    """The side of the server, which hears once it asks for the first time. `address` is where its reports go."""
+    """The server's side. It listens from the first call of `reports` on; `address` is the subject of its own
+    reports.
+    """
 
     def __init__(self, connection: NatsConnection, limits: Limits, codec: Codec, dead_letters: DeadLetters) -> None:
         self.limits = limits
@@ -312,7 +316,7 @@ class ReportReplies:
             self._send(said.reply, frame, is_known=is_known)
 
     def _send(self, reply: str, data: bytes, *, is_known: bool) -> None:
-        """Who did not know where the report goes knows it then."""
+        """Send an answer. Where the worker does not know this server's address yet, a header tells it."""
         # Who sent it straight here knows the address; the header is saved on nearly every answer.
         self._connection.send(Message(reply, data, "", None if is_known else {FROM: self.address}))
 
@@ -331,7 +335,7 @@ class ReportReplies:
             self._arrive(delivery)
 
     def done(self) -> None:
-        """There is room for one more."""
+        """A report was dealt with: there is room for one more."""
         with self._lock:
             self._size -= 1
 
@@ -342,7 +346,7 @@ class ReportReplies:
         await self._connection.hear(self._all, self._heard)
 
     def _heard(self, message: Msg) -> None:
-        """A report or several. What asks for an answer elsewhere is dropped."""
+        """Take in a message with one report or a batch; one that wants its answer on a subject of others is dropped."""
         # The answer is sent with the server's rights. A report that asks for it on the subject of an order would have
         # the server speak for whoever sent it.
         if not self._connection.subjects.may_be_answered(message.reply):

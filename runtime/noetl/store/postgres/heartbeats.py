@@ -26,7 +26,7 @@ DELETE FROM beats WHERE renewed < clock_timestamp() - interval '1 day'
 
 
 class Heartbeats:
-    """The counts of other stores, as one store knows them. `clock` is in monotonic seconds."""
+    """The counts of other holders, as one store has seen them. `clock` is in monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -35,22 +35,22 @@ class Heartbeats:
         self._last = 0.0
 
     def register_holder(self, connection: Connection, number: int, namespace: str) -> None:
-        """A holder is there. What such as died left is removed."""
+        """Add a row for a holder, and remove rows of holders that died."""
         connection.execute(_CLEAR, (namespace,))
         connection.execute(_COUNT, (number,))
 
     def count(self, connection: Connection, number: int) -> None:
-        """Count on, and look at the others. Raises what the driver raises."""
+        """Raise this holder's count, and read those of the others. Raises what the driver raises."""
         connection.execute(_COUNT, (number,))
         self.saw(connection.execute(_LOOK, (number,)).fetchall())
 
     def remove_holder(self, connection: Connection, number: int) -> None:
-        """A holder goes."""
+        """Remove the row of a holder that ends."""
         connection.execute(_END, (number,))
 
     def saw(self, rows: list[tuple[int, int]]) -> None:
-        """Take in the counts that were seen now. After a look that was late, nothing is known of how long anything was
-        the same.
+        """Note the counts that were read now. After a late look, the time for which a count was the same begins
+        anew.
         """
         now = self._clock()
         # Whoever looks late saw no counts in between: a holder that counted on and then stood still would look the
@@ -65,7 +65,7 @@ class Heartbeats:
         }
 
     def still(self) -> dict[str, list[int] | bool]:
-        """Who stands still, with their last counts, as values of a query."""
+        """The holders that stand still, with their last counts, as parameters of the query that takes from them."""
         now = self._clock()
         # Nothing is known before one whole lease has been watched.
         watched = self._began is not None and now - self._began > LEASE

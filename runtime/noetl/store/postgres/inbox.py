@@ -32,7 +32,7 @@ SELECT row, execution_id, verb, body, at FROM inbox JOIN executions ON number = 
 
 
 class Inbox:
-    """Keeps requests. The repeat of one whose answer was lost is known by its token."""
+    """Keeps requests. A token in each row tells the repeat of a request whose answer was lost from a new one."""
 
     def __init__(self, access: Access) -> None:
         self._access = access

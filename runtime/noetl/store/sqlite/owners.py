@@ -1,4 +1,4 @@
-"""Who owns an execution: a lock of the operating system, on a file each in a folder beside the database.
+"""Who owns an execution: a lock of the operating system on a file for each, in a folder beside the database.
 
 The kernel lets go of a lock when its process ends, however it ends. A lock file is removed by the owner
 when it lets go; so whoever has just locked one looks whether it is still the file of that name. The folder
@@ -35,7 +35,7 @@ _owned: "weakref.WeakSet[Ownership]" = weakref.WeakSet()
 
 
 class Database(Protocol):
-    """Where it is written who has taken what."""
+    """The database, which keeps who has taken which execution."""
 
     def write(self, operation: str, work: Callable[[sqlite3.Cursor], int]) -> int: ...
 
@@ -43,8 +43,8 @@ class Database(Protocol):
 
 
 class Stamp(NamedTuple):
-    """The words of a lock file: the process, and when it was last seen (monotonic seconds), None where it does not
-    say.
+    """The content of a lock file: the process, and when it was last seen (monotonic seconds; None in files of older
+    programs).
     """
 
     process: int | None
@@ -175,7 +175,7 @@ class Ownership:
         self.stamp(self._owners.renewal.last)
 
     def _claim(self) -> None:
-        """The execution was free. Who it was once taken by does not own it any more."""
+        """Become the owner of an execution that was free: whoever once took it does not own it any more."""
         self._begin()
         owners, name = self._owners, self._execution_id
         # A row is written only where somebody once took it. Most executions never have one.
@@ -184,7 +184,7 @@ class Ownership:
             owners.database.write("take", lambda cursor: cursor.execute(_TAKE, (name, owners.holder)).rowcount)
 
     def _take(self) -> None:
-        """Take it from who stands still; the transaction lets one in at a time."""
+        """Take an execution from an owner that stands still; the transaction lets in one taker at a time."""
 
         def work(cursor: sqlite3.Cursor) -> int:
             stamp = stamp_of(self._path)
