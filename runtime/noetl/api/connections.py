@@ -22,18 +22,18 @@ class ConnectionLimits(NamedTuple):
     of_address: int = 500
     """Connections of one address; none behind a proxy, which has all of them."""
     head: float = 15.0
-    """For the head of a request, from the connection or the last response on; and for the end of one that is closed."""
+    """For the head of a request, counted from the connection or the last response, and for a closed one to end."""
     pause: float = 15.0
-    """Between two parts of a body."""
+    """At most, between two parts of a body."""
     grace: float = 30.0
-    """After which a body has to come at `rate` bytes a second at least."""
+    """From the beginning of a body, until it has to have come at `rate` bytes a second on average."""
     rate: int = 1_024
     stall: float = 30.0
-    """For who takes nothing of what is sent to take some of it."""
+    """At most, in which a client takes nothing of a response."""
     arriving: int = 5_000
-    """Connections at once whose TLS does not stand yet; nobody knows then whose they are."""
+    """Connections at once that are in their TLS handshake; they have no address in the book yet."""
     handshake: float = 10.0
-    """For the beginning of TLS."""
+    """For the TLS handshake."""
 
 
 class TooManyConnections(Exception):
@@ -53,7 +53,9 @@ class Connection(Protocol):
 
 
 class Book:
-    """The connections that there are. For one thread. `say` hears when there are too many, not each time."""
+    """The connections of one server, by address. For one thread. `say` is called when there are too many: the 1st, 2nd,
+    4th, 8th, … time.
+    """
 
     def __init__(
         self,
@@ -64,7 +66,7 @@ class Book:
         self.bounds = bounds
         self.now = clock
         self.dropped = 0
-        """How many made room, or had none."""
+        """How many connections were closed to make room, or found none."""
         self._say = say
         self._address: dict[Connection, str] = {}
         self._of: dict[str, set[Connection]] = {}
@@ -76,11 +78,11 @@ class Book:
         return len(self._address)
 
     def counts(self) -> tuple[int, int]:
-        """How many there are, and how many made room or had none."""
+        """How many connections there are, and how many were closed to make room or found none."""
         return len(self), self.dropped
 
     def arrive(self) -> int:
-        """One more that somebody opens: its number. Raises TooManyConnections."""
+        """Note that a connection is being opened; returns its number. Raises TooManyConnections."""
         now = self.now()
         # Nobody says so when a handshake fails, but it is over after its time (a second more, for the order of
         # callbacks). The dictionary keeps the order of arrival, so the oldest is first.
@@ -94,11 +96,11 @@ class Book:
         return self._arrivals
 
     def arrived(self, number: int) -> None:
-        """The connection is open; or never will be, which shows by its time."""
+        """Note that a connection is open. One whose handshake fails is not reported, and expires."""
         self._arriving.pop(number, None)
 
     def enter(self, connection: Connection, address: str) -> bool:
-        """One more, which waits; False where it has no room."""
+        """Add a connection, which waits for a request; False where there is no room for it."""
         address = _group(address)
         mine = self._of.get(address, ())
         # One's own limit is looked at first: who has too many closes their own connections, and never those of
@@ -152,7 +154,7 @@ class Book:
         return len(self._of[address])
 
     def _make_room(self, address: str) -> bool:
-        """End the one of an address that waits for longest; whether there is one."""
+        """Close the connection of an address that has waited longest. Returns whether there was one."""
         found = next(iter(self._waiting.get(address, ())), None)
         if found is None:
             return False
@@ -171,7 +173,9 @@ class Book:
 
 
 def _group(address: str) -> str:
-    """Who may have an address of IP version 6 may have all with the same 64 bits."""
+    """The address by which a client is counted. Of IPv6 these are the first 64 bits, since a client may have all
+    addresses of such a network.
+    """
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:

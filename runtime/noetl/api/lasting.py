@@ -1,5 +1,5 @@
-"""Operations that may take minutes, as compiling a playbook and folding a long log: a few at once, and others have
-threads.
+"""Operations that may take minutes, such as compiling a playbook or folding a long log. Only a few run at once, so that
+threads are left for all others.
 """
 
 import asyncio

@@ -22,9 +22,11 @@ LASTS = 12 * 3_600
 
 
 class PageSessions:
-    """Makes cookies of tokens, and knows the token of a cookie. `key` gives the key of the store's servers; it is asked
-    once, at the first use, as it is made then where the store is new. `now` is in seconds since the epoch. Behind a
-    proxy that ends TLS, browsers have it `encrypted` whatever this server sees.
+    """Makes a cookie for a token, and finds the token of a cookie.
+
+    `key` gives the key that the store's servers share. It is called once, at the first use, since a new store makes the
+    key then. `now` is in seconds since the epoch. `encrypted`: browsers speak TLS to a proxy in front, which this
+    server does not see.
     """
 
     def __init__(

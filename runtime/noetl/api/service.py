@@ -75,7 +75,7 @@ Compile = Callable[[bytes, str], bytes]
 
 
 class Start(NamedTuple):
-    """Which plan to run: by `digest`, or the newest under `path`, or its version there; and with what.
+    """A start: the plan, by `digest`, or by `path` and `version` (None: the newest), and the payload.
 
     All starts with one `key` are one; without a key each is its own.
     """
@@ -90,15 +90,18 @@ class Start(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """The execution that a start gave; `fresh` where it did not give it before."""
+    """The execution of a start; `fresh` is False where an earlier start with the same key has begun it."""
 
     execution_id: str
     fresh: bool = True
 
 
 class Prepared(NamedTuple):
-    """A start that can be made. `lacking` is what of its secrets cannot be had, once that is known, a sentence each;
-    `begin` gives the new execution, once its first events are on disk; `warnings` is what is strange about the request.
+    """A start that can be made.
+
+    - `lacking`: a future of the secrets that cannot be had, a sentence each.
+    - `begin`: makes the execution; its future is done once the first events are on disk.
+    - `warnings`: sentences about what is strange in the request.
     """
 
     lacking: Future[tuple[str, ...]]
@@ -107,11 +110,11 @@ class Prepared(NamedTuple):
 
 
 class ApiService:
-    """The operations of the API over a runtime and its service. Every one may be called from any thread, and blocks; a
-    start gives what is waited for without one. Raises Unknown, Rejected, Faulty, StoreFailure, Busy.
+    """The operations of the API over a runtime and its service. Each may be called from any thread, and blocks, but for
+    a start, which returns futures. Raises Unknown, Rejected, Faulty, StoreFailure, Busy.
 
-    `registry` has the workers where they are other processes; `asked` gets the executions that somebody asks something
-    of, where the service takes up no others.
+    `registry` has the workers where they are other processes. `asked` is a set that executions are added to when
+    somebody asks something of them, for a service that takes up no others (`noetl ui`).
     """
 
     def __init__(

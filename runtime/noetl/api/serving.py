@@ -42,10 +42,10 @@ LEAVE_WITHIN = 5
 
 
 class Listening(NamedTuple):
-    """Where to listen and for whom; `tokens` gives those that are known now.
+    """Where a server listens, and who may ask; `tokens` gives the tokens that are known now.
 
-    `certificate` and `key` are files in PEM; port 0 takes one that is free. `behind_proxy` says that a proxy ends TLS:
-    one on this machine is believed whose request it hands on (`X-Forwarded-For`), nobody else is.
+    `certificate` and `key` are files in PEM; port 0 takes a free one. `behind_proxy`: a proxy in front ends TLS. Its
+    `X-Forwarded-For` is believed where it runs on this machine, and nobody else's is.
     """
 
     host: str
@@ -63,7 +63,7 @@ class BadCertificate(Exception):
 
 
 class Lines(NamedTuple):
-    """Who hears of what: `say` of the server itself, `ready` its URL once it listens."""
+    """Callbacks: `say` gets lines about the server itself, `ready` its URL once it listens."""
 
     say: Callable[[str], None]
     ready: Callable[[str], None]

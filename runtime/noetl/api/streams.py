@@ -22,7 +22,7 @@ MOST = 500
 MOST_OF_ONE = 100
 """Of them for one address of a client."""
 LONGEST = 3_600.0
-"""Seconds after which a stream ends; who follows goes on with the next one."""
+"""Seconds after which a stream ends; the client goes on with a new one."""
 LOOK_EVERY = 1.0
 """Seconds after which the log is looked at though nobody said that there is more: another server may have written."""
 KEEP_ALIVE = 15.0
@@ -30,8 +30,8 @@ KEEP_ALIVE = 15.0
 
 
 class Streams:
-    """The streams that are followed on this server, at most `most` streams at once, `of_one` of one client, each for
-    `longest` seconds: each looks at its log now and then.
+    """The open streams of this server: at most `most` at once and `of_one` for one client, each for at most `longest`
+    seconds. They are bounded since each reads its log every `LOOK_EVERY` seconds.
 
     For one thread.
     """

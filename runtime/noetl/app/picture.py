@@ -61,8 +61,8 @@ def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
 
 
 class Queue(NamedTuple):
-    """Whom one that asks for a place waits for: executions that hold places under its key, and those that asked before
-    it; of the latter `undriven` are those that no process drives, which nobody comes behind until somebody does.
+    """The executions that one which asks for a place waits for: the holders of places under its key, and those that
+    asked `before` it. `undriven` are those of the latter that no process drives: they hold up the queue until one does.
     """
 
     holders: tuple[str, ...]
@@ -110,8 +110,8 @@ def rows_of(
     """The activity in words, in the order of the playbook's life: steps, retries and delays, gates, joins; then
     the signals that are kept.
 
-    `driven` says that a process drives the execution: without one nothing is at work, whatever was. `queue` is the one
-    that it stands in for a place, where that is known better than by its log.
+    `driven` says that a process drives the execution: without one nothing is at work, whatever the log says. `queue` is
+    the queue for a place by the store, which is newer than what the log says of it.
     """
     if execution.is_over:
         return

@@ -36,7 +36,7 @@ class Bars:
         self._touched: dict[int, int] = {}
 
     def behind(self, position: int) -> list[Json]:
-        """The bars that began or became other behind a position."""
+        """The bars that began or changed behind a log position."""
         # Copies: another thread may read on while these are written out.
         return [{**self.bars[number]} for number, at in self._touched.items() if at > position]
 

@@ -28,7 +28,7 @@ class Stream(Protocol):
 
 
 class Progress(Protocol):
-    """Hears events once they are on disk, and the passing of time."""
+    """Shows how a run goes on, by the events that are on disk and by the passing of time."""
 
     def observe(self, execution: Execution, program: Program, event: Event) -> None: ...
 

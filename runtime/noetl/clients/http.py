@@ -27,9 +27,10 @@ _T = TypeVar("_T")
 
 
 class Request(NamedTuple):
-    """A request as httpx takes it; `params` go over those of the address. `holds_secret` tells what may not leave.
+    """A request as httpx takes it; a name in `params` replaces that name in the query of the address. `holds_secret`
+    tells whether a text must not go to another origin.
 
-    `task` names whose it is, where connections may be kept for the next request of the same; None for nobody's.
+    `task` names the task, whose next request may use the connection again; None: the connection is not kept.
     """
 
     method: str
@@ -43,7 +44,10 @@ class Request(NamedTuple):
 
 
 class RequestLimits(NamedTuple):
-    """Limits of a request: seconds in all, and by part over `SECONDS`; bytes of its response; and how it is sent."""
+    """Limits of a request, and how it is sent: `total` seconds in all; `parts` gives seconds for `connect`, `read`,
+    `write` and `pool` (left empty, each may take the total); at `most` so many bytes of response; `verify`:
+    certificates are checked; `follow`: redirects are followed.
+    """
 
     total: float | None = SECONDS
     parts: dict[str, float] = {}  # noqa: RUF012  (never written to)
@@ -70,7 +74,7 @@ class ResponseTooLarge(Exception):
 
 
 def refused_with(status: Json) -> str:
-    """The words for an answer that is no success."""
+    """The message about a status that is no success."""
     return f"the server answered with status {status}"
 
 
@@ -84,7 +88,7 @@ def is_there() -> bool:
 
 
 async def exchange(request: Request, bounds: RequestLimits, fence: Fence | None) -> Response | Outcome:
-    """The response, whatever its status; else the error that there is none. `connections` keeps them."""
+    """Send a request. Returns the response, whatever its status, else the error outcome that there is none."""
     import httpx
 
     try:
@@ -114,7 +118,7 @@ def exchange_now(request: Request, bounds: RequestLimits, fence: Fence | None) -
 
 
 def waited(work: Callable[[], Coroutine[object, object, _T]]) -> _T:
-    """The value of some work, in a thread with a loop of its own; its caller waits."""
+    """Run a coroutine in a thread with an event loop of its own, and wait for its value."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 

@@ -55,7 +55,7 @@ class Writing(NamedTuple):
 def texts_of(fields: Mapping[str, Json], root: str, folder: str = "") -> tuple[str, ...]:
     """The SQL texts of a task in order; each may hold several statements. `folder` is that of the playbook.
 
-    Raises InvalidFields, files.Refused.
+    Raises InvalidFields, FileRefused.
     """
     commands = fields.get("commands")
     if isinstance(commands, list):

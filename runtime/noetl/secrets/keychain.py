@@ -53,9 +53,12 @@ class Entry(NamedTuple):
 
 
 class Keychain:
-    """Resolves the names of one execution. `root` is where relative file paths start; `fetcher` asks the network, as
-    one of the needs of whoever asks: resolving a name may raise Absent. `render` gives the fields of an entry, over
-    what the others give; it may raise Fault, for a value that is absent too.
+    """Resolves the names of one execution.
+
+    - `root`: where relative file paths start.
+    - `fetcher`: fetches values over the network, as one of the asker's needs: resolving a name may raise Absent.
+    - `render`: renders the fields of an entry, which may use those of others; it may raise Fault, also where a value is
+      only absent for now.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ class NotFetched(Exception):
 
 
 class TokenEntry(NamedTuple):
-    """The words of an entry: its name, its fields, and those of the credential that it names."""
+    """An entry to be fetched: its name, its fields, and those of the credential that it names."""
 
     name: str
     fields: Mapping[str, Json]
@@ -53,8 +53,8 @@ class TokenEntry(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """The key that tells an entry from all others: a value is for whoever says the very same, with the same
-        credential.
+        """The key of an entry in the cache of the process: a kept value is given only to an entry with the very same
+        fields and the same credential.
         """
         # By the whole content, secrets too, since the cache is for all executions of the process: who lacks the
         # secret has another key, and not the token.

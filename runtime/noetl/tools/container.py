@@ -103,7 +103,7 @@ async def _remove(engine: str, name: str, root: str) -> None:
 
 
 def _asked(call: Call, env: Env) -> _Run:
-    """The command line of a task. Raises InvalidFields, ValueError, files.Refused."""
+    """The command line of a task. Raises InvalidFields, ValueError, FileRefused."""
     fields = call.fields
     image = str(fields["image"])
     if _IMAGE.fullmatch(image) is None:
