@@ -35,7 +35,7 @@ from simulator.network import Network
 from simulator.timeline import EPOCH, SECOND, SkewedClock, Timeline
 
 LOOK_EVERY = 4 * SECOND
-"""A server looks environments after so long, whatever it waits for; a real one does so more often."""
+"""Microseconds after which a server looks around, whatever it waits for; a real one does so more often."""
 
 ROUNDS = 200
 """A server that has something to do for so many rounds at one moment is in a circle."""

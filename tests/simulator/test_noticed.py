@@ -49,7 +49,7 @@ def forgotten_orders(patch: Patch) -> None:
 
 
 def endless_leases(patch: Patch) -> None:
-    """Nobody received that a worker is gone."""
+    """Nobody notices that a worker is gone."""
     patch.setattr(Leases, "grant", lambda self, execution_id, run, claim: None)
 
 

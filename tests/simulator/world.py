@@ -38,7 +38,7 @@ FETCHING = 5
 """In one of so many simulations workers fetch plans and values, which takes time, and fails at first now and then."""
 
 QUIET = 75 * SECOND
-"""How long those who were left behind have to broadcast that all is over."""
+"""Microseconds without faults in which processes that were left behind have to notice that all is over."""
 
 
 class Setting(NamedTuple):

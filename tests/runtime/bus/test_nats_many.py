@@ -1,4 +1,4 @@
-"""NATS between several servers and workers: addresses, reports that find their server, received, limits of pools."""
+"""NATS between several servers and workers: addresses, reports that find their server, broadcasts, limits of pools."""
 
 import time
 from collections.abc import Callable, Iterator

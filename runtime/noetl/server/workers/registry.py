@@ -1,6 +1,7 @@
-"""The workers that there are, by what they say of themselves every few seconds; kept in memory, as it heals by itself.
+"""The worker registry: the workers that a server has heard of lately, by their heartbeats.
 
-A server says in the same way where its API is, and which executions it took up from another one.
+It is kept in memory alone: after a restart the next heartbeats fill it within seconds. Servers announce themselves in
+the same way: where their API is, and which executions they took up from another server.
 """
 
 from noetl.ports import STOPS, Broadcasts, Bus, Clock
@@ -9,14 +10,14 @@ from noetl_ir.orders import Answer, Checked, DrainWorker, Order, Said, Serving, 
 from noetl_ir.records import NamedTuple
 
 SAY_EVERY = 3_000_000
-"""Microseconds between two received."""
+"""Microseconds between two heartbeats of a worker, and between two announcements of a server."""
 
 GONE_AFTER = 15_000_000
 """Microseconds without a word after which a worker is not there any more."""
 
 
 class Seen(NamedTuple):
-    """A worker as it said last, and when (by the clock of the registry)."""
+    """The last heartbeat of a worker, and when it came (microseconds of the registry's clock)."""
 
     heartbeat: WorkerHeartbeat
     at: int
