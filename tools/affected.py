@@ -1,4 +1,4 @@
-"""A developer's script, never shipped: the tests of what was changed, for the loop between two thoughts.
+"""A developer's script, never shipped: lints and runs the tests of what was changed, in seconds.
 
 Run it as `tools/affected [COMMIT]`. A changed module is tested by the tests that import it, by the test of its name
 in the folder of `tests/` that mirrors its own, by the suite of its contract, and by the goldens of its room, or all of

@@ -1,4 +1,4 @@
-"""What a benchmark row is and what it reads: figures of the product and of its peer, beside the bar."""
+"""Rows of the benchmark, and their readings: figures of the product and of its peer, beside the bar."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -95,5 +95,5 @@ def limit(label: str, product: float, most: float, *, unit: str, remark: str = "
 
 
 def missing(label: str, bar: str, why: str) -> Reading:
-    """A line whose figure could not be had."""
+    """A line without a figure, which says why."""
     return Reading(label, None, None, "", "", None, bar, None, f"not measured: {why}")

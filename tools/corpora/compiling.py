@@ -1,4 +1,4 @@
-"""What of a corpus compiles, why the rest is refused, and what lint says of it."""
+"""Compiles and lints a corpus: which playbooks compile, why the others are refused, and what lint finds."""
 
 import re
 from collections import Counter

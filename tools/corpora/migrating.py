@@ -1,4 +1,4 @@
-"""What of a corpus migrates: to a fixpoint, with its comments, and to how many lines.
+"""Migrates a corpus: which playbooks reach a fixpoint and keep their comments, and how many lines they become.
 
 That the new text compiles to the same plan is the migration's own promise (NL905 says that it is broken); here it must
 compile at all, change no more, and have every comment.

@@ -1,4 +1,4 @@
-"""What a playbook needs that is not to be had offline, told from its text before anything runs."""
+"""Needs of a playbook that cannot be met offline, told from its text before anything runs."""
 
 import re
 from collections.abc import Container, Iterator

@@ -25,7 +25,7 @@ class Run(NamedTuple):
         return self.outcome.status not in ("offline", "refused")
 
     def as_json(self) -> dict[str, Json]:
-        """It for a file of what ran to what."""
+        """The row of a run for the file of `--save`."""
         outcome = self.outcome
         return {
             "path": self.file.path, "day": self.file.day, "digest": self.file.digest, "status": outcome.status,

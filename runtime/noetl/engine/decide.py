@@ -29,7 +29,9 @@ from noetl_ir.evaluate.work import apart, share, share_more
 
 
 def decide(turn: Turn) -> None:
-    """Fire all that can fire now; ends the execution when nothing is left to move. Does nothing while paused."""
+    """Decide all that can be decided now, to a fixpoint; ends the execution when nothing is left to move. While the
+    execution is paused nothing is decided.
+    """
     share()
     try:
         _decide(turn)
@@ -43,8 +45,8 @@ def _decide(turn: Turn) -> None:
 
 
 def _settle(turn: Turn) -> bool:
-    """Decide all that follows in the phase that runs; whether there is more: another one has begun by it, or a signal
-    has given a loop something to do.
+    """Decide all that follows in the current phase. Returns whether there is more to decide: another phase has begun,
+    or a signal has given a loop something to do.
     """
     execution = turn.execution
     agenda, tokens = execution.agenda, execution.marking.tokens

@@ -1,7 +1,8 @@
-"""effects: the orders that follow from the last turn, and after a restart from what is on disk. They may be ahead of
-the disk within their process; what has an effect is not (`noetl.server.journal`).
+"""effects: the orders that follow from the last turn, and after a restart those that follow from the log.
 
-Orders follow from the state, so a repeat is harmless: a worker's report is accepted once, the ids of a child are fixed.
+Orders follow from the state, so a repeat is harmless: a worker's report is accepted once, and the ids of a child are
+fixed. Within a process an order may be given before its events are on disk; the journal holds back whatever would let
+an effect begin (`noetl.server.journal`).
 """
 
 from noetl.engine.evolve_tasks import SIGNAL, WAIT
@@ -37,7 +38,7 @@ def effects(program: Program, execution: Execution) -> list[Order]:
 
 
 def recover(program: Program, execution: Execution) -> None:
-    """After a restart: everything that a worker should be doing is to be ordered again."""
+    """After a restart, mark everything that a worker should be doing to be ordered again."""
     # A crash may have come between the event that withdrew a claim and its stop. A repeat is harmless.
     execution.stopped[:] = execution.withdrawn
     execution.ready = [key for key, region in execution.regions.items() if region.phase == "at" and region.task >= 0]

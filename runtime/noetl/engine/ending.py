@@ -12,9 +12,10 @@ from noetl_ir.evaluate import Fault
 
 
 def end_if_over(turn: Turn) -> bool:
-    """Emit the end of the phase when there is one; precedence cancelled, failed, blocked, completed. Whether there is
-    more to decide: another phase has begun, a token may overtake at a lock, or a settled join starts which nothing else
-    let start.
+    """End the current phase if it is over; of several ends the first of cancelled, failed, blocked, completed counts.
+
+    Returns whether there is more to decide instead: another phase has begun, a token may overtake at a lock, or a
+    settled join starts that nothing else let start.
     """
     execution = turn.execution
     if execution.status != "running":
@@ -84,7 +85,9 @@ def _can_move(turn: Turn) -> bool:
 
 
 def _is_alive(execution: Execution, key: str, region: Region) -> bool:
-    """Whether anything may still come for a pipeline: not for a `wait` that listens to no signal."""
+    """Whether anything may still move a pipeline. Nothing can move a `wait` that no signal reaches and no timer
+    ends.
+    """
     if region.phase == "parked" and region.pending is None:
         return bool(execution.waits.get(key, True))
     return region.phase != "over" and region.task >= 0

@@ -20,8 +20,8 @@ NOTHING = object()
 
 
 class Line:
-    """The result that the runs along a line came to, and the line that it went over into, None while it goes on by
-    itself.
+    """A line: the result of the last run along it that ended well, and the line that it has merged into, None while it
+    goes on by itself.
     """
 
     __slots__ = ("into", "result")

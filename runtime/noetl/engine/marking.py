@@ -42,10 +42,10 @@ class Moves(NamedTuple):
 
 
 class Marking:
-    """Tokens by place index and key: counts, never zero. `control` counts the tokens in control places.
+    """The tokens by place index and key: counts, never zero. `control` counts the tokens in control places.
 
-    Where anything may follow by itself, the (place, key) that a firing gives tokens to goes on the `agenda`. `weigh`
-    gives a symbolic weight for a key.
+    A firing puts each (place, key) that it gives tokens to on the `agenda`, if anything may follow from that place by
+    itself. `weigh` gives the number that a symbolic weight stands for, by key.
     """
 
     __slots__ = (

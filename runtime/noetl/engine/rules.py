@@ -18,9 +18,10 @@ from noetl_ir.records import NamedTuple
 
 
 class Directive(NamedTuple):
-    """The decision about an attempt: what to do after it. `kind` is `continue retry jump break fail fault`; `wait` is
-    in seconds, None for at once; `rule` is the index of the rule that decided or could not be asked, -1 for the
-    default; `error` for `fail` and `fault`.
+    """The decision about what follows an attempt.
+
+    `kind` is `continue`, `retry`, `jump`, `break`, `fail` or `fault`; `wait` is in seconds, None for at once; `rule` is
+    the index of the rule that decided or could not be asked, -1 for the default; `error` is set for `fail` and `fault`.
     """
 
     kind: str

@@ -8,8 +8,10 @@ from noetl_ir.expr import Json
 
 
 class Turn:
-    """The events decided so far in this turn, all at the time `now` (microseconds). `unhindered` is the position of the
-    log at which tokens may take locks that others before them wait for (`locking.let_overtake`), -1 for none.
+    """The events decided so far in this turn, all at the time `now` (microseconds since the epoch).
+
+    `unhindered` is the log position at which tokens may take locks that others wait for before them
+    (`locking.let_overtake`), -1 for none.
     """
 
     __slots__ = ("columns", "events", "execution", "now", "program", "unhindered")

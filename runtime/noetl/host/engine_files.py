@@ -23,7 +23,7 @@ def holds(folder: str, place: str) -> bool:
 
 
 def keep_from_tools(store: str) -> None:
-    """Know from now on that the file of a store, or what would lie beside it, is the engine's own."""
+    """Count the file of a store, and everything that lies beside it under its name, as the engine's own from now on."""
     folder, name = os.path.split(os.path.abspath(store))
     _stores.setdefault(os.path.join(os.path.realpath(folder), name))
 

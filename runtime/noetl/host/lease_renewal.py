@@ -1,7 +1,7 @@
-"""How an owner shows that it does not stand still: a lease that a thread renews, as long as its process runs.
+"""The lease of an owner: a thread renews it as long as the process runs, which shows that it does not stand still.
 
-A process may stop for any time (stopped by a signal, a machine that was paused) and go on as if nothing had happened.
-Whoever has not renewed for `LEASE` seconds loses what it owns to whom wants it. It may not know, so its appends are
+A process may stand still for any time (a signal, a paused machine) and go on as if nothing had happened. An owner that
+has not renewed for `LEASE` seconds may lose its executions to others. It cannot know that at once, so its appends are
 refused; and once it runs again it asks what it has lost.
 """
 

@@ -1,7 +1,7 @@
-"""Which kinds of tasks can run here, and what else a plan requires: asked before the first event, as the secrets are.
+"""Whether a plan can run on this machine: the kinds of its tasks, and what its executor section requires.
 
-Else a run goes on until it comes to such a task, whose error a loop or a rule may swallow. Where a script stands in for
-tools, nothing is asked.
+That is checked before the first event, as the secrets are. Otherwise a run would go on until it comes to such a task,
+whose error a loop or a rule may swallow. Where a script stands in for tools, nothing is checked.
 """
 
 from collections.abc import Iterator

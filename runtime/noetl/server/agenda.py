@@ -1,7 +1,7 @@
-"""The waits of a control plane's executions: when the next timer of each is due, and which wait for a worker.
+"""The agenda of a control plane: when the next timer of each execution is due, and which executions wait for a worker.
 
-Kept after each turn, so that a round costs what there is to do and not what there is: ten thousand executions that
-wait are looked at when their time comes.
+It is brought up to date after each turn. So a round costs as much as there is to do, and not as much as there is: ten
+thousand executions that wait are looked at only when their time comes.
 """
 
 from heapq import heapify, heappop, heappush
@@ -16,7 +16,7 @@ class Agenda:
         self.waiting: set[str] = set()
 
     def schedule(self, execution_id: str, due: int | None, *, waiting: bool) -> None:
-        """How an execution stands after a turn."""
+        """Note when the next timer of an execution is due (None without one), and whether it waits for a worker."""
         if waiting:
             self.waiting.add(execution_id)
         else:

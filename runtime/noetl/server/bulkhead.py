@@ -1,4 +1,4 @@
-"""The bulkhead around a turn: a mistake in one execution is felt by that one alone."""
+"""The bulkhead around a turn: a mistake of the engine in one execution ends that execution, and no other one."""
 
 from collections.abc import Callable, Sequence
 

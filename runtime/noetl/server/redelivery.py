@@ -1,7 +1,7 @@
-"""Orders and outcomes that are sent again: orders that nobody claims, and the outcomes of children that nobody took.
+"""Redelivery: orders that nobody claims, and outcomes of children that nobody took, are sent again.
 
-An order has no answer of its own, and a crash may come between the log and the bus. So every `LOOK_EVERY` all that
-waits for a worker is looked at, and ordered again where `waiting` says so.
+An order has no answer of its own, and a crash may come between the log and the bus. So every `LOOK_EVERY` microseconds
+all pipelines that wait for a worker are looked at, and ordered again where `WaitingOrders` says so.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -14,7 +14,7 @@ from noetl_ir.orders import Order, RunPipeline
 
 
 class Redelivery:
-    """Keeps for how long things wait, by a steady `clock`. `executions` are the executions that are driven here."""
+    """Decides when to order again, by a steady `clock`. `executions` are those that are driven here."""
 
     def __init__(self, executions: Mapping[str, OwnedExecution], clock: Clock) -> None:
         self._executions = executions
@@ -42,7 +42,7 @@ class Redelivery:
         for name, owned in self._executions.items():
             yield from owned.order_again(self._waiting[name])
         # A child's end is in the child's log, the caller's wait in its own. A crash between them loses the order, not
-        # the fact: it is given until the caller's log shows that it was taken.
+        # the fact: it is given again until the caller's log shows that it was taken.
         self._handed = {child: order for child, order in self._handed.items() if self._is_parked(order)}
         yield from self._handed.values()
 

@@ -1,9 +1,9 @@
-"""Orders that nobody claims are given again: a bus that queued one delivers it, but a crash may come before that.
+"""Orders that nobody claims are given again: a bus delivers an order that it has queued, but a crash may come before.
 
-An order has no answer of its own; that the pipeline moves is the answer. A look every `LOOK_EVERY` compares where
-pipelines wait for a worker with where they waited before: one that was there 1, 2, 4, 8, 16, 24, … looks ago is ordered
-again. So what was given up on the bus, since no worker could begin it, does not wait for long once one can.
-An order too many does no harm: the server records one claim, and the other worker is told to stop.
+An order has no answer of its own; its answer is that the pipeline moves. A look every `LOOK_EVERY` compares where
+pipelines wait for a worker with where they waited before. One that has waited in the same place for 1, 2, 4, 8, 16, 24,
+… looks is ordered again. So an order that the bus gave up, since no worker could begin it, comes again soon after one
+can. An order too many does no harm: the server records one claim, and the other worker is told to stop.
 """
 
 from noetl.engine.execution import Execution, Region
