@@ -7,6 +7,7 @@ from types import ModuleType
 import pytest
 
 from noetl.ports import ExecutionRow, Store
+from noetl.ports.mailbox import Letter, OpenWait
 from noetl.ports.places import PlaceRow
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
@@ -55,8 +56,18 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
         ),
         "put_plan": (lambda: store.put_plan(name, name, b"plan"), lambda: store.plan_at(name)),
         "post": (lambda: store.post(name, "cancel", None), lambda: len(store.inbox(name, 0))),
+        "mail": (
+            lambda: letter_to(store, name),
+            lambda: (len(store.inbox(name, 0)), store.mailbox.correspondence(name)),
+        ),
         "places": (
             lambda: store.change_places(lambda rows: [PlaceRow(name, name, name, placed=True)]),
             lambda: [place.key for place in store.places()],
         ),
     }
+
+
+def letter_to(store: Store, name: str) -> None:
+    """An execution waits, and has a letter."""
+    store.mailbox.await_letter(OpenWait(name, name, "1:0:1:1", ("go",)))
+    store.mailbox.post_letter(Letter(name, "go", None, name))

@@ -17,13 +17,13 @@ from noetl.ports import (
     InboxRow,
     Owned,
     Record,
-    StartKey,
     Store,
     StoreFailure,
     StoreRefused,
     Taken,
     Wanted,
 )
+from noetl.ports.idempotency import StartKey
 from noetl_ir.expr import Json
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)

@@ -26,8 +26,7 @@ from noetl.engine.starting import Request, unmet
 from noetl.host.engine_files import holds
 from noetl.host.environment import Environment
 from noetl.host.runnable_kinds import unable
-from noetl.ports import StartKey
-from noetl.ports.idempotency import BadKey, other, start_key
+from noetl.ports.idempotency import BadKey, StartKey, other, start_key
 from noetl.server.children import NotFound
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
+from noetl.ports.idempotency import StartKey
+from noetl.ports.mailbox import Mailbox
 from noetl.ports.needs import HERE, Needs
 from noetl.ports.places import PlaceRow
 from noetl_ir.expr import Json
@@ -48,6 +50,10 @@ class Unread(StoreRefused):
 
 class Over(StoreFailure):
     """An execution that has ended takes no signal any more."""
+
+
+class MailboxFull(StoreFailure):
+    """As many signals are kept under a key as may be. Nothing is stored."""
 
 
 class Damaged(StoreFailure):
@@ -124,15 +130,6 @@ class Append(NamedTuple):
     read: int | None = None
 
 
-class StartKey(NamedTuple):
-    """The key that makes a start happen once: a `key` that its caller chose, and a hash of what it asked for with
-    it.
-    """
-
-    key: str
-    request: str
-
-
 class Wanted(NamedTuple):
     """A filter of executions; an empty field filters nothing.
 
@@ -176,6 +173,9 @@ class Store(Protocol):
 
     dropped: str | None
     """What the process before left unfinished, and was dropped on opening, in words; None for nothing."""
+
+    @property
+    def mailbox(self) -> Mailbox: ...
 
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None

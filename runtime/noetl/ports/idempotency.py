@@ -6,11 +6,20 @@ mistake (the Idempotency-Key header, draft-ietf-httpapi-idempotency-key-header).
 
 from collections.abc import Mapping
 
-from noetl.ports import StartKey
 from noetl_ir.expr import Json
+from noetl_ir.records import NamedTuple
 
 KEY = "Idempotency-Key"
 LONGEST = 255
+
+
+class StartKey(NamedTuple):
+    """The key that makes a start happen once: a `key` that its caller chose, and a hash of what it asked for with
+    it.
+    """
+
+    key: str
+    request: str
 
 
 class BadKey(ValueError):

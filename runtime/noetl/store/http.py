@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from noetl.clients.egress import is_loopback
-from noetl.ports import ALL, Append, Blobs, ExecutionRow, InboxRow, Record, StartKey, Store, StoreFailure, Wanted
+from noetl.ports import ALL, Append, Blobs, ExecutionRow, InboxRow, Record, Store, StoreFailure, Wanted
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
-from noetl.ports.idempotency import KEY
+from noetl.ports.idempotency import KEY, StartKey
+from noetl.ports.mailbox import Correspondence, Letter, OpenWait
 from noetl.ports.places import PlaceRow
 from noetl_ir import codec
 from noetl_ir.expr import Json
@@ -220,6 +221,7 @@ class RemoteStore:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._verified: dict[str, str] = {}
+        self.mailbox = RemoteMailbox(connection)
 
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
@@ -376,7 +378,7 @@ class RemoteStore:
         self._connection.close()
 
     def _refused(self) -> StoreFailure:
-        return StoreFailure(f"the server at {self._connection.url} drives its executions; nothing is written from here")
+        return not_from_here(self._connection.url)
 
     def _checked(self, response: Response, digest: str) -> bytes:
         try:
@@ -404,6 +406,38 @@ class RemoteStore:
             return PlanRow(str(document["path"]), int(str(document["version"])), str(document["playbook_id"]))
         except (KeyError, ValueError):
             raise StoreFailure(f"{self._connection.url} does not answer as a noetl server does") from None
+
+
+class RemoteMailbox:
+    """The `Mailbox` of a server, to which letters can be posted; the rest is the server's affair."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def post_letter(self, letter: Letter, now: int | None = None) -> bool:
+        """By the clock of the server."""
+        data: dict[str, Json] = {
+            "key": letter.key, "name": letter.name, "data": letter.data, "keep_for": letter.keep_for / 1_000_000,
+        }  # fmt: skip
+        return self._connection.json("POST", "/signals", data=data, key=letter.once).get("delivered") is True
+
+    def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
+        raise self._refused()
+
+    def settle_mail(self, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
+        raise self._refused()
+
+    def return_letter(self, execution_id: str, row: int, now: int | None = None) -> None:
+        raise self._refused()
+
+    def correspondence(self, execution_id: str) -> Correspondence:
+        raise self._refused()
+
+    def stranded_letters(self) -> tuple[tuple[str, int], ...]:
+        raise self._refused()
+
+    def _refused(self) -> StoreFailure:
+        return not_from_here(self._connection.url)
 
 
 class PassingBlobs:
@@ -455,6 +489,11 @@ class RemoteBlobs:
 
     def close(self) -> None:
         self._connection.close()
+
+
+def not_from_here(url: str) -> StoreFailure:
+    """The refusal of what only the server does."""
+    return StoreFailure(f"the server at {url} drives its executions; nothing is written from here")
 
 
 def _of(execution_id: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from noetl.ports import ExecutionRow
+from noetl.ports.mailbox import OpenWait
 from noetl.store.files import FAULT_POINTS as BLOB_POINTS
 from noetl.store.files import FileBlobs
 from noetl.store.sqlite import FAULT_POINTS, SqliteStore
@@ -18,6 +19,7 @@ ROW = ExecutionRow("e1", "p", "d", "running", None, 1, None)
 WRITER = """
 import os, signal, sys
 from noetl.ports import ExecutionRow
+from noetl.ports.mailbox import Letter
 from noetl.ports.places import PlaceRow
 from noetl.store.sqlite import SqliteStore
 path, point, turn = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -32,6 +34,7 @@ store.create(ExecutionRow("e1", "p", "d", "running", None, 1, None), [("v0", b"0
 store.put_plan("d", "p", b"plan")
 store.post("e1", "pause", None)
 store.change_places(lambda rows: [PlaceRow("k", "e1", "e1", placed=True)])
+store.mailbox.post_letter(Letter("k", "go", 1, "a"))
 with store.own("e1"):
     position = 1
     while position < 3_000:
@@ -92,6 +95,8 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
             assert (store.plan_at("p") is not None) is is_done
         elif point.startswith("places"):
             assert [place.key for place in store.places()] == ["k"] * is_done
+        elif point.startswith("mail"):
+            assert store.mailbox.await_letter(OpenWait("k", "e1", "c", ("go",))) is is_done
         else:
             assert store.posted() == int(is_done)
         store.close()

@@ -45,8 +45,7 @@ class Inbox:
         self._access.reach("post.before_write")
         # Made outside of `work`, which may be repeated: with the same token the second try finds the row of the
         # first.
-        token = uuid.uuid5(_SENT, once) if once else uuid.uuid4()
-        values = {"name": written(execution_id), "verb": written(verb), "body": text, "token": token}
+        token = self.token(once)
         lock = {"schema": self._access.pool.address.namespace}
 
         def work(connection: Connection) -> int:
@@ -54,18 +53,34 @@ class Inbox:
                 # Rows must become visible in the order of their numbers: a reader that has seen row 7 never looks for
                 # row 6 again.
                 connection.execute(INBOX_LOCK, lock)
-                connection.execute(_POST, values)
-                row = connection.execute(_POSTED, values).fetchone()
-                if row is None and connection.execute(_THERE, values).fetchone() is not None:
+                row = self.leave(connection, execution_id, verb, text, token)
+                name = {"name": written(execution_id)}
+                if row is None and connection.execute(_THERE, name).fetchone() is not None:
                     raise Over(f"execution {execution_id!r} is over")
                 if row is None:
                     raise self._access.unknown(execution_id)
                 self._access.reach("post.before_commit")
-            return int(row[0])
+            return row
 
         row = self._access.run(work)
         self._access.reach("post.after_commit")
         return row
+
+    @staticmethod
+    def token(once: str) -> uuid.UUID:
+        """The token by which a row is known that is left once under a name, or by itself."""
+        return uuid.uuid5(_SENT, once) if once else uuid.uuid4()
+
+    def leave(self, connection: Connection, execution_id: str, verb: str, text: str, token: uuid.UUID) -> int | None:
+        """Put a request into an inbox, within a transaction that has the lock; its row, None where it takes none."""
+        values = {"name": written(execution_id), "verb": written(verb), "body": text, "token": token}
+        connection.execute(_POST, values)
+        return self.row_of(connection, token)
+
+    def row_of(self, connection: Connection, token: uuid.UUID) -> int | None:
+        """The row that is known by a token."""
+        row = connection.execute(_POSTED, {"token": token}).fetchone()
+        return None if row is None else int(row[0])
 
     def posted(self) -> int:
         return int(self._access.rows("SELECT coalesce(max(row), 0) FROM inbox")[0][0])

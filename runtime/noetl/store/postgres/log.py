@@ -14,7 +14,8 @@ from zlib import crc32
 
 from psycopg.errors import UniqueViolation
 
-from noetl.ports import ALL, Append, Conflict, Damaged, ExecutionRow, Record, StartKey, Taken, Wanted
+from noetl.ports import ALL, Append, Conflict, Damaged, ExecutionRow, Record, Taken, Wanted
+from noetl.ports.idempotency import StartKey
 from noetl.store import PATTERNS, SELECT_EXECUTIONS, Head, condition, cut_off, is_end, missing, patterns_of
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.pool import Connection

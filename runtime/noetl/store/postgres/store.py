@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from noetl.ports import ALL, Append, ExecutionRow, Hook, InboxRow, Record, StartKey, Wanted
+from noetl.ports import ALL, Append, ExecutionRow, Hook, InboxRow, Record, Wanted
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
+from noetl.ports.idempotency import StartKey
 from noetl.ports.places import PlaceRow
 from noetl.store import is_sealed, seal_name_of, seal_of
 from noetl.store.postgres.access import Access
@@ -11,6 +12,7 @@ from noetl.store.postgres.address import address_of
 from noetl.store.postgres.catalogue import PostgresCatalogue
 from noetl.store.postgres.inbox import Inbox
 from noetl.store.postgres.log import Log
+from noetl.store.postgres.mailbox import Mailbox
 from noetl.store.postgres.owners import Ownership
 from noetl.store.postgres.places import Places
 from noetl.store.postgres.pool import Pool
@@ -31,6 +33,7 @@ class PostgresStore:
         self._catalogue = PostgresCatalogue(self._access)
         self._inbox = Inbox(self._access)
         self._places = Places(self._access)
+        self.mailbox = Mailbox(self._access, self._inbox)
         try:
             self._pool.once(lambda connection: migrate(connection, address))
         except BaseException:

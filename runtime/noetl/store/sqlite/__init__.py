@@ -18,6 +18,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -32,7 +33,6 @@ from noetl.ports import (
     InboxRow,
     Over,
     Record,
-    StartKey,
     Store,
     StoreFailure,
     Taken,
@@ -40,6 +40,8 @@ from noetl.ports import (
     Wanted,
 )
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
+from noetl.ports.idempotency import StartKey
+from noetl.ports.mailbox import Mailbox
 from noetl.ports.places import PlaceRow
 from noetl.store import (
     PATTERNS,
@@ -63,7 +65,7 @@ from noetl_ir.expr import Json
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "places")
+    for operation in ("create", "append", "put_plan", "post", "places", "mail")
     for point in ("before_write", "after_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet; the main rows written, in an open transaction; all rows written;
@@ -88,7 +90,8 @@ SELECT key & 4294967295, body FROM events WHERE key >> 32 = ?1 AND event_id = ?2
 _SUM_UP = "UPDATE executions SET status = ?, ended = ?, events = ?, chain = ? WHERE number = ?"
 _COUNT_UP = "UPDATE executions SET events = ?, chain = ? WHERE number = ?"
 _POST = "INSERT INTO inbox (execution, verb, body, at, once) VALUES (?, ?, ?, ?, ?)"
-_POSTED = "SELECT row FROM inbox WHERE once = ?"
+POSTED = "SELECT row FROM inbox WHERE once = ?"
+"""The row of what was left once under a name."""
 _SIGNALLED = "SELECT signalled FROM executions WHERE number = ?"
 _STARTED = "SELECT execution_id, request FROM starts WHERE key = ?"
 _READ = f"SELECT key, event_id, body, chain FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT {_PAGE}"
@@ -132,6 +135,12 @@ class SqliteStore:
         """The disk was full when it was opened: so that all goes on once there is room."""
         self._connection.close()
         self._open()
+
+    @cached_property
+    def mailbox(self) -> Mailbox:
+        from noetl.store.sqlite.mailbox import SqliteMailbox  # few runs use it
+
+        return SqliteMailbox(self)
 
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
@@ -315,19 +324,24 @@ class SqliteStore:
             raise StoreFailure(f"the body of the request cannot be stored [{error}]") from error
 
         def work(cursor: sqlite3.Cursor) -> int:
-            head = self._head(cursor, execution_id)
-            if once and (there := cursor.execute(_POSTED, (once,)).fetchone()) is not None:
-                return int(there[0])
-            if verb == "signal" and head.ended is not None:
-                raise Over(f"execution {execution_id!r} is over")
-            cursor.execute(_POST, (head.number, verb, text, time.time_ns() // 1000, once or None))
-            row = cursor.lastrowid or 0
-            if verb == "signal":
-                cursor.execute("UPDATE executions SET signalled = ? WHERE number = ?", (row, head.number))
+            row = self.leave(cursor, execution_id, verb, text, once)
             self.reach("post.after_write")
             return row
 
         return self.write("post", work)
+
+    def leave(self, cursor: sqlite3.Cursor, execution_id: str, verb: str, text: str, once: str) -> int:
+        """Put a request into an inbox within a transaction; its row. Raises Over."""
+        head = self._head(cursor, execution_id)
+        if once and (there := cursor.execute(POSTED, (once,)).fetchone()) is not None:
+            return int(there[0])
+        if verb == "signal" and head.ended is not None:
+            raise Over(f"execution {execution_id!r} is over")
+        cursor.execute(_POST, (head.number, verb, text, time.time_ns() // 1000, once or None))
+        row = cursor.lastrowid or 0
+        if verb == "signal":
+            cursor.execute("UPDATE executions SET signalled = ? WHERE number = ?", (row, head.number))
+        return row
 
     def posted(self) -> int:
         return int(self.rows("SELECT ifnull(max(row), 0) FROM inbox", ())[0][0])

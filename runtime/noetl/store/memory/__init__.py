@@ -23,7 +23,6 @@ from noetl.ports import (
     Over,
     Owned,
     Record,
-    StartKey,
     Store,
     StoreFailure,
     Taken,
@@ -31,14 +30,16 @@ from noetl.ports import (
     Wanted,
 )
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
+from noetl.ports.idempotency import StartKey
 from noetl.ports.places import PlaceRow
 from noetl.store import is_sealed, missing, seal_of, small
+from noetl.store.memory.mailbox import MemoryMailbox
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post")
+    for operation in ("create", "append", "put_plan", "post", "mail")
     for point in ("before_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet, about to take effect, done but not yet acknowledged."""
@@ -80,6 +81,9 @@ class MemoryStore:
         self._starts: dict[str, tuple[str, str]] = {}
         self._owned: set[str] = set()
         self._places: dict[tuple[str, str], PlaceRow] = {}
+        self.mailbox = MemoryMailbox(
+            self._leave_signal, self._is_open, self._once.__contains__, now, self._mailing, self._looking
+        )
         self._hook = hook
         self._now = now
         self._closed = False
@@ -264,13 +268,21 @@ class MemoryStore:
             if verb == "signal" and self._rows[execution_id].ended is not None:
                 raise Over(f"execution {execution_id!r} is over")
             self._reach("post.before_commit")
-            if verb == "signal":
-                self._signalled[execution_id] = len(self._inbox) + 1
-            if once:
-                self._once[once] = len(self._inbox) + 1
-            self._inbox.append(InboxRow(len(self._inbox) + 1, execution_id, verb, body, self._now()))
+            row = self._leave(execution_id, verb, body, once)
             self._reach("post.after_commit")
-            return len(self._inbox)
+            return row
+
+    def _leave(self, execution_id: str, verb: str, body: Json, once: str) -> int:
+        row = len(self._inbox) + 1
+        if verb == "signal":
+            self._signalled[execution_id] = row
+        if once:
+            self._once[once] = row
+        self._inbox.append(InboxRow(row, execution_id, verb, body, self._now()))
+        return row
+
+    def _leave_signal(self, execution_id: str, body: Json, once: str) -> int:
+        return self._leave(execution_id, "signal", body, once)
 
     def posted(self) -> int:
         with self._lock:
@@ -301,6 +313,21 @@ class MemoryStore:
                 number += not row.number
                 self._places[row.key, row.execution_id] = row if row.number else row._replace(number=number)
             self._reach("places.after_commit")
+
+    @contextmanager
+    def _mailing(self) -> Iterator[None]:
+        """A change of the mailbox."""
+        with self._lock:
+            self._reach("mail.before_write")
+            self._reach("mail.before_commit")
+            yield
+            self._reach("mail.after_commit")
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        with self._lock:
+            self._reach()
+            yield
 
     def _is_open(self, execution_id: str) -> bool:
         row = self._rows.get(execution_id)

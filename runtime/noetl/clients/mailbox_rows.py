@@ -1,0 +1,184 @@
+"""The mailbox of the stores that speak SQL: what a letter and a wait come to, in one transaction each.
+
+Law: under no key both a letter is kept and a wait of an execution that is not over is open for its name: whatever
+brings one of the two looks for the other. A letter is addressed to one wait at a time, and comes back only where that
+one's execution says so; a wait that was answered is listed until its execution says that it is over, so that one which
+is listed again after a crash takes no second letter.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
+
+from noetl.ports import MailboxFull, StoreRefused
+from noetl.ports.mailbox import MOST_KEPT, Correspondence, Letter, OpenWait
+from noetl_ir.expr import Json
+
+
+class Transaction(Protocol):
+    """A transaction of a store, which no other one that changes inbox or mailbox comes between. `now` is the time by
+    the clock of the store, in microseconds since the epoch.
+    """
+
+    now: int
+
+    def rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query, whose parameters are written `:name`; none for one that gives no rows."""
+        ...
+
+    def leave(self, execution_id: str, body: str, once: str) -> int | None:
+        """Put a signal into an inbox; its row, None for an execution that is over."""
+        ...
+
+    def is_sent(self, once: str) -> bool:
+        """Whether something of this name was put into an inbox."""
+        ...
+
+
+_ON_VIRTUAL_CLOCK = 1_000_000_000_000_000
+"""Times before it, of the year 2001, are those of runs with a script, and no time of a store's clock."""
+
+# Letters that nobody took, and waits of what is over, go with each change: the tables stay as small as what is open.
+_SWEEP = (
+    f"DELETE FROM mail WHERE row IS NULL AND until <= :now AND until > {_ON_VIRTUAL_CLOCK}",
+    """DELETE FROM mail_waits WHERE key = :key AND execution_id IN (
+    SELECT w.execution_id FROM mail_waits w JOIN executions x ON x.execution_id = w.execution_id
+    WHERE w.key = :key AND x.ended IS NOT NULL)""",
+)
+_KNOWN = "SELECT row IS NOT NULL FROM mail WHERE once = :once"
+_COUNT = "SELECT count(*) FROM (SELECT 1 FROM mail WHERE key = :key AND row IS NULL AND until > :now LIMIT :most) kept"
+_KEEP = "INSERT INTO mail (key, name, data, until, once) VALUES (:key, :name, :data, :until, :once)"
+_NEW = "SELECT number, key, name, data, once, tries FROM mail WHERE once = :once"
+_OLDEST_WAIT = """
+SELECT w.execution_id, w.call FROM mail_waits w JOIN executions x ON x.execution_id = w.execution_id
+WHERE w.key = :key AND w.name = :name AND w.row IS NULL AND x.ended IS NULL ORDER BY w.number LIMIT 1
+"""
+_OLDEST_LETTER = """
+SELECT m.number, m.key, m.name, m.data, m.once, m.tries FROM mail m
+JOIN mail_waits w ON w.key = m.key AND w.name = m.name
+WHERE w.execution_id = :execution_id AND w.call = :call AND m.key = :key AND m.row IS NULL AND m.until > :now
+ORDER BY m.number LIMIT 1
+"""
+_IS_OPEN = "SELECT 1 FROM executions WHERE execution_id = :execution_id AND ended IS NULL"
+_LISTED = "SELECT row IS NOT NULL FROM mail_waits WHERE execution_id = :execution_id AND call = :call"
+_LIST = "INSERT INTO mail_waits (key, name, execution_id, call) VALUES (:key, :name, :execution_id, :call)"
+_ADDRESS = "UPDATE mail SET execution_id = :execution_id, row = :row WHERE number = :number"
+_SERVE = "UPDATE mail_waits SET row = :row WHERE execution_id = :execution_id AND call = :call"
+_UNLIST = "DELETE FROM mail_waits WHERE execution_id = :execution_id AND call = :call"
+_TAKE = "DELETE FROM mail WHERE execution_id = :execution_id AND row = :row"
+_ADDRESSED = """SELECT number, key, name, data, once, tries + 1, until FROM mail
+WHERE execution_id = :execution_id AND row = :row"""
+_RETURN = "UPDATE mail SET execution_id = NULL, row = NULL, tries = tries + 1 WHERE number = :number"
+_UNLIST_SERVED = "DELETE FROM mail_waits WHERE execution_id = :execution_id AND row = :row"
+_DROP = "DELETE FROM mail WHERE number = :number"
+ROWS_OF = "SELECT row FROM mail WHERE execution_id = :execution_id AND row IS NOT NULL ORDER BY row"
+CALLS_OF = "SELECT DISTINCT call FROM mail_waits WHERE execution_id = :execution_id ORDER BY call"
+STRANDED = """
+SELECT m.execution_id, m.row FROM mail m JOIN executions x ON x.execution_id = m.execution_id
+WHERE m.row IS NOT NULL AND x.ended IS NOT NULL ORDER BY m.row
+"""
+
+
+def post_letter(tx: Transaction, letter: Letter, now: int | None) -> bool:
+    """`Mailbox.post_letter`."""
+    # What is addressed first has the name in the inbox, where it stays when the letter is taken.
+    if tx.is_sent(letter.once):
+        return True
+    if known := tx.rows(_KNOWN, {"once": letter.once}):
+        return bool(known[0][0])
+    at = tx.now if now is None else now
+    values = {"key": letter.key, "name": letter.name, "now": at}
+    _sweep(tx, letter.key)
+    is_awaited = bool(tx.rows(_OLDEST_WAIT, values))
+    if not is_awaited and tx.rows(_COUNT, {"key": letter.key, "now": at, "most": MOST_KEPT})[0][0] >= MOST_KEPT:
+        raise MailboxFull(f"{MOST_KEPT:,} signals are kept under that key already")
+    kept = {"data": as_json(letter.data), "until": at + letter.keep_for, "once": letter.once}
+    tx.rows(_KEEP, {"key": letter.key, "name": letter.name, **kept})
+    return _address_to_oldest(tx, tx.rows(_NEW, {"once": letter.once})[0])
+
+
+def await_letter(tx: Transaction, wait: OpenWait, now: int | None) -> bool:
+    """`Mailbox.await_letter`."""
+    place = {"execution_id": wait.execution_id, "call": wait.call}
+    if not tx.rows(_IS_OPEN, {"execution_id": wait.execution_id}):
+        return False
+    listed = tx.rows(_LISTED, place)
+    if any(is_served for (is_served,) in listed):
+        return True
+    _sweep(tx, wait.key)
+    for name in dict.fromkeys(wait.names) if not listed else ():
+        tx.rows(_LIST, {"key": wait.key, "name": name, **place})
+    found = tx.rows(_OLDEST_LETTER, {"key": wait.key, "now": tx.now if now is None else now, **place})
+    return bool(found) and _address(tx, found[0], wait.execution_id, wait.call)
+
+
+def settle_mail(tx: Transaction, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
+    """`Mailbox.settle_mail`."""
+    for call in calls:
+        tx.rows(_UNLIST, {"execution_id": execution_id, "call": call})
+    for row in rows:
+        tx.rows(_TAKE, {"execution_id": execution_id, "row": row})
+
+
+def return_letter(tx: Transaction, execution_id: str, row: int, now: int | None) -> None:
+    """`Mailbox.return_letter`."""
+    place = {"execution_id": execution_id, "row": row}
+    tx.rows(_UNLIST_SERVED, place)
+    for *letter, until in tx.rows(_ADDRESSED, place):
+        tx.rows(_RETURN, {"number": letter[0]})
+        if until <= (tx.now if now is None else now):
+            tx.rows(_DROP, {"number": letter[0]})
+        else:
+            _address_to_oldest(tx, tuple(letter))
+
+
+def correspondence(rows: list[tuple[Any, ...]], calls: list[tuple[Any, ...]]) -> Correspondence:
+    """`Mailbox.correspondence`, of the rows of its two queries."""
+    return Correspondence(tuple([int(row) for (row,) in rows]), tuple([str(call) for (call,) in calls]))
+
+
+def as_json(data: Json) -> str:
+    """The data of a letter as it is stored. Raises StoreRefused."""
+    try:
+        return json.dumps(data, allow_nan=False)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StoreRefused(f"the data of the signal cannot be stored [{error}]") from error
+
+
+def body_of(key: str, name: str, data: Json, call: str) -> dict[str, Json]:
+    """The body of the inbox row of a letter that is addressed."""
+    return {"name": name, "data": data, "key": key, "wait": call}
+
+
+def name_of(once: str, tries: int) -> str:
+    """The name under which an inbox has a letter: that of the letter for whoever has it first."""
+    return f"{once} again {tries}" if tries else once
+
+
+def _sweep(tx: Transaction, key: str) -> None:
+    for query in _SWEEP:
+        tx.rows(query, {"now": tx.now, "key": key})
+
+
+def _address_to_oldest(tx: Transaction, letter: tuple[Any, ...]) -> bool:
+    """Address a letter to the oldest wait for it; False where it is kept."""
+    _, key, name, *_ = letter
+    while found := tx.rows(_OLDEST_WAIT, {"key": key, "name": name}):
+        execution_id, call = found[0]
+        if _address(tx, letter, execution_id, call):
+            return True
+        # It has ended since: the row of an execution is looked at under its lock only when the inbox is written.
+        tx.rows(_UNLIST, {"execution_id": execution_id, "call": call})
+    return False
+
+
+def _address(tx: Transaction, letter: tuple[Any, ...], execution_id: str, call: str) -> bool:
+    """Address a letter to a wait; False where its execution is over."""
+    number, key, name, data, once, tries = letter
+    body = json.dumps(body_of(key, name, json.loads(data), call))
+    row = tx.leave(execution_id, body, name_of(once, tries))
+    if row is None:
+        return False
+    tx.rows(_ADDRESS, {"execution_id": execution_id, "row": row, "number": number})
+    tx.rows(_SERVE, {"execution_id": execution_id, "row": row, "call": call})
+    return True

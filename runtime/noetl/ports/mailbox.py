@@ -1,0 +1,85 @@
+"""The mailbox of a store: signals for whoever waits under a key, of whatever execution (EXTENSIONS.md §6).
+
+A letter is a signal with a key. It goes to the oldest wait that is open for its name under that key, as a row of the
+inbox of that wait's execution, or is kept until one opens. What is addressed stays in the mailbox until its execution
+has said what became of it: taken, or returned.
+"""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from noetl_ir.expr import Json
+from noetl_ir.records import NamedTuple
+
+MOST_KEPT = 1_000
+"""Letters that are kept under one key; one more is refused."""
+
+KEEP_FOR = 7 * 86_400 * 1_000_000
+"""Microseconds that a letter is kept for where nothing else is said."""
+
+
+class Letter(NamedTuple):
+    """A signal with a key. It is kept for `keep_for` microseconds; of those with one `once` the first alone counts."""
+
+    key: str
+    name: str
+    data: Json
+    once: str
+    keep_for: int = KEEP_FOR
+
+
+class OpenWait(NamedTuple):
+    """A wait that listens under a key for signals of some names; `call` tells it from all others of its execution."""
+
+    key: str
+    execution_id: str
+    call: str
+    names: tuple[str, ...]
+
+
+class Correspondence(NamedTuple):
+    """The mailbox's part in one execution: the inbox rows of letters that were addressed to it and are not settled,
+    and the calls of its waits that are listed.
+    """
+
+    rows: tuple[int, ...] = ()
+    calls: tuple[str, ...] = ()
+
+
+class Mailbox(Protocol):
+    """The letters and the open waits of a store. Each change is one durable transaction, which no other comes between.
+
+    All raise StoreFailure. `now` is the time (microseconds) of whom has another clock than the store.
+    """
+
+    def post_letter(self, letter: Letter, now: int | None = None) -> bool:
+        """Address a letter to the oldest wait for it that is open, as a row of the inbox of its execution, or keep it;
+        whether it was addressed. One that was posted before under its `once` is not posted again. Raises MailboxFull.
+
+        `now` is the time (microseconds) of whom has another clock than the store, here and below.
+        """
+        ...
+
+    def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
+        """List a wait and address the oldest kept letter for it to it, where there is one; whether it has one. A wait
+        that is listed already and has one gets no other. Of an execution that is over, or not there, nothing happens.
+        """
+        ...
+
+    def settle_mail(self, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
+        """Waits of an execution listen no more, and letters that came by these rows of its inbox were taken."""
+        ...
+
+    def return_letter(self, execution_id: str, row: int, now: int | None = None) -> None:
+        """The letter that came by a row was not taken: it goes to the next wait, or is kept for what is left of its
+        time. Once: one that is not there by that row is nobody's to return.
+        """
+        ...
+
+    def correspondence(self, execution_id: str) -> Correspondence:
+        """The letters and waits of an execution that are here."""
+        ...
+
+    def stranded_letters(self) -> tuple[tuple[str, int], ...]:
+        """Letters that are addressed to what is over and are not settled: its id, and the row."""
+        ...

@@ -1,0 +1,100 @@
+"""The mailbox of a PostgreSQL database: its changes take the lock of the inbox, so that none comes between another."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+from noetl.clients import mailbox_rows
+from noetl.ports.mailbox import Correspondence, Letter, OpenWait
+from noetl.store.postgres.access import Access
+from noetl.store.postgres.inbox import Inbox
+from noetl.store.postgres.owners import INBOX_LOCK
+from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.texts import read, written
+
+_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+_T = TypeVar("_T")
+
+
+class _Transaction:
+    """`mailbox_rows.Transaction`."""
+
+    def __init__(self, inbox: Inbox, connection: Connection, now: int) -> None:
+        self._inbox = inbox
+        self._connection = connection
+        self.now = now
+
+    def rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        done = self._connection.execute(_query(query), _written(values))
+        return [_read(row) for row in done.fetchall()] if done.description else []
+
+    def leave(self, execution_id: str, body: str, once: str) -> int | None:
+        return self._inbox.leave(self._connection, execution_id, "signal", body, self._inbox.token(once))
+
+    def is_sent(self, once: str) -> bool:
+        return self._inbox.row_of(self._connection, self._inbox.token(once)) is not None
+
+
+class Mailbox:
+    """The mailbox of a store. A change that is repeated, as its answer was lost, finds what it did."""
+
+    def __init__(self, access: Access, inbox: Inbox) -> None:
+        self._access = access
+        self._inbox = inbox
+
+    def post_letter(self, letter: Letter, now: int | None = None) -> bool:
+        """`Mailbox.post_letter`."""
+        return self._change(lambda tx: mailbox_rows.post_letter(tx, letter, now))
+
+    def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
+        """`Mailbox.await_letter`."""
+        return self._change(lambda tx: mailbox_rows.await_letter(tx, wait, now))
+
+    def settle_mail(self, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
+        """`Mailbox.settle_mail`."""
+        self._change(lambda tx: mailbox_rows.settle_mail(tx, execution_id, calls, rows))
+
+    def return_letter(self, execution_id: str, row: int, now: int | None = None) -> None:
+        """`Mailbox.return_letter`."""
+        self._change(lambda tx: mailbox_rows.return_letter(tx, execution_id, row, now))
+
+    def correspondence(self, execution_id: str) -> Correspondence:
+        """`Mailbox.correspondence`."""
+        of = {"execution_id": execution_id}
+        return mailbox_rows.correspondence(self._rows(mailbox_rows.ROWS_OF, of), self._rows(mailbox_rows.CALLS_OF, of))
+
+    def stranded_letters(self) -> tuple[tuple[str, int], ...]:
+        """`Mailbox.stranded_letters`."""
+        return tuple([(name, int(row)) for name, row in self._rows(mailbox_rows.STRANDED, {})])
+
+    def _rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        return [_read(row) for row in self._access.rows(_query(query), _written(values))]
+
+    def _change(self, work: Callable[[mailbox_rows.Transaction], _T]) -> _T:
+        self._access.reach("mail.before_write")
+        lock = {"schema": self._access.pool.address.namespace}
+
+        def changed(connection: Connection) -> _T:
+            with connection.transaction():
+                # It may put a row into an inbox, and those become visible in the order of their numbers.
+                connection.execute(INBOX_LOCK, lock)
+                (now,) = connection.execute(_NOW).fetchone() or (0,)
+                done = work(_Transaction(self._inbox, connection, int(now)))
+                self._access.reach("mail.before_commit")
+                return done
+
+        done = self._access.run(changed)
+        self._access.reach("mail.after_commit")
+        return done
+
+
+def _query(query: str) -> str:
+    return re.sub(r":(\w+)", r"%(\1)s", query)
+
+
+def _written(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: written(value) if isinstance(value, str) else value for name, value in values.items()}
+
+
+def _read(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([read(value) if isinstance(value, str) else value for value in row])
