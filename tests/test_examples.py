@@ -125,6 +125,8 @@ SCRIPTED = [
     # A hold, two bookings, and none for the car; three are undone one after the other, and the hold is lifted.
     ("trip_booking", "lift_hold", {"trip": "failed", "why": "http.status"}, 1 + 2 + 1 + 3 + 3 * 1 + 1),
     ("approval", "spend", {"spent": 1200, "by": "Ada"}, 15 * 60),
+    # The payment comes after an hour.
+    ("payment", "ship", {"order": 42, "paid": 120}, 60 * 60),
     ("retry_backoff", "done", {"received": 42, "attempts": 3}, 5 + 0.2 + 0.1 + 0.4 + 0.1 + 0.1),
 ]
 FAILING = {"trip_booking"}
@@ -207,6 +209,16 @@ def test_a_large_result_is_kept_beside_the_log(tmp_path: Path) -> None:
     assert (report["count"], report["highest"]["value"]) == (5000, 100)
     assert report["highest"]["minute"] == next(i for i in range(5000) if i * 7 % 101 == 100)
     assert report["stored_bytes"] > 16384
+
+
+def test_a_payment_that_comes_first_is_kept_for_its_order(tmp_path: Path) -> None:
+    store = ["--store", f"sqlite:///{tmp_path}/log.sqlite"]
+    run("hello.yaml", [], tmp_path)  # makes the store
+    for order, amount in ((41, 7), (42, 120)):
+        paid = ["--key", f"order {order}", "--name", "paid", "--data", json.dumps({"amount": amount})]
+        assert program("noetl", "signal", *paid, *store, cwd=tmp_path).returncode == 0
+    document = run("payment.yaml", ["--set", "order=42"], tmp_path)
+    assert result_of(document["execution_id"], "ship", tmp_path) == {"order": 42, "paid": 120}
 
 
 def test_the_tests_of_the_examples_pass(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ _STATUS_BY_TYPE = {
     "ctx.patched": "success",
     "signal.received": "success",
     "signal.missed": "skipped",
+    "signal.returned": "skipped",
     "child.ended": "success",
     "signal.sent": "success",
 }

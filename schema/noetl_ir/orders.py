@@ -96,6 +96,26 @@ class SendSignal(NamedTuple):
     call: dict[str, Json]
 
 
+class AwaitLetter(NamedTuple):
+    """Have a parked `wait` listed in the mailbox under a key, for signals of some names; `call` is its name there."""
+
+    execution_id: str
+    key: str
+    call: str
+    names: tuple[str, ...]
+
+
+class SettleMail(NamedTuple):
+    """Tell the mailbox which waits of an execution listen no more, by their calls, and what became of signals that it
+    addressed to it, by the rows of the inbox: `taken`, or `returned`.
+    """
+
+    execution_id: str
+    calls: tuple[str, ...]
+    taken: tuple[int, ...]
+    returned: tuple[int, ...]
+
+
 class ControlChild(NamedTuple):
     """Hand `verb` (`cancel`, `pause`, `resume`) down to a child execution."""
 
@@ -110,7 +130,17 @@ class ClaimCheck(NamedTuple):
     reference: dict[str, Json]
 
 
-Order = RunPipeline | StopPipeline | DrainWorker | StartChild | SendSignal | ControlChild | ClaimCheck
+Order = (
+    RunPipeline
+    | StopPipeline
+    | DrainWorker
+    | StartChild
+    | SendSignal
+    | AwaitLetter
+    | SettleMail
+    | ControlChild
+    | ClaimCheck
+)
 
 
 class Report(NamedTuple):

@@ -109,6 +109,7 @@ def _check_ends(program: Program, log: Sequence[Event]) -> None:
 def _check_nothing_left(program: Program, live: Execution) -> None:
     for name in LEFTOVERS:
         assert not getattr(live, name), f"{name} left: {getattr(live, name)}"
+    assert not live.mail.listed, f"listed in the mailbox: {live.mail.listed}"
     places = program.plan.net.places
     left = {places[number].id: dict(tokens) for number, tokens in live.marking.tokens.items() if tokens}
     marked = {number for number, tokens in live.marking.tokens.items() if tokens}

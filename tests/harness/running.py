@@ -22,6 +22,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.ports import ExecutionRow
+from noetl.ports.mailbox import Letter
 from noetl.server.execution import Ask
 from noetl.worker.scripted import Script, read_script
 from noetl_ir.events import Event, write_event
@@ -157,7 +158,25 @@ def resume_prefix(ran: Ran, length: int, script: str | dict[str, Any] = "") -> R
         runtime.programs.add_plan(program.bytes)
         records = [(event.event_id, write_event(event)) for event in ran.log[:length]]
         runtime.store.create(ExecutionRow("e1", "t/t", program.digest, "running", None, 0, None), records)
+        for letter in _left_in_mailbox(ran.log[:length]):
+            runtime.store.mailbox.post_letter(letter)
         return _resumed(runtime, program, seen, [], ran.log[length - 1].ts)
+
+
+def _left_in_mailbox(log: list[Event]) -> list[Letter]:
+    """The signals that a run had sent under keys and not taken: the mailbox survives what the run does not. Children
+    are started anew, and have theirs once more.
+    """
+    calls, sent = dict[tuple[str, int, int], Any](), list[Letter]()
+    for event in log:
+        place = event.run, event.task, event.visit
+        calls.update({place: event.data["call"]} if "call" in event.data else {})
+        if event.event_type == "signal.sent" and "key" in (call := calls[place]):
+            sent.append(Letter(str(call["key"]), call["signal"], call.get("data"), str(place)))
+        elif event.event_type == "token.claimed" and "row" in event.data:
+            outcome: Any = event.data["outcome"]
+            sent = [letter for letter in sent if letter.data != outcome["result"]["data"]]
+    return sent
 
 
 def _resumed(

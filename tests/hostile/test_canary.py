@@ -33,7 +33,7 @@ keychain:
 executor: {spec: {policy: {failure: {mode: best_effort}, limits: {max_payload_bytes: 3000}}}}
 workflow:
   - step: start
-    next: {spec: {mode: inclusive}, arcs: [{step: forms}, {step: fails}, {step: waits}, {step: echo}]}
+    next: {spec: {mode: inclusive}, arcs: [{step: forms}, {step: fails}, {step: waits}, {step: echo}, {step: sends}]}
   - step: forms
     tool:
       - name: forms
@@ -56,6 +56,10 @@ workflow:
         kind: shell
         command: 'echo "$M" >&2; exit 3'
         env: {M: "{{ keychain.m.value }} {{ keychain.o.token }}"}
+  - step: sends
+    tool:
+      - {name: s, kind: signal, key: k, signal: told, data: ["{{ keychain.c.password }}", "{{ keychain.o.token }}"]}
+      - {name: k, kind: signal, key: "a {{ keychain.m.value }}", signal: told}
   - step: waits
     tool: {name: w, kind: wait, events: [go]}
   - step: echo
@@ -137,7 +141,8 @@ def test_a_secret_is_used_by_a_server_and_shows_up_nowhere(tmp_path: Path, canar
             assert done.status_code == 201, done.text
             execution = done.json()["execution_id"]
             looked = f"/executions/{execution}/events?limit=500"
-            until(lambda: server.client.get(looked).text.count("step.failed") >= 2)
+            until(lambda: server.client.get(looked).text.count("step.failed") >= 3)
+            assert "field 'key' holds a secret" in server.client.get(looked).text
             until(lambda: "small" in server.client.get(looked).text)
             texts = responses(server, execution)
             server.client.post(f"/executions/{execution}/signal", json={"name": "go", "data": {"a": 1}})

@@ -32,7 +32,7 @@ from noetl_ir.events import Event
 from noetl_ir.orders import Answer, Order, Said
 from simulator.disk import Disk, DiskOdds, Holders, Killed
 from simulator.effects import Deed, Tools
-from simulator.laws import check_deeds, check_execution, end_of, fold
+from simulator.laws import check_deeds, check_execution, check_letters, end_of, fold
 from simulator.plays import PLAYS, Ready, ready
 from simulator.timeline import EPOCH, SECOND, SkewedClock, Timeline
 
@@ -225,6 +225,7 @@ class Alone:
             if name == ID:
                 end = end_of(folded, self._play.play.same)
         check_deeds(programs, logs, self._deeds)
+        check_letters(logs, self._store.mailbox.letters())
         for name, event_id, body in self._shown:
             assert self.stored(name).get(event_id) == body, f"{event_id} of {name} was shown and is not in the log"
         return end

@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from noetl.ports import Append, Conflict, ExecutionRow, StartKey, StoreFailure
+from noetl.ports import Append, Conflict, ExecutionRow, StoreFailure
+from noetl.ports.idempotency import StartKey
 from noetl.ports.places import PlaceRow
 from noetl.server.places import holders_of
 from noetl.store.memory import MemoryStore
+from noetl.store.memory.mailbox import MemoryMailbox
 from simulator.timeline import Timeline
 
 
@@ -144,6 +146,11 @@ class Disk:
 
         self._commit(commit)
 
+    @property
+    def mailbox(self) -> "DiskMailbox":
+        """`Store.mailbox`."""
+        return DiskMailbox(self._shared.mailbox, self._commit)
+
     def append(
         self,
         execution_id: str,
@@ -225,3 +232,19 @@ class Disk:
         if is_failure:
             raise StoreFailure("the disk had a moment")
         return done
+
+
+class DiskMailbox:
+    """A `Mailbox` whose changes are commits of a disk, and which looks as the shared one does."""
+
+    def __init__(self, shared: MemoryMailbox, commit: Callable[[Callable[[], Any]], Any]) -> None:
+        self._commit = commit
+        self.correspondence = shared.correspondence
+        self.stranded_letters = shared.stranded_letters
+        self.post_letter = self._committing(shared.post_letter)
+        self.await_letter = self._committing(shared.await_letter)
+        self.settle_mail = self._committing(shared.settle_mail)
+        self.return_letter = self._committing(shared.return_letter)
+
+    def _committing(self, change: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *values: self._commit(lambda: change(*values))

@@ -9,6 +9,7 @@ from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl_ir.events import Event
+from noetl_ir.expr import Json
 from simulator.effects import Deed
 
 ENDS = ("step.done", "loop.done", "step.failed", "step.cancelled")
@@ -50,6 +51,45 @@ def check_deeds(programs: Mapping[str, Program], logs: Mapping[str, Sequence[Eve
         lost = {_deed(execution_id, plan, event) for event in effective if _is_lost(event)}
         ended = of["task.done"] | of["retry.started"]
         assert ended - faulted - lost <= mine, f"never run: {ended - mine}"
+
+
+Letters = Sequence[tuple[Json, tuple[str, int] | None]]
+"""What a mailbox has: the data of a signal, and the execution and inbox row that it went to, None where it is kept."""
+
+
+def check_letters(logs: Mapping[str, Sequence[Event]], there: Letters) -> None:
+    """What was sent under a key was taken by one wait, or is still in the mailbox. What went to somebody who is over
+    was taken by them or came back, of which the mailbox may not have heard, as nobody waits any more.
+    """
+    taken: Counter[Json] = Counter()
+    sent: set[Json] = set()
+    ends: set[tuple[str, Json]] = set()
+    for execution_id, log in logs.items():
+        calls: dict[tuple[str, int, int], Any] = {}
+        for event in log:
+            place = (event.run, event.task, event.visit)
+            if event.event_type == "task.started" and "call" in event.data:
+                calls[place] = event.data["call"]
+            elif event.event_type == "signal.sent" and "key" in calls[place] and _is_ok(event):
+                sent.add(calls[place]["data"])
+            elif event.event_type == "token.claimed" and "row" in event.data:
+                result: Any = event.data["outcome"]
+                taken[result["result"]["data"]] += 1
+            if event.event_type in ("token.claimed", "signal.returned"):
+                ends.add((execution_id, event.data.get("row")))
+    twice = [data for data, times in taken.items() if times > 1]
+    assert not twice, f"taken by more than one wait: {twice[0]}"
+    lost = sent - {*taken} - {data for data, _ in there}
+    assert not lost, f"sent, and neither taken nor kept: {sorted(map(str, lost))}"
+    unread = [to for _, to in there if to is not None and to not in ends]
+    assert not unread, f"addressed to {unread[0][0]}, which is over and did not read it"
+    twice = [data for data, to in there if to is None and taken[data]]
+    assert not twice, f"taken, and still kept: {twice[0]}"
+
+
+def _is_ok(event: Event) -> bool:
+    outcome = event.data["outcome"]
+    return isinstance(outcome, dict) and outcome["status"] == "ok"
 
 
 def end_of(folded: Execution, same: str) -> Any:

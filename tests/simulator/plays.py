@@ -11,7 +11,7 @@ from noetl.app.programs import program_of
 from noetl.engine.program import Program
 from simulator.join_texts import SETTLED, fork_to
 from simulator.lock_plays import LOCKS, SECTIONS
-from simulator.signal_texts import INTERRUPTED, SENDER, SENDS, STOPS
+from simulator.signal_texts import INTERRUPTED, MAIL, SENDER, SENDS, STOPS
 
 
 class Play(NamedTuple):
@@ -512,6 +512,7 @@ PLAYS = (
     Play("interrupts", INTERRUPTED, (("t/c", CALLED),), signals=STOPS, same="nothing"),
     Play("join settled", fork_to("settled")),
     Play("settled joins", SETTLED, same="nothing"),
+    Play("the mailbox", MAIL, same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

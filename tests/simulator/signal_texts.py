@@ -1,4 +1,4 @@
-"""Playbooks of plays about signals: those that executions send each other, and those that stop runs."""
+"""Playbooks of plays about signals: those that executions send each other, also by a key, and those that stop runs."""
 
 SENDS = """
 workflow:
@@ -44,3 +44,26 @@ workflow:
 """
 
 STOPS = ((2, "stop"), (3, "halt"), (9, "stop"))
+
+MAIL = """
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: send}, {step: hear}, {step: race}, {step: many}]}}
+  - step: send
+    loop: {in: [1, 2, 3, 4, 5, 6], iterator: i, spec: {mode: parallel, max_in_flight: 3}}
+    tool:
+      - {name: t, kind: http, url: "http://x/{{ i }}"}
+      - {name: s, kind: signal, key: k, signal: go, data: "{{ execution_id }} {{ i }}"}
+  - step: hear
+    tool:
+      - {name: a, kind: wait, events: [go, stop], correlation: k, timers: {late: 6}}
+      - {name: t, kind: http, url: "http://x/hear"}
+      - {name: b, kind: wait, events: [go], correlation: k, timers: {late: 3}}
+  - step: race
+    spec: {policy: {interrupt: {timers: {over: 4}}}}
+    tool: {kind: wait, events: [go], correlation: k, timers: {late: 5}}
+    next: {arcs: [{step: undo, when: "{{ event.name == 'step.failed' }}"}]}
+  - step: many
+    loop: {in: [1, 2, 3], iterator: i, spec: {mode: parallel, policy: {enough: 1}}}
+    tool: {name: w, kind: wait, events: [go], correlation: "{{ 'k' if i < 3 else 'other' }}", timers: {late: 8}}
+  - {step: undo, tool: {kind: wait, events: [go], correlation: k, timers: {late: 1}}}
+"""

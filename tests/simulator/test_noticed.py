@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+import noetl.engine.phases
+import noetl.engine.signals
 import noetl.server.control
 import simulator.world
 from noetl.engine import reports
@@ -13,9 +15,11 @@ from noetl.server.control import ControlPlane
 from noetl.server.dues import Dues
 from noetl.server.execution import OwnedExecution
 from noetl.server.journal import EVERY_EVENT
+from noetl.server.letters import Letters
 from noetl.server.waiting_orders import WaitingOrders
 from noetl.server.workers.leases import Leases
 from noetl.worker.worker import Worker
+from simulator.plays import PLAYS, number_of
 from simulator.world import simulate
 
 Patch = pytest.MonkeyPatch
@@ -134,6 +138,22 @@ def nothing_is_ever_taken_over(patch: Patch) -> None:
     patch.setattr(ControlPlane, "_look_for_taken", lambda self: None)
 
 
+def taken_letters_go_back(patch: Patch) -> None:
+    """The mailbox hears of each signal that a wait took that nobody did."""
+    settle = Letters._settle
+
+    def settle_wrongly(self: Letters, owned: Any, order: Any) -> None:
+        settle(self, owned, order._replace(taken=(), returned=(*order.taken, *order.returned)))
+
+    patch.setattr(Letters, "_settle", settle_wrongly)
+
+
+def late_letters_are_taken(patch: Patch) -> None:
+    """A wait that is over keeps the signal that it could not take."""
+    patch.setattr(noetl.engine.signals, "return_letter", lambda turn, row: turn.execution.signals.clear())
+    patch.setattr(noetl.engine.phases, "return_letters", lambda turn: None)
+
+
 def clocks_are_trusted(patch: Patch) -> None:
     """Let waits look at the wall clock, as they once did."""
 
@@ -144,6 +164,9 @@ def clocks_are_trusted(patch: Patch) -> None:
     patch.setattr(Dues, "ripe", ripe)
 
 
+MAILED = [seed for seed in range(8, 6_000, 9) if PLAYS[number_of(seed)].name == "the mailbox"]
+"""Seeds of the play about signals under keys."""
+
 BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     no_phase: range(200),
     forgotten_orders: range(200),
@@ -152,6 +175,8 @@ BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     slots_leak: range(200),
     conflict_is_swallowed: range(200),
     clocks_are_trusted: range(200),
+    taken_letters_go_back: MAILED,
+    late_letters_are_taken: MAILED,
     absence_is_believed: range(4, 400, 5),
     one_name_for_all: (52,),
     nothing_is_ever_taken_over: (441,),

@@ -24,7 +24,7 @@ from noetl_ir.events import Event
 from simulator.disk import Disk, DiskOdds, Holders
 from simulator.effects import waiting_times
 from simulator.fetches import SimulatedFetches
-from simulator.laws import check_deeds, check_execution, end_of, fold
+from simulator.laws import check_deeds, check_execution, check_letters, end_of, fold
 from simulator.network import Network, Odds
 from simulator.plays import PLAYS, Ready, number_of, ready
 from simulator.processes import ServerProcess, Shared, WorkerProcess
@@ -245,6 +245,8 @@ class World:
         while self.timeline.now < until:
             self.timeline.advance()
         server.go_on()
+        while server.disk.stopped is not None and server.life.is_alive:  # it was stopped once more meanwhile
+            self.timeline.advance()
 
     def _cut(self, process: ServerProcess | WorkerProcess, length: int) -> None:
         process.endpoint.is_linked = False
@@ -369,6 +371,7 @@ class World:
                 assert not late, f"{name} went on to be {folded.status} after its caller was over"
         assert not self._wrong, self._wrong[0]
         check_deeds(programs, logs, self._shared.deeds)
+        check_letters(logs, store.mailbox.letters())
         self._check_nothing_left()
         return Simulated(ends, hashed.hexdigest(), self.timeline.now / SECOND)
 

@@ -140,7 +140,11 @@ EVENTS: dict[str, EventType] = {
     "token.swallowed": EventType("A token came to a wave that had started without it.", {}),
     "token.claimed": EventType(
         "The oldest `wait` that listens for a signal took it.",
-        {"signal": Key(_TEXT, "its name"), "outcome": Key(_OUTCOME, "of the parked task")},
+        {
+            "signal": Key(_TEXT, "its name"),
+            "outcome": Key(_OUTCOME, "of the parked task"),
+            "row": _maybe(_COUNT, "the inbox row of one that the mailbox addressed to this `wait`"),
+        },
     ),
     "token.waiting": EventType(
         "A gate keeps a token: until `ctx` changes (`on_deny: wait`), or until locks are free.",
@@ -306,6 +310,7 @@ EVENTS: dict[str, EventType] = {
             "name": Key(_TEXT, "its name"),
             "data": Key(_ANY, "what came with it"),
             **_ROW,
+            "wait": _maybe(_TEXT, "the wait that the mailbox addressed it to: `RUN:TASK:VISIT:ATTEMPT`"),
             "came": _maybe(
                 {"type": "integer"},
                 "when the store had it (microseconds), of one that came over a pause: timers due before go first",
@@ -320,6 +325,10 @@ EVENTS: dict[str, EventType] = {
         "Nothing hears the oldest kept signal of that name, and nothing will: every wait for it is `transient` and "
         "listens only to what comes later. Only in runs of playbooks with such a wait.",
         {"name": Key(_TEXT, "its name")},
+    ),
+    "signal.returned": EventType(
+        "The `wait` that the mailbox addressed a signal to listens no more: it goes to the next one, or is kept.",
+        {"name": Key(_TEXT, "its name"), "row": Key(_COUNT, "the inbox row that brought it")},
     ),
     "timer.fired": EventType(
         "A time has come: a retry or delayed jump wakes, a delayed token lands, a timer of a `wait` is due, "

@@ -3,12 +3,14 @@
 import json
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 from starlette.requests import Request
 
 from noetl.api.problems import BadRequest
 from noetl.ports.user_sessions import LIFETIME, LONGEST
 from noetl_ir import codec
+from noetl_ir.correlation import LONGEST as LONGEST_KEY
+from noetl_ir.kinds import seconds_of
 from noetl_ir.nearest import nearest
 
 BODY_BYTES = 1 << 20
@@ -56,6 +58,24 @@ class SignalBody(Body):
 
     name: Annotated[str, Field(min_length=1, max_length=512)]
     data: JsonValue = None
+
+
+class LetterBody(Body):
+    """A named signal for whoever waits under a key."""
+
+    key: Annotated[str, Field(min_length=1, max_length=LONGEST_KEY, description="The `correlation` of a `wait`.")]
+    name: Annotated[str, Field(min_length=1, max_length=512)]
+    data: JsonValue = None
+    keep_for: float | str | None = Field(
+        None, description="How long it is kept where nobody waits: seconds, or text like `2d`; 7d when absent."
+    )
+
+    @field_validator("keep_for")
+    @classmethod
+    def _lasts(cls, value: float | str | None) -> float | str | None:
+        if value is not None and seconds_of(value) is None:
+            raise ValueError("write seconds, or text like `5m` or `2d`")
+        return value
 
 
 Roles = Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=100)]

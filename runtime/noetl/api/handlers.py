@@ -3,6 +3,7 @@
 from asyncio import timeout, wrap_future
 from contextlib import suppress
 from typing import Any, get_args
+from uuid import uuid4
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from noetl.api.bodies import (
     LAST_VERSION,
     SOURCE_BYTES,
     BlobBody,
+    LetterBody,
     SignalBody,
     StartBody,
     Status,
@@ -30,9 +32,11 @@ from noetl.api.streams import Streams
 from noetl.ports import Wanted
 from noetl.ports.catalogue import Versions
 from noetl.ports.idempotency import KEY, BadKey, start_key
+from noetl.ports.mailbox import KEEP_FOR, Letter
 from noetl.server.workers.preflight import WITHIN
 from noetl_ir import codec
 from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
 
 BYTES = "application/octet-stream"
 _STATUSES = frozenset(get_args(Status))
@@ -203,6 +207,22 @@ async def signal(request: Request) -> Response:
     """Send a named signal; it is kept until a wait takes it."""
     body = await body_of(request, SignalBody)
     return await _asked(request, "signal", {"name": body.name, "data": body.data})
+
+
+async def post_signal(request: Request) -> Response:
+    """Send a named signal to the oldest wait under a key, else keep it for one. With an `Idempotency-Key` once."""
+    body = await body_of(request, LetterBody)
+    once = uuid4().hex
+    if (key := request.headers.get(KEY)) is not None:
+        try:
+            once = start_key(key, {}).key
+        except BadKey as problem:
+            raise BadRequest(f"`{KEY}`: {problem}") from None
+    seconds = seconds_of(body.keep_for)
+    keep_for = KEEP_FOR if seconds is None else round(seconds * 1_000_000)
+    letter = Letter(body.key, body.name, body.data, f"api {once}", keep_for)
+    is_delivered = await run_in_threadpool(service_of(request).post_letter, letter)
+    return JSONResponse({"key": body.key, "name": body.name, "delivered": is_delivered}, 202)
 
 
 async def list_playbooks(request: Request) -> Response:

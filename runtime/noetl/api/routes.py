@@ -9,7 +9,16 @@ from starlette.routing import Route
 
 from noetl.api import handlers, sessions, sign_in, watching
 from noetl.api.authorization import Authorization
-from noetl.api.bodies import ActivityBody, BlobBody, SessionBody, SessionTokenBody, SignalBody, SignInBody, StartBody
+from noetl.api.bodies import (
+    ActivityBody,
+    BlobBody,
+    LetterBody,
+    SessionBody,
+    SessionTokenBody,
+    SignalBody,
+    SignInBody,
+    StartBody,
+)
 from noetl.api.lasting import Lasting
 from noetl.api.operation import Handler, Operation
 from noetl.api.pages import Paged
@@ -55,6 +64,7 @@ ROUTES = (
     Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202),
     Operation("POST", f"{_ONE}/retry-fault", "operator", handlers.retry_fault, status=202),
     Operation("POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202),
+    Operation("POST", "/signals", "operator", handlers.post_signal, LetterBody, status=202, headers=(KEY,)),
     Operation(
         "GET",
         "/playbooks",

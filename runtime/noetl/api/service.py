@@ -41,9 +41,10 @@ from noetl.engine.retyped import retyped
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.host.runnable_kinds import unable
-from noetl.ports import ExecutionRow, NoRoom, Over, Owned, Record, StartKey, Taken, Wanted
+from noetl.ports import ExecutionRow, MailboxFull, NoRoom, Over, Owned, Record, Taken, Wanted
 from noetl.ports.catalogue import PlanRow, Versions
-from noetl.ports.idempotency import other
+from noetl.ports.idempotency import StartKey, other
+from noetl.ports.mailbox import Letter
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 from noetl.server.service import Service, Standing
@@ -249,6 +250,16 @@ class ApiService:
             except Over:  # it ended meanwhile
                 raise Rejected(f"execution {execution_id} is over: there is nothing to {verb}") from None
         self._service.wake()
+
+    def post_letter(self, letter: Letter) -> bool:
+        """Send a signal to whoever waits under its key; whether somebody does. Raises Rejected."""
+        with self._storing():
+            try:
+                is_delivered = self.runtime.store.mailbox.post_letter(letter)
+            except MailboxFull as problem:
+                raise Rejected(str(problem)) from None
+        self._service.wake()
+        return is_delivered
 
     def retry_fault(self, execution_id: str) -> None:
         """Go on with an execution that a mistake of the engine ended. Raises Unknown, Rejected."""

@@ -17,6 +17,7 @@ from noetl.engine.sections import holder_of, lock_text, steps_in
 from noetl.ports import StoreFailure
 from noetl.server.places import holders_of, key_in_store, waiting_before
 from noetl.server.waiting_orders import waiting
+from noetl_ir.correlation import key_of
 from noetl_ir.events import Firing, index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -226,20 +227,25 @@ def _task(program: Program, execution: Execution, key: str, region: Region) -> I
         timers = execution.parked[key].data.get("timers")
         due = [at for at in timers.values() if isinstance(at, int)] if isinstance(timers, dict) else []
         data["signals"] = list(names)
-        yield Row("wait", place, _awaited(kind, names), min(due, default=None), data)
+        call = execution.parked[key].data.get("call")
+        under = key_of(call.get("correlation")) if key in execution.mail.listed and isinstance(call, dict) else ""
+        if under:
+            data["correlation"] = under
+        yield Row("wait", place, _awaited(kind, names, under), min(due, default=None), data)
     elif region.attempt > 1:
         yield Row("retry", place, f"attempt {region.attempt}", timer.due if timer else None, data)
     else:
         yield Row("delay", place, "goes on", timer.due if timer else None, data)
 
 
-def _awaited(kind: str, names: list[str]) -> str:
+def _awaited(kind: str, names: list[str], under: str) -> str:
     """The events and times that a parked task waits for, in words."""
     if kind == "playbook":
         return "waits for its child"
     if not names:
         return "waits for a timer"
-    return f"waits for signal{'s' if len(names) > 1 else ''} {', '.join(names)}"
+    where = f", also under the key `{under}`" if under else ""
+    return f"waits for signal{'s' if len(names) > 1 else ''} {', '.join(names)}{where}"
 
 
 def _delays(program: Program, execution: Execution) -> Iterator[Row]:

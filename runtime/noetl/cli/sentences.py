@@ -131,6 +131,10 @@ def _missed(_: Execution, program: Program, event: Event) -> str:
     return f"nothing hears the signal {escaped(str(event.data.get('name')))}: it is missed"
 
 
+def _returned(_: Execution, program: Program, event: Event) -> str:
+    return f"the wait that had the signal {escaped(str(event.data.get('name')))} is over: it goes back to the mailbox"
+
+
 def _retry(_: Execution, program: Program, event: Event) -> str:
     wait, outcome = event.data.get("wait"), event.data.get("outcome")
     error = outcome.get("error") if isinstance(outcome, dict) else None
@@ -213,6 +217,7 @@ _SENTENCES: dict[str, _Say] = {
     "token.waiting": _kept_out,
     "token.ended": _ended,
     "signal.missed": _missed,
+    "signal.returned": _returned,
     "phase.started": lambda execution, program, event: (
         f"main {_end(event)}: {escaped(str(event.data['phase']))} begins"
     ),

@@ -1,9 +1,12 @@
-"""signal: send a named signal to an execution; a `wait` task takes it, now or when it comes to it."""
+"""signal: send a named signal to an execution, or to whoever waits under a key; a `wait` task takes it, now or when it
+comes to it.
+"""
 
 from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from uuid import uuid4
 
 import click
 
@@ -14,29 +17,83 @@ from noetl.cli.inputs import json_of
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
 from noetl.cli.text import Problem, escaped, json_text
 from noetl.engine.signals import unheard
-from noetl.ports import Over, Owned
+from noetl.ports import MailboxFull, Over, Owned
+from noetl.ports.mailbox import KEEP_FOR, Letter
 from noetl.server.execution import Ask
+from noetl_ir.correlation import faulty_key, is_storable
+from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
 
 
 @click.command("signal", short_help="Send a signal to an execution that waits for one.")
-@click.argument("execution", metavar="ID")
+@click.argument("execution", metavar="[ID]", required=False)
+@click.option("--key", help="Instead of ID: the `correlation` under which a `wait` of any execution listens.")
 @click.option("--name", required=True, help="The name that a `wait` task listens for.")
 @click.option("--data", default="null", metavar="JSON", help="What the signal carries.")
+@click.option("--keep-for", metavar="DURATION", help="With --key: how long it is kept for a wait; 7d when absent.")
 @click.option("--anyway", is_flag=True, help="Send it though nothing in the playbook waits for that name.")
 @server_option
 @store_option
 @json_option
-def signal(execution: str, name: str, data: str, anyway: bool, url: str, as_json: bool) -> int:
+def signal(
+    execution: str | None,
+    key: str | None,
+    name: str,
+    data: str,
+    keep_for: str | None,
+    anyway: bool,
+    url: str,
+    as_json: bool,
+) -> int:
     """Send a signal. It is kept until a wait takes it, also when none listens for it yet.
 
     A process that drives the execution reads it within 200 ms; without one it is recorded here, and the
     execution goes on with `noetl resume ID`. A name that the playbook never waits for is asked about, and without a
     terminal refused. ID may be the beginning of an id, or `last`. Exit code 1 when the execution is over.
+
+    With --key it goes to the oldest `wait` under that key, of whichever execution, once.
     """
     try:
-        request = Ask("signal", None, {"name": name, "data": json_of(data)})
+        value = json_of(data)
     except ValueError as problem:
         raise click.UsageError(f"--data is no JSON: {problem}; text is written in double quotes") from None
+    if (execution is None) == (key is None):
+        raise click.UsageError("give either the ID of an execution or --key")
+    if key is not None:
+        return _post(url, _letter(key, name, value, keep_for), as_json=as_json)
+    if keep_for is not None:
+        raise click.UsageError("--keep-for goes with --key: a signal to an execution is kept as long as that runs")
+    return _send(
+        url, str(execution), Ask("signal", None, {"name": name, "data": value}), anyway=anyway, as_json=as_json
+    )
+
+
+def _letter(key: str, name: str, data: Json, keep_for: str | None) -> Letter:
+    """The letter that is posted. Raises click.UsageError."""
+    seconds = seconds_of(keep_for)
+    if keep_for is not None and seconds is None:
+        raise click.UsageError("--keep-for is no duration: write seconds, or text like 5m or 2d")
+    if (why := faulty_key(key)) or not is_storable(name):
+        raise click.UsageError(f"--key {why}" if why else "--name has half of a character (a lone surrogate)")
+    return Letter(key, name, data, uuid4().hex, KEEP_FOR if seconds is None else round(seconds * 1_000_000))
+
+
+def _post(url: str, letter: Letter, *, as_json: bool) -> int:
+    with existing_runtime(url) as runtime:
+        try:
+            is_delivered = runtime.store.mailbox.post_letter(letter)
+        except MailboxFull as problem:
+            raise Problem(str(problem)) from None
+    if as_json:
+        click.echo(json_text({"key": letter.key, "signal": letter.name, "delivered": is_delivered}))
+    else:
+        how = "a wait has it" if is_delivered else f"kept for {letter.keep_for / 1_000_000:g} s, as nobody waits for it"
+        click.echo(f"signal {escaped(letter.name)} under `{escaped(letter.key)}`: {how}")
+    return 0
+
+
+def _send(url: str, execution: str, request: Ask, *, anyway: bool, as_json: bool) -> int:
+    name = str(request.body["name"]) if isinstance(request.body, dict) else ""
     with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
         if row.ended is not None:

@@ -7,10 +7,12 @@ an effect begin (`noetl.server.journal`).
 
 from noetl.engine.evolve_tasks import SIGNAL, WAIT
 from noetl.engine.execution import Execution, Region
+from noetl.engine.identities import call_name
 from noetl.engine.program import Program
+from noetl_ir.correlation import key_of
 from noetl_ir.events import action_id_of
 from noetl_ir.expr import Json
-from noetl_ir.orders import Order, RunPipeline, SendSignal, StartChild, StopPipeline
+from noetl_ir.orders import AwaitLetter, Order, RunPipeline, SendSignal, SettleMail, StartChild, StopPipeline
 
 
 def effects(program: Program, execution: Execution) -> list[Order]:
@@ -32,9 +34,20 @@ def effects(program: Program, execution: Execution) -> list[Order]:
                 orders.append(_pipeline(program, execution, key, region, region.pending))
         execution.to_judge.clear()
     if execution.calling:
-        orders += [_call(program, execution, key) for key in execution.calling if key in execution.parked]
+        told = [key for key in execution.calling if key in execution.parked and _is_told(program, execution, key)]
+        orders += [_call(program, execution, key) for key in told]
         execution.calling.clear()
+    if execution.mail.has_news:
+        orders.append(settlement(execution))
     return orders
+
+
+def settlement(execution: Execution) -> SettleMail:
+    """The news for the mailbox: waits that are over, and what became of its signals."""
+    over, settled = execution.mail.take_news()
+    taken = tuple([row for row, is_taken in settled if is_taken])
+    returned = tuple([row for row, is_taken in settled if not is_taken])
+    return SettleMail(execution.execution_id, over, taken, returned)
 
 
 def recover(program: Program, execution: Execution) -> None:
@@ -46,10 +59,13 @@ def recover(program: Program, execution: Execution) -> None:
     # ordered again; the claim number makes the second report of two the refused one.
     execution.to_judge = [key for key, region in execution.regions.items() if region.pending is not None]
     execution.calling = [
-        key
-        for key in execution.parked
-        if execution.regions[key].pending is None and program.plan.tasks[execution.regions[key].task].kind != WAIT
+        key for key in execution.parked if execution.regions[key].pending is None and _is_told(program, execution, key)
     ]
+
+
+def _is_told(program: Program, execution: Execution, key: str) -> bool:
+    """Whether somebody outside is told of a parked task: of a wait only the mailbox, where that is to know it."""
+    return program.plan.tasks[execution.regions[key].task].kind != WAIT or key in execution.mail.listed
 
 
 def resume_with(execution: Execution, key: str, program: Program, outcome: dict[str, Json]) -> RunPipeline | None:
@@ -124,19 +140,16 @@ def _pipeline(
     )
 
 
-def call_name(region: Region, key: str) -> str:
-    """The name of the attempt at a `playbook` task that a pipeline stands at, in its execution."""
-    # The claim is no part of it: after a lost claim the next worker must find the child that the one before it started.
-    return f"{key}:{region.task}:{region.visits[region.task]}:{region.attempt}"
-
-
-def _call(program: Program, execution: Execution, key: str) -> StartChild | SendSignal:
+def _call(program: Program, execution: Execution, key: str) -> StartChild | SendSignal | AwaitLetter:
     region, parked = execution.regions[key], execution.parked[key]
     call = parked.data.get("call")
     fields = call if isinstance(call, dict) else {}
     if program.plan.tasks[region.task].kind == SIGNAL:
         action_id = action_id_of(execution.execution_id, key, region.task, region.visits[region.task])
         return SendSignal(execution.execution_id, key, region.claim, action_id, fields)
+    if program.plan.tasks[region.task].kind == WAIT:
+        names = tuple(sorted(execution.waits[key]))
+        return AwaitLetter(execution.execution_id, key_of(fields.get("correlation")), execution.mail.listed[key], names)
     parent_iter = region.iter if region.loop or "parent" in region.iter else None
     return StartChild(
         execution.execution_id,

@@ -81,6 +81,7 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "token.claimed": tasks.token_claimed,
     "signal.received": tasks.signal_received,
     "signal.missed": tasks.signal_missed,
+    "signal.returned": tasks.signal_returned,
     "signal.sent": tasks.signal_sent,
     "step.scheduled": flow.scheduled,
     "step.started": flow.step_started,

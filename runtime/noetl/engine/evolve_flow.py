@@ -292,6 +292,7 @@ def finished(program: Program, execution: Execution, event: Event) -> None:
     if execution.fault is not None:  # what waits is there again when it is tried again
         return
     settle_all(program, execution)
+    execution.mail.unlist_all()
     # What a phase behind main failed of is not what the execution failed of.
     if execution.phase != MAIN:
         execution.failure = None

@@ -8,6 +8,7 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl.engine.views import errors_of, final_counts, loop_value
 from noetl_ir.events import Event
+from noetl_ir.expr import Json
 from noetl_ir.plan import CANCEL, CLOSE
 
 
@@ -96,13 +97,23 @@ def loop_closed(program: Program, execution: Execution, event: Event) -> None:
 
 
 def take_signal(execution: Execution, name: str, since: int) -> None:
-    """The oldest kept signal of a name that came behind a log position is kept no longer."""
+    """The oldest kept signal of a name that came behind a log position, and for no wait alone, is kept no longer."""
     # By position and not by value: two equal signals are two.
     kept = enumerate(execution.signals)
-    position = next((number for number, one in kept if one.name == name and one.at > since), -1)
+    position = next((number for number, one in kept if one.name == name and one.at > since and not one.wait), -1)
     if position < 0:
         raise IllegalFiring(f"no signal `{name}` is kept")
     del execution.signals[position]
+
+
+def take_letter(execution: Execution, row: Json, *, is_taken: bool) -> None:
+    """The signal that the mailbox addressed by an inbox row is kept no longer: a wait took it, or it goes back."""
+    kept = enumerate(execution.signals)
+    position = next((number for number, one in kept if one.wait and one.row == row), -1)
+    if position < 0 or not isinstance(row, int):
+        raise IllegalFiring(f"no signal of the mailbox came by row {row}")
+    del execution.signals[position]
+    execution.mail.settle(row, is_taken=is_taken)
 
 
 def hush(execution: Execution, loop: LoopRun, verb: str = "") -> None:
@@ -321,6 +332,7 @@ def silence(execution: Execution, key: str) -> None:
     """A parked task listens to nothing any more."""
     execution.waits.pop(key, None)
     execution.transient.pop(key, None)
+    execution.mail.unlist(key)
     execution.timers.pop(f"parked {key}", None)
     timers = execution.parked[key].data.get("timers")
     for name in timers if isinstance(timers, dict) else ():

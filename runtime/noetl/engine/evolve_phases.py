@@ -113,6 +113,7 @@ def _leave(execution: Execution) -> None:
         execution.children,
     ):  # fmt: skip
         table.clear()
+    execution.mail.unlist_all()
     execution.failure = None
     execution.terminated = ""
     # A pause ends with a cancel: who cancels wants it to end.

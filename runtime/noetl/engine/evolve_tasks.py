@@ -2,10 +2,22 @@
 
 from noetl.engine.contributions import contributed, patched
 from noetl.engine.event_data import mapping_of, texts_of
-from noetl.engine.evolve_loops import call_off, end_all, keep_row, leave_child, silence, stop_loop, take_signal, unpark
+from noetl.engine.evolve_loops import (
+    call_off,
+    end_all,
+    keep_row,
+    leave_child,
+    silence,
+    stop_loop,
+    take_letter,
+    take_signal,
+    unpark,
+)
 from noetl.engine.execution import WHOLE, Execution, Kept, Mapping, Parked, Region, Timer
+from noetl.engine.identities import call_name
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
+from noetl_ir.correlation import is_listable, key_of
 from noetl_ir.events import Event, step_run_of
 
 WAIT = "wait"
@@ -62,7 +74,10 @@ def _park(program: Program, execution: Execution, event: Event) -> None:
         execution.calling.append(event.run)
         return
     names = call.get("events") or []
-    execution.waits[event.run] = frozenset([names] if isinstance(names, str) else map(str, texts_of(names)))
+    heard = execution.waits[event.run] = frozenset([names] if isinstance(names, str) else map(str, texts_of(names)))
+    if (key := call.get("correlation")) is not None and heard and is_listable(key_of(key), heard):
+        execution.mail.listed[event.run] = call_name(execution.regions[event.run], event.run)
+        execution.calling.append(event.run)
     if call.get("transient") is True:
         execution.transient[event.run] = execution.regions[event.run].came_at
     timers = call.get("timers")
@@ -78,7 +93,14 @@ def signal_received(program: Program, execution: Execution, event: Event) -> Non
     keep_row(execution, event)
     came = event.data.get("came")
     name, since = str(event.data["name"]), came if isinstance(came, int) else None
-    execution.signals.append(Kept(name, event.data.get("data"), execution.position, since))
+    wait, row = str(event.data.get("wait", "")), event.data.get("row")
+    addressed = (wait, row) if wait and isinstance(row, int) else ("", 0)
+    execution.signals.append(Kept(name, event.data.get("data"), execution.position, since, *addressed))
+
+
+def signal_returned(program: Program, execution: Execution, event: Event) -> None:
+    """The wait that the mailbox addressed a signal to listens no more."""
+    take_letter(execution, event.data["row"], is_taken=False)
 
 
 def signal_missed(program: Program, execution: Execution, event: Event) -> None:
@@ -87,8 +109,11 @@ def signal_missed(program: Program, execution: Execution, event: Event) -> None:
 
 
 def token_claimed(program: Program, execution: Execution, event: Event) -> None:
-    """The oldest wait that listens for it takes a signal."""
-    take_signal(execution, str(event.data["signal"]), execution.transient.get(event.run, -1))
+    """The oldest wait that listens for it takes a signal; one of the mailbox is named by its row."""
+    if "row" in event.data:
+        take_letter(execution, event.data["row"], is_taken=True)
+    else:
+        take_signal(execution, str(event.data["signal"]), execution.transient.get(event.run, -1))
     _give_outcome(execution, event)
 
 

@@ -291,13 +291,16 @@ class Timer:
 
 class Kept(NamedTuple):
     """A signal that nothing has taken yet. `at` is the log position before it. `came` is set where the execution was
-    paused then: the time at which the signal came (microseconds since the epoch).
+    paused then: the time at which the signal came (microseconds since the epoch). One that the mailbox addressed is for
+    the call `wait` alone, and is known by its inbox `row`.
     """
 
     name: str
     data: Json
     at: int
     came: int | None = None
+    wait: str = ""
+    row: int = 0
 
 
 class Remembered(NamedTuple):
@@ -355,6 +358,48 @@ class PlaceState:
         self.refused: Mapping | None = None
 
 
+class Mail:
+    """The correspondence of an execution with the mailbox: `listed` are the calls of waits that it knows, by token key,
+    `returned` the inbox rows of its signals that were not taken. What it is to be told passes with each turn.
+    """
+
+    __slots__ = ("_over", "_settled", "listed", "returned")
+
+    def __init__(self) -> None:
+        self.listed: dict[str, str] = {}
+        self.returned: set[int] = set()
+        self._over: list[str] = []
+        self._settled: list[tuple[int, bool]] = []
+
+    def unlist(self, key: str) -> None:
+        """A wait listens no more, if it did."""
+        if (call := self.listed.pop(key, None)) is not None:
+            self._over.append(call)
+
+    def unlist_all(self) -> None:
+        """No wait listens any more."""
+        self._over += self.listed.values()
+        self.listed.clear()
+
+    def settle(self, row: int, *, is_taken: bool) -> None:
+        """The signal that came by a row was taken by its wait, or not."""
+        self._settled.append((row, is_taken))
+        if not is_taken:
+            self.returned.add(row)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the mailbox is to be told of anything."""
+        return bool(self._over or self._settled)
+
+    def take_news(self) -> tuple[tuple[str, ...], tuple[tuple[int, bool], ...]]:
+        """The calls of waits that listen no more, and rows with whether their signals were taken; they are told."""
+        news = tuple(self._over), tuple(self._settled)
+        self._over.clear()
+        self._settled.clear()
+        return news
+
+
 class Execution:
     """The state that the events of one execution fold to. Unless said otherwise, tables are by token key.
 
@@ -382,6 +427,7 @@ class Execution:
 
     - `signals`: signals that nothing has taken yet; `waits`: the names that parked tasks listen for; `transient`: of
       those that take no older signal, the log position since which they listen.
+    - `mail`: what the mailbox knows of the execution, and is to be told.
     - `waiting`: the gate at which a token waits; `queues`: by lock, the waiting tokens that need it, oldest first, each
       with its log position; `holding`: runs that hold locks of their steps; `sections`: by lock, the holder of one that
       reaches beyond a step.
@@ -420,6 +466,7 @@ class Execution:
         "left",
         "line",
         "loops",
+        "mail",
         "main",
         "marking",
         "next_key",
@@ -476,13 +523,12 @@ class Execution:
         self.undone: Mapping = {}
         self.children: dict[str, str] = {}
         self.leaving: dict[str, str] = {}
-        self.position = self.now = self.started = 0
+        self.position = self.now = self.started = self.inbox_row = 0
         self.ended: int | None = None
         self.parent: tuple[str, str] | None = None
         self.children_depth = 0
         self.detached = self.scripted = False
         self.iter_parent: Mapping | None = None
-        self.inbox_row = 0
         self.agenda: deque[tuple[int, str]] = deque()
         sets = program.resets, program.tests
         self.marking = Marking(program.plan.net, program.columns.moves, self._weigh, self.agenda, *sets)
@@ -513,6 +559,7 @@ class Execution:
         self.signals: list[Kept] = []
         self.waits: dict[str, frozenset[str]] = {}
         self.transient: dict[str, int] = {}
+        self.mail = Mail()
         self.failure: Mapping | None = None
         self.fault: Mapping | None = None
         self.return_step = -1

@@ -16,16 +16,18 @@ from noetl_ir.records import NamedTuple
 class Listener(NamedTuple):
     """Whoever listens for signals of some names: a run, loop run or pipeline, by its token key.
 
-    It hears only what stands in the log behind position `since`; -1: also what was kept before it was there.
+    It hears only what stands in the log behind position `since`; -1: also what was kept before it was there. A wait
+    that the mailbox knows by the name `call` hears what that addressed to it, too.
     """
 
     key: str
     names: frozenset[str]
     since: int = -1
+    call: str = ""
 
     def hears(self, signal: Kept) -> bool:
         """Whether it takes the signal when its turn comes."""
-        return signal.name in self.names and signal.at > self.since
+        return signal.name in self.names and signal.at > self.since and signal.wait in ("", self.call)
 
 
 class Names(NamedTuple):

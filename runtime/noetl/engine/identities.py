@@ -6,8 +6,12 @@ it is safe in JSON, where readers keep no more than 53 bits of a number. Logs fr
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from noetl_ir.digests import sha256
+
+if TYPE_CHECKING:
+    from noetl.engine.execution import Region
 
 CHANCE_BITS = 21
 _CHANCES = 1 << CHANCE_BITS
@@ -44,3 +48,9 @@ def _hashed(name: bytes) -> bytes:
     digest = sha256()
     digest.update(name)
     return digest.digest()
+
+
+def call_name(region: "Region", key: str) -> str:
+    """The name of the attempt at a task that a pipeline stands at, in its execution: of a call, or of a wait."""
+    # The claim is no part of it: after a lost claim the next worker must find the child that the one before it started.
+    return f"{key}:{region.task}:{region.visits[region.task]}:{region.attempt}"

@@ -7,6 +7,7 @@ the newest first, each time in a region that begins with one token.
 
 from noetl.engine.evolve_compensation import memories
 from noetl.engine.execution import MAIN, Mapping, limit_of
+from noetl.engine.letters import return_letters
 from noetl.engine.turn import Turn
 from noetl_ir.expr import Json
 from noetl_ir.plan import Phase
@@ -64,6 +65,7 @@ def go_on_after_children(turn: Turn) -> bool:
 def _go_on(turn: Turn, following: Phase | None, main: Mapping, *, first: bool) -> bool:
     plan = turn.program.plan
     if following is None:
+        return_letters(turn)
         has_any = (plan.phases or plan.compensations) and turn.execution.place.asked is None
         finish(turn, main, turn.execution.after if has_any else None)
         return False

@@ -6,23 +6,14 @@ Law: no signal moves an execution that is at its end: whatever could hear one wo
 
 from noetl.engine import reports
 from noetl.engine.evolve_flow import unfinish
+from noetl.engine.letters import return_letters
 from noetl.engine.signals import miss_signals
 from noetl.engine.turn import Turn
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
-from noetl_ir.records import NamedTuple
 
 END = ("workflow.finished", "playbook.processed")
 """The events that an execution ends with."""
-
-
-class LateSignal(NamedTuple):
-    """An unread signal of an execution that is ending: its row in the inbox, and when the row came (microseconds)."""
-
-    name: str
-    data: Json
-    row: int
-    came: int | None
 
 
 def take_back(turn: Turn, ended: list[Event]) -> dict[str, Json]:
@@ -32,9 +23,15 @@ def take_back(turn: Turn, ended: list[Event]) -> dict[str, Json]:
     return data
 
 
-def end_behind(turn: Turn, signal: LateSignal) -> None:
-    """Record a late signal, and that nothing hears it."""
-    reports.signal(turn, signal.name, signal.data, signal.row, signal.came)
+def end_behind(turn: Turn, late: reports.Incoming) -> None:
+    """Read a signal in the inbox of an execution that was to end."""
+    reports.signal(turn, late)
+    leave_late(turn)
+
+
+def leave_late(turn: Turn) -> None:
+    """Have a signal that was read so late go back, or be missed."""
+    return_letters(turn)
     miss_signals(turn)
 
 

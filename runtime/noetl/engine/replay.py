@@ -14,17 +14,16 @@ from itertools import islice
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
-from noetl.engine.effects import call_name
 from noetl.engine.event_data import places_of
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
-from noetl.engine.identities import child_ids
+from noetl.engine.identities import call_name, child_ids
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.places import record_verdict
 from noetl.engine.program import Missing, Program
 from noetl.engine.proposals import ids_of
-from noetl.engine.refused_ends import END, end_again, take_back
-from noetl.engine.signals import miss_signals
+from noetl.engine.refused_ends import END, end_again, leave_late, take_back
+from noetl.engine.reports import Incoming
 from noetl.engine.starting import Request, start
 from noetl.engine.turn import Turn
 from noetl_ir.events import INPUT_EVENTS, Event
@@ -107,7 +106,7 @@ class _Checker:
             if refused is None:
                 decide(turn)
             else:
-                miss_signals(turn)
+                leave_late(turn)
                 end_again(turn, refused)
         except (IllegalFiring, Missing, LookupError, TypeError, ValueError) as problem:
             return f"`{event.event_type}` could not have happened here: {problem}"
@@ -138,15 +137,7 @@ class _Checker:
                     return f"timer `{name}` fired before it was due"
                 reports.fire_timer(turn, name)
             case "signal.received":
-                row, came = event.data.get("row"), event.data.get("came")
-                name = str(event.data.get("name"))
-                reports.signal(
-                    turn,
-                    name,
-                    event.data.get("data"),
-                    row if isinstance(row, int) else None,
-                    came if isinstance(came, int) else None,
-                )
+                reports.signal(turn, _signal_of(event))
             case "child.started":
                 if not self._is_child(event.run, child := str(event.data.get("child"))):
                     return f"`{child}` is no id of that call's child"
@@ -201,6 +192,17 @@ def _request_of(event: Event) -> Request:
         env=env if isinstance(env, dict) else None,
         folder=str(data.get("folder", "")),
         under=places_of(data.get("under")),
+    )
+
+
+def _signal_of(event: Event) -> Incoming:
+    row, came = event.data.get("row"), event.data.get("came")
+    return Incoming(
+        str(event.data.get("name")),
+        event.data.get("data"),
+        row if isinstance(row, int) else None,
+        came if isinstance(came, int) else None,
+        str(event.data.get("wait", "")),
     )
 
 

@@ -19,6 +19,7 @@ from noetl.engine.turn import Turn
 from noetl_ir.events import Event, Firing, event_of, firing_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
+from noetl_ir.records import NamedTuple
 
 REFUSED = "report.refused"
 """The code of an attempt whose worker reports what cannot be recorded."""
@@ -275,18 +276,30 @@ def fire_timer(turn: Turn, name: str) -> None:
     turn.record(event)
 
 
-def signal(turn: Turn, name: str, data: Json, row: int | None, came: int | None = None) -> bool:
-    """Record a signal from outside; `row` is the inbox row that brought it, which `came` at that time (microseconds;
-    now where that is not known). False when the execution is over.
+class Incoming(NamedTuple):
+    """A signal from outside; `row` is the inbox row that brought it, which `came` at that time (microseconds; now where
+    that is not known). One of the mailbox is for the call `wait` alone.
     """
+
+    name: str
+    data: Json
+    row: int | None = None
+    came: int | None = None
+    wait: str = ""
+
+
+def signal(turn: Turn, incoming: Incoming) -> bool:
+    """Record a signal. False when the execution is over."""
     if turn.execution.is_over:
         return False
-    received: dict[str, Json] = {"name": name, "data": data}
-    if row is not None:
-        received["row"] = row
+    received: dict[str, Json] = {"name": incoming.name, "data": incoming.data}
+    if incoming.row is not None:
+        received["row"] = incoming.row
+        if incoming.wait:
+            received["wait"] = incoming.wait
     # Only over a pause a signal waits while timers that were due before it do too.
     if turn.execution.paused:
-        received["came"] = turn.now if came is None else came
+        received["came"] = turn.now if incoming.came is None else incoming.came
     turn.emit("signal.received", data=received)
     return True
 

@@ -1,7 +1,8 @@
 """The dispatcher of signals: who gets one, and what becomes of those that nobody hears (EXTENSIONS §6).
 
 Law: signals are taken in the order in which they came. Each goes to the first that hears it, by the order of `KINDS`,
-among equals to the oldest. What nobody hears is kept for those who take older ones, else recorded as missed. One that
+among equals to the oldest; one of the mailbox to its wait alone, or it goes back there. What nobody hears is kept for
+those who take older ones, else recorded as missed. One that
 came while the execution was paused does not pass a timer that was due before it, or when it came.
 """
 
@@ -10,6 +11,7 @@ from functools import lru_cache
 from noetl.engine.execution import Execution, Kept
 from noetl.engine.hearing import Kind, Listener, Names
 from noetl.engine.interrupting import INTERRUPTS
+from noetl.engine.letters import return_letter
 from noetl.engine.outside import ADDS, CLOSES, COMPLETES
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
@@ -53,9 +55,11 @@ def deliver_signals(turn: Turn) -> None:
         if _overdue(execution, signal) is not None:
             return
         heard = _first(turn, signal)
-        # Kept for one that may come later.
         if heard is None:
-            position += 1
+            if signal.wait and signal.wait not in execution.mail.listed.values():
+                return_letter(turn, signal.row)
+            else:  # kept for one that may come later
+                position += 1
         else:
             kind, listener = heard
             kind.hear(turn, listener, signal)
@@ -100,7 +104,8 @@ def miss_signals(turn: Turn) -> None:
     names = _names_of(program)
     if not any(each.misses for each in names) or any(each.any_kept for each in names):
         return
-    left = [signal for signal in execution.signals if not any(signal.name in each.kept for each in names)]
+    direct = [signal for signal in execution.signals if not signal.wait]
+    left = [signal for signal in direct if not any(signal.name in each.kept for each in names)]
     if not left:
         return
     expected = [listener for kind in KINDS for listener in kind.expected(program, execution)]

@@ -66,7 +66,7 @@ def _part(template: Template | None, name: str) -> Template | None:
 def _listening(program: Program, execution: Execution) -> Iterator[Listener]:
     for key, names in execution.waits.items():
         # One that came before a transient wait was next is nothing to it, though it may be kept for another one.
-        yield Listener(key, names, execution.transient.get(key, -1))
+        yield Listener(key, names, execution.transient.get(key, -1), execution.mail.listed.get(key, ""))
 
 
 def _expected(program: Program, execution: Execution) -> Iterator[Listener]:
@@ -94,6 +94,8 @@ ANY = _Any()
 def _hear(turn: Turn, listener: Listener, signal: Kept) -> None:
     outcome = ok({"name": signal.name, "data": signal.data}).as_json()
     data: dict[str, Json] = {"signal": signal.name, "outcome": outcome}
+    if signal.wait:
+        data["row"] = signal.row
     turn.emit("token.claimed", step=turn.execution.regions[listener.key].step, run=listener.key, data=data)
 
 

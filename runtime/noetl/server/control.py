@@ -17,18 +17,8 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.host.engine_faults import fault_of
-from noetl.ports import (
-    Blobs,
-    Bus,
-    Clock,
-    Conflict,
-    ExecutionRow,
-    Owned,
-    StartKey,
-    Store,
-    StoreRefused,
-    Wanted,
-)
+from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, Store, StoreRefused, Wanted
+from noetl.ports.idempotency import StartKey
 from noetl.server.agenda import Agenda
 from noetl.server.bulkhead import Bulkhead
 from noetl.server.child_calls import ChildCalls
@@ -37,6 +27,7 @@ from noetl.server.dues import ClockSetting
 from noetl.server.execution import FOREIGN, Ask, OwnedExecution
 from noetl.server.inbox import Inbox
 from noetl.server.journal import EVERY_EVENT, Batching, Journal, Keep, at_once
+from noetl.server.letters import LETTERS, Letters
 from noetl.server.orders import Orders
 from noetl.server.owned_executions import OwnedExecutions
 from noetl.server.places import Places
@@ -47,7 +38,7 @@ from noetl.server.workers.tracker import WorkerTracker
 from noetl_ir.evaluate.work import SLICE, spent
 from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
-from noetl_ir.orders import Answer, Order, RunPipeline, Said, SendSignal, StartChild, StopPipeline
+from noetl_ir.orders import Answer, Order, RunPipeline, Said, StartChild, StopPipeline
 
 Observer = Callable[[Execution, Program, Event], None]
 """Called with every event once it is on disk."""
@@ -112,6 +103,7 @@ class ControlPlane:
         self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
         self._children = Family()
         self._places = Places(store, self._steady, ask=self._ask, keep=keep)
+        self._letters = Letters(store, blobs, clock, self._steady, keep, self._inbox.hurry, self._follow_up)
         self._calls = ChildCalls(
             self._children, self._owned, store=store, blobs=blobs, find=find, load=load, environment=environment,
             keep=keep, say=say, start=self.start, resume=self.resume, end=self._tell_end_again, hand_up=self._hand_up,
@@ -145,6 +137,7 @@ class ControlPlane:
         """Take up an execution from its log, with `retry_fault` one that a mistake of the engine ended."""
         owned = self._execution_of(program, execution_id)
         owned.load()
+        self._letters.take_up(owned)
         if retry_fault:
             owned.retry_fault()
         if not owned.execution.is_over:
@@ -255,6 +248,7 @@ class ControlPlane:
             self._order_again(now)
         did = self._look_for_abandoned() or did
         did = self._places.step(self.executions) or did
+        self._letters.look(self.executions)
         if self._journal.is_due:
             self._journal.flush()
         did = self._tell_of_left() or did
@@ -263,6 +257,8 @@ class ControlPlane:
         return did
 
     def _raise_conflict(self) -> None:
+        # What is stored beside the log is refused to nobody: who stood still over it may have lost what it drives.
+        self._look_for_taken()
         if self._conflict is not None:
             conflict, self._conflict = self._conflict, None
             self._taken.clear()
@@ -480,11 +476,8 @@ class ControlPlane:
                 return
             elif isinstance(order, StartChild):
                 self._calls.start(owned, order)
-            elif isinstance(order, SendSignal):
-                from noetl.server.sends import send
-
-                self._follow_up(owned, *owned.sent(order, send(self._store, self._keep, execution, order).as_json()))
-                self._inbox.hurry()
+            elif isinstance(order, LETTERS):
+                self._letters.carry_out(owned, order)
             elif isinstance(order, StopPipeline):
                 self._stop_child(execution.execution_id, order.run)
                 self._orders.add_stop(self._tracker.stamped(order))
@@ -494,6 +487,7 @@ class ControlPlane:
             if execution.place.asked is not None:
                 self._places.add_asking(owned)
         elif self._is_stored(owned):
+            self._letters.tell_end(owned)
             self._over(owned)
 
     def _record_child(self, owned: OwnedExecution, run: str, child_id: str) -> None:
@@ -569,7 +563,7 @@ class ControlPlane:
         self._left.clear()
         for part in (
             self._journal, self._owned, self._redelivery, self._orders, self._inbox, self._intake, self._children,
-            self._agenda, self._tracker, self._places,
+            self._agenda, self._tracker, self._places, self._letters,
         ):  # fmt: skip
             part.clear()
 

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from noetl.bounded_table import BoundedTable
 from noetl.engine import places, reports
 from noetl.engine.decide import decide
-from noetl.engine.effects import effects, recover
+from noetl.engine.effects import effects, recover, settlement
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.signals import overdue
 from noetl.engine.starting import Request, record_request, start
 from noetl.engine.turn import Turn
-from noetl.ports import Append, Blobs, Clock, Conflict, ExecutionRow, InboxRow, Owned, StartKey, Store, StoreFailure
+from noetl.ports import Append, Blobs, Clock, Conflict, ExecutionRow, InboxRow, Owned, Store, StoreFailure
+from noetl.ports.idempotency import StartKey
 from noetl.server.dues import Dues
 from noetl.server.journal import Journal, Keep, at_once
 from noetl.server.stored_events import WHOLE_OUTSIDE, evolve_record
@@ -26,7 +27,7 @@ from noetl_ir import codec
 from noetl_ir.evaluate.work import SLICE, is_stopped, spent
 from noetl_ir.events import Event, write_event
 from noetl_ir.expr import Json
-from noetl_ir.orders import Answer, Order, Report, RunPipeline, SendSignal
+from noetl_ir.orders import Answer, Order, Report, RunPipeline, SendSignal, SettleMail
 from noetl_ir.records import NamedTuple
 
 
@@ -341,19 +342,22 @@ class OwnedExecution:
             self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
 
+    def settlement(self) -> SettleMail:
+        """The news for the mailbox that no order has: of signals that came before an end which the store refused."""
+        return settlement(self.execution)
+
     def amend_end(self, append: Append) -> Append:
         """The last turn once more, whose end the store refused since a signal came: it reads that, and ends then.
 
         Whoever waits for the events of that turn is told of these.
         """
-        from noetl.engine.refused_ends import END, LateSignal, end_again, end_behind, take_back
+        from noetl.engine.refused_ends import END, end_again, end_behind, take_back
 
         turn = self._turn()
         end = take_back(turn, self._last)
         for row in self._store.inbox(self.execution.execution_id, self.execution.inbox_row):
             if row.verb == "signal" and isinstance(row.body, dict):
-                name = str(row.body.get("name", ""))
-                end_behind(turn, LateSignal(name, row.body.get("data"), row.row, row.at or None))
+                end_behind(turn, _incoming(ask_of(row)))
         end_again(turn, end)
         self._last[-len(END) :] = turn.events
         kept = [*append.records[: -len(END)], *self._records(turn.events)]
@@ -402,8 +406,15 @@ def _apply(turn: Turn, ask: Ask) -> bool:
     if ask.verb != "signal":
         newer = ask.body.get("execution", "") if isinstance(ask.body, dict) and ask.verb == "cancel" else ""
         return reports.control(turn, ask.verb, ask.row, handed_down=ask.handed_down, newer=str(newer))
+    return reports.signal(turn, _incoming(ask))
+
+
+def _incoming(ask: Ask) -> reports.Incoming:
     body = ask.body if isinstance(ask.body, dict) else {}
-    return reports.signal(turn, str(body.get("name", "")), body.get("data"), ask.row, ask.at)
+    wait = body.get("wait")
+    return reports.Incoming(
+        str(body.get("name", "")), body.get("data"), ask.row, ask.at, wait if isinstance(wait, str) else ""
+    )
 
 
 def status_of(execution: Execution) -> str:

@@ -76,6 +76,8 @@ class Renderer:
         wrong = misfits(kind, fields) if kind.available else ()
         if "timers" in fields and kind.available:
             wrong = (*wrong, *_bad_timers(fields))
+        if kind.name in _KEYS:
+            wrong = (*wrong, *_bad_key(_KEYS[kind.name], fields))
         if wrong:
             raise Fault("task.fields", f"task `{task.name}`: {'; '.join(wrong)}")
         # A noop without anything to say hands on what came before, so that it can stand between two tasks unseen.
@@ -130,6 +132,31 @@ def _bad_timers(fields: dict[str, Json]) -> list[str]:
     from noetl_ir.kinds.wait import faulty_timer
 
     return [f"timer {name!r} {why}" for name, value in timers.items() if (why := faulty_timer(value))]
+
+
+_KEYS = {"signal": "key", "wait": "correlation"}
+"""The kinds that find each other by a key, and the field that has it."""
+
+
+def _bad_key(field: str, fields: dict[str, Json]) -> list[str]:
+    """Why signals could not be found under the key of a task, as far as it has one."""
+    key = fields.get(field)
+    if key is None:
+        return []
+    from noetl.worker.redaction import has_markers
+    from noetl_ir.correlation import MOST_NAMES, faulty_key, is_storable
+
+    wrong = [f"field {field!r} {why}"] if (why := faulty_key(key)) else []
+    # A secret stands in the log as a marker, which is another one in each execution: nobody would ever meet.
+    if has_markers(key):
+        wrong.append(f"field {field!r} holds a secret: a key is kept and shown, so write one that is none")
+    said = fields.get("events") if field == "correlation" else fields.get("signal")
+    names = said if isinstance(said, list) else [said]
+    if len(names) > MOST_NAMES:
+        wrong.append(f"field 'events' names more than {MOST_NAMES} signals beside 'correlation'")
+    if not all(is_storable(name) for name in names if isinstance(name, str)):
+        wrong.append("the name of a signal has half of a character (a lone surrogate)")
+    return wrong
 
 
 def kind_of(name: str) -> Kind:

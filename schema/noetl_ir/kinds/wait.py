@@ -12,6 +12,11 @@ KIND = Kind(
     summary="Waits, outside of any worker, for a named signal or a timer.",
     fields={
         "events": Field(("name", "list of names"), doc="The names of the signals that end the wait."),
+        "correlation": Field(
+            ("text",),
+            doc="A key, as text of at most 500 characters, rendered when the wait begins: signals sent to that key "
+            "(`key` of `signal`, `noetl signal --key`, `POST /signals`) end it too, also one that was kept for it.",
+        ),
         "timers": Field(
             ("map",),
             doc="Timer names to durations, or to {at: time}; the first that is over ends the wait. One that is null is "
@@ -24,6 +29,8 @@ KIND = Kind(
             "and was kept ends it too.",
         ),
     },
+    # Whether one that was kept there came before the wait was next cannot be told apart.
+    only_one=(("transient", "correlation"),),
     result="{name, data} of what ended the wait: the name of the signal and what it carries, or the id of the timer",
     # No worker waits: a thousand waits cost rows in the store and no slot.
     parks=True,

@@ -59,3 +59,57 @@ def test_a_signal_passes_none_that_a_process_which_died_has_not_read(home: "Home
 
 def test_what_is_no_json_is_wrong_usage(home: "Home") -> None:
     assert home.run("signal", "x", "--name", "a", "--data", "{").returncode == 2
+
+
+UNDER_KEY = """
+workload: {order: 7}
+workflow:
+  - {step: start, tool: {name: w, kind: wait, events: [paid], correlation: "order {{ workload.order }}"}}
+"""
+
+
+def test_a_signal_under_a_key_finds_the_run_or_is_kept_for_it(home: "Home") -> None:
+    plan = home.plan(UNDER_KEY)
+    child = home.start("run", plan, until="start: started")
+    execution = home.only()
+    while "also under the key `order 7`" not in home.run("status", execution).stdout:
+        assert child.poll() is None
+    sent = home.json("signal", "--key", "order 7", "--name", "paid", "--data", "1")
+    assert sent == {"key": "order 7", "signal": "paid", "delivered": True}
+    output, _ = child.communicate(timeout=30)
+    assert child.returncode == 0 and '{"name": "paid", "data": 1}' in output
+    kept = home.run("signal", "--key", "order 7", "--name", "paid", "--data", "2", "--keep-for", "1h")
+    assert (kept.returncode, kept.stdout) == (
+        0,
+        "signal paid under `order 7`: kept for 3600 s, as nobody waits for it\n",
+    )
+    document = home.json("run", plan)
+    assert isinstance(document, dict)
+    assert document["result"] == {"name": "paid", "data": 2}
+
+
+def test_a_signal_under_a_key_waits_for_the_run_that_is_killed(home: "Home") -> None:
+    child = home.start("run", home.plan(UNDER_KEY), until="start: started")
+    execution = home.only()
+    while "also under the key" not in home.run("status", execution).stdout:
+        assert child.poll() is None
+    child.kill()
+    child.wait()
+    home.run("signal", "--key", "order 7", "--name", "paid", "--data", "3")
+    document = home.json("resume", execution)
+    assert isinstance(document, dict)
+    assert (document["status"], document["result"]) == ("completed", {"name": "paid", "data": 3})
+    assert home.run("replay", execution).returncode == 0
+
+
+def test_either_an_execution_or_a_key(home: "Home") -> None:
+    for wrong in (
+        ("x", "--key", "k"),
+        (),
+        ("--key", ""),
+        ("--key", "k", "--keep-for", "soon"),
+        ("x", "--keep-for", "1h"),
+    ):
+        refused = home.run("signal", *wrong, "--name", "a")
+        assert refused.returncode == 2, wrong
+    assert "give either the ID of an execution or --key" in home.run("signal", "--name", "a").stderr

@@ -8,8 +8,9 @@ import pytest
 
 from harness.running import HEAD
 from harness.serving import Served, served
-from noetl.ports import Store, StoreFailure, Wanted
+from noetl.ports import ExecutionRow, Store, StoreFailure, Wanted
 from noetl.ports.catalogue import Versions
+from noetl.ports.mailbox import Letter, OpenWait
 from noetl.store import http
 from tool_doubles import http_server
 
@@ -45,6 +46,20 @@ def test_lists_are_walked_to_their_end(tmp_path: Path, asked: list[str]) -> None
         for some in (Wanted(), Wanted(limit=3), Wanted(open=True), Wanted(before=there.executions()[1].execution_id)):
             assert store.executions(some) == there.executions(some) != ()
         assert all("limit=2" in query or "limit=1" in query for query in asked)
+
+
+def test_a_letter_is_posted_once_however_often_it_is_asked(tmp_path: Path, asked: list[str]) -> None:
+    with served(tmp_path) as up:
+        store, there = _store(up, asked), up.runtime.store
+        letter = Letter("k", "go", {"n": 1}, "a", 3_600_000_000)
+        assert store.mailbox.post_letter(letter) is store.mailbox.post_letter(letter._replace(data=2)) is False
+        there.create(ExecutionRow("e1", "p", "d", "running", None, 1, None))
+        for call in ("one", "two"):
+            there.mailbox.await_letter(OpenWait("k", "e1", call, ("go",)))
+        assert [row.body["data"] for row in there.inbox("e1", 0) if isinstance(row.body, dict)] == [{"n": 1}]
+        assert store.mailbox.post_letter(letter._replace(once="b")) is True
+        with pytest.raises(StoreFailure, match="nothing is written from here"):
+            store.mailbox.await_letter(OpenWait("k", "e1", "three", ("go",)))
 
 
 class Refusing(BaseHTTPRequestHandler):

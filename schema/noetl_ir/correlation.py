@@ -1,0 +1,43 @@
+"""The key under which a `signal` and a `wait` of any two executions find each other (EXTENSIONS.md §6)."""
+
+from collections.abc import Collection
+
+from noetl_ir.expr import Json
+
+LONGEST = 500
+"""Characters of a key: what an index can hold, however many bytes they have."""
+
+MOST_NAMES = 100
+"""Names of signals that a wait under a key may listen for."""
+
+
+def key_of(value: Json) -> str:
+    """The key that a rendered value is; empty for one that is none."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)  # a number is text too, as in names
+    return value if isinstance(value, str) and not faulty_key(value) else ""
+
+
+def faulty_key(value: Json) -> str:
+    """Why a rendered text is no key, "" for one that is."""
+    if not isinstance(value, str):
+        return ""  # its shape says it
+    if not value:
+        return "is empty"
+    if len(value) > LONGEST:
+        return f"has more than {LONGEST:,} characters"
+    return "" if is_storable(value) else "has half of a character (a lone surrogate)"
+
+
+def is_listable(key: str, names: Collection[str]) -> bool:
+    """Whether a wait can be listed: under a key, for names that can be stored, and not too many of them."""
+    return bool(key) and len(names) <= MOST_NAMES and all(map(is_storable, names))
+
+
+def is_storable(text: str) -> bool:
+    """Whether a text can stand in a column: JSON has halves of surrogate pairs, and UTF-8 has not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,88 @@
+"""`POST /signals`: to the wait under a key, once, kept, full, and refused in words."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.running import HEAD
+from harness.serving import Served, served, until
+
+WAITS = """
+workload: {order: 7}
+workflow:
+  - {step: start, tool: {name: w, kind: wait, events: [paid], correlation: "order {{ workload.order }}"}}
+"""
+PAID = {"key": "order 7", "name": "paid", "data": {"n": 1}}
+
+
+@pytest.fixture
+def server(tmp_path: Path):  # type: ignore[no-untyped-def]
+    with served(tmp_path) as up:
+        up.client.post("/playbooks?name=t.yaml", content=(HEAD + WAITS).encode()).raise_for_status()
+        yield up
+
+
+def start(server: Served) -> str:
+    """An execution, by its id."""
+    response = server.client.post("/executions", json={"path": "t/t"})
+    assert response.status_code == 201, response.text
+    return str(response.json()["execution_id"])
+
+
+def ended(server: Served, name: str) -> bool:
+    """Whether an execution is completed."""
+    return str(server.client.get(f"/executions/{name}/row").json()["status"]) == "completed"
+
+
+def test_it_finds_the_wait_that_nobody_named(server: Served) -> None:
+    name = start(server)
+    until(lambda: bool(server.runtime.store.mailbox.correspondence(name).calls))
+    (wait,) = [row for row in server.client.get(f"/executions/{name}").json()["now"] if row["what"] == "wait"]
+    assert (wait["correlation"], wait["signals"]) == ("order 7", ["paid"])
+    sent = server.client.post("/signals", json=PAID)
+    assert (sent.status_code, sent.json()) == (202, {"key": "order 7", "name": "paid", "delivered": True})
+    until(lambda: ended(server, name))
+    assert server.client.get(f"/executions/{name}/result").json()["result"] == {"name": "paid", "data": {"n": 1}}
+    assert server.client.get(f"/executions/{name}/replay").json()["legal"] is True
+    assert server.runtime.store.mailbox.correspondence(name) == ((), ())
+
+
+def test_what_is_kept_is_for_the_next_and_one_key_sends_once(server: Served) -> None:
+    for data in (1, 2):
+        sent = server.client.post("/signals", json={**PAID, "data": data}, headers={"Idempotency-Key": "a"})
+        assert sent.json()["delivered"] is False
+    first, second = start(server), start(server)
+    until(lambda: ended(server, first) or ended(server, second))
+    server.client.post("/signals", json={**PAID, "data": 3, "keep_for": "1h"})
+    until(lambda: ended(server, first) and ended(server, second))
+    results = [server.client.get(f"/executions/{name}/result").json()["result"]["data"] for name in (first, second)]
+    assert sorted(results) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({"name": "paid"}, "key"),
+        ({**PAID, "key": ""}, "key"),
+        ({**PAID, "key": "x" * 501}, "key"),
+        ({**PAID, "key": 7}, "key"),
+        ({**PAID, "keep_for": "soon"}, "write seconds, or text like"),
+        ({**PAID, "keep_for": -1}, "write seconds, or text like"),
+        ({**PAID, "execution_id": "e1"}, "execution_id"),
+        ({**PAID, "key": "a\ud800"}, "unicode string"),
+    ],
+)
+def test_what_is_wrong_is_told(server: Served, body: dict[str, object], why: str) -> None:
+    import json
+
+    headers = {"content-type": "application/json"}
+    refused = server.client.post("/signals", content=json.dumps(body).encode(), headers=headers)
+    assert refused.status_code == 400 and why in refused.json()["detail"], refused.text
+    assert server.said == []
+
+
+def test_no_more_are_kept_than_may_be(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noetl.clients.mailbox_rows.MOST_KEPT", 1)
+    assert server.client.post("/signals", json=PAID).status_code == 202
+    full = server.client.post("/signals", json=PAID)
+    assert (full.status_code, full.json()["detail"]) == (409, "1 signals are kept under that key already")
