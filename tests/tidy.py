@@ -6,6 +6,7 @@ A check takes the repository's root and yields one line per problem, starting wi
 import ast
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -39,8 +40,14 @@ def python_files(root: Path, *under: str) -> Iterator[tuple[str, ast.Module, str
     """(name from the root, tree, text) of every Python file of ours, or of those under some directories."""
     for place in under or (*PACKAGES.values(), "tests", "tools", "examples"):
         for path in sorted((root / place).rglob("*.py")):
-            text = path.read_text(encoding="utf-8")
-            yield path.relative_to(root).as_posix(), ast.parse(text), text
+            yield path.relative_to(root).as_posix(), *parsed(path)
+
+
+@cache
+def parsed(path: Path) -> tuple[ast.Module, str]:
+    """The tree and the text of a file, kept until `cache_clear`: nearly every check walks through all files."""
+    text = path.read_text(encoding="utf-8")
+    return ast.parse(text), text
 
 
 def core_files(root: Path) -> Iterator[tuple[str, ast.Module, str]]:
@@ -180,11 +187,16 @@ def loose_words(root: Path) -> Iterator[str]:
     """A name has one of `MEANINGS` only where it means what the glossary says; that of a test is a sentence."""
     for name, tree, _ in python_files(root):
         for line, found in dict.fromkeys([(0, Path(name).stem), *_defined(tree), *_bound(tree)]):
-            parts = () if found.startswith("test_") else re.sub("([a-z])([A-Z])", r"\1_\2", found).lower().split("_")
-            words = {_FORMS.get(part, part) for part in parts}
-            for word in sorted(words & MEANINGS.keys()):
+            for word in _meant(found):
                 if not name.startswith(MEANINGS[word]):
                     yield f"{name}:{line}: {found}, of `{word}`"
+
+
+@cache
+def _meant(name: str) -> tuple[str, ...]:
+    """The words of `MEANINGS` in a name."""
+    parts = () if name.startswith("test_") else re.sub("([a-z])([A-Z])", r"\1_\2", name).lower().split("_")
+    return tuple(sorted({_FORMS.get(part, part) for part in parts} & MEANINGS.keys()))
 
 
 def _bound(tree: ast.Module) -> Iterator[tuple[int, str]]:
