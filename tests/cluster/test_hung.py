@@ -136,10 +136,11 @@ def test_what_a_hung_worker_had_runs_once_or_is_ordered_again(cluster: Cluster, 
     """Within its lease it goes on, later another one has its attempt; one outcome counts."""
     server = cluster.server()
     hung = cluster.worker("--slots", "1")
-    name = cluster.begin(WORKS.replace("12", "0.5"), server)
+    name = cluster.begin(WORKS.replace("sleep 12", "until test -e go; do sleep 0.05; done"), server)
     cluster.reached("begun")
+    cluster.worker()  # before the other one stands still: on a busy machine its start takes longer than a lease
     stopped(hung)
-    cluster.worker()
+    (cluster.folder / "go").touch()
     time.sleep(seconds)
     woken(hung)
     (log,) = cluster.ended(name)
