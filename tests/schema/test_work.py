@@ -96,8 +96,8 @@ def hardest(call: Callable[[Any], object], kinds: Iterable[str], sizes: tuple[in
             value = value_of(kind, size)
             with patch.object(work, "MAX_WORK", work.MAX_WORK // PART):
                 how, taken = seconds_of(lambda value=value: call(value))  # type: ignore[misc]
-            # What needs none of the budget may take a moment all the same: the values are large.
-            assert taken < SECONDS / PART + 0.75, f"{kind} of {size:,}: {how} after {taken:.1f} s"
+            # Not an eighth of the bound: to make and collect large values takes its time whatever the budget is.
+            assert taken < SECONDS / 2, f"{kind} of {size:,}: {how} after {taken:.1f} s"
             if how not in ("budget", "template.error"):
                 break
 
