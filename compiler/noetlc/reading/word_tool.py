@@ -4,8 +4,12 @@ inside of a task, `{name, tool: {…}}`.
 All of them are read as the one mapping `{kind: …, fields}` that they stand for; every node in it keeps its place.
 """
 
+from collections.abc import Iterable
+from re import DOTALL
+from re import compile as pattern
+
 from noetlc.reading.reader import Reader, no_effect
-from noetlc.source.nodes import Mapping, Node, Scalar, key_as, mapping_at, scalar_at
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at, scalar_at
 
 STEP_KEYS = frozenset({
     "step", "desc", "spec", "next", "loop", "case", "vars", "when", "pass", "save", "sink", "retry", "result", "set",
@@ -30,7 +34,52 @@ def tool_of_words(r: Reader, node: Mapping) -> tuple[Mapping, list[tuple[Scalar,
     key, kind = _kind_of(r, node)
     own = [entry for entry in node.entries if entry[0].text in STEP_KEYS]
     rest = [entry for entry in node.entries if entry[0].text not in STEP_KEYS and entry[0] is not key]
+    if isinstance(kind, Scalar) and kind.text == "http":
+        rest = _with_names(r, rest)
     return mapping_at([(key_as(key, "kind"), kind), *rest], node.span), own
+
+
+def _with_names(r: Reader, entries: list[tuple[Scalar, Node]]) -> list[tuple[Scalar, Node]]:
+    """The keys of a request. `data` whose names are read beside it are args; it is sent only where some of them are not
+    read and there is no `payload`.
+
+    Its engine sent `data` also then, and looked for the names elsewhere, so that such a request asked for nothing.
+    """
+    keys = {key.text: (key, value) for key, value in entries}
+    key, data = keys.get("data", (None, None))
+    if key is None or not isinstance(data, Mapping) or "args" in keys:
+        return entries
+    names = {name.text for name, _ in data.entries}
+    read = names & _names_in(value for other, value in entries if other is not key)
+    if not read:
+        return entries
+    is_sent = "payload" not in keys and read != names
+    said = "`args`, whose names are read beside it" + (", and what is sent" if is_sent else "")
+    r.respelt(key.span, "`data` of a request", said, "review")
+    return [
+        *((key_as(other, "args") if other is key and not is_sent else other, value) for other, value in entries),
+        *([(key_as(key, "args"), data)] if is_sent else []),
+    ]
+
+
+_NAME = pattern(r"(?<![\w.'\"])[^\W\d]\w*")
+
+
+def _names_in(nodes: Iterable[Node]) -> set[str]:
+    """The words of templates below some nodes that may be names."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, Mapping):
+            found |= _names_in(value for _, value in node.entries)
+        elif isinstance(node, Sequence):
+            found |= _names_in(node.items)
+        elif isinstance(node, Scalar) and isinstance(node.value, str):
+            for inside in _INSIDE.findall(node.value):
+                found.update(_NAME.findall(inside))
+    return found
+
+
+_INSIDE = pattern(r"{{(.*?)}}", DOTALL)
 
 
 def sink_of_words(r: Reader, node: Mapping) -> tuple[Scalar, Mapping] | None:

@@ -13,6 +13,7 @@ may connect there, or a secret would go to another origin), `http.request` (the 
 `fields.invalid`, `credential.missing`, `extra.missing`.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from time import time
 
@@ -39,6 +40,8 @@ from noetl_ir.kinds.http import KIND
 from noetl_ir.outcome import Outcome, error, ok
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_BODILESS = frozenset({"GET", "HEAD", "DELETE"})
+_FORM = "application/x-www-form-urlencoded"
 
 
 async def run(call: Call, env: Env) -> Outcome:
@@ -69,7 +72,8 @@ async def _request(call: Call, env: Env) -> Request:
     headers = {name: _text(value) for name, value in _mapping(fields.get("headers")) if value is not None}
     names = {name.lower() for name in headers}
     method = str(fields.get("method") or "GET").upper()
-    content, kind = _body(fields)
+    bodies, query = _routed(method, fields)
+    content, kind = _body(bodies, next((text for name, text in headers.items() if name.lower() == "content-type"), ""))
     if kind is not None and "content-type" not in names:
         headers["Content-Type"] = kind
     # Attempts of one task run share the id: after a crash the server can tell the repeat of a request from a new one.
@@ -78,11 +82,29 @@ async def _request(call: Call, env: Env) -> Request:
     # A header that the author writes wins, and the credential is not even looked up.
     basic = await _authorize(fields.get("auth"), headers, env) if "authorization" not in names else None
     task = (call.execution_id, call.step, call.task)
-    return Request(method, str(url), headers, _pairs(fields.get("params")), content, basic, env.holds_secret, task)
+    query = [*_pairs(fields.get("params")), *query]
+    return Request(method, str(url), headers, query, content, basic, env.holds_secret, task)
 
 
-def _body(fields: dict[str, Json]) -> tuple[bytes | None, str | None]:
-    """The content of a request and its type, each None where there is none. Raises InvalidFields."""
+def _routed(method: str, fields: Mapping[str, Json]) -> tuple[Mapping[str, Json], list[tuple[str, str]]]:
+    """The fields in which `data` is a body or nothing, and what of it belongs into the query. Raises InvalidFields.
+
+    The routing is that of NoETL (`noetl/tools/http/request.py`): `query` and `body` below it say where they go; of a
+    request that has no body all of it goes into the query.
+    """
+    data = fields.get("data")
+    if not isinstance(data, dict):
+        return fields, []
+    rest = {name: value for name, value in fields.items() if name != "data"}
+    if data and data.keys() <= {"query", "body"} and isinstance(data.get("query", {}), dict):
+        return {**rest, "data": data.get("body")}, _pairs(data.get("query"))
+    return (rest, _pairs(data)) if method in _BODILESS else (fields, [])
+
+
+def _body(fields: Mapping[str, Json], written: str) -> tuple[bytes | None, str | None]:
+    """The content of a request and its type, each None where there is none. `written` is the content type among its
+    headers, "" for none: it says how a mapping is to be written. Raises InvalidFields.
+    """
     bodies = [name for name in ("json", "body", "payload", "data", "form") if fields.get(name) is not None]
     if "json" in fields and fields["json"] is None and not bodies:
         bodies = ["json"]  # a body of null is a body
@@ -92,11 +114,14 @@ def _body(fields: dict[str, Json]) -> tuple[bytes | None, str | None]:
     if len(bodies) > 1:
         raise InvalidFields(f"only one of the fields {' and '.join(bodies)} can be the body")
     value = fields[bodies[0]]
-    if bodies[0] in ("form", "data") and isinstance(value, dict):
-        return _form_bytes(_pairs(value)), "application/x-www-form-urlencoded"
+    is_form = bodies[0] == "form" or (bodies[0] != "json" and _FORM in written.lower())
+    if is_form and isinstance(value, dict):
+        return _form_bytes(_pairs(value)), _FORM
     # No content type is made up for a text: what it is, only the author knows.
     if bodies[0] != "json" and isinstance(value, str):
         return value.encode("utf-8", "surrogatepass"), None
+    if bodies[0] != "json" and "multipart/" in written.lower():
+        raise InvalidFields(f"`{bodies[0]}` is no text: a body of several parts is to be given as one")
     import json
 
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"), "application/json"

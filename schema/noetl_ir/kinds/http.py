@@ -20,9 +20,16 @@ KIND = Kind(
         "headers": Field(("map",), doc="Request headers; a value of null leaves the header out."),
         "params": Field(("map", "list"), doc="Query parameters; a list repeats a name, null leaves it out."),
         "json": Field(("any",), doc="A value sent as a JSON body."),
-        "body": Field(("any",), doc="The body: a mapping or list is sent as JSON, text is sent as it is."),
+        "body": Field(
+            ("any",),
+            doc="The body: text is sent as it is, a mapping as JSON, or as a form if the header Content-Type says so.",
+        ),
         "payload": Field(("any",), doc="Another name for `body`."),
-        "data": Field(("any",), doc="A form to send when it is a mapping, else the raw text of the body."),
+        "data": Field(
+            ("any",),
+            doc="The body, as `body`; of GET, HEAD and DELETE a mapping goes into the query. `{query: …, body: …}` "
+            "names what goes where.",
+        ),
         "form": Field(("map",), doc="A form to send (application/x-www-form-urlencoded)."),
         "auth": Field(("text", "map"), doc="A keychain entry: a token goes out as Bearer, user and password as Basic."),
         "timeout": Field(("duration", "map"), doc=_TIMEOUT),

@@ -34,7 +34,12 @@ class Pages(JsonHandler):
         elif url.path == "/pages":
             rows = ROWS[3 * (page - 1) :][:3]
             body = {"data": rows, "total": 12, "paging": {"page": page, "hasMore": page < 4, "next": page + 1}}
+        elif url.path.startswith("/echo"):
+            body = {"asked": self.path}
         self.respond(body, 404 if url.path == "/none" else 200)
+
+    def do_POST(self) -> None:
+        self.respond({"asked": self.path, "sent": self.rfile.read(int(self.headers["Content-Length"])).decode()})
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +58,54 @@ PARTS = {
 }
 """The beginning that several cases share."""
 CASES = {
+    "data whose names are read beside it are args where a payload is sent": (
+        """
+workflow:
+  - step: start
+    tool: {kind: python, code: "result = {'k': 'key', 's': 'sec'}"}
+    next: [{step: ask}]
+  - step: ask
+    tool: http
+    method: POST
+    endpoint: URL/x/{{ key }}
+    data: {key: "{{ start.k }}", secret: "{{ start.s }}"}
+    payload: {id: "{{ key }}", both: "{{ key }}-{{ secret }}"}
+    next: [{step: fin, args: {n: "{{ ask.data }}"}}]
+""",
+        [{"n": {"asked": "/x/key", "sent": '{"id": "key", "both": "key-sec"}'}}, {}],
+    ),
+    "of a request without a body data is its query, but for names that are all read beside it": (
+        """
+workflow:
+  - step: start
+    tool: http
+    endpoint: URL/echo/{{ id }}
+    data: {id: "{{ 3 + 4 }}", more: 5}
+    next: [{step: ask}]
+  - step: ask
+    tool: http
+    endpoint: URL/echo/{{ id }}
+    data: {id: 8}
+    next: [{step: fin, args: {n: "{{ [start.data.asked, ask.data.asked] }}"}}]
+""",
+        [{"n": ["/echo/7?id=7&more=5", "/echo/8"]}, {}],
+    ),
+    "data of a POST is sent as JSON, and as a form where a header says so": (
+        """
+workflow:
+  - step: start
+    tool: http
+    method: POST
+    endpoint: URL/a
+    data: {id: 7, more: {k: [1]}}
+    next: [{step: ask}]
+  - step: ask
+    tool: {kind: http, method: POST, url: URL/b, headers: {Content-Type: application/x-www-form-urlencoded},
+      payload: {grant_type: "client credentials"}}
+    next: [{step: fin, args: {n: "{{ [start.data.sent, ask.data.sent] }}"}}]
+""",
+        [{"n": ['{"id": 7, "more": {"k": [1]}}', "grant_type=client+credentials"]}, {}],
+    ),
     "a stored status is what its readers take it for, and block templates read the body": (
         """
 workflow:

@@ -19,6 +19,7 @@ from noetl_ir.kinds.http import KIND
 from noetl_ir.outcome import Outcome, with_kind
 from tool_doubles import FakeEnv, call_of, cancelled, failed, http_server, waited
 
+FORM = "application/x-www-form-urlencoded"
 RELEASE = threading.Event()
 SLOW = threading.Semaphore(0)
 
@@ -161,14 +162,53 @@ def test_the_query_goes_over_that_of_the_address(env: FakeEnv, url: str) -> None
         ({"body": {"a": [1]}}, '{"a": [1]}', "application/json"),
         ({"payload": [1]}, "[1]", "application/json"),
         ({"body": "raw"}, "raw", None),
-        ({"data": {"a": "é b", "c": [1, 2]}}, "a=%C3%A9+b&c=1&c=2", "application/x-www-form-urlencoded"),
+        ({"data": {"a": 1, "b": {"c": 2}}}, '{"a": 1, "b": {"c": 2}}', "application/json"),
         ({"data": "raw"}, "raw", None),
-        ({"form": {"a": 1}}, "a=1", "application/x-www-form-urlencoded"),
+        ({"data": {"body": [1]}}, "[1]", "application/json"),
+        ({"data": {"body": 1, "c": 2}}, '{"body": 1, "c": 2}', "application/json"),
+        ({"data": {"query": "text"}}, '{"query": "text"}', "application/json"),
+        ({"form": {"a": "é b", "c": [1, 2]}}, "a=%C3%A9+b&c=1&c=2", FORM),
+        ({"form": {"a": 1}, "headers": {"Content-Type": "text/x"}}, "a=1", "text/x"),
+        ({"payload": {"a": "é b"}, "headers": {"content-type": FORM}}, "a=%C3%A9+b", FORM),
+        ({"body": {"a": 1}, "headers": {"Content-Type": f"{FORM}; charset=utf-8"}}, "a=1", f"{FORM}; charset=utf-8"),
+        ({"data": {"a": 1}, "headers": {"Content-Type": FORM}}, "a=1", FORM),
+        ({"json": {"a": 1}, "headers": {"Content-Type": FORM}}, '{"a": 1}', FORM),
+        ({"body": "a=1", "headers": {"Content-Type": FORM}}, "a=1", FORM),
     ],
 )
 def test_bodies(env: FakeEnv, url: str, fields: dict[str, Json], body: str, kind: str | None) -> None:
     outcome = sent(env, url=url, method="post", **fields)
     assert (echo_of(outcome)["body"], header(outcome, "content-type")) == (body, kind)
+
+
+@pytest.mark.parametrize(
+    ("method", "fields", "path"),
+    [
+        ("GET", {"data": {"a": "x y", "b": [1, 2]}}, "/q?a=x+y&b=1&b=2"),
+        ("DELETE", {"data": {"a": 1}, "params": {"p": 2}}, "/q?p=2&a=1"),
+        ("GET", {"data": {"query": {"a": 1}}}, "/q?a=1"),
+        ("GET", {"data": {"query": "text", "n": 1}}, "/q?query=text&n=1"),
+        ("GET", {"data": {}}, "/q"),
+        ("POST", {"data": {"query": {"a": 1}}}, "/q?a=1"),
+    ],
+)
+def test_data_without_a_body_goes_into_the_query(
+    env: FakeEnv, url: str, method: str, fields: dict[str, Json], path: str
+) -> None:
+    """As in NoETL (`noetl/tools/http/request.py`)."""
+    echo = echo_of(sent(env, url=f"{url}/q", method=method, **fields))
+    assert (echo["path"], echo["body"]) == (path, "")
+
+
+def test_both_parts_of_data_go_where_they_say(env: FakeEnv, url: str) -> None:
+    data: Json = {"query": {"a": 1}, "body": {"b": 2}}
+    echo = echo_of(sent(env, url=f"{url}/q", method="POST", data=data))
+    assert (echo["path"], echo["body"]) == ("/q?a=1", '{"b": 2}')
+
+
+def test_several_parts_are_not_made_of_a_mapping(env: FakeEnv, url: str) -> None:
+    several = {"Content-Type": "multipart/form-data"}
+    assert failed(sent(env, url=url, method="POST", headers=several, body={"a": 1}))["code"] == "fields.invalid"
 
 
 def test_headers_and_the_idempotency_key(env: FakeEnv, url: str) -> None:
