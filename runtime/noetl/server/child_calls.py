@@ -33,9 +33,11 @@ class Resume(Protocol):
 
 
 class ChildCalls:
-    """Makes the calls of one control plane. `find` gives the program of a child by the calling program and the path,
-    `load` one by its digest; `end` follows up a child that is over, `hand_up` gives a caller its outcome, and
-    `record` has its log tell of a child that may outlive a cancel.
+    """Makes the calls of one control plane.
+
+    - `find`: the program of a child, by the calling program and the path; `load`: one by its digest.
+    - `end`: follows up the end of a child that was over already; `hand_up`: gives a caller its child's outcome.
+    - `record`: writes into the caller's log that it calls a child which may outlive a cancel.
     """
 
     def __init__(

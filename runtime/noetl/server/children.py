@@ -26,7 +26,7 @@ class NotFound(Exception):
 
 
 class Child(NamedTuple):
-    """Whom a child execution answers: the parent execution and the token key of the parked task."""
+    """The caller of a child execution: the parent execution, and the token key of the parked task in it."""
 
     parent: str
     run: str
@@ -40,12 +40,12 @@ class Family:
         self._of: dict[str, dict[str, Child]] = {}
 
     def add_child(self, child_id: str, call: Child) -> None:
-        """A child, and whom it answers."""
+        """Note a child and its caller."""
         self._calls[child_id] = call
         self._of.setdefault(call.parent, {})[child_id] = call
 
     def pop(self, child_id: str) -> Child | None:
-        """Whom a child answers, or None; it answers nobody from now on."""
+        """Forget a child; returns its caller, or None where nobody waits for it."""
         call = self._calls.pop(child_id, None)
         if call is not None:
             mine = self._of[call.parent]
@@ -55,11 +55,11 @@ class Family:
         return call
 
     def children_of(self, parent: str) -> list[tuple[str, Child]]:
-        """The children of a caller."""
+        """The children that an execution waits for, each with its caller's token key."""
         return [*self._of.get(parent, {}).items()]
 
     def clear(self) -> None:
-        """Forget everybody."""
+        """Forget all children."""
         self._calls.clear()
         self._of.clear()
 

@@ -10,7 +10,7 @@ from noetl_ir.orders import Answer, Checked, DrainWorker, Order, Said, Serving, 
 from noetl_ir.records import NamedTuple
 
 SAY_EVERY = 3_000_000
-"""Microseconds between two heartbeats of a worker, and between two announcements of a server."""
+"""Microseconds between two announcements of a server; workers send heartbeats as often."""
 
 GONE_AFTER = 15_000_000
 """Microseconds without a word after which a worker is not there any more."""
