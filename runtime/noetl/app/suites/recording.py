@@ -6,7 +6,9 @@ real in tests are left to run; the outcomes of the others are written down, each
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import Snapshot, events_of, fetched, result_of, snapshot_of
@@ -20,6 +22,9 @@ from noetl_ir.suite import PURE_KINDS, REAL_KINDS
 LEFT_TO_RUN = frozenset((*PURE_KINDS, *REAL_KINDS))
 PARKED = frozenset({"wait", "playbook"})
 """Kinds that no outcome of a script stands in for: they wait outside of any worker."""
+
+Attempt: TypeAlias = tuple[str, int, int, int]
+"""The step run with its iteration, the number of the task in the plan, its visit, its attempt."""
 
 
 def recorded(runtime: Runtime, row: ExecutionRow) -> str:
@@ -57,17 +62,37 @@ def _outcomes(runtime: Runtime, snapshot: Snapshot, log: list[Event]) -> Iterato
     plan = snapshot.program.plan
     runs: dict[str, int] = {}
     counts: dict[int, int] = {}
+    open_: dict[Attempt, dict[str, Json]] = {}
     for event in log:
         if event.event_type == "step.scheduled":
             counts[event.step] = counts.get(event.step, 0) + 1
             runs[step_run_of(event.run)] = counts[event.step]
-        elif event.event_type in ("task.done", "retry.started"):
+        elif event.event_type in ("task.started", "task.done", "retry.started"):
             task = plan.tasks[event.task]
-            if not task.generated and task.kind not in LEFT_TO_RUN and task.kind not in PARKED:
-                yield _outcome(runtime, snapshot, plan, event, runs.get(step_run_of(event.run), 1))
+            if task.generated or task.kind in LEFT_TO_RUN or task.kind in PARKED:
+                continue
+            attempt = (event.run, event.task, event.visit, event.attempt)
+            place = _place(plan, event, runs.get(step_run_of(event.run), 1))
+            if event.event_type == "task.started":
+                open_[attempt] = place
+            else:
+                open_.pop(attempt, None)
+                yield {**place, **_outcome(runtime, snapshot, event)}
+    # What was stopped came to nothing: in a test it takes longer than the whole run did, so that it is stopped again.
+    longer = math.ceil((log[-1].ts - log[0].ts) / 1_000_000) + 1
+    for place in open_.values():
+        yield {**place, "takes": longer}
 
 
-def _outcome(runtime: Runtime, snapshot: Snapshot, plan: Plan, event: Event, run: int) -> Json:
+def _place(plan: Plan, event: Event, run: int) -> dict[str, Json]:
+    """The attempt, said in full: what is left out would fit later runs and visits, too."""
+    row: dict[str, Json] = {"step": plan.steps[event.step].name, "task": plan.tasks[event.task].name, "run": run}
+    if index := index_of(event.run):
+        row["index"] = [*index]
+    return {**row, "visit": event.visit, "attempt": event.attempt}
+
+
+def _outcome(runtime: Runtime, snapshot: Snapshot, event: Event) -> dict[str, Json]:
     envelope = event.data.get("outcome")
     outcome: dict[str, Json] = dict(envelope) if isinstance(envelope, dict) else {}
     meta = outcome.pop("meta", None)
@@ -75,18 +100,10 @@ def _outcome(runtime: Runtime, snapshot: Snapshot, plan: Plan, event: Event, run
         outcome.pop("error", None)
     if "result" in event.data:
         outcome["result"] = fetched(runtime, snapshot, event.data["result"])
-    row: dict[str, Json] = {"step": plan.steps[event.step].name, "task": plan.tasks[event.task].name}
-    if run > 1:
-        row["run"] = run
-    if index := index_of(event.run):
-        row["index"] = [*index]
-    if event.visit > 1:
-        row["visit"] = event.visit
-    row["attempt"] = event.attempt
     took = meta.get("duration") if isinstance(meta, dict) else None
     if isinstance(took, int | float) and took > 0:
-        row["takes"] = round(took, 3)
-    return {**row, "outcome": outcome}
+        return {"takes": round(took, 3), "outcome": outcome}
+    return {"outcome": outcome}
 
 
 def _signal(event: Event, begun: int) -> Json:

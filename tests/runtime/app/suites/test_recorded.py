@@ -40,6 +40,49 @@ def test_a_recorded_execution_is_a_case_that_passes(tmp_path: Path) -> None:
     assert run_tests(tmp_path).returncode == 1
 
 
+AGAIN = """
+workflow:
+  - step: start
+    next: {spec: {mode: inclusive}, arcs: [{step: move, args: {n: 1}}, {step: move, args: {n: 3}}, {step: slow}]}
+  - step: move
+    spec: {policy: {lock: one}}
+    tool:
+      - name: begin
+        kind: noop
+        spec: {policy: {rules: [{else: {then: {do: continue, set_iter: {n: "{{ args.n }}"}}}}]}}
+      - name: fetch
+        kind: shell
+        command: "exit {{ iter.n % 2 }}"
+        spec:
+          policy:
+            rules:
+              - when: "{{ outcome.status == 'error' or iter.n > 0 }}"
+                then: {do: jump, to: fetch, set_iter: {n: "{{ iter.n - 1 }}"}}
+              - else: {then: {do: continue}}
+  - step: slow
+    spec: {policy: {interrupt: {timers: {late: 0.2}}}}
+    tool: {kind: shell, command: sleep 30}
+    next: {arcs: [{step: told, when: "{{ event.name == 'step.failed' }}"}]}
+  - step: told
+    tool: {kind: noop, result: told}
+"""
+"""A task that comes again, in one run and in two, and comes to something else each time; one that is stopped."""
+
+
+def test_what_comes_again_and_what_is_stopped_is_recorded_apart(tmp_path: Path) -> None:
+    put(tmp_path, "", AGAIN)
+    (tmp_path / "orders.test.yaml").unlink()
+    done = done_here(tmp_path, ["run", "orders.yaml", "--quiet"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_tests(tmp_path, "--record", "last", "-o", "orders.test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "orders.test.yaml").read_text()
+    # By hand: with n = 1 the shell ends with 1, 0; with n = 3 with 1, 0, 1, 0.
+    assert text.count("task: fetch") == 6 and text.count("task: slow_task") == 1
+    again = run_tests(tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
 def test_secrets_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     playbook = """
 keychain: [{name: door, kind: env, var: CANARY}]
