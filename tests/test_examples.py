@@ -98,6 +98,9 @@ RUNS = [
         "refuse",
         {"refused": "order.invalid: an order of -1 pieces is none"},
     ),
+    ("claim_check.yaml", [], "decide", {"covered": 900, "expert": "repair"}),
+    ("claim_check.yaml", ["--set", "damage=200"], "decide", {"covered": 200, "photos": "clear"}),
+    ("claim_check.yaml", ["--set", "stolen=true"], "decide", {"covered": 900, "police": "report"}),
     ("admission.yaml", [], "ship", {"shipped": True}),
     ("admission.yaml", [], "review", {"reviewed": 1200}),
     ("admission.yaml", ["--set", "amount=250"], "review", None),
@@ -122,6 +125,8 @@ SCRIPTED = [
     ("shared_staging", "report", {"orders": 2, "refunds": 1}, 1 + 30 + 3.0),
     # Withdrawn after a quarter of an hour; the packing, which would end at 25 min, is stopped.
     ("withdrawn_order", "refund", {"data": {"refunded": True}}, 15 * 60 + 2.0),
+    # Two hosts of 20 minutes each are done; the third is stopped after 50.
+    ("rollout", "halted", {"released": ["a.example", "b.example"], "why": "interrupted"}, 50 * 60.0),
     # A hold, two bookings, and none for the car; three are undone one after the other, and the hold is lifted.
     ("trip_booking", "lift_hold", {"trip": "failed", "why": "http.status"}, 1 + 2 + 1 + 3 + 3 * 1 + 1),
     ("approval", "spend", {"spent": 1200, "by": "Ada"}, 15 * 60),
