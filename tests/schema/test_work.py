@@ -60,6 +60,13 @@ def value_of(kind: str, size: int) -> object:
     return (TEXTS.get(kind) or LISTS[kind])(size)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten() -> Iterator[None]:
+    """The values are given back: millions of objects in a process make every collection of garbage after that slow."""
+    yield
+    value_of.cache_clear()
+
+
 ARGUMENTS: dict[str, tuple[tuple[Any, ...], ...]] = {
     "batch": ((1,),), "format": (("x", "y"),), "groupby": (("a",), (0,)), "int": ((), (0, 16)),
     "join": ((",", "a"),), "map": (("string",), ("urlize",), ("default", 1)), "reject": (("in", list(range(1_000))),),
