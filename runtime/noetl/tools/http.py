@@ -96,8 +96,13 @@ def _routed(method: str, fields: Mapping[str, Json]) -> tuple[Mapping[str, Json]
     if not isinstance(data, dict):
         return fields, []
     rest = {name: value for name, value in fields.items() if name != "data"}
-    if data and data.keys() <= {"query", "body"} and isinstance(data.get("query", {}), dict):
-        return {**rest, "data": data.get("body")}, _pairs(data.get("query"))
+    if data and data.keys() <= {"query", "body"}:
+        query = data.get("query")
+        # A value of null must not make a body of the names themselves, as it comes with the run.
+        if query is None or isinstance(query, dict):
+            return {**rest, "data": data.get("body")}, _pairs(query)
+        if "body" in data:
+            raise InvalidFields("`query` of data is no mapping: which of it is the query cannot be told")
     return (rest, _pairs(data)) if method in _BODILESS else (fields, [])
 
 
@@ -114,14 +119,16 @@ def _body(fields: Mapping[str, Json], written: str) -> tuple[bytes | None, str |
     if len(bodies) > 1:
         raise InvalidFields(f"only one of the fields {' and '.join(bodies)} can be the body")
     value = fields[bodies[0]]
-    is_form = bodies[0] == "form" or (bodies[0] != "json" and _FORM in written.lower())
-    if is_form and isinstance(value, dict):
-        return _form_bytes(_pairs(value)), _FORM
-    # No content type is made up for a text: what it is, only the author knows.
-    if bodies[0] != "json" and isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass"), None
-    if bodies[0] != "json" and "multipart/" in written.lower():
-        raise InvalidFields(f"`{bodies[0]}` is no text: a body of several parts is to be given as one")
+    if bodies[0] != "json":
+        # No content type is made up for a text: what it is, only the author knows.
+        if isinstance(value, str):
+            return value.encode("utf-8", "surrogatepass"), None
+        if "multipart/" in written.lower():
+            raise InvalidFields(f"`{bodies[0]}` is no text: a body of several parts is to be given as one")
+        if bodies[0] == "form" or _FORM in written.lower():
+            if not isinstance(value, dict):
+                raise InvalidFields(f"`{bodies[0]}` is neither a mapping nor text: the header says that it is a form")
+            return _form_bytes(_pairs(value)), _FORM
     import json
 
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"), "application/json"
@@ -252,4 +259,4 @@ def _text(value: Json) -> str:
 def _form_bytes(form: list[tuple[str, str]]) -> bytes:
     from urllib.parse import urlencode
 
-    return urlencode(form).encode("ascii")
+    return urlencode(form, errors="surrogatepass").encode("ascii")

@@ -167,6 +167,9 @@ def test_the_query_goes_over_that_of_the_address(env: FakeEnv, url: str) -> None
         ({"data": {"body": [1]}}, "[1]", "application/json"),
         ({"data": {"body": 1, "c": 2}}, '{"body": 1, "c": 2}', "application/json"),
         ({"data": {"query": "text"}}, '{"query": "text"}', "application/json"),
+        ({"data": {"query": None, "body": [1]}}, "[1]", "application/json"),
+        ({"data": {"query": None}}, "", None),
+        ({"form": {"a": "\ud800"}}, "a=%ED%A0%80", FORM),
         ({"form": {"a": "é b", "c": [1, 2]}}, "a=%C3%A9+b&c=1&c=2", FORM),
         ({"form": {"a": 1}, "headers": {"Content-Type": "text/x"}}, "a=1", "text/x"),
         ({"payload": {"a": "é b"}, "headers": {"content-type": FORM}}, "a=%C3%A9+b", FORM),
@@ -206,9 +209,22 @@ def test_both_parts_of_data_go_where_they_say(env: FakeEnv, url: str) -> None:
     assert (echo["path"], echo["body"]) == ("/q?a=1", '{"b": 2}')
 
 
-def test_several_parts_are_not_made_of_a_mapping(env: FakeEnv, url: str) -> None:
-    several = {"Content-Type": "multipart/form-data"}
-    assert failed(sent(env, url=url, method="POST", headers=several, body={"a": 1}))["code"] == "fields.invalid"
+@pytest.mark.parametrize("name", ["body", "payload", "data", "form"])
+@pytest.mark.parametrize("kind", [FORM, FORM.title(), "multipart/form-data"])
+def test_what_is_no_form_is_not_sent_as_one(env: FakeEnv, url: str, name: str, kind: str) -> None:
+    """JSON under the header of a form, or a form under that of several parts, says something else than was written."""
+    values: list[Json] = [[["a", 1]], [], 7, False] if name != "form" else []
+    if kind.startswith("multipart"):
+        values.append({"a": 1})
+    for value in values:
+        outcome = sent(env, url=url, method="POST", headers={"Content-Type": kind}, **{name: value})
+        assert failed(outcome)["code"] == "fields.invalid", value
+
+
+def test_a_query_beside_a_body_is_a_mapping(env: FakeEnv, url: str) -> None:
+    for method in ("GET", "POST"):
+        outcome = sent(env, url=url, method=method, data={"query": "a=1", "body": {"b": 2}})
+        assert failed(outcome)["code"] == "fields.invalid"
 
 
 def test_headers_and_the_idempotency_key(env: FakeEnv, url: str) -> None:
