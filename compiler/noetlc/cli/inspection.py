@@ -76,7 +76,8 @@ def _code_of() -> Callable[[str], str]:
 def _ignores(compiled: Compiled) -> "list[Ignore]":
     """The comments of a file that take findings back."""
     from noetlc.diag.ignores import ignore_of
-    from noetlc.migrate.lines import all_nodes, comments_in
+    from noetlc.migrate.lines import comments_in
+    from noetlc.source.nodes import all_nodes
 
     source = compiled.source
     nodes = [node for document in compiled.documents if document.node is not None for node in all_nodes(document.node)]

@@ -5,9 +5,9 @@ from bisect import bisect_right
 from noetl_ir.span import Span
 from noetlc.ast.yaml_text import STEP as INDENT
 from noetlc.migrate.entries import Entry, Refusal, entries_of
-from noetlc.migrate.lines import Line, Spot, all_nodes, comments_in, settle
+from noetlc.migrate.lines import Line, Spot, comments_in, settle
 from noetlc.migrate.scalars import Edit, with_edits
-from noetlc.source.nodes import Mapping, Node
+from noetlc.source.nodes import Mapping, Node, all_nodes
 
 DEEPER = len(INDENT)
 

@@ -7,8 +7,7 @@ that the file has, by an ordered list of questions.
 from collections.abc import Callable, Iterator
 
 from noetl_ir.records import NamedTuple
-from noetlc.migrate.lines import all_nodes
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, all_nodes
 from noetlc.source.yaml_reader import read_yaml
 
 CANONICAL, NEARLY = "canonical", "canonical but for a few keys"

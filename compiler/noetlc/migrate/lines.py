@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from re import compile as pattern
 
 from noetl_ir.records import NamedTuple
-from noetlc.source.nodes import Mapping, Node, Scalar
+from noetlc.source.nodes import Node, Scalar
 
 _HASH = pattern(r"#[^\n]*")
 
@@ -75,23 +75,6 @@ def _insides(text: str, nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
                 # The comment behind `|` is none of the block's text.
                 start = max(start, text.find("\n", start))
             yield start, stop
-
-
-def all_nodes(root: Node) -> Iterator[Node]:
-    """Every node of a document, keys too; an aliased one once."""
-    seen: set[int] = set()
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        # Aliases give the same node again; a bomb of them is walked once for each node that is written.
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        yield node
-        if isinstance(node, Mapping):
-            waiting += [part for entry in node.entries for part in entry]
-        elif not isinstance(node, Scalar):
-            waiting += node.items
 
 
 def settle(text: str, comments: Iterable[Comment], spots: list[Spot]) -> None:

@@ -4,12 +4,8 @@ inside of a task, `{name, tool: {…}}`.
 All of them are read as the one mapping `{kind: …, fields}` that they stand for; every node in it keeps its place.
 """
 
-from collections.abc import Iterable
-from re import DOTALL
-from re import compile as pattern
-
 from noetlc.reading.reader import Reader, no_effect
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at, scalar_at
+from noetlc.source.nodes import Mapping, Node, Scalar, all_nodes, key_as, mapping_at, scalar_at
 
 STEP_KEYS = frozenset({
     "step", "desc", "spec", "next", "loop", "case", "vars", "when", "pass", "save", "sink", "retry", "result", "set",
@@ -49,8 +45,11 @@ def _with_names(r: Reader, entries: list[tuple[Scalar, Node]]) -> list[tuple[Sca
     key, data = keys.get("data", (None, None))
     if key is None or not isinstance(data, Mapping) or "args" in keys:
         return entries
+    from noetlc.expr.block_names import free_names  # few files have such a request
+
     names = {name.text for name, _ in data.entries}
-    read = names & _names_in(value for other, value in entries if other is not key)
+    beside = [node for other, value in entries if other is not key for node in all_nodes(value, keys=False)]
+    read = names & {name.name for node in beside if isinstance(node, Scalar) for name in free_names(node.text)}
     if not read:
         return entries
     is_sent = "payload" not in keys and read != names
@@ -60,26 +59,6 @@ def _with_names(r: Reader, entries: list[tuple[Scalar, Node]]) -> list[tuple[Sca
         *((key_as(other, "args") if other is key and not is_sent else other, value) for other, value in entries),
         *([(key_as(key, "args"), data)] if is_sent else []),
     ]
-
-
-_NAME = pattern(r"(?<![\w.'\"])[^\W\d]\w*")
-
-
-def _names_in(nodes: Iterable[Node]) -> set[str]:
-    """The words of templates below some nodes that may be names."""
-    found: set[str] = set()
-    for node in nodes:
-        if isinstance(node, Mapping):
-            found |= _names_in(value for _, value in node.entries)
-        elif isinstance(node, Sequence):
-            found |= _names_in(node.items)
-        elif isinstance(node, Scalar) and isinstance(node.value, str):
-            for inside in _INSIDE.findall(node.value):
-                found.update(_NAME.findall(inside))
-    return found
-
-
-_INSIDE = pattern(r"{{(.*?)}}", DOTALL)
 
 
 def sink_of_words(r: Reader, node: Mapping) -> tuple[Scalar, Mapping] | None:

@@ -21,7 +21,7 @@ from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
 from noetlc.expr.check import Names
 from noetlc.reading.around import Around
 from noetlc.rules import Rule, Unit
-from noetlc.source.nodes import Mapping, Node, Scalar
+from noetlc.source.nodes import Node, Scalar, all_nodes
 
 _VARIABLE = Late(r"(?<![$\\\\])\$\{ *([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*) *\}")
 
@@ -75,16 +75,8 @@ def _own(task: Task) -> Iterator[Value]:
 
 
 def _texts(node: Node | None) -> Iterator[Scalar]:
-    waiting = [] if node is None else [node]
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, Scalar):
-            if "${" in here.text:
-                yield here
-        elif isinstance(here, Mapping):
-            waiting += [value for _, value in here.entries]
-        else:
-            waiting += here.items
+    nodes = () if node is None else all_nodes(node, keys=False)
+    return (here for here in nodes if isinstance(here, Scalar) and "${" in here.text)
 
 
 RULE = Rule("NL315", Severity.WARNING, "ast", check, words=("${",))

@@ -7,7 +7,7 @@ Nodes have no constructor, because the reader fills their slots faster by hand; 
 `sequence_at` are for everybody else.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
 
 from noetl_ir.expr import Json
@@ -103,6 +103,23 @@ class Sequence(_Written):
 
 
 Node: TypeAlias = Scalar | Mapping | Sequence
+
+
+def all_nodes(root: Node, *, keys: bool = True) -> Iterator[Node]:
+    """Every node of a tree, keys too where they are wanted; an aliased one once."""
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        # Aliases give the same node again; a bomb of them is walked once for each node that is written.
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        if isinstance(node, Mapping):
+            waiting += [part for entry in node.entries for part in (entry if keys else entry[1:])]
+        elif not isinstance(node, Scalar):
+            waiting += node.items
 
 
 def value_of(node: Node) -> Json:

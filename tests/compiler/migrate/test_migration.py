@@ -12,11 +12,12 @@ import goldens
 from noetlc.diag.codes import CODES
 from noetlc.diag.diagnostic import Severity
 from noetlc.migrate import migration
-from noetlc.migrate.lines import all_nodes, comments_in
+from noetlc.migrate.lines import comments_in
 from noetlc.migrate.migration import checked, glanced, migrated
 from noetlc.migrate.same_plan import same_plan
 from noetlc.older import AUTHORING
 from noetlc.pipeline import compile_source
+from noetlc.source.nodes import all_nodes
 from noetlc.source.yaml_reader import read_yaml
 
 REFUSED = frozenset({"lost-anchor", "merge-key", "wrong"})
