@@ -10,6 +10,9 @@ LONGEST = 500
 MOST_NAMES = 100
 """Names of signals that a wait under a key may listen for."""
 
+HALF = "has half of a character (a lone surrogate)"
+"""Why a text cannot be stored."""
+
 
 def key_of(value: Json) -> str:
     """The key that a rendered value is; empty for one that is none."""
@@ -26,7 +29,7 @@ def faulty_key(value: Json) -> str:
         return "is empty"
     if len(value) > LONGEST:
         return f"has more than {LONGEST:,} characters"
-    return "" if is_storable(value) else "has half of a character (a lone surrogate)"
+    return "" if is_storable(value) else HALF
 
 
 def is_listable(key: str, names: Collection[str]) -> bool:

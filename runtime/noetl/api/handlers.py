@@ -32,11 +32,10 @@ from noetl.api.streams import Streams
 from noetl.ports import Wanted
 from noetl.ports.catalogue import Versions
 from noetl.ports.idempotency import KEY, BadKey, start_key
-from noetl.ports.mailbox import KEEP_FOR, Letter
+from noetl.ports.mailbox import Letter, kept_for
 from noetl.server.workers.preflight import WITHIN
 from noetl_ir import codec
 from noetl_ir.expr import Json
-from noetl_ir.kinds import seconds_of
 
 BYTES = "application/octet-stream"
 _STATUSES = frozenset(get_args(Status))
@@ -218,9 +217,7 @@ async def post_signal(request: Request) -> Response:
             once = start_key(key, {}).key
         except BadKey as problem:
             raise BadRequest(f"`{KEY}`: {problem}") from None
-    seconds = seconds_of(body.keep_for)
-    keep_for = KEEP_FOR if seconds is None else round(seconds * 1_000_000)
-    letter = Letter(body.key, body.name, body.data, f"api {once}", keep_for)
+    letter = Letter(body.key, body.name, body.data, f"api {once}", kept_for(body.keep_for))
     is_delivered = await run_in_threadpool(service_of(request).post_letter, letter)
     return JSONResponse({"key": body.key, "name": body.name, "delivered": is_delivered}, 202)
 

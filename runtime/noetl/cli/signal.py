@@ -18,9 +18,9 @@ from noetl.cli.stores import existing_runtime, json_option, row_of, server_optio
 from noetl.cli.text import Problem, escaped, json_text
 from noetl.engine.signals import unheard
 from noetl.ports import MailboxFull, Over, Owned
-from noetl.ports.mailbox import KEEP_FOR, Letter
+from noetl.ports.mailbox import Letter, kept_for
 from noetl.server.execution import Ask
-from noetl_ir.correlation import faulty_key, is_storable
+from noetl_ir.correlation import HALF, faulty_key, is_storable
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 
@@ -70,12 +70,11 @@ def signal(
 
 def _letter(key: str, name: str, data: Json, keep_for: str | None) -> Letter:
     """The letter that is posted. Raises click.UsageError."""
-    seconds = seconds_of(keep_for)
-    if keep_for is not None and seconds is None:
+    if keep_for is not None and seconds_of(keep_for) is None:
         raise click.UsageError("--keep-for is no duration: write seconds, or text like 5m or 2d")
     if (why := faulty_key(key)) or not is_storable(name):
-        raise click.UsageError(f"--key {why}" if why else "--name has half of a character (a lone surrogate)")
-    return Letter(key, name, data, uuid4().hex, KEEP_FOR if seconds is None else round(seconds * 1_000_000))
+        raise click.UsageError(f"--key {why}" if why else f"--name {HALF}")
+    return Letter(key, name, data, uuid4().hex, kept_for(keep_for))
 
 
 def _post(url: str, letter: Letter, *, as_json: bool) -> int:

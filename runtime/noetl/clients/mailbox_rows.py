@@ -7,12 +7,15 @@ is listed again after a crash takes no second letter.
 """
 
 import json
-from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol, TypeVar
 
 from noetl.ports import MailboxFull, StoreRefused
 from noetl.ports.mailbox import MOST_KEPT, Correspondence, Letter, OpenWait
 from noetl_ir.expr import Json
+
+_T = TypeVar("_T")
 
 
 class Transaction(Protocol):
@@ -33,6 +36,44 @@ class Transaction(Protocol):
     def is_sent(self, once: str) -> bool:
         """Whether something of this name was put into an inbox."""
         ...
+
+
+class SqlMailbox(ABC):
+    """The `Mailbox` of a store that speaks SQL, which has a transaction for each change, and looks outside of one."""
+
+    def post_letter(self, letter: Letter, now: int | None = None) -> bool:
+        """`Mailbox.post_letter`."""
+        return self.change(lambda tx: _post(tx, letter, now))
+
+    def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
+        """`Mailbox.await_letter`."""
+        return self.change(lambda tx: _await(tx, wait, now))
+
+    def settle_mail(self, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
+        """`Mailbox.settle_mail`."""
+        self.change(lambda tx: _settle(tx, execution_id, calls, rows))
+
+    def return_letter(self, execution_id: str, row: int, now: int | None = None) -> None:
+        """`Mailbox.return_letter`."""
+        self.change(lambda tx: _return(tx, execution_id, row, now))
+
+    def correspondence(self, execution_id: str) -> Correspondence:
+        """`Mailbox.correspondence`."""
+        of = {"execution_id": execution_id}
+        rows, calls = self.look(_ROWS_OF, of), self.look(_CALLS_OF, of)
+        return Correspondence(tuple([int(row) for (row,) in rows]), tuple([str(call) for (call,) in calls]))
+
+    def stranded_letters(self) -> tuple[tuple[str, int], ...]:
+        """`Mailbox.stranded_letters`."""
+        return tuple([(name, int(row)) for name, row in self.look(_STRANDED, {})])
+
+    @abstractmethod
+    def change(self, work: Callable[[Transaction], _T]) -> _T:
+        """Do something in a transaction, which may be repeated until it is on disk."""
+
+    @abstractmethod
+    def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query, whose parameters are written `:name`."""
 
 
 _ON_VIRTUAL_CLOCK = 1_000_000_000_000_000
@@ -71,15 +112,15 @@ WHERE execution_id = :execution_id AND row = :row"""
 _RETURN = "UPDATE mail SET execution_id = NULL, row = NULL, tries = tries + 1 WHERE number = :number"
 _UNLIST_SERVED = "DELETE FROM mail_waits WHERE execution_id = :execution_id AND row = :row"
 _DROP = "DELETE FROM mail WHERE number = :number"
-ROWS_OF = "SELECT row FROM mail WHERE execution_id = :execution_id AND row IS NOT NULL ORDER BY row"
-CALLS_OF = "SELECT DISTINCT call FROM mail_waits WHERE execution_id = :execution_id ORDER BY call"
-STRANDED = """
+_ROWS_OF = "SELECT row FROM mail WHERE execution_id = :execution_id AND row IS NOT NULL ORDER BY row"
+_CALLS_OF = "SELECT DISTINCT call FROM mail_waits WHERE execution_id = :execution_id ORDER BY call"
+_STRANDED = """
 SELECT m.execution_id, m.row FROM mail m JOIN executions x ON x.execution_id = m.execution_id
 WHERE m.row IS NOT NULL AND x.ended IS NOT NULL ORDER BY m.row
 """
 
 
-def post_letter(tx: Transaction, letter: Letter, now: int | None) -> bool:
+def _post(tx: Transaction, letter: Letter, now: int | None) -> bool:
     """`Mailbox.post_letter`."""
     # What is addressed first has the name in the inbox, where it stays when the letter is taken.
     if tx.is_sent(letter.once):
@@ -97,7 +138,7 @@ def post_letter(tx: Transaction, letter: Letter, now: int | None) -> bool:
     return _address_to_oldest(tx, tx.rows(_NEW, {"once": letter.once})[0])
 
 
-def await_letter(tx: Transaction, wait: OpenWait, now: int | None) -> bool:
+def _await(tx: Transaction, wait: OpenWait, now: int | None) -> bool:
     """`Mailbox.await_letter`."""
     place = {"execution_id": wait.execution_id, "call": wait.call}
     if not tx.rows(_IS_OPEN, {"execution_id": wait.execution_id}):
@@ -112,7 +153,7 @@ def await_letter(tx: Transaction, wait: OpenWait, now: int | None) -> bool:
     return bool(found) and _address(tx, found[0], wait.execution_id, wait.call)
 
 
-def settle_mail(tx: Transaction, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
+def _settle(tx: Transaction, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
     """`Mailbox.settle_mail`."""
     for call in calls:
         tx.rows(_UNLIST, {"execution_id": execution_id, "call": call})
@@ -120,7 +161,7 @@ def settle_mail(tx: Transaction, execution_id: str, calls: Collection[str], rows
         tx.rows(_TAKE, {"execution_id": execution_id, "row": row})
 
 
-def return_letter(tx: Transaction, execution_id: str, row: int, now: int | None) -> None:
+def _return(tx: Transaction, execution_id: str, row: int, now: int | None) -> None:
     """`Mailbox.return_letter`."""
     place = {"execution_id": execution_id, "row": row}
     tx.rows(_UNLIST_SERVED, place)
@@ -130,11 +171,6 @@ def return_letter(tx: Transaction, execution_id: str, row: int, now: int | None)
             tx.rows(_DROP, {"number": letter[0]})
         else:
             _address_to_oldest(tx, tuple(letter))
-
-
-def correspondence(rows: list[tuple[Any, ...]], calls: list[tuple[Any, ...]]) -> Correspondence:
-    """`Mailbox.correspondence`, of the rows of its two queries."""
-    return Correspondence(tuple([int(row) for (row,) in rows]), tuple([str(call) for (call,) in calls]))
 
 
 def as_json(data: Json) -> str:

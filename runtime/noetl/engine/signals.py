@@ -2,8 +2,8 @@
 
 Law: signals are taken in the order in which they came. Each goes to the first that hears it, by the order of `KINDS`,
 among equals to the oldest; one of the mailbox to its wait alone, or it goes back there. What nobody hears is kept for
-those who take older ones, else recorded as missed. One that
-came while the execution was paused does not pass a timer that was due before it, or when it came.
+those who take older ones, else recorded as missed. One that came while the execution was paused does not pass a timer
+that was due before it, or when it came.
 """
 
 from functools import lru_cache

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
 from noetl_ir.records import NamedTuple
 
 MOST_KEPT = 1_000
@@ -16,6 +17,14 @@ MOST_KEPT = 1_000
 
 KEEP_FOR = 7 * 86_400 * 1_000_000
 """Microseconds that a letter is kept for where nothing else is said."""
+
+
+def kept_for(value: Json) -> int:
+    """Microseconds of a duration as playbooks and people write it (`5m`, seconds); those that are usual for None, and
+    for what is none.
+    """
+    seconds = seconds_of(value)
+    return KEEP_FOR if seconds is None else round(seconds * 1_000_000)
 
 
 class Letter(NamedTuple):

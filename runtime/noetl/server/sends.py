@@ -7,12 +7,11 @@ the mailbox, which knows to whom.
 
 from noetl.engine.execution import Execution
 from noetl.ports import MailboxFull, Over, Store, Wanted
-from noetl.ports.mailbox import KEEP_FOR, Letter
+from noetl.ports.mailbox import Letter, kept_for
 from noetl.server.journal import Keep
 from noetl.server.places import key_in_store
 from noetl_ir.correlation import is_storable, key_of
 from noetl_ir.expr import Json
-from noetl_ir.kinds import seconds_of
 from noetl_ir.orders import SendSignal
 from noetl_ir.outcome import Outcome, error, ok
 
@@ -52,12 +51,12 @@ def send(store: Store, keep: Keep, execution: Execution, order: SendSignal, now:
 
 def _posted(store: Store, keep: Keep, execution: Execution, order: SendSignal, now: int | None) -> Outcome:
     call = order.call
-    key, name, seconds = key_of(call.get("key")), str(call.get("signal")), seconds_of(call.get("keep_for"))
+    key, name = key_of(call.get("key")), str(call.get("signal"))
     if not key or not is_storable(name):  # a worker says so before, of its own
         return error("fields.invalid", "field 'key' or 'signal' is no text that a mailbox can keep")
     letter = Letter(
         key_in_store(execution, key), name, call.get("data"), f"{order.action_id} {KEY}",
-        KEEP_FOR if seconds is None else round(seconds * 1_000_000),
+        kept_for(call.get("keep_for")),
     )  # fmt: skip
     try:
         is_delivered = keep(lambda: store.mailbox.post_letter(letter, now))

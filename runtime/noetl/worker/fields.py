@@ -144,7 +144,7 @@ def _bad_key(field: str, fields: dict[str, Json]) -> list[str]:
     if key is None:
         return []
     from noetl.worker.redaction import has_markers
-    from noetl_ir.correlation import MOST_NAMES, faulty_key, is_storable
+    from noetl_ir.correlation import HALF, MOST_NAMES, faulty_key, is_storable
 
     wrong = [f"field {field!r} {why}"] if (why := faulty_key(key)) else []
     # A secret stands in the log as a marker, which is another one in each execution: nobody would ever meet.
@@ -155,7 +155,7 @@ def _bad_key(field: str, fields: dict[str, Json]) -> list[str]:
     if len(names) > MOST_NAMES:
         wrong.append(f"field 'events' names more than {MOST_NAMES} signals beside 'correlation'")
     if not all(is_storable(name) for name in names if isinstance(name, str)):
-        wrong.append("the name of a signal has half of a character (a lone surrogate)")
+        wrong.append(f"the name of a signal {HALF}")
     return wrong
 
 

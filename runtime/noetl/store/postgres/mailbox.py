@@ -1,11 +1,10 @@
 """The mailbox of a PostgreSQL database: its changes take the lock of the inbox, so that none comes between another."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from noetl.clients import mailbox_rows
-from noetl.ports.mailbox import Correspondence, Letter, OpenWait
+from noetl.clients.mailbox_rows import SqlMailbox, Transaction
 from noetl.store.postgres.access import Access
 from noetl.store.postgres.inbox import Inbox
 from noetl.store.postgres.owners import INBOX_LOCK
@@ -17,7 +16,7 @@ _T = TypeVar("_T")
 
 
 class _Transaction:
-    """`mailbox_rows.Transaction`."""
+    """`Transaction`."""
 
     def __init__(self, inbox: Inbox, connection: Connection, now: int) -> None:
         self._inbox = inbox
@@ -35,42 +34,19 @@ class _Transaction:
         return self._inbox.row_of(self._connection, self._inbox.token(once)) is not None
 
 
-class Mailbox:
+class PostgresMailbox(SqlMailbox):
     """The mailbox of a store. A change that is repeated, as its answer was lost, finds what it did."""
 
     def __init__(self, access: Access, inbox: Inbox) -> None:
         self._access = access
         self._inbox = inbox
 
-    def post_letter(self, letter: Letter, now: int | None = None) -> bool:
-        """`Mailbox.post_letter`."""
-        return self._change(lambda tx: mailbox_rows.post_letter(tx, letter, now))
-
-    def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
-        """`Mailbox.await_letter`."""
-        return self._change(lambda tx: mailbox_rows.await_letter(tx, wait, now))
-
-    def settle_mail(self, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
-        """`Mailbox.settle_mail`."""
-        self._change(lambda tx: mailbox_rows.settle_mail(tx, execution_id, calls, rows))
-
-    def return_letter(self, execution_id: str, row: int, now: int | None = None) -> None:
-        """`Mailbox.return_letter`."""
-        self._change(lambda tx: mailbox_rows.return_letter(tx, execution_id, row, now))
-
-    def correspondence(self, execution_id: str) -> Correspondence:
-        """`Mailbox.correspondence`."""
-        of = {"execution_id": execution_id}
-        return mailbox_rows.correspondence(self._rows(mailbox_rows.ROWS_OF, of), self._rows(mailbox_rows.CALLS_OF, of))
-
-    def stranded_letters(self) -> tuple[tuple[str, int], ...]:
-        """`Mailbox.stranded_letters`."""
-        return tuple([(name, int(row)) for name, row in self._rows(mailbox_rows.STRANDED, {})])
-
-    def _rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """`SqlMailbox.look`."""
         return [_read(row) for row in self._access.rows(_query(query), _written(values))]
 
-    def _change(self, work: Callable[[mailbox_rows.Transaction], _T]) -> _T:
+    def change(self, work: Callable[[Transaction], _T]) -> _T:
+        """`SqlMailbox.change`."""
         self._access.reach("mail.before_write")
         lock = {"schema": self._access.pool.address.namespace}
 

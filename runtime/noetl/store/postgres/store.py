@@ -12,7 +12,7 @@ from noetl.store.postgres.address import address_of
 from noetl.store.postgres.catalogue import PostgresCatalogue
 from noetl.store.postgres.inbox import Inbox
 from noetl.store.postgres.log import Log
-from noetl.store.postgres.mailbox import Mailbox
+from noetl.store.postgres.mailbox import PostgresMailbox
 from noetl.store.postgres.owners import Ownership
 from noetl.store.postgres.places import Places
 from noetl.store.postgres.pool import Pool
@@ -33,7 +33,7 @@ class PostgresStore:
         self._catalogue = PostgresCatalogue(self._access)
         self._inbox = Inbox(self._access)
         self._places = Places(self._access)
-        self.mailbox = Mailbox(self._access, self._inbox)
+        self.mailbox = PostgresMailbox(self._access, self._inbox)
         try:
             self._pool.once(lambda connection: migrate(connection, address))
         except BaseException:

@@ -90,8 +90,7 @@ SELECT key & 4294967295, body FROM events WHERE key >> 32 = ?1 AND event_id = ?2
 _SUM_UP = "UPDATE executions SET status = ?, ended = ?, events = ?, chain = ? WHERE number = ?"
 _COUNT_UP = "UPDATE executions SET events = ?, chain = ? WHERE number = ?"
 _POST = "INSERT INTO inbox (execution, verb, body, at, once) VALUES (?, ?, ?, ?, ?)"
-POSTED = "SELECT row FROM inbox WHERE once = ?"
-"""The row of what was left once under a name."""
+_POSTED = "SELECT row FROM inbox WHERE once = ?"
 _SIGNALLED = "SELECT signalled FROM executions WHERE number = ?"
 _STARTED = "SELECT execution_id, request FROM starts WHERE key = ?"
 _READ = f"SELECT key, event_id, body, chain FROM events WHERE key > ? AND key < ? ORDER BY key LIMIT {_PAGE}"
@@ -333,8 +332,8 @@ class SqliteStore:
     def leave(self, cursor: sqlite3.Cursor, execution_id: str, verb: str, text: str, once: str) -> int:
         """Put a request into an inbox within a transaction; its row. Raises Over."""
         head = self._head(cursor, execution_id)
-        if once and (there := cursor.execute(POSTED, (once,)).fetchone()) is not None:
-            return int(there[0])
+        if once and (there := self.row_of(cursor, once)) is not None:
+            return there
         if verb == "signal" and head.ended is not None:
             raise Over(f"execution {execution_id!r} is over")
         cursor.execute(_POST, (head.number, verb, text, time.time_ns() // 1000, once or None))
@@ -342,6 +341,11 @@ class SqliteStore:
         if verb == "signal":
             cursor.execute("UPDATE executions SET signalled = ? WHERE number = ?", (row, head.number))
         return row
+
+    def row_of(self, cursor: sqlite3.Cursor, once: str) -> int | None:
+        """The row of what was left once under a name."""
+        row = cursor.execute(_POSTED, (once,)).fetchone()
+        return None if row is None else int(row[0])
 
     def posted(self) -> int:
         return int(self.rows("SELECT ifnull(max(row), 0) FROM inbox", ())[0][0])

@@ -2,22 +2,20 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from noetl.clients import mailbox_rows
+from noetl.clients.mailbox_rows import SqlMailbox, Transaction
 from noetl.ports import Over
-from noetl.ports.mailbox import Correspondence, Letter, OpenWait
 
 if TYPE_CHECKING:
     from noetl.store.sqlite import SqliteStore
 
-_SENT = "SELECT 1 FROM inbox WHERE once = :once"
 _T = TypeVar("_T")
 
 
 class _Transaction:
-    """`mailbox_rows.Transaction`."""
+    """`Transaction`."""
 
     def __init__(self, store: "SqliteStore", cursor: sqlite3.Cursor) -> None:
         self._store = store
@@ -34,43 +32,22 @@ class _Transaction:
             return None
 
     def is_sent(self, once: str) -> bool:
-        return bool(self.rows(_SENT, {"once": once}))
+        return self._store.row_of(self._cursor, once) is not None
 
 
-class SqliteMailbox:
+class SqliteMailbox(SqlMailbox):
     """The mailbox of a store."""
 
     def __init__(self, store: "SqliteStore") -> None:
         self._store = store
 
-    def post_letter(self, letter: Letter, now: int | None = None) -> bool:
-        """`Mailbox.post_letter`."""
-        return self._change(lambda tx: mailbox_rows.post_letter(tx, letter, now))
+    def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """`SqlMailbox.look`."""
+        return self._store.rows(query, values)
 
-    def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
-        """`Mailbox.await_letter`."""
-        return self._change(lambda tx: mailbox_rows.await_letter(tx, wait, now))
+    def change(self, work: Callable[[Transaction], _T]) -> _T:
+        """`SqlMailbox.change`."""
 
-    def settle_mail(self, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
-        """`Mailbox.settle_mail`."""
-        self._change(lambda tx: mailbox_rows.settle_mail(tx, execution_id, calls, rows))
-
-    def return_letter(self, execution_id: str, row: int, now: int | None = None) -> None:
-        """`Mailbox.return_letter`."""
-        self._change(lambda tx: mailbox_rows.return_letter(tx, execution_id, row, now))
-
-    def correspondence(self, execution_id: str) -> Correspondence:
-        """`Mailbox.correspondence`."""
-        of = {"execution_id": execution_id}
-        return mailbox_rows.correspondence(
-            self._store.rows(mailbox_rows.ROWS_OF, of), self._store.rows(mailbox_rows.CALLS_OF, of)
-        )
-
-    def stranded_letters(self) -> tuple[tuple[str, int], ...]:
-        """`Mailbox.stranded_letters`."""
-        return tuple([(name, int(row)) for name, row in self._store.rows(mailbox_rows.STRANDED, ())])
-
-    def _change(self, work: Callable[[mailbox_rows.Transaction], _T]) -> _T:
         def changed(cursor: sqlite3.Cursor) -> _T:
             done = work(_Transaction(self._store, cursor))
             self._store.reach("mail.after_write")
