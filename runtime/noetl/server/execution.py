@@ -122,7 +122,7 @@ class OwnedExecution:
         # The first turn may end the execution already. The row says so in the transaction that creates it, else a
         # crash after that would leave an execution that is over among those that are open.
         row = row._replace(status=status_of(execution), ended=self._shown_end(execution.ended))
-        records = self._records(turn.events)
+        records = self._decided(turn.events)
         self._keep(lambda: self._store.create(row, records, key=key))
         self.dues.written(execution.timers, self._turned)
         return turn.events, effects(self.program, execution)
@@ -135,7 +135,7 @@ class OwnedExecution:
         record_request(turn, request)
         reports.fault(turn, problem)
         row = row._replace(status=status_of(self.execution), ended=self._shown_end(self.execution.ended))
-        records = self._records(turn.events)
+        records = self._decided(turn.events)
         self._keep(lambda: self._store.create(row, records, key=key))
         return turn.events, []
 
@@ -333,7 +333,7 @@ class OwnedExecution:
         if turn.events:
             # The position that is expected in the log is the fence against a second server: if somebody else has
             # appended since, the store raises Conflict and nothing of this turn is kept.
-            expected, records = execution.position - len(turn.events), self._records(turn.events)
+            expected, records = execution.position - len(turn.events), self._decided(turn.events)
             name, status, ended = execution.execution_id, status_of(execution), self._shown_end(execution.ended)
             # What the engine's mistake ended is over, whatever came; it is read when that is tried again.
             read = execution.inbox_row if execution.fault is None else None
@@ -367,15 +367,16 @@ class OwnedExecution:
         """When it ended, as lists show it."""
         return ended if ended is None or self._wall is None else self._wall.now()
 
-    def _records(self, events: Sequence[Event]) -> list[tuple[str, bytes]]:
-        """Events as the log keeps them; of one that is too large its data is stored outside first.
-
-        Raises Interrupted.
-        """
-        # Whatever was decided passes here before it is kept. A fault that only says that nobody wants the value any
+    def _decided(self, events: Sequence[Event]) -> list[tuple[str, bytes]]:
+        """The events of a turn as the log keeps them. Raises Interrupted."""
+        # Whatever is decided passes here before it is kept. A fault that only says that nobody wants the value any
         # more must not be on disk as the end of a run that was asked to stop.
         if is_stopped():
             raise Interrupted
+        return self._records(events)
+
+    def _records(self, events: Sequence[Event]) -> list[tuple[str, bytes]]:
+        """Events as the log keeps them; of one that is too large its data is stored outside first."""
         limit = self.program.plan.limits.max_payload_bytes
         records = []
         for event in events:
