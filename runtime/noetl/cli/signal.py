@@ -15,7 +15,7 @@ from noetl.app.snapshots import UnreadableExecution, program_of, root_of
 from noetl.cli.asking import apply_here
 from noetl.cli.inputs import json_of
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
-from noetl.cli.text import Problem, escaped, json_text
+from noetl.cli.text import Problem, duration, escaped, json_text
 from noetl.engine.signals import unheard
 from noetl.ports import MailboxFull, Over, Owned
 from noetl.ports.mailbox import Letter, kept_for
@@ -86,7 +86,7 @@ def _post(url: str, letter: Letter, *, as_json: bool) -> int:
     if as_json:
         click.echo(json_text({"key": letter.key, "signal": letter.name, "delivered": is_delivered}))
     else:
-        how = "a wait has it" if is_delivered else f"kept for {letter.keep_for / 1_000_000:g} s, as nobody waits for it"
+        how = "a wait has it" if is_delivered else f"kept for {duration(letter.keep_for)}, as nobody waits for it"
         click.echo(f"signal {escaped(letter.name)} under `{escaped(letter.key)}`: {how}")
     return 0
 

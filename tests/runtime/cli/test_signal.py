@@ -81,7 +81,7 @@ def test_a_signal_under_a_key_finds_the_run_or_is_kept_for_it(home: "Home") -> N
     kept = home.run("signal", "--key", "order 7", "--name", "paid", "--data", "2", "--keep-for", "1h")
     assert (kept.returncode, kept.stdout) == (
         0,
-        "signal paid under `order 7`: kept for 3600 s, as nobody waits for it\n",
+        "signal paid under `order 7`: kept for 1 h 00 m, as nobody waits for it\n",
     )
     document = home.json("run", plan)
     assert isinstance(document, dict)
