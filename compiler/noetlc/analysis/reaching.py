@@ -24,6 +24,7 @@ from noetlc.analysis.soundness import assumptions_of
 from noetlc.analysis.story import story_of
 from noetlc.analysis.stubborn import Terminals, terminals_of
 from noetlc.analysis.verdict import Status, Verdict
+from noetlc.analysis.whole_markings import WholeMarkings, depths_of
 from noetlc.ast.components import components_of
 
 MAX_CIRCLES = 4
@@ -88,10 +89,10 @@ class _Question:
         return Verdict(self._text, status, detail, self._assumed)
 
     def _by_an_end(self, small: Reduced, ends: Terminals) -> Verdict | None:
+        whole, depths = WholeMarkings(self._skeleton.net, small, ends.graph), depths_of(ends.graph)
         # The shortest run is the one that is told.
-        for state in sorted(ends.dead, key=lambda state: len(ends.graph.path_to(state))):
-            path = ends.graph.path_to(state)
-            left = small.marking_after(self._skeleton.net, path)
+        for state in sorted(ends.dead, key=depths.__getitem__):
+            left = whole.marking(state)
             marking = self._opened(left)
             # A gate that stays shut is no end: it opens.
             if marking != left and any(is_enabled(self._skeleton.net, marking, each) for each in self._own_rows()):
@@ -100,7 +101,9 @@ class _Question:
                 continue
             is_end = self._skeleton.is_final(marking)
             end = f"the run {'ends' if is_end else 'gets stuck'}, and `{self._name}` has not run"
-            return self._of(Status.REFUTED, end)._replace(story=story_of(self._skeleton, small.run(path), end))
+            return self._of(Status.REFUTED, end)._replace(
+                story=story_of(self._skeleton, small.run(ends.graph.path_to(state)), end)
+            )
         return None
 
     def _opened(self, marking: Marking) -> Marking:

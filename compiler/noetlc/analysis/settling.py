@@ -30,6 +30,7 @@ from noetlc.analysis.petri import Marking, Petri, effect_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.resets import CHAIN, MARK, SHUT
 from noetlc.analysis.stubborn import terminals_of
+from noetlc.analysis.whole_markings import WholeMarkings
 
 STATES = 6_000
 """States in which places are watched, and in which nothing moves."""
@@ -136,7 +137,7 @@ def _counted(part: Part) -> Counted:
             continue
         if not ends.complete:
             return _loose(plan, net, origin, f"`settled` joins were followed for {STATES:,} states, and there are more")
-        markings = [small.marking_after(watched, ends.graph.path_to(state)) for state in ends.dead]
+        markings = map(WholeMarkings(watched, small, ends.graph).marking, ends.dead)
         fresh = [*dict.fromkeys(each for m in markings if made.is_stalled(m) and (each := made.cut(m)) not in forced)]
         if not fresh:
             return Counted(made.rows.net(), tuple(made.rows.owners), tuple(made.forced), made.shut, "")

@@ -18,7 +18,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of, is_safe
 from noetlc.analysis.coverability import coverability_of
 from noetlc.analysis.effort import COVERED, STANDARD, STUBBORN, Budget, Effort
-from noetlc.analysis.endings import Endings, depths_of
+from noetlc.analysis.endings import Endings
 from noetlc.analysis.goals import Never, Open, searched
 from noetlc.analysis.origin import TooLong, covered
 from noetlc.analysis.packing import check_size
@@ -42,6 +42,7 @@ from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Search, Terminals, terminals_of
 from noetlc.analysis.verdict import Line, Status, TooLarge, Verdict, attempted
 from noetlc.analysis.waves import folded
+from noetlc.analysis.whole_markings import WholeMarkings, depths_of
 
 QUICK = 2_000
 """States that are enumerated before anything cleverer is tried."""
@@ -186,7 +187,8 @@ def always_ends(skeleton: Skeleton, limit: int) -> bool:
     # A search that was cut off proves nothing by itself; the siphons of a free-choice net may prove it all the same.
     if ends.circles or not (ends.complete or is_proved_sound(small.net)):
         return False
-    markings = [small.marking_after(skeleton.net, ends.graph.path_to(state)) for state in ends.dead]
+    whole = WholeMarkings(skeleton.net, small, ends.graph)
+    markings = map(whole.marking, ends.dead)
     return all(skeleton.is_final(marking) or skeleton.gives_up(marking) for marking in markings)
 
 

@@ -20,6 +20,7 @@ from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import success_skeleton
 from noetlc.analysis.waves import folded
+from noetlc.analysis.whole_markings import WholeMarkings
 
 STATES, PAIRS = 20_000, 5_000
 """States of a net, and pairs of sets of them, that are looked at; beyond that there is no answer."""
@@ -132,6 +133,7 @@ def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
     if not graph.complete:
         return None
     told_by = [_name_of(firings([origin]), names) for origin in small.origins]
+    whole = WholeMarkings(marked, small, graph)
     silent: list[list[int]] = []
     steps: list[dict[str, list[int]]] = []
     ends = set()
@@ -147,7 +149,7 @@ def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
         steps.append(told)
         if enabled:
             continue
-        marking = small.marking_after(marked, graph.path_to(state))
+        marking = whole.marking(state)
         # A run at whose end a gate is still shut is not complete: the one in which it opens is.
         if skeleton.is_final(marking) and not skeleton.is_shut(marking):
             ends.add(state)

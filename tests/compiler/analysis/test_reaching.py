@@ -11,7 +11,9 @@ from harness.samples import shares
 from nets import Game, is_calm, name_of, plan_of, random_plan, random_steps, sources_of, steps
 from noetl_ir.plan import Plan
 from noetlc.analysis.effort import STANDARD, Effort
+from noetlc.analysis.petri import Petri
 from noetlc.analysis.queries import query_of
+from noetlc.analysis.reductions import Reduced
 from noetlc.analysis.report import query_verdict, report_of
 from noetlc.analysis.verdict import Status, Verdict
 
@@ -49,6 +51,26 @@ def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
         verdict = verdict_of(plan, f"every run reaches {name}")
         if found is not None and verdict.status is not UNKNOWN:
             assert (verdict.status is REFUTED) is found, body
+
+
+def test_what_happened_before_each_end_is_not_worked_out_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens pile up here; the graph is thousands of firings deep, and half of its states are ends."""
+    worked_out = 0
+    change = Reduced.change
+
+    def counted(self: Reduced, original: Petri, run: tuple[int, ...]) -> dict[int, int]:
+        nonlocal worked_out
+        worked_out += len(run)
+        return change(self, original, run)
+
+    monkeypatch.setattr(Reduced, "change", counted)
+    forks = "spec: {mode: inclusive}, arcs: [{step: a}, {step: b}, {step: x}]"
+    circle = "arcs: [{step: start, when: '{{ event.result.more }}'}, {step: x, when: '{{ event.result.less }}'}]"
+    again = "spec: {policy: {join: first}}, next: {arcs: [{step: x, when: '{{ event.result.x }}'}]}"
+    rows = (f"step: start, next: {{{forks}}}", "step: a", f"step: b, next: {{{circle}}}", f"step: x, {again}")
+    plan = plan_of(steps(*rows))
+    assert verdict_of(plan, "every run reaches x").status is UNKNOWN
+    assert worked_out < 100 * len(plan.net.transitions)
 
 
 ALWAYS = (

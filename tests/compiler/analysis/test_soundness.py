@@ -11,7 +11,7 @@ from nets import plan_of, steps
 from noetl_ir.plan import Plan
 from noetlc.analysis import packing
 from noetlc.analysis.effort import Budget, Effort
-from noetlc.analysis.endings import Endings, depths_of
+from noetlc.analysis.endings import Endings
 from noetlc.analysis.extents import extents_of
 from noetlc.analysis.proofs import Proofs
 from noetlc.analysis.reductions import reduced
@@ -21,6 +21,7 @@ from noetlc.analysis.skeleton import success_skeleton
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.stubborn import terminals_of
 from noetlc.analysis.verdict import Status, Verdict
+from noetlc.analysis.whole_markings import depths_of
 from noetlc.pipeline import compile_source
 
 ROOT = Path(__file__).parents[3]
