@@ -1,9 +1,9 @@
 """A connection to NATS as fields and credentials describe it, for a task or a look-up: made once, never made again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from noetl.clients.egress import address_of
@@ -13,6 +13,8 @@ from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
+
+_Result = TypeVar("_Result")
 
 SECONDS = 30.0
 PORT = 4222
@@ -25,6 +27,10 @@ _LOGIN = {
     "creds": ("nats_creds", "creds"),
 }
 """What a login has → the fields of a credential that may hold it, the first that is there."""
+
+
+AGAIN = 0.2
+"""Seconds after which what goes on although it was cancelled is cancelled again."""
 
 
 class Unreachable(Exception):
@@ -112,6 +118,26 @@ async def _close(client: "Client") -> None:
     with suppress(Error, OSError, AssertionError):  # the last when it was cancelled before it began to connect
         # Shielded, as the task that owns it may be cancelled at this moment, and the socket would stay open.
         await asyncio.shield(asyncio.ensure_future(client.close()))
+
+
+async def cancellable(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """What some work with the driver gives, cancelled whenever the caller is; returns when it is over.
+
+    The driver waits for each answer by `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes
+    in the same turn as the answer (CPython gh-86296); the work would go on, without any limit of time.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        while not task.done():
+            task.cancel()
+            with suppress(asyncio.CancelledError):  # who ends the worker cancels all once more
+                await asyncio.wait([task], timeout=AGAIN)
+        if not task.cancelled():
+            task.exception()  # else it is said that nobody asked for it
+        raise
+    return task.result()
 
 
 async def kept_values(target: Target, fence: Fence | None, bucket: str, keys: Sequence[str]) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from noetl.clients.auth import login_of
 from noetl.clients.content import bytes_of, value_of
 from noetl.clients.egress import NotAllowed
-from noetl.clients.nats import EXTRA, SECONDS, Target, Unreachable, connected, is_there, target_of
+from noetl.clients.nats import EXTRA, SECONDS, Target, Unreachable, cancellable, connected, is_there, target_of
 from noetl.ports import Call, Env, Fence
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits, seconds_of
@@ -53,7 +53,7 @@ async def run(call: Call, env: Env) -> Outcome:
     try:
         target = await _target(call.fields, env)
         async with asyncio.timeout(SECONDS if seconds is None else seconds):
-            return await _outcome(target, call, env.fence())
+            return await cancellable(_outcome(target, call, env.fence()))
     except ValueError as problem:
         return error("fields.invalid", str(problem))
     except KeyError as problem:

@@ -11,6 +11,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from noetl.clients.egress import Egress
+from noetl.clients.nats import cancellable
 from noetl.tools import nats as tool
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
@@ -53,6 +54,25 @@ async def connected() -> AsyncIterator[Client]:
 def slow_nats(_: Path, url: str) -> dict[str, Json]:
     """A call that is held up by a server that never says who it is."""
     return {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"}
+
+
+def test_a_cancellation_that_comes_with_an_answer_is_not_forgotten() -> None:
+    async def asks_twice(answer: "asyncio.Future[int]") -> None:
+        await asyncio.wait_for(answer, 600)  # as the driver waits
+        await asyncio.sleep(600)
+
+    async def cancelled() -> None:
+        answer = asyncio.get_running_loop().create_future()
+        asking = asyncio.ensure_future(cancellable(asks_twice(answer)))
+        await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.sleep(0)  # now the work is told, and wakes in the next turn
+        answer.set_result(1)
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(asking, 10)
+        assert len(asyncio.all_tasks()) == 1
+
+    waited(cancelled())
 
 
 @pytest.mark.parametrize(
