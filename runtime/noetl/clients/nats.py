@@ -121,10 +121,10 @@ async def _close(client: "Client") -> None:
 
 
 async def cancellable(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """What some work with the driver gives, cancelled whenever the caller is; returns when it is over.
+    """The result of some work with the driver, which is cancelled when the caller is; returns when it is over.
 
-    The driver waits for each answer by `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes
-    in the same turn as the answer (CPython gh-86296); the work would go on, without any limit of time.
+    The driver waits for each reply by `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes
+    in the same turn as the reply (CPython gh-86296); the work would go on, without any limit of time.
     """
     task = asyncio.ensure_future(work)
     try:

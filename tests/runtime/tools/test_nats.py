@@ -56,18 +56,18 @@ def slow_nats(_: Path, url: str) -> dict[str, Json]:
     return {"operation": "kv_keys", "bucket": "b", "url": f"nats://{url.removeprefix('http://')}"}
 
 
-def test_a_cancellation_that_comes_with_an_answer_is_not_forgotten() -> None:
-    async def asks_twice(answer: "asyncio.Future[int]") -> None:
-        await asyncio.wait_for(answer, 600)  # as the driver waits
+def test_a_cancellation_that_comes_with_a_result_is_not_forgotten() -> None:
+    async def asks_twice(result: "asyncio.Future[int]") -> None:
+        await asyncio.wait_for(result, 600)  # as the driver waits
         await asyncio.sleep(600)
 
     async def cancelled() -> None:
-        answer = asyncio.get_running_loop().create_future()
-        asking = asyncio.ensure_future(cancellable(asks_twice(answer)))
+        result = asyncio.get_running_loop().create_future()
+        asking = asyncio.ensure_future(cancellable(asks_twice(result)))
         await asyncio.sleep(0.01)
         asking.cancel()
         await asyncio.sleep(0)  # now the work is told, and wakes in the next turn
-        answer.set_result(1)
+        result.set_result(1)
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(asking, 10)
         assert len(asyncio.all_tasks()) == 1
