@@ -4,8 +4,9 @@ inside of a task, `{name, tool: {…}}`.
 All of them are read as the one mapping `{kind: …, fields}` that they stand for; every node in it keeps its place.
 """
 
+from noetlc.reading.data_names import with_names
 from noetlc.reading.reader import Reader, no_effect
-from noetlc.source.nodes import Mapping, Node, Scalar, all_nodes, key_as, mapping_at, scalar_at
+from noetlc.source.nodes import Mapping, Node, Scalar, key_as, mapping_at, scalar_at
 
 STEP_KEYS = frozenset({
     "step", "desc", "spec", "next", "loop", "case", "vars", "when", "pass", "save", "sink", "retry", "result", "set",
@@ -31,34 +32,8 @@ def tool_of_words(r: Reader, node: Mapping) -> tuple[Mapping, list[tuple[Scalar,
     own = [entry for entry in node.entries if entry[0].text in STEP_KEYS]
     rest = [entry for entry in node.entries if entry[0].text not in STEP_KEYS and entry[0] is not key]
     if isinstance(kind, Scalar) and kind.text == "http":
-        rest = _with_names(r, rest)
+        rest = with_names(r, node, rest)
     return mapping_at([(key_as(key, "kind"), kind), *rest], node.span), own
-
-
-def _with_names(r: Reader, entries: list[tuple[Scalar, Node]]) -> list[tuple[Scalar, Node]]:
-    """The keys of a request. `data` whose names are read beside it are args; it is sent only where some of them are not
-    read and there is no `payload`.
-
-    Its engine sent `data` also then, and looked for the names elsewhere, so that such a request asked for nothing.
-    """
-    keys = {key.text: (key, value) for key, value in entries}
-    key, data = keys.get("data", (None, None))
-    if key is None or not isinstance(data, Mapping) or "args" in keys:
-        return entries
-    from noetlc.expr.block_names import free_names  # few files have such a request
-
-    names = {name.text for name, _ in data.entries}
-    beside = [node for other, value in entries if other is not key for node in all_nodes(value, keys=False)]
-    read = names & {name.name for node in beside if isinstance(node, Scalar) for name in free_names(node.text)}
-    if not read:
-        return entries
-    is_sent = "payload" not in keys and read != names
-    said = "`args`, whose names are read beside it" + (", and what is sent" if is_sent else "")
-    r.respelt(key.span, "`data` of a request", said, "review")
-    return [
-        *((key_as(other, "args") if other is key and not is_sent else other, value) for other, value in entries),
-        *([(key_as(key, "args"), data)] if is_sent else []),
-    ]
 
 
 def sink_of_words(r: Reader, node: Mapping) -> tuple[Scalar, Mapping] | None:

@@ -74,6 +74,51 @@ workflow:
 """,
         [{"n": {"asked": "/x/key", "sent": '{"id": "key", "both": "key-sec"}'}}, {}],
     ),
+    "data are sent where what is read beside it is given by something else": (
+        """
+workload: {day: monday}
+workflow:
+  - step: start
+    tool: http
+    method: POST
+    endpoint: URL/{{ day }}
+    data: {day: "{{ day }}"}
+    next: [{step: two, args: {key: k}}]
+  - step: two
+    tool: http
+    method: POST
+    endpoint: URL/{{ day }}/{{ key }}/{{ start.data.asked }}
+    data: {day: 1, key: 2, start: 3}
+    next: [{step: each}]
+  - step: each
+    loop: {in: [1, 2], iterator: it}
+    tool: http
+    method: POST
+    endpoint: URL/{{ it }}
+    data: {it: "{{ it * 10 }}"}
+    next: [{step: brought}]
+  - step: brought
+    tool: http
+    method: POST
+    endpoint: URL/{{ who | default('x') }}
+    data: {who: "{{ who | default('y') }}"}
+    next:
+      - step: fin
+        args: {n: "{{ [start.data, two.data, each[0].data, each[1].data, brought.data] }}"}
+""",
+        [
+            {
+                "n": [
+                    {"asked": "/monday", "sent": '{"day": "monday"}'},
+                    {"asked": "/monday/k//monday", "sent": '{"day": 1, "key": 2, "start": 3}'},
+                    {"asked": "/1", "sent": '{"it": 10}'},
+                    {"asked": "/2", "sent": '{"it": 20}'},
+                    {"asked": "/x", "sent": '{"who": "y"}'},
+                ]
+            },
+            {},
+        ],
+    ),
     "of a request without a body data is its query, but for names that are all read beside it": (
         """
 workflow:
