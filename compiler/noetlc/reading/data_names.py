@@ -12,7 +12,7 @@ from noetl_ir.scopes import RESERVED
 from noetlc.reading.reader import Reader
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, all_nodes, key_as
 
-_GIVEN = ("args", "data", "with", "payload", "input")
+_ARGS = ("args", "data", "with", "payload", "input")
 """Keys under which an arc gives names to its step."""
 
 _ITERATORS = ("iterator", "element", "item", "as")
@@ -35,7 +35,7 @@ def with_names(r: Reader, step: Mapping, entries: list[tuple[Scalar, Node]]) -> 
         return entries
     if "payload" not in keys:  # beside one it is not sent, whatever its names are found in
         # `{id: "{{ id }}"}` says itself that the name is found elsewhere.
-        read -= RESERVED | _read_in([data]) | _own_names(step) | r.names_given(_text(step.get("step")))
+        read -= RESERVED | _read_in([data]) | _own_names(step) | r.names_in_scope(_text(step.get("step")))
         if not read:
             return entries
     is_sent = "payload" not in keys and read != names
@@ -47,7 +47,7 @@ def with_names(r: Reader, step: Mapping, entries: list[tuple[Scalar, Node]]) -> 
     ]
 
 
-class NamesGiven:
+class NamesInScope:
     """The names that a document gives to its steps, found when they are first asked for."""
 
     def __init__(self, document: Mapping) -> None:
@@ -76,7 +76,7 @@ class NamesGiven:
                         continue
                     everywhere |= _keys_of(inside.get("set")) | _keys_of(inside.get("vars"))
                     if (target := _text(inside.get("step"))) and inside.get("tool") is None:
-                        found.setdefault(target, set()).update(*(_keys_of(inside.get(name)) for name in _GIVEN))
+                        found.setdefault(target, set()).update(*(_keys_of(inside.get(name)) for name in _ARGS))
         return found
 
 

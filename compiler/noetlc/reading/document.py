@@ -7,7 +7,7 @@ from noetl_ir.nearest import nearest
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook, Task
 from noetlc.diag.diagnostic import Fix, Severity
-from noetlc.reading.data_names import NamesGiven
+from noetlc.reading.data_names import NamesInScope
 from noetlc.reading.drafts import DocumentDraft, ExecutorDraft
 from noetlc.reading.executor import executor_of, read_executor
 from noetlc.reading.keychain import read_keychain
@@ -34,7 +34,7 @@ def read_document(r: Reader, node: Node | None) -> Playbook | None:
     if _is_another(r, node):
         return None
     draft = DocumentDraft()
-    r.names_given = NamesGiven(node)
+    r.names_in_scope = NamesInScope(node)
     table = r.tables.document
     for key, value in node.entries:
         take = table.get(key.text)

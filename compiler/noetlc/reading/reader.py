@@ -159,7 +159,7 @@ class Reader:
     `tables` are the keys that are read, `canonical` those that help texts propose. `legacy_seen` says that an older
     construct was met. `body` is the prefix for the names of unnamed tasks at the present place. `meant` records for
     plain scalars that YAML 1.1 and 1.2 read differently, such as `yes`, what they are here: a `name` or a `boolean`.
-    `names_given` tells which names the document gives to a step of it, for older forms that depend on that.
+    `names_in_scope` tells which names the document gives to a step of it, for older forms that depend on that.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Reader:
         self.legacy_seen = False
         self.body = ""
         self.meant: dict[Span, str] = {}
-        self.names_given: Callable[[str], frozenset[str]] = lambda step: frozenset()
+        self.names_in_scope: Callable[[str], frozenset[str]] = lambda step: frozenset()
 
     def report(
         self,
