@@ -327,6 +327,7 @@ class Executor(NamedTuple):
     compensate_on: tuple[str, ...] | None = None
     reducers: tuple[Reducer, ...] = ()
     concurrency: Concurrency | None = None
+    compensate_on_span: Span | None = None
 
 
 class Playbook(NamedTuple):

@@ -116,6 +116,23 @@ MEANING_CODES: dict[str, Code] = {
         "Remove it, or handle the failure with arcs.",
         "Where the step is meant to be moved into main again.",
     ),
+    "NL222": Code(
+        "empty-list", W, "A list without entries, so that nothing is done of what it stands for",
+        "Whoever reads it believes that steps are cancelled, or runs compensated.",
+        "executor: {spec: {compensate_on: []}}\n"
+        "workflow: [{step: start, spec: {policy: {compensate: undo}}}, {step: undo}]",
+        "executor: {spec: {compensate_on: [failed]}}\n"
+        "workflow: [{step: start, spec: {policy: {compensate: undo}}}, {step: undo}]",
+        "While compensation is turned off for a time.",
+    ),
+    "NL223": Code(
+        "idle-compensate-on", W, "Ends after which runs are compensated, and no step is compensated",
+        "`compensate_on` only says when; what undoes a run is named by its step.",
+        "executor: {spec: {compensate_on: [failed]}}\nworkflow: [{step: start}]",
+        "executor: {spec: {compensate_on: [failed]}}\n"
+        "workflow: [{step: start, spec: {policy: {compensate: undo}}}, {step: undo}]",
+        "While the step that undoes is still to be written.",
+    ),
     # NL3yy: templates, guards and the names in them.
     "NL301": Code(
         "bad-template", E, "A template that is no expression",

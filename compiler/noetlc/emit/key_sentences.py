@@ -43,7 +43,7 @@ SENTENCES: dict[tuple[str, str], str] = {
     ("executor_policy", "limits"): "Bounds of a run, whole numbers: `max_payload_bytes` (1,048,576: larger results are kept outside of the log), `max_tasks_per_run` (1,000,000 in one run of a step), `max_lost` (3 lost claims of an attempt), `max_children_depth` (16), `max_step_runs` (1,000,000 in the execution: an endless cycle fails with `limit.step_runs`), `max_tokens` (100,000 steps and iterations in flight at once, which `noetlc analyze` gives as `tokens`, else `limit.tokens`). Left out: as said.",
     ("executor_policy", "placement"): "Accepted, noted by lint, and without effect.",
     ("executor_policy", "results.reference_first"): "Keep every result outside of the log. Left out: false.",
-    ("executor_spec", "compensate_on"): "The ends of main after which runs are compensated: `failed`, `blocked`, `cancelled`, one or a list. Left out: all three.",
+    ("executor_spec", "compensate_on"): "The ends of main after which runs are compensated: `failed`, `blocked`, `cancelled`, one or a list; `[]` is none, with a warning. Left out: all three.",
     ("executor_spec", "concurrency"): "How many executions may run at once under a key: places. Left out: as many as are started.",
     ("executor_spec", "ctx"): "Keys of `ctx` that are put together from what `set_ctx` gives: reducers. Left out: `set_ctx` replaces a value.",
     ("executor_spec", "entry_step"): "The step to begin with. Left out: `start`; in files older than `noetl.io/v10` without one the first step.",

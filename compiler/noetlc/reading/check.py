@@ -40,7 +40,9 @@ def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknow
         _check_join(r, step, len(graph.sources[position]) + (position in entries))
         _check_tasks(r, step, owners)
     _check_workbook(r, playbook)
-    if playbook.executor.phases or playbook.executor.after is not None or graph.later or compensates(playbook):
+    executor = playbook.executor
+    bounded = executor.after is not None or executor.compensate_on is not None
+    if executor.phases or bounded or graph.later or compensates(playbook):
         from noetlc.reading.phases import check_phases  # most files have none
 
         check_phases(r, playbook, graph)

@@ -216,7 +216,7 @@ def _workflow(r: Reader, draft: DocumentDraft, key: Scalar, node: Node) -> None:
     if listed is None:
         return
     if not listed.items:
-        missing(r, "a step in `workflow`", key.span)
+        missing(r, "a step in `workflow`", key.span, help="write `- {step: start, tool: {kind: …}}` below it")
     for item in listed.items:
         step = read_step(r, item)
         if step is not None:

@@ -78,6 +78,7 @@ class ExecutorDraft:
     __slots__ = (
         "after",
         "compensate_on",
+        "compensate_on_span",
         "concurrency",
         "entry_span",
         "entry_step",
@@ -114,6 +115,7 @@ class ExecutorDraft:
         self.phases: dict[str, Phase] = {}
         self.after: Value | None = None
         self.compensate_on: tuple[str, ...] | None = None
+        self.compensate_on_span: Span | None = None
         self.reducers: tuple[Reducer, ...] = ()
         self.concurrency: Concurrency | None = None
         self.extras: list[Sugar] = []

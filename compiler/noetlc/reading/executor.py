@@ -58,6 +58,7 @@ def executor_of(draft: ExecutorDraft) -> Executor:
         draft.compensate_on,
         draft.reducers,
         draft.concurrency,
+        draft.compensate_on_span,
     )
 
 
@@ -134,6 +135,7 @@ def _compensate_on(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> 
     from noetlc.reading.phases import read_causes  # few files have it
 
     draft.compensate_on = read_causes(r, node)
+    draft.compensate_on_span = node.span
 
 
 def _after(r: Reader, draft: ExecutorDraft, key: Scalar, node: Node) -> None:

@@ -3,10 +3,10 @@
 from noetl_ir.words import CAUSES, COMPENSATION
 from noetlc.ast.graph import END, StepGraph, later_of
 from noetlc.ast.phases import MAIN, Part, parts_of
-from noetlc.ast.playbook import Compensate, Playbook
+from noetlc.ast.playbook import Compensate, Executor, Playbook
 from noetlc.diag.diagnostic import Related
 from noetlc.reading.reader import Reader, Table, take_all, unknown
-from noetlc.reading.shapes import choice_of, missing, reference_of, sequence_of
+from noetlc.reading.shapes import choice_of, is_empty, missing, reference_of, sequence_of
 from noetlc.source.nodes import Mapping, Node, Scalar
 
 
@@ -46,6 +46,8 @@ _KEYS: Table[_Draft] = {"step": _step, "on": _on}
 
 def read_causes(r: Reader, node: Node) -> tuple[str, ...] | None:
     """The statuses of main after which there is compensation, in the order of `CAUSES`; one of them may stand alone."""
+    if is_empty(node):
+        return None
     listed = None if isinstance(node, Scalar) else sequence_of(r, node, "`compensate_on`", "statuses")
     nodes = [node] if isinstance(node, Scalar) else listed.items if listed is not None else []
     found = {choice_of(r, each, "`compensate_on`", CAUSES) for each in nodes}
@@ -62,6 +64,7 @@ def check_phases(r: Reader, playbook: Playbook, graph: StepGraph) -> None:
             executor.after.span,
             help="name a step with `executor.spec.finally` or `on_failure`, or remove it; `timeout_s` bounds main",
         )
+    _check_causes(r, executor, compensated=any(phase.name == COMPENSATION for phase in later))
     for phase in later:
         word = "compensate" if phase.name == COMPENSATION else phase.name
         if phase.step not in graph.positions:
@@ -82,6 +85,19 @@ def check_phases(r: Reader, playbook: Playbook, graph: StepGraph) -> None:
                 step.spec.compensate.span,
                 help="remove it, or handle the failure with arcs",
             )
+
+
+def _check_causes(r: Reader, executor: Executor, *, compensated: bool) -> None:
+    """Report `compensate_on` where no step is compensated, and where it leaves no end to compensate after."""
+    if executor.compensate_on is None or executor.compensate_on_span is None:
+        return
+    if not compensated:
+        help = "name the step that undoes a run with `step.spec.policy.compensate`, or remove it"
+        message = "`compensate_on` says when runs are compensated, and no step has `compensate`"
+        r.report("NL223", message, executor.compensate_on_span, help=help)
+    elif not executor.compensate_on:
+        help = f"name some of {', '.join(CAUSES)}, leave it out for all of them, or remove each `compensate`"
+        r.report("NL222", "`compensate_on` is empty: no run is compensated", executor.compensate_on_span, help=help)
 
 
 def _check_parts(r: Reader, playbook: Playbook, parts: tuple[Part, ...]) -> None:

@@ -25,7 +25,7 @@ from noetlc.reading.shapes import (
 from noetlc.reading.specs import Inside, attempt_limit, failure_mode, lifetime, take_policy, take_spec
 from noetlc.reading.task import read_tool
 from noetlc.reading.word_tool import STEP_KEYS, has_word_tool, sink_of_words, tool_of_call, tool_of_words
-from noetlc.source.nodes import Mapping, Node, Scalar, mapping_at
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
 
 
 def read_step(r: Reader, node: Node) -> Step | None:
@@ -248,6 +248,9 @@ def _cancels(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:
     from noetlc.reading.locks import steps_named  # few steps have it
 
     draft.cancels += steps_named(r, node, "`cancels`")
+    if isinstance(node, Sequence) and not node.items:
+        help = "name the steps that a run of this one cancels, or leave it out"
+        r.report("NL222", "`cancels` is empty: the step cancels nothing", node.span, help=help)
 
 
 def _lock(r: Reader, draft: StepSpecDraft, key: Scalar, node: Node) -> None:

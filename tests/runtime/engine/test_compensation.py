@@ -77,7 +77,13 @@ def test_a_main_that_completes_is_not_undone() -> None:
 
 @pytest.mark.parametrize(
     ("more", "count"),
-    [("", 4), (", compensate_on: [failed]", 4), (", compensate_on: cancelled", 0), (", compensate_on: []", 0)],
+    [
+        ("", 4),
+        (", compensate_on: [failed]", 4),
+        (", compensate_on: cancelled", 0),
+        (", compensate_on: []", 0),
+        (", compensate_on: null", 4),
+    ],
 )
 def test_the_ends_that_are_undone_are_named(more: str, count: int) -> None:
     ran = run(saga(more=more), script(FAILS))
