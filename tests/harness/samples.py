@@ -1,4 +1,4 @@
-"""Which of many cases of one kind the short run has: the first ones. The others are marked `long`.
+"""Which of many cases of one kind the short run has: the first ones, or some spread over all. Others are marked `long`.
 
 `tools/check` leaves out what is marked, `tools/check --all` does not; CONTRIBUTING.md says what is.
 """
@@ -16,6 +16,11 @@ SHARES = 5
 def first(count: int, cases: Iterable[Any]) -> list[Any]:
     """Parameters for a test, of which all but the first few are marked `long`."""
     return [case if at < count else pytest.param(case, marks=pytest.mark.long) for at, case in enumerate(cases)]
+
+
+def some(cases: Iterable[Any], every: int = 5) -> list[Any]:
+    """Parameters for a test, of which one of every so many is not marked `long`, spread over all of them."""
+    return [case if at % every == 0 else pytest.param(case, marks=pytest.mark.long) for at, case in enumerate(cases)]
 
 
 def usual(cases: int) -> settings:

@@ -5,6 +5,7 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.samples import shares
 from noetlc.emit.pictures.layering import Span, ranks_of, turned
 from noetlc.emit.pictures.layout import Layout, layout_of
 from noetlc.emit.pictures.ordering import crossings_of
@@ -45,8 +46,9 @@ def drawn(sizes: list[Size], links: list[Link]) -> Layout:
     return layout_of(sizes, links, [size.width for size in sizes])
 
 
+@shares(100)
 @given(graphs())
-def test_no_box_and_no_label_lies_on_another(graph: tuple[list[Size], list[Link]]) -> None:
+def test_no_box_and_no_label_lies_on_another(share: int, graph: tuple[list[Size], list[Link]]) -> None:
     sizes, links = graph
     layout = drawn(sizes, links)
     found = [rectangle(middle, size) for middle, size in zip(layout.middles, sizes, strict=True)]
