@@ -47,7 +47,7 @@ ITEMS = ["anvil", "bellows", "chisel", "drill", "edger", "file", "gimlet", "hamm
 
 
 class Response(NamedTuple):
-    """What goes back: the status, the value sent as JSON, and further headers."""
+    """The answer: its status, the value sent as JSON, and further headers."""
 
     status: int
     body: object
@@ -55,7 +55,7 @@ class Response(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What was asked: the query (the last value of each name), the parsed body, the match of the path."""
+    """The question: its query (the last value of each name), the parsed body, the match of the path."""
 
     query: dict[str, str]
     body: object

@@ -110,7 +110,7 @@ class LocalCluster:
         return child
 
     def _said(self, child: Child, begin: str) -> str:
-        """What follows `begin` in a line of its log."""
+        """The rest of the line of its log that starts with `begin`."""
 
         def found() -> list[str]:
             lines = child.log.read_text("utf-8", "replace").splitlines()

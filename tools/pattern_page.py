@@ -186,7 +186,7 @@ def _read(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
 
 
 def _verdict(path: Path) -> str:
-    """What is proved of the playbook of a file, and what the proof assumes beyond what all do."""
+    """Proofs about the playbook of a file, and what each assumes beyond what all do."""
     plan = compile_source(path.name, path.read_bytes()).plans[0]
     verdicts = soundness_of(plan)
     status = {verdict.status.value for verdict in verdicts}

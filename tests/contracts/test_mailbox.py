@@ -1,4 +1,4 @@
-"""What the mailbox of every store promises: the oldest open wait under a key has a letter, once, or it is kept.
+"""The contract of the mailbox in every store: the oldest open wait under a key has a letter, once, or it is kept.
 
 Random scripts are held against a model that knows nothing of tables. `conftest.py` finds the adapters.
 """
@@ -21,7 +21,7 @@ WAIT = OpenWait("k \0ö", "e1", "1:0:1:1", ("other", "go"))
 
 
 def bodies(store: Store, execution_id: str = "e1") -> list[Any]:
-    """What signals are in the inbox of an execution."""
+    """The signals in the inbox of an execution."""
     return [row.body for row in store.inbox(execution_id, 0) if row.verb == "signal"]
 
 

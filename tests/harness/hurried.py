@@ -1,4 +1,4 @@
-"""`noetl` with leases of 3 seconds, those of commands on the bus too: `python -m harness.hurried WORDS…`.
+"""`noetl` with leases of 3 seconds, those of orders on the bus too: `python -m harness.hurried WORDS…`.
 
 What a lease does is the same at any length.
 """

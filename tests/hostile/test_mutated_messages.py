@@ -101,17 +101,17 @@ class MutatingBus:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def send(self, pool: str, key: str, command: Any) -> None:
+    def send(self, pool: str, key: str, order: Any) -> None:
         """`Bus.send`."""
         if self._chance.random() < 0.2:
             try:
-                other = read_order(altered(write_order(command), self._chance)[0])
+                other = read_order(altered(write_order(order), self._chance)[0])
             except UnreadableMessage:
                 self._seen["orders refused"] += 1
             else:
                 self._seen["orders taken"] += 1
                 self._inner.send(pool, f"{key}'", other)
-        self._inner.send(pool, key, command)
+        self._inner.send(pool, key, order)
 
     def take(self, pool: str) -> Delivery[Any] | None:
         """`Bus.take`."""

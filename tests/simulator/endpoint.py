@@ -75,7 +75,7 @@ class Endpoint:
         self._network.leave(self)
 
     def keeps(self, item: Item) -> bool:
-        """Whether the process says that it still has a command."""
+        """Whether the process says that it still has an order."""
         return self.is_alive and self.is_linked and self.is_awake and item in self._kept
 
     def send(self, pool: str, key: str, order: Order) -> None:
@@ -99,10 +99,10 @@ class Endpoint:
         return QueuedDelivery(self, pool, item, self._recorded(item.data, item.sender))
 
     def _recorded(self, data: bytes, sender: str) -> Order:
-        command = read_order(data)
-        if (about := getattr(command, "execution_id", "")) and sender:
+        order = read_order(data)
+        if (about := getattr(order, "execution_id", "")) and sender:
             self._routes[about] = sender
-        return command
+        return order
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -257,7 +257,7 @@ class Endpoint:
         self._network.timeline.after(delay, lambda: (keep(), self.wake())[1])
 
     def let_go(self, item: Item) -> bool:
-        """Whether the process had the command; it has not from now on. A late word counts, as JetStream has it."""
+        """Whether the process had the order; it has not from now on. A late word counts, as JetStream has it."""
         had = item in self._kept
         self._kept.discard(item)
         return had and self.is_alive and self.is_linked

@@ -58,8 +58,9 @@ Letters = Sequence[tuple[Json, tuple[str, int] | None]]
 
 
 def check_letters(logs: Mapping[str, Sequence[Event]], there: Letters) -> None:
-    """What was sent under a key was taken by one wait, or is still in the mailbox. What went to somebody who is over
-    was taken by them or came back, of which the mailbox may not have heard, as nobody waits any more.
+    """A signal that was sent under a key was taken by one wait, or is still in the mailbox. A signal that
+    went to somebody who is over was taken by them or came back, of which the mailbox may not have heard, as nobody
+    waits any more.
     """
     taken: Counter[Json] = Counter()
     sent: set[Json] = set()

@@ -1,6 +1,6 @@
 """The network between simulated processes: the promises of the bus over NATS, and none that it does not make.
 
-Work queues keep a command until it is acknowledged, and hand it out again when that takes too long or a word got lost.
+Work queues keep an order until it is acknowledged, and hand it out again when that takes too long or a word got lost.
 Reports, answers, orders to an address and received go straight, and may be lost, come twice, late, or in another order.
 Everything goes as bytes, so no two processes share an object.
 """
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from simulator.endpoint import Endpoint
 
 ACK_WAIT = 30 * SECOND
-"""How long a command may be at work without a sign of life of its process."""
+"""How long an order may be at work without a sign of life of its process."""
 
 CONFIRM_WITHIN = 5 * SECOND
-"""When a sender publishes again a command that was not confirmed."""
+"""When a sender publishes again an order that was not confirmed."""
 
 REMEMBERED = 10 * SECOND
-"""How long a queue knows the key of a command that it took."""
+"""How long a queue knows the key of an order that it took."""
 
 MOST_DELIVERIES = 50
-"""A command that is handed out so often is given up; more than any fault here costs."""
+"""An order that is handed out so often is given up; more than any fault here costs."""
 
 
 class Odds(NamedTuple):
@@ -78,7 +78,7 @@ class Network:
             queue.wipe()
 
     def left_over(self) -> int:
-        """How many commands lie in the queues."""
+        """How many orders lie in the queues."""
         return sum(queue.size for queue in self._queues.values())
 
     def queue(self, pool: str) -> "WorkQueue":
@@ -89,7 +89,7 @@ class Network:
         return queue
 
     def publish(self, pool: str, key: str, data: bytes, sender: "Endpoint") -> None:
-        """Put a command into a queue. It is repeated until it is there, unless its sender dies before."""
+        """Put an order into a queue. It is repeated until it is there, unless its sender dies before."""
         for _ in range(2 if self.hits(self._odds.doubled) else 1):
             delay = self._delay()
             while self.hits(self._odds.dropped):
@@ -151,12 +151,12 @@ class Network:
         return self.hits(self._odds.dropped)
 
     def is_doubled(self) -> bool:
-        """Whether a queue hands a command to two."""
+        """Whether a queue hands an order to two."""
         return self.hits(self._odds.doubled / 2)
 
 
 class Item:
-    """A command in a queue: who has it, if anybody; `tries` counts the times it was handed out."""
+    """An order in a queue: who has it, if anybody; `tries` counts the times it was handed out."""
 
     __slots__ = ("data", "holder", "key", "sender", "tries")
 
@@ -169,7 +169,7 @@ class Item:
 
 
 class WorkQueue:
-    """The commands of a pool, each kept until it is acknowledged."""
+    """The orders of a pool, each kept until it is acknowledged."""
 
     def __init__(self, network: Network, pool: str) -> None:
         self._network = network
@@ -184,7 +184,7 @@ class WorkQueue:
         return len(self._items)
 
     def add(self, key: str, data: bytes, sender: str) -> None:
-        """Take in a command, unless it is there, or was a moment ago."""
+        """Take in an order, unless it is there, or was a moment ago."""
         now = self._network.timeline.now
         if key in self._items or now - self._known.get(key, -REMEMBERED) < REMEMBERED:
             return
@@ -233,7 +233,7 @@ class WorkQueue:
             self._waiting.remove(item)
 
     def _look(self, item: Item, tries: int) -> None:
-        """A command that was handed out: prolonged while its process shows itself, else it comes again."""
+        """An order that was handed out: prolonged while its process shows itself, else it comes again."""
         if self._items.get(item.key) is not item or item.tries != tries or item.holder is None:
             return
         if item.holder.keeps(item):

@@ -383,7 +383,7 @@ class World:
             control = server.control
             assert not control.executions, f"{server.name} still drives {[*control.executions]}"
             assert not control._owned.owned() and not server.leases._of, f"{server.name} keeps what is over"
-        assert not self._shared.network.left_over(), "commands are left in the queues"
+        assert not self._shared.network.left_over(), "orders are left in the queues"
         assert not self._shared.network.dead_letters, f"given up: {self._shared.network.dead_letters}"
 
 

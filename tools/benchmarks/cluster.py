@@ -88,7 +88,7 @@ def growth(bench: Bench) -> list[Reading]:
 
 
 def waiting(bench: Bench) -> list[Reading]:
-    """What executions that wait cost a server, by what they wait for; one run each."""
+    """Cost for a server of executions that wait, by what they wait for; one run each."""
     found = []
     for where in ("sqlite", "cluster"):
         for what in WAITS:

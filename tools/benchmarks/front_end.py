@@ -55,7 +55,7 @@ def expressions(bench: Bench) -> list[Reading]:
 
 
 def editing(bench: Bench) -> list[Reading]:
-    """What an editor waits for in a playbook of 1,000 steps."""
+    """Times that an editor waits for in a playbook of 1,000 steps."""
     file = bench.file("gen_1000.yaml", playbook(1_000))
     rounds = [probe(bench, "editing", str(file)) for _ in range(bench.runs)]
     found, offered = (median(kept[name] for kept in rounds) for name in ("findings", "completion"))
@@ -66,7 +66,7 @@ def editing(bench: Bench) -> list[Reading]:
 
 
 def determinism(bench: Bench) -> list[Reading]:
-    """The same plan bytes from several hash seeds, folders and orders of files."""
+    """Plan bytes from several hash seeds, folders and orders of files, which are to be equal."""
     digests = [_compiled(bench, seed, i) for i, seed in enumerate(_SEEDS)]
     if not digests[0]:
         raise NotMeasured("no plan was written")

@@ -117,7 +117,7 @@ def peer(name: str, work: str, count: int) -> dict[str, float]:
 
 
 def peer_rate(name: str, work: str, count: int) -> float:
-    """What a peer does in a second."""
+    """Steps that a peer does in a second."""
     report = peer(name, work, count)
     return report["count"] / report["seconds"]
 

@@ -21,7 +21,7 @@ _QUOTED = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
 
 
 class Seen(NamedTuple):
-    """What was found in a file: its errors when compiled as (code, line, message), lint's findings by code, and
+    """Findings in a file: its errors when compiled as (code, line, message), lint's findings by code, and
     whether a traceback is among the findings.
     """
 

@@ -26,7 +26,7 @@ class Database:
         self._do("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
 
     def fields(self, run: str) -> dict[str, Json]:
-        """What a credential for a new database says."""
+        """Content of a credential for a new database."""
         self._do(f"CREATE DATABASE {run}")
         parts = urlsplit(self.url)
         host = parts.hostname or parse_qs(parts.query)["host"][0]

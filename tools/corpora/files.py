@@ -27,7 +27,7 @@ class File(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """What tells its content from others."""
+        """Digest that tells its content from others."""
         return hashlib.blake2b(self.data, digest_size=12).hexdigest()
 
 
@@ -40,7 +40,7 @@ class Corpus(NamedTuple):
 
 
 def laid_out(folder: Path) -> Corpus:
-    """What a folder holds. A content under several paths counts once, under the first of them."""
+    """The playbooks of a folder. A content under several paths counts once, under the first of them."""
     days: dict[tuple[str, bytes], list[str]] = {}
     others: set[bytes] = set()
     named = {str(name) for name in playbooks_in(str(folder))}

@@ -40,14 +40,14 @@ class Expected(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a file of known outcomes says."""
+    """Content of a file of known outcomes."""
 
     hosts: Mapping[str, str] = {}
     credentials: tuple[str, ...] = ()
     outcomes: tuple[Expected, ...] = ()
 
     def of(self, file: File) -> Expected | None:
-        """What is known of a file: the first that fits."""
+        """The known outcome of a file: the first that fits."""
         for one in self.outcomes:
             # Case counts on every system.
             if fnmatchcase(file.path, one.path) and any(fnmatchcase(file.day, day) for day in one.days):

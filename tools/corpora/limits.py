@@ -15,7 +15,7 @@ PROCESSES = 2
 
 
 class Done(NamedTuple, Generic[What, Found]):
-    """What a work found in a file, in how many seconds; `broken` is a traceback, or that the time was up."""
+    """`found` of a work on the file `what` after `seconds`; `broken` is a traceback, or that the time was up."""
 
     what: What
     seconds: float

@@ -16,7 +16,7 @@ from noetlc.migrate.migration import migrated
 
 
 class Migrated(NamedTuple):
-    """What became of a file: `problems` as (code, line, message); lines that are neither blank nor comments; what is
+    """The result for a file: `problems` as (code, line, message); lines that are neither blank nor comments; what is
     wrong with the new text, as sentences.
     """
 

@@ -122,7 +122,7 @@ _BAD = re.compile(r"(?i)^(fail|failed|failure|invalid|mismatch|incorrect|error|f
 
 
 def verdicts(results: Mapping[str, Json]) -> Iterator[str]:
-    """What steps say against a run that completed: `step.key = value` where a playbook's own check did not pass."""
+    """Reasons of steps against a run that completed: `step.key = value` where a playbook's own check did not pass."""
     for step, value in results.items():
         yield from _against(step, value, 3)
 
@@ -138,7 +138,7 @@ def _against(where: str, value: Json, depth: int) -> Iterator[str]:
 
 
 def differences(old: Outcome, new: Outcome, *, by_chance: bool = False) -> Iterator[str]:
-    """What the outcomes of two versions differ in, as sentences; `by_chance`: values and ways may.
+    """Differences between the outcomes of two versions, as sentences; `by_chance`: values and ways may.
 
     A step without a result, such as a router in one version, differs in nothing from one with.
     """

@@ -25,7 +25,7 @@ _AT_ONCE = 2
 
 
 class Asked(NamedTuple):
-    """What the command line says."""
+    """Options of the command line."""
 
     known: Path | None
     save: Path | None

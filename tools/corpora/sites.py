@@ -25,7 +25,7 @@ class Response(NamedTuple):
 
 @dataclass
 class Memory:
-    """What the services know of one run."""
+    """Records that the services have of one run."""
 
     tries: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     calls: list[float] = field(default_factory=list)

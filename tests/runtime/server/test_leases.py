@@ -83,9 +83,9 @@ class Broadcasts:
         found, self.waiting = self.waiting, []
         return found
 
-    def send(self, pool: str, key: str, command: object) -> None:
+    def send(self, pool: str, key: str, order: object) -> None:
         """`Bus.send`."""
-        self.sent.append(command)
+        self.sent.append(order)
 
     def room(self, pool: str) -> int:
         """`Bus.room`."""

@@ -37,7 +37,7 @@ def send(data: Any, key: str = "k", name: str = "go", keep_for: str = "1h") -> s
 
 
 def heard(ran: Ran, count: int) -> list[Any]:
-    """What the first steps' waits came to: the data of a signal, or the name of a timer."""
+    """The results of the first steps' waits: the data of a signal, or the name of a timer."""
     found = [ran.result(f"s{number}") for number in range(count)]
     return [each["data"] if each["name"] != "late" else "late" for each in found]
 

@@ -117,10 +117,10 @@ class Deaf:
         self._count = count
         self.keys: list[str] = []
 
-    def send(self, pool: str, key: str, command: Any) -> None:
+    def send(self, pool: str, key: str, order: Any) -> None:
         self.keys.append(key)
         if len(self.keys) > self._count:
-            self._inner.send(pool, key, command)
+            self._inner.send(pool, key, order)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
