@@ -41,11 +41,13 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
         {
             f"{IR}/a.py": '"""What a is."""\n\n\ndef f():\n    """The same of b."""\n',
             f"{IR}/b.py": '"""Whatever."""\n\n\nclass C:\n    """It is."""\n',
+            "tests/c.py": '"""Those of a."""\n',
         },
         [
             f"{IR}/a.py:1: begins with `What`: name what it is about",
             f"{IR}/a.py:4: begins with `The`: name what it is about",
             f"{IR}/b.py:4: begins with `It`: name what it is about",
+            "tests/c.py:1: begins with `Those`: name what it is about",
         ],
     ),
     (
@@ -82,12 +84,14 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
             f"{COMPILER}/analysis/b.py": "class HeldTokens:\n  def f(self, given):\n    self.noted = notebook = 1\n",
             f"{IR}/assembly/joining.py": "held = 1\n",
             "tests/test_c.py": "def test_what_is_given(): ...\n",
+            "tests/simulator/d.py": "def send(command): ...\n",
         },
         [
             f"{COMPILER}/analysis/b.py:1: HeldTokens, of `held`",
             f"{COMPILER}/analysis/b.py:3: noted, of `note`",
             f"{COMPILER}/analysis/b.py:2: given, of `given`",
             f"{COMPILER}/rules/a.py:1: answers, of `answer`",
+            "tests/simulator/d.py:1: command, of `command`",
         ],
     ),
     (
@@ -192,6 +196,18 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
             "examples/a.yaml": "url: http://x/wo" + "rk/1\n",
         },
         [".ci/run:1: cd '/wo" + "rk/'", "README.md:2: see /wo" + "rk/main"],
+    ),
+    (
+        tidy.missing_modules,
+        {
+            f"{COMPILER}/codegen/__init__.py": "from noetlc.codegen.net import build_plan\n",
+            f"{COMPILER}/codegen/net.py": "",
+            "compiler/README.md": "`codegen.net` `codegen.build_plan` `codegen.gone`\n`codegen/net.py` `net/a.py`\n",
+        },
+        [
+            "compiler/README.md:1: there is no codegen.gone",
+            "compiler/README.md:2: there is no net/a.py",
+        ],
     ),
     (
         tidy.many_rooms,

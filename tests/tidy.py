@@ -90,7 +90,7 @@ VAGUE = ("It ", "What ", "Those ", "The same")
 
 def vague_docstrings(root: Path) -> Iterator[str]:
     """A docstring begins with the noun or verb of what it describes."""
-    for name, tree, _ in python_files(root, *PACKAGES.values()):
+    for name, tree, _ in python_files(root):
         for node in ast.walk(tree):
             if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
@@ -162,6 +162,13 @@ MEANINGS: dict[str, tuple[str, ...]] = {
         "schema/noetl_ir/orders.py",
         "tests/faulty_bus.py",
     ),
+    "command": (
+        *("compiler/noetlc/", "schema/noetl_cli/", "schema/noetl_ir/collecting.py", "tools/"),
+        *(f"runtime/noetl/{room}/" for room in ("cli", "clients", "tools")),
+        "runtime/noetl/host/python_environments.py",
+        *(f"tests/{room}/" for room in ("compiler", "harness", "runtime/cli", "runtime/tools", "schema")),
+        *("tests/hostile/test_egress.py", "tests/hostile/test_streams.py", "tests/test_", "tests/command_line.py"),
+    ),
     "held": (
         "schema/noetl_ir/assembly/joining.py",
         "compiler/noetlc/analysis/endings.py",
@@ -179,7 +186,8 @@ one meaning that the glossary gives. `given` has none, for what is given is an a
 """
 
 _FORMS = {form: word for word in ("answer", "note") for form in (f"{word}s", word.rstrip("e") + "ed", f"{word}ing")} | {
-    "noting": "note"
+    "noting": "note",
+    "commands": "command",
 }
 
 
@@ -338,6 +346,34 @@ def _codes(path: Path) -> list[str]:
     return [value for value in values if isinstance(value, str) and CODE.fullmatch(value)]
 
 
+_NAMED = re.compile(r"`(?:([\w./-]*\w\.py)|([a-z_]+)\.([a-z_]\w*))(?:[.(][^`\s]*)?`")
+_NO_MODULES = frozenset({"engine.fault", "worker.lost", "source.fixAll", "app.js", "sessions.db"})
+"""Error codes, words of a protocol and files that look like a module of a room."""
+
+
+def missing_modules(root: Path) -> Iterator[str]:
+    """A file or module that a page names is there."""
+    ours = {path.relative_to(root).as_posix() for path in files(root) if path.suffix == ".py"}
+    rooms: dict[str, list[Path]] = {}
+    for init in [init for place in PACKAGES.values() for init in (root / place).glob("*/__init__.py")]:
+        rooms.setdefault(init.parent.name, []).append(init.parent)
+    for page in sorted({root / "CONTRIBUTING.md", *root.glob("*/README.md"), *root.glob("*/*/README.md")}):
+        lines = page.read_text(encoding="utf-8").splitlines() if page.is_file() else []
+        for number, line in enumerate(lines, start=1):
+            for name, room, inner in _NAMED.findall(line):
+                if name and not any(f"/{file}".endswith(f"/{name}") for file in ours):
+                    yield f"{page.relative_to(root).as_posix()}:{number}: there is no {name}"
+                there = not room or f"{room}.{inner}" in _NO_MODULES or room not in rooms
+                if not there and not any(_has(place, inner) for place in rooms[room]):
+                    yield f"{page.relative_to(root).as_posix()}:{number}: there is no {room}.{inner}"
+
+
+def _has(room: Path, name: str) -> bool:
+    """Whether a room has a module, a room or a name in its `__init__`."""
+    init = (room / "__init__.py").read_text(encoding="utf-8")
+    return (room / f"{name}.py").is_file() or (room / name).is_dir() or re.search(rf"\b{name}\b", init) is not None
+
+
 def workplace_paths(root: Path) -> Iterator[str]:
     """No file knows where it was written."""
     for path in files(root):
@@ -409,6 +445,7 @@ CHECKS: tuple[Check, ...] = (
     code_from_data,
     unpaired_kinds,
     unclear_codes,
+    missing_modules,
     workplace_paths,
     many_rooms,
     strange_top_level,
