@@ -97,12 +97,12 @@ class _Build:
     def plan(self, source: str, children: tuple[Child, ...]) -> Plan:
         playbook, pool = self._playbook, self._pool
         workload = pool.mapping(playbook.workload, playbook.span)
-        keychain, timeout = keychain_rows(playbook, pool), pool.value(playbook.executor.lifecycle_timeout)
+        keychain, timeout = keychain_rows(playbook, pool), pool.apart(playbook.executor.lifecycle_timeout)
         for index, step in enumerate(playbook.steps):
             # The tables come first, since transitions refer to their rows by number.
             self._steps.append(self._tabulate(step, index))
         # Behind all others: the numbers of templates are those that there are without it.
-        result, after = pool.value(playbook.executor.result), pool.value(playbook.executor.after)
+        result, after = pool.apart(playbook.executor.result), pool.apart(playbook.executor.after)
         reducers, concurrency = reducers_of(playbook.executor, pool), concurrency_of(playbook.executor, pool)
         ways, spans = self._ways(dead_places(playbook)), arrival_spans(playbook)
         ending, limits = terminates_of(playbook), iteration_limits_of(playbook, pool)

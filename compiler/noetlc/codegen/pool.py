@@ -42,6 +42,18 @@ class Pool:
         """The index of a value's template, -1 for none."""
         return -1 if value is None else self.add_template(value.template, value.place)
 
+    def apart(self, value: Value | None) -> int:
+        """The index of a value's template, an entry of its own where it computes; -1 for none.
+
+        For what stands at the playbook as a whole: no step names the place of a fault there, so that this is the place
+        of its template.
+        """
+        if value is None or isinstance(value.template, Literal):
+            return self.value(value)
+        self.templates.append(value.template)
+        self.spans.append(span_at(value.place))
+        return len(self.templates) - 1
+
     def guard(self, guard: Guard | None) -> int:
         """The index of a guard's expression, -1 for none."""
         return -1 if guard is None else self.expression(guard.expr, guard.text, guard.place)

@@ -211,7 +211,7 @@ def phases_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Phase, .
 
 def reducers_of(executor: ast.Executor, pool: Pool) -> tuple[Reducer, ...]:
     """The keys of `ctx` that are made of contributions."""
-    return tuple([Reducer(one.key, one.reduce, pool.value(one.initial)) for one in executor.reducers])
+    return tuple([Reducer(one.key, one.reduce, pool.apart(one.initial)) for one in executor.reducers])
 
 
 def loop_ends_of(playbook: ast.Playbook, pool: Pool) -> tuple[LoopEnd, ...]:
@@ -251,7 +251,7 @@ def compensations_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[C
 def concurrency_of(executor: ast.Executor, pool: Pool) -> Concurrency | None:
     """The place that an execution asks for."""
     one = executor.concurrency
-    return None if one is None else Concurrency(pool.value(one.key), one.limit, one.on_conflict)
+    return None if one is None else Concurrency(pool.apart(one.key), one.limit, one.on_conflict)
 
 
 def limits_of(executor: ast.Executor) -> Limits:

@@ -9,6 +9,7 @@ from noetl.app.snapshots import events_of
 from noetl.engine.execution import MAIN, Execution
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result
+from noetl.engine.whole import template_of
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
@@ -109,11 +110,16 @@ def located(program: Program, error: Json) -> Json:
 
 
 def _span_of(plan: Plan, error: dict[str, Json]) -> Span | None:
-    """The arc, rule, task or step of an error; None for one that came before any step."""
+    """The arc, rule, task or step of an error, or the key of the whole playbook; None for any other."""
     step = next((row for row in plan.steps if row.name == error.get("step")), None)
-    span = _span_in(plan, step, error) if step is not None else None
+    span = _span_in(plan, step, error) if step is not None else _span_of_all(plan, error)
     # A step that lowering made has no line of its own; line 0 would send the reader nowhere.
     return span if span is not None and span.line > 0 else None
+
+
+def _span_of_all(plan: Plan, error: dict[str, Json]) -> Span | None:
+    template = template_of(plan, str(error.get("message"))) if error.get("step") is None else -1
+    return plan.template_spans[template] if template >= 0 else None
 
 
 def _span_in(plan: Plan, step: Step, error: dict[str, Json]) -> Span:

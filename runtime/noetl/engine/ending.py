@@ -8,6 +8,7 @@ from noetl.engine.sections import lock_text
 from noetl.engine.settling import force
 from noetl.engine.signals import is_listening
 from noetl.engine.turn import Turn
+from noetl.engine.whole import RESULT, told
 from noetl_ir.evaluate import Fault
 
 
@@ -66,7 +67,7 @@ def _complete(turn: Turn) -> bool:
     try:
         value = turn.program.value(plan.result)(result_scope(turn))
     except Fault as fault:
-        message = f"`executor.spec.result`: {fault.message}"
+        message = f"{told(RESULT)}: {fault.message}"
         return end_phase(turn, "failed", {"error": {"code": fault.code, "message": message}}, faulty_result=True)
     return end_phase(turn, "completed", {"result": value})
 

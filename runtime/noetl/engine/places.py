@@ -9,6 +9,7 @@ from noetl.engine.phases import finish
 from noetl.engine.scope import workload_scope
 from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
+from noetl.engine.whole import PLACE, limit_key, told
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 
@@ -21,7 +22,7 @@ def wanted(turn: Turn, workload: dict[str, Json]) -> dict[str, Json] | None:
     plan = turn.program.plan
     if plan.concurrency is None:
         return None
-    where = "`executor.spec.concurrency.key`"
+    where = told(PLACE)
     try:
         key = turn.program.value(plan.concurrency.key)(workload_scope(turn, workload, None))
     except Fault as fault:
@@ -80,11 +81,13 @@ def begin_main(turn: Turn) -> None:
     for key, name, index in (("timeout", "timeout_s", plan.timeout), ("after", "after_s", plan.after)):
         if index < 0:
             continue
+        what = told(limit_key(name))
         try:
             scope = workload_scope(turn, workload, None)
-            what = f"`executor.spec.policy.lifecycle.{name}`"
             data[key] = time_limit(turn.program, index, scope, code="executor.timeout", what=what)
         except Fault as fault:
-            finish(turn, {"status": "failed", "error": {"code": fault.code, "message": fault.message}})
+            named = fault.message.startswith(what)
+            message = fault.message if named else f"{what}: {fault.message}"
+            finish(turn, {"status": "failed", "error": {"code": fault.code, "message": message}})
             return
     turn.emit("workflow.started", step=plan.entry, run="1", data=data)

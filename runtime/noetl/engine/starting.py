@@ -6,6 +6,7 @@ from noetl.engine.places import begin_main, wanted
 from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
 from noetl.engine.turn import Turn
+from noetl.engine.whole import initial_key, told
 from noetl.engine.workload import MISSING, Rendered, render, variables_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
@@ -72,7 +73,7 @@ def _initial(turn: Turn, workload: dict[str, Json]) -> dict[str, Json]:
     for row in turn.program.plan.reducers:
         if row.initial < 0:
             continue
-        where = f"`executor.spec.ctx.{row.key}.initial`"
+        where = told(initial_key(row.key))
         try:
             found[row.key] = turn.program.value(row.initial)(workload_scope(turn, workload, None))
         except Fault as fault:

@@ -128,6 +128,32 @@ def test_a_failure_names_the_place_in_the_authors_file(
 
 
 @pytest.mark.parametrize(
+    ("key", "spec", "line"),
+    [
+        ("result", "result: BAD", 6),
+        ("ctx.n.initial", "ctx: {n: {reduce: sum, initial: BAD}}", 6),
+        ("concurrency.key", "concurrency: {key: BAD}", 6),
+        ("policy.lifecycle.timeout_s", "policy: {lifecycle: {timeout_s: BAD}}", 6),
+        ("policy.lifecycle.after_s", "finally: last\n    policy: {lifecycle: {after_s: BAD}}", 7),
+    ],
+)
+def test_a_fault_of_the_whole_playbook_names_its_place(home: "Home", key: str, spec: str, line: int) -> None:
+    # The same expression stands in a step, too, and a plan keeps equal ones once.
+    body = f"""executor:
+  spec:
+    {spec}
+workload: {{a: x, b: false}}
+workflow:
+  - {{step: start, next: {{arcs: [{{step: same, when: "{{{{ workload.b }}}}"}}]}}}}
+  - {{step: same, tool: {{kind: noop, result: BAD}}}}
+"""
+    body += "  - {step: last, tool: {kind: noop, result: BAD}}\n" if "last" in spec else ""
+    done = home.run("run", home.plan(body.replace("BAD", '"{{ workload.a + 1 }}"')))
+    [told] = [row for row in done.stdout.splitlines() if row.startswith("error: ")]
+    assert told.startswith(f"error: at plan.ir.yaml:{line}: ") and f": `executor.spec.{key}`" in told
+
+
+@pytest.mark.parametrize(
     ("body", "reason"),
     [(EXHAUSTED, "the last: shell.exit"), (LOOP, "deep trouble"), (HANDLED, "no luck"), (ARC, "guard.error")],
     ids=["task", "loop", "handled", "arc"],
