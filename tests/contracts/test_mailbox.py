@@ -12,7 +12,7 @@ import pytest
 
 from harness.samples import first
 from noetl.ports import ExecutionRow, MailboxFull, Store
-from noetl.ports.mailbox import MOST_KEPT, Letter, OpenWait
+from noetl.ports.mailbox import MOST_KEPT, SHOWN_WAITS, Letter, MailRow, OpenWait, WantedMail
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
 Open = Callable[..., Store]
@@ -161,6 +161,54 @@ def test_of_many_at_once_each_letter_has_one_wait(open_store: Open) -> None:
     assert [len(bodies(store, name)) for name in names] == [1] * 8
 
 
+def test_what_is_kept_and_who_waits_is_told_by_key_and_name(open_store: Open) -> None:
+    store, key = open_store(), GO.key
+    for name in ("e1", "e2", "e3"):
+        store.create(ROW._replace(execution_id=name))
+    for at, once, keep in ((1_000, "a", 500), (1_010, "b", 90), (1_020, "c", 400)):
+        store.mailbox.post_letter(GO._replace(once=once, keep_for=keep), at)
+    store.mailbox.post_letter(GO._replace(key="K", name="a\\", once="d", keep_for=5), 1_030)
+    store.mailbox.await_letter(WAIT._replace(execution_id="e2", names=("stop", "pause")), 1_030)
+    store.mailbox.await_letter(WAIT._replace(names=("stop",)), 1_030)
+    store.mailbox.await_letter(WAIT._replace(execution_id="e3", names=("stop",)), 1_030)
+    store.mailbox.settle_mail("e3", [WAIT.call], [])
+    kept = MailRow(key, "go", 3, 1_000, 1_100)
+    paused, stopped = (
+        MailRow(key, "pause", waiting=1, waits=("e2",)),
+        MailRow(key, "stop", waiting=2, waits=("e2", "e1")),
+    )
+    other = MailRow("K", "a\\", 1, 1_030, 1_035)
+    again = open_store().mailbox
+    assert again.rows(now=1_034) == (other, kept, paused, stopped)
+    assert again.rows(now=1_035) == (kept, paused, stopped), "its time is over"
+    assert again.rows(now=1_100) == (kept._replace(kept=2, until=1_420), paused, stopped)
+    assert again.rows(WantedMail(key="k"), 1_034) == again.rows(WantedMail(prefix="k \0ö "), 1_034) == ()
+    assert again.rows(WantedMail(prefix="k \0"), 1_034) == again.rows(WantedMail(key), 1_034) == (kept, paused, stopped)
+    assert again.rows(WantedMail(limit=2), 1_034) == (other, kept)
+    assert again.rows(WantedMail(after=(key, "go"), limit=1), 1_034) == (paused,)
+    assert again.rows(WantedMail(after=("K", "b")), 1_034) == (kept, paused, stopped)
+    store.append("e2", 0, [("s1", b"end")], status="failed", ended=9, read=None)
+    assert again.rows(WantedMail(after=(key, "go")), 1_034) == (stopped._replace(waiting=1, waits=("e1",)),)
+
+
+def test_what_was_addressed_is_told_of_only_when_it_came_back(store: Store) -> None:
+    store.mailbox.await_letter(WAIT, 1_000)
+    store.mailbox.post_letter(GO._replace(keep_for=500), 1_010)
+    assert store.mailbox.rows(now=1_020) == ()
+    store.mailbox.return_letter("e1", store.posted(), 1_200)
+    assert store.mailbox.rows(now=1_200) == (MailRow(GO.key, "go", 1, 1_010, 1_510),)
+
+
+def test_of_many_that_wait_the_oldest_are_named(store: Store) -> None:
+    for number in range(SHOWN_WAITS + 2):
+        store.mailbox.await_letter(WAIT._replace(call=str(number), names=("go",)))
+    store.create(ROW._replace(execution_id="e2"))
+    store.mailbox.await_letter(WAIT._replace(execution_id="e2"))
+    go, other = store.mailbox.rows()
+    assert (go.name, go.waiting, go.waits) == ("go", SHOWN_WAITS + 3, ("e1",) * SHOWN_WAITS)
+    assert (other.name, other.waiting, other.waits) == ("other", 1, ("e2",))
+
+
 class Model:
     """Who has which letter, told by looking at all of them each time: nothing is remembered but what happened."""
 
@@ -169,6 +217,21 @@ class Model:
         self.waits: list[tuple[str, str, str, tuple[str, ...]]] = []
         self.has: dict[tuple[str, str], str] = {}
         self.over: set[str] = set()
+
+    def shown(self) -> list[tuple[str, str, int, int, tuple[str, ...]]]:
+        """Key, name, letters, waits and who waits."""
+        rows = []
+        for key, name in ((key, name) for key in "kl" for name in "ab"):
+            kept = [at for at, where, called in self.letters if (where, called) == (key, name)]
+            free = sum(at not in self.has.values() for at in kept)
+            open_ones = [
+                execution
+                for execution, call, where, names in self.waits
+                if where == key and name in names and (execution, call) not in self.has and execution not in self.over
+            ]
+            if free or open_ones:
+                rows.append((key, name, free, len(open_ones), tuple(open_ones)))
+        return rows
 
     def match(self) -> None:
         """The first letter of all for the first wait of all that is open for it, until there are no two."""
@@ -233,3 +296,4 @@ def test_random_scripts_come_to_what_a_plain_model_says(store: Store, seed: int)
                     rows[place] = row.row
                     assert str(row.body["data"]) == model.has[place]  # type: ignore[index, call-overload]
         assert {*rows} == {*model.has}, f"turn {turn}: {what}"
+        assert [row[:3] + row[5:] for row in store.mailbox.rows()] == model.shown(), f"turn {turn}: {what}"

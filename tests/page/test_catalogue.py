@@ -47,6 +47,25 @@ def test_a_playbook_is_started_by_a_form_of_its_inputs(server: Listener, page: "
     assert server.api.get(f"/executions/{found}/result").json()["result"]["express"] is False
 
 
+def test_signals_under_keys_are_shown(server: Listener, page: "Page") -> None:
+    waits = 'workflow: [{step: start, tool: {name: w, kind: wait, events: [paid], correlation: "order 7"}}]'
+    server.register(HEAD + waits)
+    name = server.start("t/t")
+    for key in ("<b>order 8", "<b>order 8", "bill 1"):
+        server.api.post("/signals", json={"key": key, "name": "paid", "data": "secret"})
+    page.goto(f"{server.url}/#/signals")
+    page.get_by_text("2 signals kept").wait_for()
+    page.get_by_text("<b>order 8", exact=True).wait_for()
+    page.get_by_role("link", name=name).wait_for()
+    assert "secret" not in page.locator("main").inner_text()
+    page.get_by_label("Search by the beginning of a key").fill("bill")
+    page.get_by_text("2 signals kept").wait_for(state="detached")
+    page.get_by_text("1 signal kept").wait_for()
+    page.get_by_label("Search by the beginning of a key").fill("")
+    page.get_by_role("link", name=name).click()
+    page.locator(".head").get_by_text("running").wait_for()
+
+
 def test_workers_are_shown(server: Listener, page: "Page") -> None:
     page.goto(f"{server.url}/#/workers")
     page.get_by_text("this server").wait_for()
@@ -59,11 +78,12 @@ def test_everything_has_a_name_and_fits_a_phone(server: Listener, browser: "Brow
     """
     server.register(HEAD + TYPED)
     name = server.start("t/t", customer="Ada")
+    server.api.post("/signals", json={"key": "order " * 20, "name": "paid" * 20})
     for scheme in ("light", "dark"):
         with page_of(browser, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:
             for place, there in (
                 ("executions", "t/t"), (f"executions/{name}", "Timeline"), ("playbooks", "t/t"),
-                ("playbooks/t%2Ft", "Takes and needs"), ("workers", "this server"),
+                ("playbooks/t%2Ft", "Takes and needs"), ("workers", "this server"), ("signals", "1 signal kept"),
             ):  # fmt: skip
                 page.goto(f"{server.url}/#/{place}")
                 page.get_by_text(there).first.wait_for()

@@ -1,5 +1,6 @@
 """One function for each operation of the API: a request in, a response out, the service in between."""
 
+import json
 from asyncio import timeout, wrap_future
 from contextlib import suppress
 from typing import Any, get_args
@@ -32,9 +33,10 @@ from noetl.api.streams import Streams
 from noetl.ports import Wanted
 from noetl.ports.catalogue import Versions
 from noetl.ports.idempotency import KEY, BadKey, start_key
-from noetl.ports.mailbox import Letter, kept_for
+from noetl.ports.mailbox import Letter, WantedMail, kept_for
 from noetl.server.workers.preflight import WITHIN
 from noetl_ir import codec
+from noetl_ir.correlation import is_storable
 from noetl_ir.expr import Json
 
 BYTES = "application/octet-stream"
@@ -222,6 +224,16 @@ async def post_signal(request: Request) -> Response:
     return JSONResponse({"key": body.key, "name": body.name, "delivered": is_delivered}, 202)
 
 
+async def list_signals(request: Request) -> Response:
+    """Signals that are kept and waits that are open, by key and name; what a signal carries is not told."""
+    limit, query = limit_of(request), request.query_params
+    after = _place_of(query["after"]) if query.get("after") else ("", "")
+    wanted = WantedMail(query.get("key", ""), query.get("prefix", ""), after, limit)
+    rows = await run_in_threadpool(service_of(request).mail, wanted)
+    behind = json.dumps([rows[-1]["key"], rows[-1]["name"]]) if len(rows) == limit else None
+    return page("signals", rows, behind)
+
+
 async def list_playbooks(request: Request) -> Response:
     """The catalogue, by path, the newest version first: every version, or with `newest=true` one for each path."""
     limit, query = limit_of(request), request.query_params
@@ -317,6 +329,17 @@ def _version_of(text: str) -> tuple[str, int]:
     if not at:
         raise BadRequest("`after` is PATH@VERSION, as `next` has it")
     return path, natural("after", version, 1, LAST_VERSION)
+
+
+def _place_of(text: str) -> tuple[str, str]:
+    """A key and a name. Raises BadRequest."""
+    try:
+        key, name = json.loads(text)
+        if isinstance(key, str) and isinstance(name, str) and is_storable(key + name):
+            return key, name
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise BadRequest("`after` is a list of a key and a name, as `next` has it")
 
 
 def execution_of(request: Request) -> str:

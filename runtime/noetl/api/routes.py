@@ -64,6 +64,14 @@ ROUTES = (
     Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202),
     Operation("POST", f"{_ONE}/retry-fault", "operator", handlers.retry_fault, status=202),
     Operation("POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202),
+    Operation(
+        "GET",
+        "/signals",
+        "viewer",
+        handlers.list_signals,
+        query=("key", "prefix"),
+        pages=Paged("signals", "what the page before said"),
+    ),
     Operation("POST", "/signals", "operator", handlers.post_signal, LetterBody, status=202, headers=(KEY,)),
     Operation(
         "GET",

@@ -18,6 +18,7 @@ from noetl.api.notifier import Notifier
 from noetl.api.problems import Faulty, Rejected, Unknown
 from noetl.app.documents import (
     execution_document,
+    mail_document,
     moment_document,
     moment_of,
     replay_document,
@@ -44,7 +45,7 @@ from noetl.host.runnable_kinds import unable
 from noetl.ports import ExecutionRow, MailboxFull, NoRoom, Over, Owned, Record, Taken, Wanted
 from noetl.ports.catalogue import PlanRow, Versions
 from noetl.ports.idempotency import StartKey, other
-from noetl.ports.mailbox import Letter
+from noetl.ports.mailbox import Letter, WantedMail
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 from noetl.server.service import Service, Standing
@@ -260,6 +261,10 @@ class ApiService:
                 raise Rejected(str(problem)) from None
         self._service.wake()
         return is_delivered
+
+    def mail(self, wanted: WantedMail) -> list[dict[str, Json]]:
+        """The rows of the mailbox, as documents."""
+        return [mail_document(row) for row in self.runtime.store.mailbox.rows(wanted)]
 
     def retry_fault(self, execution_id: str) -> None:
         """Go on with an execution that a mistake of the engine ended. Raises Unknown, Rejected."""

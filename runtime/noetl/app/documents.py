@@ -13,6 +13,7 @@ from noetl.engine.replay import Verdict
 from noetl.engine.replay import replay as checked
 from noetl.ports import ExecutionRow
 from noetl.ports.catalogue import PlanRow
+from noetl.ports.mailbox import MailRow
 from noetl.server.execution import status_of
 from noetl_ir.events import Event, iso_of, step_run_of
 from noetl_ir.expr import Json
@@ -35,6 +36,13 @@ def row_document(row: ExecutionRow, *, owned: bool) -> dict[str, Json]:
 def version_document(row: PlanRow) -> dict[str, Json]:
     """A version of a playbook as the catalogue shows it."""
     return {"playbook_id": row.digest, "path": row.path, "version": row.version}
+
+
+def mail_document(row: MailRow) -> dict[str, Json]:
+    """A row of the mailbox, without what letters carry; times as RFC 3339, null where there are none."""
+    since, until = [iso_of(at) if at else None for at in (row.since, row.until)]
+    kept: dict[str, Json] = {"kept": row.kept, "since": since, "until": until}
+    return {"key": row.key, "name": row.name, **kept, "waiting": row.waiting, "waits": [*row.waits]}
 
 
 def standing_of(runtime: Runtime, snapshot: Snapshot) -> Ending:

@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "cancel": "End an execution before it is done.",
     "pause": "Let an execution start nothing new.",
     "signal": "Send a signal to an execution that waits for one.",
+    "signals": "List signals that are kept under keys, and who waits under one.",
     "collect": "Remove values that nothing names.",
     "credential": "Keep the credentials that playbooks name.",
     "server": "Serve the API and drive executions.",

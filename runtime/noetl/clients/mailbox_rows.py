@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol, TypeVar
 
 from noetl.ports import MailboxFull, StoreRefused
-from noetl.ports.mailbox import MOST_KEPT, Correspondence, Letter, OpenWait
+from noetl.ports.mailbox import ALL_MAIL, MOST_KEPT, SHOWN_WAITS, Correspondence, Letter, MailRow, OpenWait, WantedMail
+from noetl_ir.correlation import LONGEST
 from noetl_ir.expr import Json
 
 _T = TypeVar("_T")
@@ -63,6 +64,21 @@ class SqlMailbox(ABC):
         rows, calls = self.look(_ROWS_OF, of), self.look(_CALLS_OF, of)
         return Correspondence(tuple([int(row) for (row,) in rows]), tuple([str(call) for (call,) in calls]))
 
+    def rows(self, wanted: WantedMail = ALL_MAIL, now: int | None = None) -> tuple[MailRow, ...]:
+        """`Mailbox.rows`."""
+        at = self.now() if now is None else now
+        named = {"key": wanted.key, "prefix": wanted.prefix, "beyond": wanted.prefix + _BEHIND_ALL}
+        behind = {"after_key": wanted.after[0], "after_name": wanted.after[1]}
+        of = {**named, **behind, "now": at, "limit": wanted.limit or _NO_LIMIT}
+        found = self.look(_ROWS, of)
+        waits: dict[tuple[str, str], list[str]] = {}
+        if any(waiting for *_, waiting in found):
+            first, last = found[0][:2], found[-1][:2]
+            between = dict(zip(("first", "first_name", "last", "last_name"), (*first, *last), strict=True))
+            for key, name, execution_id in self.look(_WAITS, {**of, **between, "most": SHOWN_WAITS}):
+                waits.setdefault((key, name), []).append(execution_id)
+        return tuple([MailRow(*row)._replace(waits=tuple(waits.get(row[:2], ()))) for row in found])
+
     def stranded_letters(self) -> tuple[tuple[str, int], ...]:
         """`Mailbox.stranded_letters`."""
         return tuple([(name, int(row)) for name, row in self.look(_STRANDED, {})])
@@ -70,6 +86,10 @@ class SqlMailbox(ABC):
     @abstractmethod
     def change(self, work: Callable[[Transaction], _T]) -> _T:
         """Do something in a transaction, which may be repeated until it is on disk."""
+
+    @abstractmethod
+    def now(self) -> int:
+        """The time by the clock of the store, in microseconds since the epoch."""
 
     @abstractmethod
     def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -88,7 +108,9 @@ _SWEEP = (
 )
 _KNOWN = "SELECT row IS NOT NULL FROM mail WHERE once = :once"
 _COUNT = "SELECT count(*) FROM (SELECT 1 FROM mail WHERE key = :key AND row IS NULL AND until > :now LIMIT :most) kept"
-_KEEP = "INSERT INTO mail (key, name, data, until, once) VALUES (:key, :name, :data, :until, :once)"
+_KEEP = """
+INSERT INTO mail (key, name, data, since, until, once) VALUES (:key, :name, :data, :since, :until, :once)
+"""
 _NEW = "SELECT number, key, name, data, once, tries FROM mail WHERE once = :once"
 _OLDEST_WAIT = """
 SELECT w.execution_id, w.call FROM mail_waits w JOIN executions x ON x.execution_id = w.execution_id
@@ -119,6 +141,27 @@ SELECT m.execution_id, m.row FROM mail m JOIN executions x ON x.execution_id = m
 WHERE m.row IS NOT NULL AND x.ended IS NOT NULL ORDER BY m.row
 """
 
+# A range is compared byte by byte in every store; functions of texts end at a NUL in SQLite.
+_BEHIND_ALL = chr(0x10FFFF) * LONGEST
+_NO_LIMIT = (1 << 63) - 1
+_WANTED = """(:key = '' OR m.key = :key) AND m.key >= :prefix AND m.key < :beyond
+AND (m.key, m.name) > (:after_key, :after_name)"""
+_OPEN_WAITS = f"""FROM mail_waits m JOIN executions x ON x.execution_id = m.execution_id
+WHERE m.row IS NULL AND x.ended IS NULL AND {_WANTED}"""
+_ROWS = f"""
+SELECT m.key, m.name, count(*), min(m.since), min(m.until), 0 FROM mail m
+WHERE m.row IS NULL AND m.until > :now AND {_WANTED} GROUP BY m.key, m.name
+UNION ALL SELECT m.key, m.name, 0, 0, 0, count(*) {_OPEN_WAITS} GROUP BY m.key, m.name
+ORDER BY 1, 2 LIMIT :limit
+"""
+_WAITS = f"""
+SELECT w.key, w.name, w.execution_id FROM (
+  SELECT m.key, m.name, m.execution_id, m.number,
+  row_number() OVER (PARTITION BY m.key, m.name ORDER BY m.number) AS at {_OPEN_WAITS}
+  AND (m.key, m.name) >= (:first, :first_name) AND (m.key, m.name) <= (:last, :last_name)
+) w WHERE w.at <= :most ORDER BY w.key, w.name, w.at
+"""
+
 
 def _post(tx: Transaction, letter: Letter, now: int | None) -> bool:
     """`Mailbox.post_letter`."""
@@ -133,7 +176,7 @@ def _post(tx: Transaction, letter: Letter, now: int | None) -> bool:
     is_awaited = bool(tx.rows(_OLDEST_WAIT, values))
     if not is_awaited and tx.rows(_COUNT, {"key": letter.key, "now": at, "most": MOST_KEPT})[0][0] >= MOST_KEPT:
         raise MailboxFull(f"{MOST_KEPT:,} signals are kept under that key already")
-    kept = {"data": as_json(letter.data), "until": at + letter.keep_for, "once": letter.once}
+    kept = {"data": as_json(letter.data), "since": at, "until": at + letter.keep_for, "once": letter.once}
     tx.rows(_KEEP, {"key": letter.key, "name": letter.name, **kept})
     return _address_to_oldest(tx, tx.rows(_NEW, {"once": letter.once})[0])
 

@@ -6,6 +6,7 @@ import { executionsView } from './executions.js';
 import { field } from './forms.js';
 import { playbookView, playbooksView } from './playbooks.js';
 import { Refusal, get, post, whenSignedOut } from './server.js';
+import { signalsView } from './signals.js';
 import { workersView } from './workers.js';
 
 /**
@@ -19,6 +20,7 @@ import { workersView } from './workers.js';
 const PLACES = [
   { name: 'Executions', place: '#/executions' },
   { name: 'Playbooks', place: '#/playbooks' },
+  { name: 'Signals', place: '#/signals' },
   { name: 'Workers', place: '#/workers' },
 ];
 
@@ -28,6 +30,7 @@ const VIEWS = [
   [/^\/executions\/([^/]+)$/, ([id], query, person) => executionView(id, query, person)],
   [/^\/playbooks$/, (_, query) => playbooksView(query)],
   [/^\/playbooks\/([^/]+)$/, ([path], query, person) => playbookView(path, query, person)],
+  [/^\/signals$/, (_, query) => signalsView(query)],
   [/^\/workers$/, (_, query, person) => workersView(person)],
 ];
 

@@ -55,6 +55,39 @@ class Correspondence(NamedTuple):
     calls: tuple[str, ...] = ()
 
 
+class WantedMail(NamedTuple):
+    """Rows of the mailbox that are asked for: those under `key`, or under keys that begin with `prefix`, all where both
+    are empty; behind the key and name of `after`; at most `limit`, 0 for all.
+    """
+
+    key: str = ""
+    prefix: str = ""
+    after: tuple[str, str] = ("", "")
+    limit: int = 0
+
+
+ALL_MAIL = WantedMail()
+SHOWN_WAITS = 100
+"""The most executions that a row of the mailbox names."""
+
+
+class MailRow(NamedTuple):
+    """The letters of one name that are kept under one key, or the waits that are open for it there.
+
+    - `kept`: how many letters; `since` is when the oldest of them was posted, 0 where no time was kept, and `until`
+      when the first of them goes, in microseconds since the epoch.
+    - `waiting`: how many waits; `waits` has the executions of the oldest ones, `SHOWN_WAITS` at most.
+    """
+
+    key: str
+    name: str
+    kept: int = 0
+    since: int = 0
+    until: int = 0
+    waiting: int = 0
+    waits: tuple[str, ...] = ()
+
+
 class Mailbox(Protocol):
     """The letters and the open waits of a store. Each change is one durable transaction, which no other comes between.
 
@@ -87,6 +120,12 @@ class Mailbox(Protocol):
 
     def correspondence(self, execution_id: str) -> Correspondence:
         """The letters and waits of an execution that are here."""
+        ...
+
+    def rows(self, wanted: WantedMail = ALL_MAIL, now: int | None = None) -> tuple[MailRow, ...]:
+        """The letters that are kept and the waits that are open, by key and name; none that was addressed or whose
+        execution is over. No letter is opened.
+        """
         ...
 
     def stranded_letters(self) -> tuple[tuple[str, int], ...]:

@@ -16,7 +16,7 @@ from noetl.clients.egress import is_loopback
 from noetl.ports import ALL, Append, Blobs, ExecutionRow, InboxRow, Record, Store, StoreFailure, Wanted
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import KEY, StartKey
-from noetl.ports.mailbox import Correspondence, Letter, OpenWait
+from noetl.ports.mailbox import ALL_MAIL, Correspondence, Letter, MailRow, OpenWait, WantedMail
 from noetl.ports.places import PlaceRow
 from noetl_ir import codec
 from noetl_ir.expr import Json
@@ -135,7 +135,7 @@ class Connection:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise StoreFailure(f"{self.url} does not answer as a noetl server does")
+            raise _no_server_of_ours(self.url)
         return value
 
     @contextmanager
@@ -399,13 +399,13 @@ class RemoteStore:
                 _micros(str(document["started"])), None if ended is None else _micros(str(ended)),
             )  # fmt: skip
         except (KeyError, ValueError):
-            raise StoreFailure(f"{self._connection.url} does not answer as a noetl server does") from None
+            raise _no_server_of_ours(self._connection.url) from None
 
     def _version(self, document: dict[str, Json]) -> PlanRow:
         try:
             return PlanRow(str(document["path"]), int(str(document["version"])), str(document["playbook_id"]))
         except (KeyError, ValueError):
-            raise StoreFailure(f"{self._connection.url} does not answer as a noetl server does") from None
+            raise _no_server_of_ours(self._connection.url) from None
 
 
 class RemoteMailbox:
@@ -433,8 +433,25 @@ class RemoteMailbox:
     def correspondence(self, execution_id: str) -> Correspondence:
         raise self._refused()
 
+    def rows(self, wanted: WantedMail = ALL_MAIL, now: int | None = None) -> tuple[MailRow, ...]:
+        """A page after the other, by the clock of the server."""
+        after = json.dumps(wanted.after) if any(wanted.after) else ""
+        asked = {"key": wanted.key, "prefix": wanted.prefix, "after": after}
+        return tuple(map(self._row, self._connection.walk("/signals", asked, limit=wanted.limit)))
+
     def stranded_letters(self) -> tuple[tuple[str, int], ...]:
         raise self._refused()
+
+    def _row(self, document: dict[str, Json]) -> MailRow:
+        since, until, waits = document.get("since"), document.get("until"), document.get("waits")
+        try:
+            return MailRow(
+                str(document["key"]), str(document["name"]), int(str(document["kept"])),
+                _micros(str(since)) if since else 0, _micros(str(until)) if until else 0,
+                int(str(document["waiting"])), tuple(map(str, waits if isinstance(waits, list) else ())),
+            )  # fmt: skip
+        except (KeyError, ValueError):
+            raise _no_server_of_ours(self._connection.url) from None
 
     def _refused(self) -> StoreFailure:
         return not_from_here(self._connection.url)
@@ -494,6 +511,11 @@ class RemoteBlobs:
 def not_from_here(url: str) -> StoreFailure:
     """The refusal of what only the server does."""
     return StoreFailure(f"the server at {url} drives its executions; nothing is written from here")
+
+
+def _no_server_of_ours(url: str) -> StoreFailure:
+    """The refusal of an answer that no server of ours gives."""
+    return StoreFailure(f"{url} does not answer as a noetl server does")
 
 
 def _of(execution_id: str) -> str:

@@ -1,5 +1,6 @@
 """`POST /signals`: to the wait under a key, once, kept, full, and refused in words."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,24 @@ def test_what_is_kept_is_for_the_next_and_one_key_sends_once(server: Served) -> 
     until(lambda: ended(server, first) and ended(server, second))
     results = [server.client.get(f"/executions/{name}/result").json()["result"]["data"] for name in (first, second)]
     assert sorted(results) == [1, 3]
+
+
+def test_what_is_kept_and_who_waits_is_listed(server: Served) -> None:
+    server.client.post("/signals", json=PAID | {"key": "order 6", "keep_for": "1h"})
+    server.client.post("/signals", json=PAID | {"key": "order 6", "keep_for": "2h"})
+    name = start(server)
+    until(lambda: bool(server.runtime.store.mailbox.correspondence(name).calls))
+    response = server.client.get("/signals?prefix=order")
+    kept, awaited = response.json()["signals"]
+    assert "data" not in kept and '"n"' not in response.text
+    since, last = (datetime.fromisoformat(kept.pop(key)) for key in ("since", "until"))
+    assert timedelta(minutes=59) < last - datetime.now(UTC) < timedelta(hours=1) == last - since
+    assert kept == {"key": "order 6", "name": "paid", "kept": 2, "waiting": 0, "waits": []}
+    assert awaited == {
+        "key": "order 7", "name": "paid", "kept": 0, "since": None, "until": None, "waiting": 1, "waits": [name],
+    }  # fmt: skip
+    assert server.client.get("/signals?key=order 7").json() == {"signals": [awaited], "next": None}
+    assert server.client.get("/signals?key=order").json() == {"signals": [], "next": None}
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         for _ in range(3):
             assert up.client.post("/executions", json={"path": "t/t"}).status_code == 201
             assert up.client.post("/sessions", json={"user_id": "ada"}).status_code == 201
+        for name in ("paid", "é\0", '"'):
+            assert up.client.post("/signals", json={"key": "order 7", "name": name}).status_code == 202
         one = _one(up)
         until(lambda: "ctx" in up.client.get(f"/executions/{one}/replay").json()["ctx"] or _waits(up, one))
         yield up
@@ -122,6 +124,9 @@ def _told(row: object) -> str:
 def test_a_cursor_that_none_gave_is_refused(server: Served) -> None:
     for wrong in ("t/t", "t/t@x", "t/t@0", f"t/t@{1 << 40}"):
         response = server.client.get("/playbooks", params={"after": wrong})
+        assert response.status_code == 400 and "`after`" in response.json()["detail"]
+    for wrong in ("order 7", '["order 7"]', '["a", "b", "c"]', '["a", 1]', "7", "[" * 10_000, '["\\ud800", "a"]'):
+        response = server.client.get("/signals", params={"after": wrong})
         assert response.status_code == 400 and "`after`" in response.json()["detail"]
 
 

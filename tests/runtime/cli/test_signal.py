@@ -72,8 +72,9 @@ def test_a_signal_under_a_key_finds_the_run_or_is_kept_for_it(home: "Home") -> N
     plan = home.plan(UNDER_KEY)
     child = home.start("run", plan, until="start: started")
     execution = home.only()
-    while "also under the key `order 7`" not in home.run("status", execution).stdout:
+    while not home.json("signals"):  # the log says that it waits before the mailbox lists it
         assert child.poll() is None
+    assert "also under the key `order 7`" in home.run("status", execution).stdout
     sent = home.json("signal", "--key", "order 7", "--name", "paid", "--data", "1")
     assert sent == {"key": "order 7", "signal": "paid", "delivered": True}
     output, _ = child.communicate(timeout=30)
@@ -113,3 +114,25 @@ def test_either_an_execution_or_a_key(home: "Home") -> None:
         refused = home.run("signal", *wrong, "--name", "a")
         assert refused.returncode == 2, wrong
     assert "give either the ID of an execution or --key" in home.run("signal", "--name", "a").stderr
+
+
+def test_what_is_kept_under_keys_and_who_waits_there_is_listed(home: "Home") -> None:
+    empty = home.run("signals")
+    assert (empty.returncode, empty.stdout) == (0, "") and "no signals are kept" in empty.stderr
+    child = home.start("run", home.plan(UNDER_KEY), until="start: started")
+    execution = home.only()
+    while not home.json("signals"):
+        assert child.poll() is None
+    for key, name in (("order 8", "paid"), ("order 8", "paid"), ("a\tb", "\x1b[1m")):
+        home.run("signal", "--key", key, "--name", name, "--data", '"secret"', "--keep-for", "2d")
+    shown = home.run("signals").stdout
+    head, tab, mine, other = shown.splitlines()
+    assert head.split("  ")[0] == "KEY" and "\x1b" not in tab and "secret" not in shown
+    assert mine.split() == ["order", "7", "paid", execution]
+    assert other.split()[:4] == ["order", "8", "paid", "2"]
+    rows = home.json("signals", "--prefix", "order", "--limit", "1")
+    assert isinstance(rows, list) and [row["waits"] for row in rows] == [[execution]]
+    rows = home.json("signals", "--key", "order 8")
+    assert isinstance(rows, list) and [(row["key"], row["kept"], row["waiting"]) for row in rows] == [("order 8", 2, 0)]
+    child.kill()
+    child.wait()

@@ -10,7 +10,7 @@ from harness.running import HEAD
 from harness.serving import Served, served
 from noetl.ports import ExecutionRow, Store, StoreFailure, Wanted
 from noetl.ports.catalogue import Versions
-from noetl.ports.mailbox import Letter, OpenWait
+from noetl.ports.mailbox import Letter, OpenWait, WantedMail
 from noetl.store import http
 from tool_doubles import http_server
 
@@ -58,6 +58,15 @@ def test_a_letter_is_posted_once_however_often_it_is_asked(tmp_path: Path, asked
             there.mailbox.await_letter(OpenWait("k", "e1", call, ("go",)))
         assert [row.body["data"] for row in there.inbox("e1", 0) if isinstance(row.body, dict)] == [{"n": 1}]
         assert store.mailbox.post_letter(letter._replace(once="b")) is True
+        for number in range(3):
+            there.mailbox.await_letter(OpenWait("k", "e1", str(number), ("go", "stop")))
+            store.mailbox.post_letter(letter._replace(key="l", name=str(number), once=str(number)))
+        rows = store.mailbox.rows()
+        assert rows == there.mailbox.rows() and [(row.key, row.name) for row in rows[:3]] == [
+            ("k", "go"), ("k", "stop"), ("l", "0"),
+        ]  # fmt: skip
+        for wanted in (WantedMail("k"), WantedMail(prefix="l", limit=2), WantedMail(after=("l", "0"), limit=1)):
+            assert store.mailbox.rows(wanted) == there.mailbox.rows(wanted) != ()
         with pytest.raises(StoreFailure, match="nothing is written from here"):
             store.mailbox.await_letter(OpenWait("k", "e1", "three", ("go",)))
 

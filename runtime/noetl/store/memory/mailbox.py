@@ -2,21 +2,23 @@
 
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
+from itertools import islice
 
 from noetl.clients.mailbox_rows import as_json, body_of, name_of
 from noetl.ports import MailboxFull
-from noetl.ports.mailbox import MOST_KEPT, Correspondence, Letter, OpenWait
+from noetl.ports.mailbox import ALL_MAIL, MOST_KEPT, SHOWN_WAITS, Correspondence, Letter, MailRow, OpenWait, WantedMail
 from noetl_ir.expr import Json
 
 
 class _Kept:
     """A letter. `to` is the execution and inbox row by which it was addressed, None while it is kept."""
 
-    __slots__ = ("letter", "to", "tries", "until")
+    __slots__ = ("letter", "since", "to", "tries", "until")
 
-    def __init__(self, letter: Letter, until: int) -> None:
+    def __init__(self, letter: Letter, since: int) -> None:
         self.letter = letter
-        self.until = until
+        self.since = since
+        self.until = since + letter.keep_for
         self.tries = 0
         self.to: tuple[str, int] | None = None
 
@@ -54,7 +56,7 @@ class MemoryMailbox:
             if self._is_sent(letter.once) or known:
                 return not known or known[0].to is not None
             at = self._now() if now is None else now
-            kept = _Kept(letter, at + letter.keep_for)
+            kept = _Kept(letter, at)
             mine = [one for one in self._letters if one.letter.key == letter.key and one.to is None]
             over = [one for one in mine if one.until <= at]
             self._letters = [one for one in self._letters if one not in over]
@@ -108,6 +110,27 @@ class MemoryMailbox:
             rows = sorted([kept.to[1] for kept in self._letters if kept.to is not None and kept.to[0] == execution_id])
             calls = sorted([call for name, call in self._waits if name == execution_id])
             return Correspondence(tuple(rows), tuple(calls))
+
+    def rows(self, wanted: WantedMail = ALL_MAIL, now: int | None = None) -> tuple[MailRow, ...]:
+        """`Mailbox.rows`."""
+        with self._looking():
+            at = self._now() if now is None else now
+            found: dict[tuple[str, str], MailRow] = {}
+            for kept in self._letters:
+                if kept.to is None and kept.until > at:
+                    place = kept.letter.key, kept.letter.name
+                    row = found.get(place, MailRow(*place, since=kept.since, until=kept.until))
+                    since, until = min(row.since, kept.since), min(row.until, kept.until)
+                    found[place] = row._replace(kept=row.kept + 1, since=since, until=until)
+            for (execution_id, call), wait in self._waits.items():
+                if (execution_id, call) not in self._served and self._is_open(execution_id):
+                    for name in dict.fromkeys(wait.names):
+                        row = found.get((wait.key, name), MailRow(wait.key, name))
+                        waits = (*row.waits, execution_id)[:SHOWN_WAITS]
+                        found[wait.key, name] = row._replace(waiting=row.waiting + 1, waits=waits)
+            rows = [found[place] for place in sorted(found) if place > wanted.after]
+            is_wanted = (row for row in rows if wanted.key in ("", row.key) and row.key.startswith(wanted.prefix))
+            return tuple(islice(is_wanted, wanted.limit or None))
 
     def stranded_letters(self) -> tuple[tuple[str, int], ...]:
         """`Mailbox.stranded_letters`."""

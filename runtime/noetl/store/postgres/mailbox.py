@@ -45,6 +45,10 @@ class PostgresMailbox(SqlMailbox):
         """`SqlMailbox.look`."""
         return [_read(row) for row in self._access.rows(_query(query), _written(values))]
 
+    def now(self) -> int:
+        """`SqlMailbox.now`."""
+        return int(self._access.rows(_NOW, {})[0][0])
+
     def change(self, work: Callable[[Transaction], _T]) -> _T:
         """`SqlMailbox.change`."""
         self._access.reach("mail.before_write")

@@ -14,13 +14,17 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
 class _Transaction:
     """`Transaction`."""
 
     def __init__(self, store: "SqliteStore", cursor: sqlite3.Cursor) -> None:
         self._store = store
         self._cursor = cursor
-        self.now = time.time_ns() // 1000
+        self.now = _now()
 
     def rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         return self._cursor.execute(query, values).fetchall()
@@ -44,6 +48,10 @@ class SqliteMailbox(SqlMailbox):
     def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """`SqlMailbox.look`."""
         return self._store.rows(query, values)
+
+    def now(self) -> int:
+        """`SqlMailbox.now`."""
+        return _now()
 
     def change(self, work: Callable[[Transaction], _T]) -> _T:
         """`SqlMailbox.change`."""

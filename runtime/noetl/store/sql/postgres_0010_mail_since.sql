@@ -1,0 +1,3 @@
+-- Schema 10: when a signal of the mailbox was posted, in microseconds since the epoch; 0 for those from before.
+
+ALTER TABLE mail ADD COLUMN since bigint NOT NULL DEFAULT 0;
