@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Generic, NamedTuple, TypeVar
 
-from noetl.ports import Bus, DeadLetter, Delivery, ReportDelivery, Ticket
+from noetl.ports.bus import Bus, DeadLetter, Delivery, ReportDelivery, Ticket
 
 C = TypeVar("C")
 R = TypeVar("R")

@@ -21,7 +21,10 @@ from noetl_ir.registry import load
 if TYPE_CHECKING:
     from noetl_cli.lazy_click import Group
 
-INTERNAL = 3
+STANDARD_INPUT = "-"
+"""The name of standard input among files, and of standard output."""
+
+BROKEN = 3
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + the signal, as shells have it
 
 
@@ -107,7 +110,7 @@ class CommandLine:
             tell(refused.show)
             return refused.exit_code
         tell(partial(self._report, error))
-        return INTERNAL
+        return BROKEN
 
     def _report(self, error: Exception) -> None:
         """One line on standard error; the traceback too, where the user asks for it."""

@@ -1,4 +1,4 @@
-"""Which fields of a keychain entry are no secrets: what workers hide and what the compiler knows to be hidden."""
+"""The fields of keychain entries that are no secrets, and those of tasks that name an entry."""
 
 # A host or a user hidden in logs and errors would take away what one needs to find a fault, and protect nothing.
 PUBLIC = frozenset(
@@ -7,6 +7,8 @@ PUBLIC = frozenset(
     | {"project", "project_id", "scope"}
 )
 """Fields that are no secret, whatever the kind; every other text is one."""
+NAMING = frozenset({"auth", "credential", "secret", "secret_name"})
+"""Fields of a task that name an entry of the keychain."""
 ADDRESSES = frozenset({"url", "uri", "dsn", "endpoint", "base_url", "token_url"})
 """Fields that are secret only when they hold a password."""
 SHORTEST = 8

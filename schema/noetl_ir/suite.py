@@ -95,6 +95,9 @@ class BadSuite(Exception):
     """Bytes that are no suite."""
 
 
+SUFFIXES = (".test.yaml", ".test.yml")
+"""How the names of files of tests end."""
+
 _HEAD = "noetl-suite-1"
 
 

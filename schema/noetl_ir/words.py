@@ -3,6 +3,12 @@
 FAILING = "fail"
 """The kind whose tasks never succeed: their net has no way to."""
 
+DIRECTIVES = ("continue", "retry", "jump", "break", "fail")
+"""What a rule can make of an outcome."""
+
+MAIN = "main"
+"""The phase that every execution begins with."""
+
 ON_FAILURE, FINALLY = "on_failure", "finally"
 PHASES = (ON_FAILURE, FINALLY)
 """The phases behind main that begin at a step which the executor names, in the order in which they come."""

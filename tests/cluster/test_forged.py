@@ -6,7 +6,7 @@ import pytest
 from harness.clusters import Cluster
 from harness.samples import first
 from noetl.bus.nats.bus import NatsBus
-from noetl.ports import Ticket
+from noetl.ports.bus import Ticket
 from noetl_ir.events import Event
 from noetl_ir.orders import Answer, LeaseHeartbeat, Report, Said, StopPipeline
 from services import waited_for

@@ -1,4 +1,4 @@
-"""The contract of every bus, whichever it is: the promises of `noetl.ports.Bus`, scenarios 88 and 90.
+"""The contract of every bus, whichever it is: the promises of `noetl.ports.bus.Bus`, scenarios 88 and 90.
 
 Adapters are found by existing, each against the real thing. A bus between processes brings things a moment later:
 what must come is waited for. What a bus may do to messages is what `Faulty` does to them, so that those who use a bus
@@ -13,7 +13,7 @@ import pytest
 from noetl.bus.memory import MemoryBus
 from noetl.bus.nats.bus import NatsBus
 from noetl.bus.nats.queues import Limits
-from noetl.ports import Bus, Delivery, Full, ReportDelivery
+from noetl.ports.bus import Bus, Delivery, Full, ReportDelivery
 from noetl_ir.registry import names
 from services import PLAIN, nats, waited_for
 

@@ -26,7 +26,7 @@ from noetl.messages.encoding import (
     write_order,
     write_report,
 )
-from noetl.ports import Delivery, ReportDelivery, Ticket
+from noetl.ports.bus import Delivery, ReportDelivery, Ticket
 from noetl_ir.orders import (
     Answer,
     Check,

@@ -16,7 +16,7 @@ from noetl.messages.encoding import (
     write_order,
     write_report,
 )
-from noetl.ports import DeadLetter, Full, MessageTooLarge
+from noetl.ports.bus import DeadLetter, Full, MessageTooLarge
 from noetl_ir.orders import Answer, Broadcast, Order, Said
 from simulator.network import Item, Network, WorkQueue
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from noetl.ports import DeadLetter
+from noetl.ports.bus import DeadLetter
 from simulator.timeline import SECOND, Timeline
 
 if TYPE_CHECKING:

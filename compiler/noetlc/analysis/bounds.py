@@ -19,7 +19,7 @@ from functools import reduce
 
 from noetl_ir.expr import Literal
 from noetl_ir.locks import takes_of
-from noetl_ir.plan import MORE, SWALLOW, Plan
+from noetl_ir.plan import ENTRY, MORE, SWALLOW, Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import renewed_joins
 from noetlc.analysis.extents import Extent
@@ -29,7 +29,6 @@ from noetlc.analysis.sizes import Sizes
 from noetlc.analysis.skeleton import is_forced, settles
 from noetlc.ast.components import components_of
 
-ENTRY = "@entry"
 EXECUTION = 5
 """Events of any execution: requested, evaluated, started; finished, processed."""
 

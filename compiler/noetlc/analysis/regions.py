@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from noetl_ir.net import Net, Transition
 from noetl_ir.plan import Cancel, Plan
 from noetl_ir.records import NamedTuple
-from noetl_ir.words import COMPENSATION, ON_FAILURE
+from noetl_ir.words import COMPENSATION, MAIN, ON_FAILURE
 from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reaches, subject_of
 from noetlc.analysis.verdict import Status, Verdict
 
-MAIN = "main"
 LATER = "it was not looked for how main comes to phase `{}` with such data"
 
 

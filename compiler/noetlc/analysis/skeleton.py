@@ -13,6 +13,7 @@ from noetl_ir.locks import takes_of
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan, asks_places
 from noetl_ir.records import NamedTuple
+from noetl_ir.words import DIRECTIVES
 from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
 from noetlc.ast.truth import Known, truth
 
@@ -175,9 +176,6 @@ def impossible(plan: Plan) -> frozenset[int]:
         if decided or (t.task >= 0 and t.outcome and _never_chosen(plan, t)):
             found.add(number)
     return frozenset(found)
-
-
-DIRECTIVES = frozenset({"continue", "break", "fail", "retry", "jump"})
 
 
 def _never_chosen(plan: Plan, t: Transition) -> bool:

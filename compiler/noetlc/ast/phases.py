@@ -4,11 +4,9 @@ A declared `end` belongs to main: an arc of a later phase that leads there ends 
 """
 
 from noetl_ir.records import NamedTuple
-from noetl_ir.words import COMPENSATION
+from noetl_ir.words import COMPENSATION, MAIN
 from noetlc.ast.graph import StepGraph, compensates, graph_of, later_of
 from noetlc.ast.playbook import Playbook
-
-MAIN = "main"
 
 PHASE_ARGS = {
     "on_failure": frozenset({"status", "error", "step"}),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from noetl_cli import BROKEN
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetlc.analysis.budget import BUDGET, BudgetError
@@ -19,7 +20,7 @@ from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import compile_source
 from noetlc.source.nodes import value_of
 
-REFUTED, INTERNAL, UNKNOWN = 1, 3, 4
+REFUTED, UNKNOWN = 1, 4
 ASSERT = "x-assert"
 
 
@@ -67,7 +68,7 @@ def analyze_paths(
         _show([(report, shown(file)) for file, rows in found for report in rows], form)
     # A mistake of ours comes before a refutation: what else would have been found is not known.
     if any(report.is_broken for report in reports):
-        return INTERNAL
+        return BROKEN
     # Of a playbook that does not compile, which was told, nothing is proved.
     if any(report.has(Status.REFUTED) for report in reports) or not all(rows for _, rows in found):
         return REFUTED

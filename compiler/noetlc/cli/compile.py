@@ -3,9 +3,10 @@
 import os
 import sys
 
+from noetl_cli import BROKEN, STANDARD_INPUT
 from noetl_cli import lazy_click as click
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import STANDARD_INPUT, expanded, put, read_playbook, shown
+from noetlc.cli.files import expanded, put, read_playbook, shown
 from noetlc.cli.findings import (
     Counts,
     counts_of,
@@ -19,7 +20,6 @@ from noetlc.diag.diagnostic import Severity
 from noetlc.diag.selection import INTERNAL
 from noetlc.pipeline import Compiled, compile_source
 
-BROKEN = 3
 ENDINGS = {"plan": ".ir", "json": ".ir.json", "canonical": ".canonical.yaml"}
 
 

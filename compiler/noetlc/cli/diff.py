@@ -4,11 +4,12 @@ import os
 
 import click
 
+from noetl_cli import STANDARD_INPUT
 from noetl_ir.plan import Plan
 from noetlc.analysis.differences import Difference, differences_of
 from noetlc.analysis.facts import Class
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import STANDARD_INPUT, put, read, shown
+from noetlc.cli.files import put, read, shown
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.cli.subjects import is_plan, plan_in
 from noetlc.diag.diagnostic import Severity

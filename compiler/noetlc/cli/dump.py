@@ -2,11 +2,12 @@
 
 import click
 
+from noetl_cli import STANDARD_INPUT
 from noetl_ir.plan import Plan
 from noetl_ir.printing import printed_net, printed_plan
 from noetlc.ast.playbook import Playbook
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import STANDARD_INPUT, put, read_playbook, shown
+from noetlc.cli.files import put, read_playbook, shown
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import BUILD, STAGES, compile_source

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from errno import EACCES
 from typing import TYPE_CHECKING, TypeVar
 
+from noetl_cli import STANDARD_INPUT
 from noetl_cli import lazy_click as click
 
 if TYPE_CHECKING:
     from noetlc.diag.diagnostic import Diagnostic
 
-STANDARD_INPUT = "-"
 SUFFIXES = (".yaml", ".yml")
 
 

@@ -6,6 +6,7 @@ from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from noetl_cli import BROKEN, STANDARD_INPUT
 from noetl_cli import lazy_click as click
 from noetl_cli.excerpts import PLAIN, Palette
 from noetl_ir import registry
@@ -13,7 +14,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.cli.cache import Cache, cache_in, folder_of
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.checking import Checked, Work, check, counted, text_of, unusable
-from noetlc.cli.files import STANDARD_INPUT, Unusable, over_cores, put, put_diff, shown
+from noetlc.cli.files import Unusable, over_cores, put, put_diff, shown
 from noetlc.cli.findings import palette_of, threshold_of
 from noetlc.cli.settings import Configurations, Settings
 from noetlc.diag.diagnostic import Severity
@@ -24,7 +25,6 @@ if TYPE_CHECKING:  # most runs have no baseline, and start sooner
     from noetlc.cli.baseline import Baseline
 
 TEXTS = ("full", "text")
-BROKEN = 3
 FORMATS = (*TEXTS, "json", "sarif", "github", "gitlab", "junit", "markdown")
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from noetl_cli import STANDARD_INPUT
 from noetl_ir.records import NamedTuple
-from noetlc.cli.files import STANDARD_INPUT, put
+from noetlc.cli.files import put
 
 if TYPE_CHECKING:  # each command line needs a few of them
     from noetl_ir.plan import Plan

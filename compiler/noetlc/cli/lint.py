@@ -1,7 +1,8 @@
 """lint: everything there is to say about playbooks, without compiling them."""
 
+from noetl_cli import STANDARD_INPUT
 from noetl_cli import lazy_click as click
-from noetlc.cli.files import STANDARD_INPUT, expanded, only_playbooks
+from noetlc.cli.files import expanded, only_playbooks
 from noetlc.cli.findings import FAIL_ON
 from noetlc.cli.gate import FORMATS, Gate, GateOptions
 

@@ -4,17 +4,16 @@ import sys
 
 import click
 
+from noetl_cli import BROKEN, STANDARD_INPUT
 from noetl_cli.excerpts import Palette
 from noetl_ir.records import NamedTuple
-from noetlc.cli.files import STANDARD_INPUT, Unusable, expanded, over_cores, put, put_diff, read, shown
+from noetlc.cli.files import Unusable, expanded, over_cores, put, put_diff, read, shown
 from noetlc.cli.findings import palette_of
 from noetlc.cli.migration_report import Row, json_report, markdown_report, review_of_row, text_of_row, text_report
 from noetlc.diag.text import rendered
 from noetlc.migrate.dialect import CANONICAL, dialect_of_file
 from noetlc.migrate.migration import glanced, migrated
 from noetlc.source.decoding import decode
-
-BROKEN = 3
 
 
 class _Work(NamedTuple):

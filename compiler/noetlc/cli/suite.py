@@ -20,7 +20,7 @@ from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import write_plan
 from noetl_ir.span import Span
-from noetl_ir.suite import Suite, write_suite
+from noetl_ir.suite import SUFFIXES, Suite, write_suite
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, read, shown, write
 from noetlc.cli.findings import palette_of_stderr, text_of
@@ -35,7 +35,6 @@ from noetlc.source.yaml_reader import Reading, read_yaml
 from noetlc.suites.document import playbook_in, read_cases
 from noetlc.suites.known import known_of
 
-SUFFIXES = (".test.yaml", ".test.yml")
 _ERRORS, _USAGE = 1, 2
 
 

@@ -11,6 +11,7 @@ from noetl_ir.kinds import TASK_KNOBS, Field, Kind
 from noetl_ir.plan import CONFLICTS
 from noetl_ir.records import NamedTuple
 from noetl_ir.reducing import REDUCERS
+from noetl_ir.words import DIRECTIVES
 from noetlc.dialects import canonical
 from noetlc.emit.key_sentences import SENTENCES
 from noetlc.older import combined
@@ -18,7 +19,6 @@ from noetlc.reading.document import VERSIONS
 from noetlc.reading.executor import LIMITS, REQUIRES, RUNTIMES
 from noetlc.reading.keychain import KEYCHAIN_KINDS
 from noetlc.reading.kinds import kind_names, kind_of, knobs_of_any_kind
-from noetlc.reading.policy import DIRECTIVES
 from noetlc.reading.reader import Tables
 
 Schema = dict[str, Json]

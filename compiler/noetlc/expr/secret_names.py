@@ -5,12 +5,10 @@ secret may not.
 from collections.abc import Iterator
 
 from noetl_ir.expr import Call, Expr, Name, expressions_of, walk
+from noetl_ir.secret_fields import NAMING
 from noetlc.ast.playbook import Playbook, Task, Value
 from noetlc.ast.walk import all_expressions, expressions_in, tasks_in
 from noetlc.ast.workbook import pairs_of
-
-_NAMING = frozenset({"auth", "credential", "secret", "secret_name"})
-"""Fields that name an entry of the keychain."""
 
 _ENDS = ("PASSWORD", "API_KEY", "TOKEN", "SECRET")
 
@@ -38,9 +36,9 @@ def _of_task(task: Task) -> Iterator[Expr]:
     if task.args is not None:
         waiting.append(("args", task.args))
     for name, value in waiting:
-        if task.kind == "secrets" or name in _NAMING:
+        if task.kind == "secrets" or name in NAMING:
             yield from (expr for expr, _ in expressions_in(value))
             continue
         for key, inner in (pairs_of(value.template) or {}).items():
-            if key in _NAMING:
+            if key in NAMING:
                 yield from expressions_of(inner)

@@ -30,6 +30,7 @@ from noetlc.older.events import on_failed
 from noetlc.older.following import entered, followed
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 from noetlc.older.legacy_names import ROOTS, declared_names
+from noetlc.older.patching import GOES_ON
 
 
 class OldBlocks(Guess):
@@ -49,8 +50,6 @@ _RESULT = ("result", "response", "data")
 
 _LATE = (ROOTS | {"outcome", "event", "_attempt", "_elapsed"}) - {*_RESULT, "vars"}
 """What only a task's policy knows."""
-
-_GOES_ON = frozenset({"continue", "break", "jump"})
 
 
 def lower_blocks(playbook: Playbook, record: RecordChange) -> Playbook:
@@ -135,7 +134,7 @@ def _rendered(step: Step, task: Task, behind: str, known: frozenset[str], record
 def _late(rule: Rule, blocks: list[Block], known: frozenset[str]) -> str:
     """Why a task behind cannot render what a rule sets, or ""."""
     hidden = sorted(frozenset[str]().union(*map(words_in, blocks)) & _LATE - known)
-    if not hidden and rule.directive in _GOES_ON:
+    if not hidden and rule.directive in GOES_ON:
         return ""
     why = f"`{hidden[0]}` is not known in" if hidden else f"a rule that says `{rule.directive}` does not lead to"
     return f"{why} the task that would render it: write one expression, or set the result of a task"

@@ -12,7 +12,9 @@ from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, path
 from noetlc.expr.templates import Pairs, pairs_with
 from noetlc.older.legacy_names import IN_RULES, Meanings, renamed, rule_meanings
 
-_GOES_ON = frozenset({"continue", "break", "jump"})
+GOES_ON = frozenset({"continue", "break", "jump"})
+"""Directives after which the run goes on."""
+
 OUTCOME, RESULT = "__outcome", "__result"
 """Where a task's outcome and result are kept in `iter` for the tasks after it."""
 
@@ -58,7 +60,7 @@ def _patched(task: Task, set_ctx: Pairs, set_iter: Pairs, patched: "_Patched") -
         return task._replace(rules=(*failing, Rule(None, "continue", span, set_iter=set_iter, set_ctx=set_ctx)))
     again = [rule for rule in task.rules if rule.directive == "jump" and (task.generated or rule.to == task.name)]
     rules = tuple(
-        rule if rule in again or rule.directive not in _GOES_ON else patched(rule, set_ctx, set_iter)
+        rule if rule in again or rule.directive not in GOES_ON else patched(rule, set_ctx, set_iter)
         for rule in task.rules
     )
     # An outcome that no rule takes goes on by default. On success that has to set the values as well.

@@ -1,8 +1,8 @@
 """The phases behind main together: their first steps exist, and no step is in two of them (EXTENSIONS.md §1)."""
 
-from noetl_ir.words import CAUSES, COMPENSATION
+from noetl_ir.words import CAUSES, COMPENSATION, MAIN
 from noetlc.ast.graph import END, StepGraph, later_of
-from noetlc.ast.phases import MAIN, Part, parts_of
+from noetlc.ast.phases import Part, parts_of
 from noetlc.ast.playbook import Compensate, Executor, Playbook
 from noetlc.diag.diagnostic import Related
 from noetlc.reading.reader import Reader, Table, take_all, unknown

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from noetl_ir.expr import Const
 from noetl_ir.span import Span
+from noetl_ir.words import DIRECTIVES
 from noetlc.ast.playbook import AdmitRule, Guard, Rule
 from noetlc.diag.diagnostic import Fix
 from noetlc.reading.drafts import Pairs, TaskDraft, ThenDraft
@@ -25,7 +26,6 @@ from noetlc.reading.shapes import (
 from noetlc.reading.values import read_duration, read_guard, read_pairs, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
 
-DIRECTIVES = ("continue", "retry", "jump", "break", "fail")
 CONTROL = frozenset({"do", "attempts", "backoff", "delay", "to", "set_iter", "set_ctx", *DIRECTIVES})
 """What only a task's policy may hold."""
 

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Expr
 from noetl_ir.span import Span
-from noetl_ir.words import COMPENSATION, PHASES
+from noetl_ir.words import COMPENSATION, MAIN, PHASES
 from noetlc.ast.graph import has_unknown_target, reached
 from noetlc.ast.once import Once
-from noetlc.ast.phases import MAIN, phase_of_steps
+from noetlc.ast.phases import phase_of_steps
 from noetlc.ast.playbook import Step
 from noetlc.ast.walk import step_expressions
 from noetlc.diag.diagnostic import Diagnostic, Severity

@@ -13,6 +13,7 @@ from noetlc.source.aliases import Anchors
 from noetlc.source.limits import LimitReached, Limits
 from noetlc.source.nodes import Mapping, Mark, Node, NoMark, Scalar, Sequence
 from noetlc.source.resolve import TAGS, Value, read_tagged, resolve, shortened
+from noetlc.source.syntax import QUOTE_TEMPLATE
 from noetlc.source.text import Source
 from noetlc.source.uses import Use, copied
 
@@ -23,7 +24,6 @@ _VERSION = Late(r"(?i)ver(?![a-z])|version|release|revision|\brev\b|tag|image|py
 """Keys of values in which one reads a version, where a last zero is more than writing."""
 
 _QUOTE = 'put it in quotes: "…"'
-_QUOTE_TEMPLATE = 'put the template in quotes: "{{ … }}"'
 
 
 class Event(Protocol):
@@ -168,7 +168,7 @@ class Composer:
         if not self._is_template(mapping):
             template = isinstance(node, Mapping) and self._is_template(node)
             # `{{ x }}: 1` is a template as a key, whose braces YAML reads as mappings: quotes are the advice then.
-            help = _QUOTE_TEMPLATE if template else "write the key as text"
+            help = QUOTE_TEMPLATE if template else "write the key as text"
             self.report("NL010", f"a {_noun(node)} cannot be a key", node, help)
         key = _scalar_between("", node.start, node.end)
         self._wrong_key.add(id(key))
@@ -217,7 +217,7 @@ class Composer:
         while self.findings and self.findings[-1].span[:2] >= scalar.span[:2]:
             self.findings.pop()
         message = "`{{` without quotes starts a YAML mapping, not a template"
-        self.add_finding(finding("NL020", message, scalar.span, help=_QUOTE_TEMPLATE, fix=fix))
+        self.add_finding(finding("NL020", message, scalar.span, help=QUOTE_TEMPLATE, fix=fix))
         return scalar
 
     def _merge(self, mapping: Mapping, key: Scalar, value: Node) -> None:

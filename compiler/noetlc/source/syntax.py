@@ -26,7 +26,7 @@ _NOUNS = (
     ("block mapping", "mapping"),
     ("block collection", "list"),
 )
-_QUOTE_TEMPLATE = 'put the template in quotes: "{{ … }}"'
+QUOTE_TEMPLATE = 'put the template in quotes: "{{ … }}"'
 
 
 class Trouble(NamedTuple):
@@ -147,7 +147,7 @@ def _template(source: Source, trouble: Trouble, offset: int, span: Span) -> Diag
             "NL020",
             message,
             place,
-            help=_QUOTE_TEMPLATE,
+            help=QUOTE_TEMPLATE,
             # With several templates and commas the end of the value is a guess, and quotes in the wrong place hide
             # the rest.
             fix=None if text.count("{{") > 1 and "," in value else fix,

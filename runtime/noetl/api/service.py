@@ -42,7 +42,7 @@ from noetl.engine.retyped import retyped
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.host.runnable_kinds import unable
-from noetl.ports import ExecutionRow, MailboxFull, NoRoom, Over, Owned, Record, Taken, Wanted
+from noetl.ports import STATUSES, ExecutionRow, MailboxFull, NoRoom, Over, Owned, Record, Taken, Wanted
 from noetl.ports.catalogue import PlanRow, Versions
 from noetl.ports.idempotency import StartKey, other
 from noetl.ports.mailbox import Letter, WantedMail
@@ -58,7 +58,6 @@ from noetl_ir.orders import Check, WorkerHeartbeat
 from noetl_ir.plan_format import MAGIC
 from noetl_ir.records import NamedTuple
 
-STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")
 DRAIN = 30_000_000
 """Microseconds that what is in flight has to finish when the server stops."""
 

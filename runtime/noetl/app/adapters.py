@@ -10,7 +10,8 @@ from typing import Protocol
 
 from noetl.host import engine_files
 from noetl.host.process_secrets import learn_file
-from noetl.ports import Blobs, Broadcasts, Bus, Store, StoreFailure
+from noetl.ports import Blobs, Store, StoreFailure
+from noetl.ports.bus import Broadcasts, Bus
 from noetl_ir import registry
 from noetl_ir.orders import Answer, Order, Said
 

@@ -19,7 +19,8 @@ from noetl.app.task_environment import TaskEnvironments
 from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.ports import STOPS, Bus, Clock
+from noetl.ports import Clock
+from noetl.ports.bus import STOPS, Bus
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.execution import Ask
 from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import Blobs, Bus, Clock, Store, StoreFailure
+from noetl.ports import Blobs, Clock, Store, StoreFailure
+from noetl.ports.bus import Bus
 from noetl.ports.idempotency import StartKey
 from noetl.server.control import ControlPlane
 from noetl.server.execution import Ask, Interrupted

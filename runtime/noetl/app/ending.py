@@ -6,7 +6,7 @@ from collections import Counter
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of
-from noetl.engine.execution import MAIN, Execution
+from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result
 from noetl.engine.whole import template_of
@@ -16,6 +16,7 @@ from noetl_ir.outcome import is_reference
 from noetl_ir.plan import Plan, Step
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
+from noetl_ir.words import MAIN
 
 
 class Ending(NamedTuple):

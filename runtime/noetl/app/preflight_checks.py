@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from noetl.app.secret_resolver import lacking
 from noetl.engine.program import Program
-from noetl.ports import Broadcasts, Clock, Fence
+from noetl.ports import Clock, Fence
+from noetl.ports.bus import Broadcasts
 from noetl.ports.needs import Needs, Waiting
 from noetl.server.workers.preflight import WITHIN
 from noetl.server.workers.tracker import pool_of
@@ -14,15 +15,13 @@ from noetl_ir.expr import Block, Json, ListTemplate, Literal, MapTemplate, Name,
 from noetl_ir.orders import Broadcast, Check, Checked
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
+from noetl_ir.secret_fields import NAMING
 
 MOST_WAITING = 100
 """Checks that wait at a worker; what comes beyond that is not looked at."""
 
 MOST_PROBLEMS, LONGEST_PROBLEM = 20, 500
 """Bounds of what a check tells: sentences, and characters of each."""
-
-_NAMING = frozenset({"auth", "credential", "secret", "secret_name"})
-"""Fields that name an entry of the keychain."""
 
 
 def secret_pools(plan: Plan) -> list[str]:
@@ -45,7 +44,7 @@ def _names_a_secret(template: Template) -> bool:
             # A block of Jinja is not parsed here. A word too many costs one question to a pool that needs no secret.
             return "keychain" in text
         case MapTemplate(items=items):
-            return any(key in _NAMING or _names_a_secret(part) for key, part in items)
+            return any(key in NAMING or _names_a_secret(part) for key, part in items)
         case ListTemplate(items=entries):
             return any(map(_names_a_secret, entries))
     parts = (part for expr in expressions_of(template) for part in walk(expr))
@@ -55,7 +54,7 @@ def _names_a_secret(template: Template) -> bool:
 def _has_naming_key(value: Json) -> bool:
     match value:
         case dict():
-            return any(key in _NAMING or _has_naming_key(part) for key, part in value.items())
+            return any(key in NAMING or _has_naming_key(part) for key, part in value.items())
         case list():
             return any(map(_has_naming_key, value))
     return False

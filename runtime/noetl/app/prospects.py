@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from noetl.engine.execution import MAIN, Execution
+from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl_ir.words import MAIN
 
 
 def steps_to_come(program: Program, execution: Execution) -> list[str]:

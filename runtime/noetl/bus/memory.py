@@ -15,10 +15,8 @@ from itertools import count, islice
 from typing import Generic, TypeVar
 
 from noetl.messages.fair_queue import FairQueue
-from noetl.ports import Bus, Clock, DeadLetter, Full
-
-REPORTS = "@reports"
-"""The name of the reports' queue among the dead letters."""
+from noetl.ports import Clock
+from noetl.ports.bus import REPORTS, Bus, DeadLetter, Full
 
 _KEPT = 10_000  # dead letters; the oldest go first
 _C = TypeVar("_C")

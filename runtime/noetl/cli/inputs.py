@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from noetl.cli.text import Problem, escaped
+from noetl_cli import STANDARD_INPUT
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import MAGIC
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from noetl.worker.scripted import Script
-
-STANDARD_INPUT = "-"
 
 strict_option = click.option(
     "--strict-inputs", "strict", is_flag=True, help="Refuse names that are no keys of the workload."

@@ -6,11 +6,10 @@ from noetl.app.documents import row_document
 from noetl.app.snapshots import is_driven
 from noetl.cli.stores import existing_runtime, is_there, json_option, server_option, store_option
 from noetl.cli.text import duration, escaped, json_text, table
-from noetl.ports import ExecutionRow, Wanted
+from noetl.ports import STATUSES, ExecutionRow, Wanted
 from noetl_cli import lazy_click as click
 from noetl_ir.events import iso_of
 
-STATUSES = ("running", "paused", "blocked", "failed", "cancelled", "completed")
 _SECONDS = 19  # of an ISO time up to its seconds
 
 

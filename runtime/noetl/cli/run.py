@@ -15,7 +15,7 @@ from noetl.cli.driving import DriveOptions, drive
 from noetl.cli.durability import durability_option
 from noetl.cli.ending import EXIT_CODES, tell_ending
 from noetl.cli.environment import env_option
-from noetl.cli.inputs import STANDARD_INPUT, PlanSource, payload_of, plan_bytes, script_of, strict_option, with_sets
+from noetl.cli.inputs import PlanSource, payload_of, plan_bytes, script_of, strict_option, with_sets
 from noetl.cli.stores import command_with, json_option, opened_runtime, path_option, store_option
 from noetl.cli.text import Problem, escaped, warn
 from noetl.cli.watching import progress_for, trouble_for
@@ -28,6 +28,7 @@ from noetl.host.environment import Environment
 from noetl.host.runnable_kinds import unable
 from noetl.ports.idempotency import BadKey, StartKey, other, start_key
 from noetl.server.children import NotFound
+from noetl_cli import STANDARD_INPUT
 from noetl_cli import lazy_click as click
 from noetl_ir.expr import Json
 

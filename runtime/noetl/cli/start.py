@@ -9,10 +9,11 @@ from uuid import uuid4
 import click
 
 from noetl.cli.following import follow_to_its_end
-from noetl.cli.inputs import STANDARD_INPUT, IsText, payload_of, plan_bytes, strict_option, with_sets
+from noetl.cli.inputs import IsText, payload_of, plan_bytes, strict_option, with_sets
 from noetl.cli.remote import Unknown, ask_server, connected, plan_from, register_at
 from noetl.cli.stores import command_with, json_option, path_option
 from noetl.cli.text import Problem, escaped, json_text, warn
+from noetl_cli import STANDARD_INPUT
 from noetl_ir.expr import Json
 
 

@@ -9,7 +9,7 @@ from noetl.app.ending import Ending
 from noetl.app.picture import Row, Why, not_known, queue_now, rows_of
 from noetl.app.snapshots import Snapshot, is_driven, root_of, snapshot_of
 from noetl.cli.failures import failure_text, place_text
-from noetl.cli.list import STATUSES, status_text
+from noetl.cli.list import status_text
 from noetl.cli.sentences import row_text
 from noetl.cli.stores import (
     command_with,
@@ -23,7 +23,7 @@ from noetl.cli.stores import (
 )
 from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
-from noetl.ports import ExecutionRow, Wanted
+from noetl.ports import STATUSES, ExecutionRow, Wanted
 from noetl_cli import lazy_click as click
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json

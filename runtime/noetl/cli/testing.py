@@ -13,9 +13,8 @@ from noetl.app.suites.verdict import Verdict, as_json, idle_outcomes, judged, of
 from noetl.cli.text import escaped
 from noetl_cli import lazy_click as click
 from noetl_ir.records import NamedTuple
-from noetl_ir.suite import Suite, read_suite
+from noetl_ir.suite import SUFFIXES, Suite, read_suite
 
-SUFFIXES = (".test.yaml", ".test.yml")
 _WORTH = 8
 """Cases for which another process is worth its start."""
 

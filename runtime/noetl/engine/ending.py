@@ -1,6 +1,6 @@
 """How an execution ends: no run stays `running` when nothing can move (LANGUAGE §3, Endings)."""
 
-from noetl.engine.execution import MAIN, Execution, Region, limit_of
+from noetl.engine.execution import Execution, Region, limit_of
 from noetl.engine.locking import are_free, let_overtake
 from noetl.engine.phases import end_phase, go_on_after_children
 from noetl.engine.scope import result_scope
@@ -10,6 +10,7 @@ from noetl.engine.signals import is_listening
 from noetl.engine.turn import Turn
 from noetl.engine.whole import RESULT, told
 from noetl_ir.evaluate import Fault
+from noetl_ir.words import MAIN
 
 
 def end_if_over(turn: Turn) -> bool:

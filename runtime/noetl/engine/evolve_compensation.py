@@ -5,11 +5,12 @@ and begins each time with its one token (EXTENSIONS.md §1). The event that star
 """
 
 from noetl.engine.event_data import mapping_of
-from noetl.engine.execution import MAIN, Execution, Mapping, Region, Remembered
+from noetl.engine.execution import Execution, Mapping, Region, Remembered
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result
 from noetl_ir.expr import Json
+from noetl_ir.words import MAIN
 
 
 def remember(program: Program, execution: Execution, key: str, region: Region | None, status: str) -> None:

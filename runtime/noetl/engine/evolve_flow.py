@@ -5,7 +5,7 @@ from noetl.engine.event_data import mapping_of, places_of, texts_of
 from noetl.engine.evolve_compensation import remember
 from noetl.engine.evolve_locks import ask_longest, begin_waiting, leave_gate
 from noetl.engine.evolve_loops import call_off, call_off_all, end_all, hush, hush_run, keep_result, keep_row, unpark
-from noetl.engine.execution import INTERRUPT, MAIN, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
+from noetl.engine.execution import INTERRUPT, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
 from noetl.engine.lines import Line, merged
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -13,6 +13,7 @@ from noetl.engine.views import counts_of, errors_of, terminal_event
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.reducing import start_of
+from noetl_ir.words import MAIN
 
 
 def requested(program: Program, execution: Execution, event: Event) -> None:

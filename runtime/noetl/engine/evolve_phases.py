@@ -3,14 +3,14 @@
 from noetl.engine import evolve_compensation as compensation
 from noetl.engine.contributions import settle_all
 from noetl.engine.event_data import mapping_of
-from noetl.engine.execution import MAIN, WHOLE, Arrival, Execution, Mapping, Timer, limit_of
+from noetl.engine.execution import WHOLE, Arrival, Execution, Mapping, Timer, limit_of
 from noetl.engine.lines import Line
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
-from noetl_ir.words import COMPENSATION, FINALLY
+from noetl_ir.words import COMPENSATION, FINALLY, MAIN
 
 
 def phase_started(program: Program, execution: Execution, event: Event) -> None:

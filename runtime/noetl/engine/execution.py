@@ -15,14 +15,11 @@ from noetl_ir.expr import Json
 from noetl_ir.net import Weight
 from noetl_ir.plan import MORE, LoopEnd, LoopSignal
 from noetl_ir.records import NamedTuple
+from noetl_ir.words import MAIN
 
 Mapping: TypeAlias = dict[str, Json]
 Phase: TypeAlias = Literal["at", "run", "due", "parked", "over"]
 Status: TypeAlias = Literal["new", "running", "completed", "failed", "cancelled", "blocked"]
-
-
-MAIN = "main"
-"""The phase that every execution begins with."""
 
 
 class Arrival:

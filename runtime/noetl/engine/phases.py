@@ -6,12 +6,12 @@ the newest first, each time in a region that begins with one token.
 """
 
 from noetl.engine.evolve_compensation import memories
-from noetl.engine.execution import MAIN, Mapping, limit_of
+from noetl.engine.execution import Mapping, limit_of
 from noetl.engine.letters import return_letters
 from noetl.engine.turn import Turn
 from noetl_ir.expr import Json
 from noetl_ir.plan import Phase
-from noetl_ir.words import COMPENSATION, FINALLY, ON_FAILURE
+from noetl_ir.words import COMPENSATION, FINALLY, MAIN, ON_FAILURE
 
 _CAUSES: dict[str, frozenset[str]] = {ON_FAILURE: frozenset({"failed", "blocked"})}
 """The statuses of main that a phase follows; one that is not here follows all."""

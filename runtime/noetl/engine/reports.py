@@ -9,7 +9,7 @@ claim, and again: it is the fault of its task.
 from contextlib import suppress
 
 from noetl.engine.contributions import fault_in
-from noetl.engine.execution import INTERRUPT, MAIN, WHOLE, Execution, Region
+from noetl.engine.execution import INTERRUPT, WHOLE, Execution, Region
 from noetl.engine.interrupting import interrupt_by_timer, taken_out
 from noetl.engine.outside import TIMERS, by_timer
 from noetl.engine.phases import finish
@@ -20,6 +20,7 @@ from noetl_ir.events import Event, Firing, event_of, firing_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
 from noetl_ir.records import NamedTuple
+from noetl_ir.words import MAIN
 
 REFUSED = "report.refused"
 """The code of an attempt whose worker reports what cannot be recorded."""

@@ -17,7 +17,8 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.host.engine_faults import fault_of
-from noetl.ports import Blobs, Bus, Clock, Conflict, ExecutionRow, Owned, Store, StoreRefused, Wanted
+from noetl.ports import Blobs, Clock, Conflict, ExecutionRow, Owned, Store, StoreRefused, Wanted
+from noetl.ports.bus import Bus
 from noetl.ports.idempotency import StartKey
 from noetl.server.agenda import Agenda
 from noetl.server.bulkhead import Bulkhead

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 
 from noetl.messages.encoding import write_order
 from noetl.messages.fair_queue import FairQueue
-from noetl.ports import STOPS, Blobs, Bus, Full, MessageTooLarge
+from noetl.ports import Blobs
+from noetl.ports.bus import STOPS, Bus, Full, MessageTooLarge
 from noetl.server.journal import Keep, at_once
 from noetl_ir.orders import Answer, ClaimCheck, Order, RunPipeline, Said, StopPipeline
 

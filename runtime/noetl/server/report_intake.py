@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from noetl.messages.encoding import UnreadableMessage, read_report
-from noetl.ports import Blobs, Bus, ReportDelivery, Store
+from noetl.ports import Blobs, Store
+from noetl.ports.bus import Bus, ReportDelivery
 from noetl.server.execution import OwnedExecution
 from noetl.server.workers.tracker import WorkerTracker
 from noetl_ir.orders import Answer, ClaimCheck, LeaseHeartbeat, Order, Report, Said

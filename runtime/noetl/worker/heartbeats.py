@@ -6,15 +6,13 @@ pipeline at work every third of a lease, by a monotonic clock; the answer says w
 
 from collections.abc import Iterable
 
-from noetl.ports import Broadcasts, Bus, Clock, Full, Ticket
+from noetl.ports import Clock
+from noetl.ports.bus import SAY_EVERY, Broadcasts, Bus, Full, Ticket
 from noetl_ir.orders import Answer, LeaseHeartbeat, Order, Said, WorkerHeartbeat
 from noetl_ir.records import NamedTuple
 
 HEARTBEAT_EVERY = 10_000_000
 """Microseconds between two heartbeats of a pipeline: a third of a lease."""
-
-SAY_EVERY = 3_000_000
-"""Microseconds between two broadcasts that the worker is there."""
 
 
 class Heartbeats:

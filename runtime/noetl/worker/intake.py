@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from noetl.messages.encoding import UnreadableMessage, read_order
-from noetl.ports import Blobs, Bus, Delivery, StoreFailure
+from noetl.ports import Blobs, StoreFailure
+from noetl.ports.bus import Bus, Delivery
 from noetl.ports.needs import Awaited, Needs, Waiting
 from noetl.worker.session import Misfit, Session
 from noetl_ir.orders import Answer, ClaimCheck, Order, RunPipeline, Said

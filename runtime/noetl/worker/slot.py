@@ -1,6 +1,7 @@
 """A slot of a worker: one pipeline at work, and what it waits for."""
 
-from noetl.ports import Call, Clock, Ticket
+from noetl.ports import Call, Clock
+from noetl.ports.bus import Ticket
 from noetl.ports.needs import Waiting
 from noetl.worker.intake import Begun
 from noetl_ir.events import Event

@@ -17,20 +17,8 @@ from typing import Protocol, TypeVar
 
 from noetl.engine.program import Program
 from noetl.messages.encoding import write_report
-from noetl.ports import (
-    STOPS,
-    Blobs,
-    Bus,
-    Call,
-    Clock,
-    Delivery,
-    Full,
-    MessageTooLarge,
-    StoreFailure,
-    StoreRefused,
-    Ticket,
-    address_of,
-)
+from noetl.ports import Blobs, Call, Clock, StoreFailure, StoreRefused
+from noetl.ports.bus import STOPS, Bus, Delivery, Full, MessageTooLarge, Ticket, address_of
 from noetl.ports.needs import Needs, Waiting, wait_for
 from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.heartbeats import Heartbeats

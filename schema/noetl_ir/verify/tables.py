@@ -19,7 +19,7 @@ from noetl_ir.plan import (
     later_entries,
 )
 from noetl_ir.reducing import REDUCERS
-from noetl_ir.words import CAUSES, PHASES
+from noetl_ir.words import CAUSES, DIRECTIVES, PHASES
 
 Found = Iterator[tuple[str, str]]
 
@@ -30,7 +30,6 @@ MOST_MERGED = 10_000
 ENDS = ("completed", "failed")
 """The statuses that a step may end the execution with."""
 
-DIRECTIVES = frozenset({"continue", "retry", "jump", "break", "fail"})
 BACKOFFS = frozenset({"none", "linear", "exponential"})
 
 

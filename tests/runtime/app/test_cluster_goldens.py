@@ -19,7 +19,8 @@ from harness.stepped import Stage
 from harness.tokens import Histories, histories
 from noetl.app.runtime import Runtime
 from noetl.engine.program import Program
-from noetl.ports import Delivery, Wanted
+from noetl.ports import Wanted
+from noetl.ports.bus import Delivery
 from noetl.store.http import Connection
 from noetl.worker.scripted import ScriptedLauncher, read_script
 from noetl_ir.events import Event

@@ -10,7 +10,7 @@ from harness.running import compiled
 from noetl.app.preflight_checks import LONGEST_PROBLEM, MOST_WAITING, CheckedWorker, PreflightChecks, secret_pools
 from noetl.app.programs import program_of
 from noetl.engine.program import Program
-from noetl.ports import MessageTooLarge
+from noetl.ports.bus import MessageTooLarge
 from noetl.ports.needs import Needs
 from noetl.server.workers.preflight import Preflight
 from noetl.worker.background_fetches import BackgroundFetches

@@ -4,7 +4,7 @@ import pytest
 
 from faulty_bus import FaultyBus, Odds
 from noetl.bus.memory import MemoryBus
-from noetl.ports import Bus, Delivery
+from noetl.ports.bus import Bus, Delivery
 
 
 class Clock:

@@ -12,7 +12,7 @@ from noetl.bus.nats import queues
 from noetl.bus.nats.bus import NatsBus
 from noetl.bus.nats.names import token_of
 from noetl.bus.nats.queues import Limits
-from noetl.ports import STOPS, Full, MessageTooLarge
+from noetl.ports.bus import STOPS, Full, MessageTooLarge
 from services import PLAIN, nats, waited_for
 
 Opener = Callable[..., NatsBus]

@@ -10,7 +10,7 @@ from noetl.bus.nats.bus import NatsBus
 from noetl.bus.nats.connection import Message
 from noetl.bus.nats.subjects import Subjects
 from noetl.messages.batches import MOST_PARTS, Part, is_batch, joined
-from noetl.ports import ReportDelivery
+from noetl.ports.bus import ReportDelivery
 from services import PLAIN, nats, waited_for
 
 Opener = Callable[[], NatsBus]

@@ -7,7 +7,7 @@ import pytest
 
 from noetl.bus.nats.bus import NatsBus
 from noetl.bus.nats.queues import Limits
-from noetl.ports import Delivery
+from noetl.ports.bus import Delivery
 from noetl_ir.orders import Serving, WorkerHeartbeat
 from services import PLAIN, nats, waited_for
 

@@ -1,8 +1,8 @@
 """How long a claim is good, by a clock that the test moves; and who is said to be there."""
 
-from noetl.ports import Bus
+from noetl.ports.bus import SAY_EVERY, Bus
 from noetl.server.workers.leases import LEASE, LONGEST_GAP, Leases
-from noetl.server.workers.registry import GONE_AFTER, SAY_EVERY, WorkerRegistry
+from noetl.server.workers.registry import GONE_AFTER, WorkerRegistry
 from noetl.server.workers.tracker import Claim
 from noetl.worker.scripted import VirtualClock
 from noetl_ir.orders import Answer, Broadcast, DrainWorker, Order, Said, Serving, TakenUp, WorkerHeartbeat

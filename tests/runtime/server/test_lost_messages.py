@@ -13,7 +13,7 @@ from faulty_bus import FaultyBus, Odds
 from goldens import Case
 from harness.running import compiled, run
 from noetl.bus.memory import MemoryBus
-from noetl.ports import Full
+from noetl.ports.bus import Full
 from noetl.server.waiting_orders import LOOK_EVERY
 from noetl.worker.worker import LONGEST_WAIT, SEND_AGAIN
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.running import Ran, bus_made, compiled, run
 from noetl.messages.encoding import UnreadableMessage, read_report, write_report
-from noetl.ports import Ticket
+from noetl.ports.bus import Ticket
 from noetl.worker.results import Results
 from noetl_ir.codec import CodecError
 from noetl_ir.events import Event

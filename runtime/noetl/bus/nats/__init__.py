@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from noetl.bus import BusFailure
-from noetl.ports import Bus
+from noetl.ports.bus import Bus
 
 EXTRA = "a bus over NATS needs the extra: pip install 'noetlc[nats]'"
 

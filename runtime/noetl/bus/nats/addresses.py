@@ -17,7 +17,7 @@ from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import Limits
 from noetl.messages.encoding import UnreadableMessage
-from noetl.ports import Full
+from noetl.ports.bus import Full
 
 
 class AddressedDelivery:

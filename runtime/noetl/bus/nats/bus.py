@@ -14,7 +14,7 @@ from noetl.bus.nats.names import address_in
 from noetl.bus.nats.publisher import OrderPublisher
 from noetl.bus.nats.queues import Limits
 from noetl.bus.nats.request_reply import NatsTicket, ReportDelivery, ReportReplies, ReportRequests
-from noetl.ports import DeadLetter
+from noetl.ports.bus import DeadLetter
 
 NO_LIMITS = Limits()
 

@@ -16,7 +16,7 @@ from noetl.messages.encoding import (
     write_order,
     write_report,
 )
-from noetl.ports import MessageTooLarge
+from noetl.ports.bus import MessageTooLarge
 from noetl_ir.records import NamedTuple
 
 _PLAIN, _DEFLATED = b"\x00", b"\x01"

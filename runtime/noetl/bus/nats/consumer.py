@@ -27,7 +27,7 @@ from noetl.bus.nats.names import text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import CONSUMER, Limits, stream_of
 from noetl.messages.encoding import UnreadableMessage
-from noetl.ports import DeadLetter
+from noetl.ports.bus import DeadLetter
 
 AHEAD = 32
 """How many orders of a pool are fetched ahead at most."""

@@ -13,7 +13,7 @@ from nats.js.errors import NotFoundError
 
 from noetl.bus.nats.connection import NatsConnection
 from noetl.bus.nats.names import header_of, text_of
-from noetl.ports import DeadLetter
+from noetl.ports.bus import DeadLetter
 
 KEPT = 10_000
 SHOWN = 1_000

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from noetl.bus.nats.names import PREFIX, token_of
 from noetl.bus.nats.queues import CONSUMER, stream_of
 from noetl.bus.nats.subjects import Subjects
-from noetl.ports import STOPS, address_of
+from noetl.ports.bus import STOPS, address_of
 from noetl_ir.records import NamedTuple
 
 _API = "$JS.API"

@@ -20,7 +20,7 @@ from nats.errors import Error as NatsError
 from noetl.bus.nats.connection import Message, NatsConnection, status_of
 from noetl.bus.nats.names import header_of, token_of
 from noetl.bus.nats.queues import Limits, make_consumer, make_stream, stream_of, subject_of
-from noetl.ports import Full
+from noetl.ports.bus import Full
 from noetl_ir.records import NamedTuple
 
 FROM, KEY = "Noetl-From", "Noetl-Key"

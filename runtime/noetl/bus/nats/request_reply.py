@@ -28,11 +28,8 @@ from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import Limits
 from noetl.messages.batches import Part, grouped, is_batch, joined, parts_of
 from noetl.messages.encoding import UnreadableMessage
-from noetl.ports import DeadLetter, Full
+from noetl.ports.bus import REPORTS, DeadLetter, Full
 from noetl_ir.records import NamedTuple
-
-REPORTS = "@reports"
-"""The name of the reports' queue among the dead letters."""
 
 FORGET_AFTER = 120.0
 """Seconds after which a report that is neither answered nor repeated takes no room any more."""

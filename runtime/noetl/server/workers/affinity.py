@@ -5,7 +5,7 @@ address. A worker that leaves has no loops any more: what was not claimed is ord
 """
 
 from noetl.engine.program import Program
-from noetl.ports import address_of
+from noetl.ports.bus import address_of
 from noetl.server.workers.tracker import pool_of
 from noetl_ir.orders import RunPipeline
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 
-from noetl.ports import Broadcasts, Busy, MessageTooLarge
+from noetl.ports import Busy
+from noetl.ports.bus import Broadcasts, MessageTooLarge
 from noetl_ir.orders import Check, Checked, WorkerHeartbeat
 from noetl_ir.records import NamedTuple
 

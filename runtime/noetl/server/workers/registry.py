@@ -4,13 +4,11 @@ It is kept in memory alone: after a restart the next heartbeats fill it within s
 the same way: where their API is, and which executions they took up from another server.
 """
 
-from noetl.ports import STOPS, Broadcasts, Bus, Clock
+from noetl.ports import Clock
+from noetl.ports.bus import SAY_EVERY, STOPS, Broadcasts, Bus
 from noetl.server.workers.preflight import Preflight
 from noetl_ir.orders import Answer, Checked, DrainWorker, Order, Said, Serving, TakenUp, WorkerHeartbeat
 from noetl_ir.records import NamedTuple
-
-SAY_EVERY = 3_000_000
-"""Microseconds between two announcements of a server; workers send heartbeats as often."""
 
 GONE_AFTER = 15_000_000
 """Microseconds without a word after which a worker is not there any more."""

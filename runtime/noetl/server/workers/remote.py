@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
+from noetl.ports.bus import SAY_EVERY
 from noetl.server.workers.affinity import Affinity, worker_of
 from noetl.server.workers.leases import Leases
 from noetl.server.workers.macs import Macs, Order
-from noetl.server.workers.registry import SAY_EVERY, WorkerRegistry
+from noetl.server.workers.registry import WorkerRegistry
 from noetl.server.workers.tracker import Left, pool_of
 from noetl_ir.events import Event
 from noetl_ir.orders import LeaseHeartbeat, Report, RunPipeline, StopPipeline
