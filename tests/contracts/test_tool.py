@@ -79,10 +79,16 @@ def run_of(kind: str) -> Run:
     return load("noetl.tools", kind, "run", FunctionType)
 
 
+TOO_SOON = """the call is over too soon. Write into tests/runtime/tools/test_{0}.py
+    def slow_{0}(root: Path, url: str) -> dict[str, Json]:
+with the fields of a call that takes minutes: `url` is of a server that never responds; `slow.sh` in `root` sleeps."""
+
+
 def slow_call(kind: str, root: Path, url: str) -> Call | None:
     """A call that is not done for a long time; None for a tool that never waits.
 
-    `url` is of a server that never responds, `root` the folder of the playbook.
+    `url` is of a server that never responds, `root` the folder of the playbook. Most kinds wait for their credential
+    first, so a call with a word in each field that must be given is slow by itself.
     """
     (root / "slow.sh").write_text("sleep 613 & sleep 613")
     if not waits(kind):
@@ -156,7 +162,7 @@ def test_a_cancelled_tool_leaves_nothing_running(kind: str, tmp_path: Path) -> N
                 for _ in range(turns):
                     await asyncio.sleep(0)
                 await asyncio.sleep(seconds)
-                assert not task.done(), f"the call is over too soon: write `slow_{kind}` in {TESTS}/test_{kind}.py"
+                assert not task.done(), TOO_SOON.format(kind)
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
