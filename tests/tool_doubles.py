@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,6 +25,8 @@ class FakeEnv:
         self._root = root
         self.credentials = dict(credentials or {})
         self.lines: list[str] = []
+        self.output_bytes: defaultdict[str, bytes] = defaultdict(bytes)
+        self._line: defaultdict[str, bytes] = defaultdict(bytes)
         self.kept: dict[str, Json] = {}
         self.fenced: Callable[[str], str | None] | None = None
         self.installs = True
@@ -54,6 +57,14 @@ class FakeEnv:
 
     def log(self, text: str) -> None:
         self.lines.append(text)
+
+    def output(self, stream: str, data: bytes, *, told: bool = False) -> None:
+        self.output_bytes[stream] += data
+        if told:
+            *lines, self._line[stream] = (self._line[stream] + data).split(b"\n")
+            if not data and self._line[stream]:
+                lines.append(self._line.pop(stream))
+            self.lines += [line.decode("utf-8", "replace") for line in lines]
 
 
 def call_of(

@@ -12,7 +12,8 @@ CANARY = "canary-8315-of-the-worker"
 SECRET = """
 keychain: [{name: told, kind: credential, credential: house}]
 workflow:
-- {step: start, tool: {kind: shell, env: {T: "{{ keychain.told.value }}"}, command: "echo ${#T} >> calls"}}
+- step: start
+  tool: {kind: shell, env: {T: "{{ keychain.told.value }}"}, command: "echo ${#T} | tee -a calls; echo it is $T"}
 """
 
 
@@ -33,6 +34,8 @@ def test_nothing_is_started_that_no_worker_has_the_secrets_for(cluster: Cluster)
     assert cluster.lines() == [str(len(CANARY))]
     assert [len(broadcast.problems) for broadcast in _of(heard) if isinstance(broadcast, Checked)] == [1, 0]
     assert CANARY not in repr(heard) and CANARY not in repr(log)
+    length, shown = cluster.noetl("logs", name, server=server).splitlines()
+    assert length.endswith(f"| {len(CANARY)}") and "| it is [[secret:told:value:" in shown
 
 
 def _of(heard: list[Broadcast]) -> list[Broadcast]:

@@ -161,7 +161,9 @@ async def get_replay(request: Request) -> Response:
 
 
 async def get_events(request: Request) -> Response:
-    """Events behind position `after`; with `Accept: text/event-stream`, as they are written until the end."""
+    """Events behind position `after`; with `Accept: text/event-stream`, as they are written until the end, and with
+    `output=true` an event `output` between them when tasks have printed more (`/logs`).
+    """
     execution_id, service = execution_of(request), service_of(request)
     if "text/event-stream" in request.headers.get("accept", ""):
         last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
@@ -169,7 +171,8 @@ async def get_events(request: Request) -> Response:
         await run_in_threadpool(service.events, execution_id, after, 1)  # what is wrong is told before anything is sent
         streams: Streams = request.app.state.streams
         client = request.client.host if request.client is not None else ""
-        return streams.followed(execution_id, after, request.state.may_go_on, client)
+        output = request.query_params.get("output") == "true"
+        return streams.followed(execution_id, after, request.state.may_go_on, client, output=output)
     after, limit = position_of(request), limit_of(request)
     found = await run_in_threadpool(service.events, execution_id, after, limit)
     return page("events", found, after + len(found) if len(found) == limit else None)

@@ -19,6 +19,8 @@ _QUERY: dict[str, Json] = {
     "top": _FLAG,
     "after": {"type": "integer", "minimum": 0, "maximum": LAST_POSITION},
     "position": {"type": "integer", "minimum": 0, "maximum": LAST_POSITION},
+    "attempt": {"type": "integer", "minimum": 0, "maximum": LAST_POSITION},
+    "output": _FLAG,
     "now": _FLAG,
     "newest": _FLAG,
 }

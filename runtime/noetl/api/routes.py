@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from noetl.api import handlers, sessions, sign_in, watching
+from noetl.api import handlers, sessions, sign_in, task_output, watching
 from noetl.api.authorization import Authorization
 from noetl.api.bodies import (
     ActivityBody,
@@ -54,8 +54,24 @@ ROUTES = (
     Operation("GET", f"{_ONE}/ctx", "viewer", handlers.get_ctx),
     Operation("GET", f"{_ONE}/result", "viewer", handlers.get_result, query=("step",)),
     Operation("GET", f"{_ONE}/replay", "viewer", handlers.get_replay),
-    Operation("GET", f"{_ONE}/events", "viewer", handlers.get_events, pages=Paged("events", _POSITION, counts=True)),
+    Operation(
+        "GET",
+        f"{_ONE}/events",
+        "viewer",
+        handlers.get_events,
+        query=("output",),
+        pages=Paged("events", _POSITION, counts=True),
+    ),
     Operation("GET", f"{_ONE}/log", "viewer", handlers.get_log, pages=Paged("", _POSITION, counts=True)),
+    Operation(
+        "GET",
+        f"{_ONE}/logs",
+        "viewer",
+        task_output.get_logs,
+        query=("step", "attempt"),
+        pages=Paged("logs", "the position of the chunk before", counts=True),
+    ),
+    Operation("POST", "/logs", "worker", task_output.add_logs, task_output.LogsBody, status=202),
     Operation("GET", f"{_ONE}/frames", "viewer", watching.get_frames, pages=Paged("frames", _POSITION, counts=True)),
     Operation("GET", f"{_ONE}/timeline", "viewer", watching.get_timeline, query=("after",)),
     Operation("GET", f"{_ONE}/moment", "viewer", watching.get_moment, query=("position", "step")),

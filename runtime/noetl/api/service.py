@@ -46,6 +46,7 @@ from noetl.ports import STATUSES, ExecutionRow, MailboxFull, NoRoom, Over, Owned
 from noetl.ports.catalogue import PlanRow, Versions
 from noetl.ports.idempotency import StartKey, other
 from noetl.ports.mailbox import Letter, WantedMail
+from noetl.ports.output import OutputChunk
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 from noetl.server.service import Service, Standing
@@ -134,6 +135,7 @@ class ApiService:
         self._service = service
         self._compile = compiler
         self.listen = notifier.listen
+        self._notify = notifier.notify
 
     def standing(self) -> Standing:
         """How the thread that drives stands."""
@@ -386,6 +388,18 @@ class ApiService:
         self.check_open(execution_id)
         with self._storing():
             return self.runtime.blobs.put(execution_id, data)
+
+    def add_output(self, chunks: Sequence[OutputChunk]) -> None:
+        """Keep what tasks print, of executions that are here; also of those that are over, whose tools end last."""
+        there = {name for name in {chunk.execution_id for chunk in chunks} if self.runtime.store.execution(name)}
+        with self._storing():
+            self.runtime.outputs.add_chunks([chunk for chunk in chunks if chunk.execution_id in there])
+        for name in there:
+            self._notify(name)
+
+    def output_end(self, execution_id: str) -> int:
+        """The position of what a task of an execution printed last."""
+        return self.runtime.outputs.last_position(execution_id)
 
     @contextmanager
     def _storing(self) -> Iterator[None]:

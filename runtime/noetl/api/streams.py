@@ -46,9 +46,10 @@ class Streams:
         self._open: Counter[str] = Counter()
 
     def followed(
-        self, execution_id: str, after: int, may_go_on: Callable[[], bool], client: str = ""
+        self, execution_id: str, after: int, may_go_on: Callable[[], bool], client: str = "", *, output: bool = False
     ) -> StreamingResponse:
-        """The response that follows an execution from behind a position, as long as who asked for it may.
+        """The response that follows an execution from behind a position, as long as who asked for it may; with
+        `output` it also says when tasks have printed more.
 
         Raises Busy.
         """
@@ -58,8 +59,8 @@ class Streams:
             raise Busy(f"{self._of_one} executions are followed from there; try again when one of them has ended")
         # nginx buffers responses unless it is told not to, and would deliver an hour of events at its end.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        lines = self._counted(_lines(self._service, execution_id, after, may_go_on, self._longest), client)
-        return StreamingResponse(lines, headers=headers, media_type="text/event-stream")
+        lines = _lines(self._service, execution_id, after, may_go_on, self._longest, output=output)
+        return StreamingResponse(self._counted(lines, client), headers=headers, media_type="text/event-stream")
 
     async def _counted(self, lines: AsyncGenerator[str], client: str) -> AsyncIterator[str]:
         self._open[client] += 1
@@ -78,7 +79,13 @@ class Streams:
 
 
 async def _lines(
-    service: ApiService, execution_id: str, position: int, may_go_on: Callable[[], bool], longest: float
+    service: ApiService,
+    execution_id: str,
+    position: int,
+    may_go_on: Callable[[], bool],
+    longest: float,
+    *,
+    output: bool,
 ) -> AsyncGenerator[str]:
     loop = asyncio.get_running_loop()
     until = loop.time() + longest
@@ -89,7 +96,7 @@ async def _lines(
         loop.call_soon_threadsafe(rung.set)
 
     end = service.listen(execution_id, notify)
-    silent = 0.0
+    silent, printed = 0.0, 0
     try:
         while may_go_on():
             if loop.time() >= until:
@@ -105,6 +112,10 @@ async def _lines(
             if page:  # there may be more, without end: first it is asked whether this one may go on
                 silent = 0.0
                 continue
+            if output and (last := await run_in_threadpool(service.output_end, execution_id)) != printed:
+                printed = last
+                # Without an id: it is no event of the log, and who lost the connection goes on behind the last one.
+                yield f"event: output\ndata: {json.dumps({'position': last})}\n\n"
             if over:
                 yield f"id: {position}\nevent: end\ndata: {{}}\n\n"
                 return

@@ -12,6 +12,7 @@ from noetl.host import engine_files
 from noetl.host.process_secrets import learn_file
 from noetl.ports import Blobs, Store, StoreFailure
 from noetl.ports.bus import Broadcasts, Bus
+from noetl.ports.output import Outputs
 from noetl_ir import registry
 from noetl_ir.orders import Answer, Order, Said
 
@@ -46,6 +47,18 @@ def open_blobs(url: str) -> Blobs:
     opener = registry.load("noetl.store", name, "open_blobs", FunctionType)
     blobs: Blobs = opener(place)
     return blobs
+
+
+def open_outputs(url: str) -> Outputs:
+    """The task output of the executions of a store, beside it."""
+    scheme, _, path = url.partition("://")
+    name, place = "memory", "memory:"
+    if scheme == "sqlite":
+        name, place = "output_files", f"files:///{path[1:]}.output"
+    elif scheme in ("http", "https", "postgresql", "postgres"):
+        name, place = _MODULES.get(scheme, scheme), url
+    outputs: Outputs = registry.load("noetl.store", name, "open_outputs", FunctionType)(place)
+    return outputs
 
 
 def open_bus(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import Clock
 from noetl.ports.bus import STOPS, Bus
+from noetl.ports.output import OutputChunk
 from noetl.server.control import ControlPlane, Observer
 from noetl.server.execution import Ask
 from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching
@@ -28,6 +29,7 @@ from noetl.server.store_retry import PAUSE, StoreRetry
 from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers, WorkerTracker
 from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.launcher import AsyncLauncher
+from noetl.worker.output import OutputWriter
 from noetl.worker.worker import Launcher, Worker
 from noetl_ir.events import Event
 from noetl_ir.orders import Answer, Order, Said
@@ -132,7 +134,7 @@ def bus_worker_of(
     environments = TaskEnvironments(
         cache.program, cache.blobs, root=str(settings.root), secrets_path=options.secrets_path,
         chance=unforeseen(), log=settings.log, fence=settings.fence, requirements=settings.requirements,
-        fetches=fetches,
+        fetches=fetches, output=OutputWriter(cache.add_output),
     )  # fmt: skip
     launcher = _launcher(environments, times)
     worker = Worker(
@@ -185,7 +187,8 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
         wall=WallClock() if virtual is not None else None,
     )  # fmt: skip
     # No threads on a virtual clock: the order in which fetches come would then decide what a run does.
-    environments = _local_environments(runtime, chance, BackgroundFetches(0) if virtual is not None else None)
+    fetches = BackgroundFetches(0) if virtual is not None else None
+    environments = _local_environments(runtime, chance, _local_output(runtime, beside=virtual is None), fetches)
     real = _launcher(environments, times)
     launcher: AsyncLauncher | ScriptedLauncher = real
     if virtual is not None and script is not None:
@@ -209,7 +212,7 @@ def _with_local_worker(
 
     settings, times, store_retry = runtime.settings, _Times(WallClock(), SteadyClock()), StoreRetry(math.inf, say)
     bus = _local_bus(settings, times)
-    environments = _local_environments(runtime, unforeseen())
+    environments = _local_environments(runtime, unforeseen(), _local_output(runtime, changed))
 
     def observe(execution: Execution, program: Program, event: Event) -> None:
         if execution.is_over:
@@ -288,20 +291,33 @@ def _local_bus(settings: Settings, times: _Times) -> MemoryBus[Order, Said, Answ
 
 
 def _local_environments(
-    runtime: Runtime, chance: Callable[[], float], fetches: BackgroundFetches | None = None
+    runtime: Runtime, chance: Callable[[], float], output: OutputWriter, fetches: BackgroundFetches | None = None
 ) -> TaskEnvironments:
     settings = runtime.settings
     return TaskEnvironments(
         lambda digest, needs: runtime.programs.load(digest), lambda needs: runtime.blobs,
         root=str(settings.root), secrets_path=runtime.secrets_path,
         chance=chance, log=settings.log, fence=settings.fence, requirements=settings.requirements,
-        fetches=fetches or BackgroundFetches(),
+        fetches=fetches or BackgroundFetches(), output=output,
     )  # fmt: skip
+
+
+def _local_output(
+    runtime: Runtime, changed: Callable[[str], None] = lambda execution_id: None, *, beside: bool = True
+) -> OutputWriter:
+    """Keeps output in the store of a runtime. On a virtual clock there is no thread, as for fetches."""
+
+    def add(chunks: Sequence[OutputChunk]) -> None:
+        runtime.outputs.add_chunks(chunks)
+        for name in {chunk.execution_id for chunk in chunks}:
+            changed(name)
+
+    return OutputWriter(add, beside=beside)
 
 
 def _launcher(environments: TaskEnvironments, times: _Times) -> AsyncLauncher:
     """The launcher of real tools. A fetch that is over ends its wait."""
-    launcher = AsyncLauncher(environments.env_of, times.steady)
+    launcher = AsyncLauncher(environments.env_of, times.steady, environments.output_writer)
     environments.fetches.listen(launcher.wake)
     return launcher
 

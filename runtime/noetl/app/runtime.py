@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import islice
+from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from noetl.app.adapters import open_blobs, open_store, secrets_beside
+from noetl.app.adapters import open_blobs, open_outputs, open_store, secrets_beside
 from noetl.app.identities import IDS
 from noetl.app.programs import Programs
 from noetl.app.task_environment import Log
 from noetl.engine.program import Program
 from noetl.host.environment import NO_ENVIRONMENT, Environment
 from noetl.ports import Blobs, Fence, Store
+from noetl.ports.output import Outputs
 from noetl.server.journal import Keep, at_once
 from noetl.server.store_retry import LONGEST, StoreRetry
 from noetl.server.stored_events import hydrate
@@ -67,14 +70,31 @@ class Runtime:
         secrets_path: str,
         settings: Settings,
         compiler: Callable[[Path], bytes],
+        outputs: Callable[[], Outputs],
         keep: Keep = at_once,
     ) -> None:
         self.keep = keep
+        self._open_outputs = outputs
+        self._outputs: Outputs | None = None
+        self._lock = Lock()
         self.store = store
         self.secrets_path = secrets_path
         self.blobs = blobs
         self.settings = settings
         self.programs = Programs(store, settings.folders, compiler)
+
+    @property
+    def outputs(self) -> Outputs:
+        """The output of tasks. Opened when it is first asked for: most runs neither have nor read any."""
+        with self._lock:
+            if self._outputs is None:
+                self._outputs = self._open_outputs()
+            return self._outputs
+
+    def close_outputs(self) -> None:
+        """Close what was opened for `outputs`."""
+        if self._outputs is not None:
+            self._outputs.close()
 
     def new_execution_id(self) -> str:
         """An id that no execution of the store has; later ones are greater."""
@@ -113,4 +133,6 @@ def open_runtime(url: str, settings: Settings, compiler: Callable[[Path], bytes]
         secrets = closing.enter_context(secrets_beside(url))
         blobs = open_blobs(url)
         closing.callback(blobs.close)
-        yield Runtime(store, blobs, secrets, settings, compiler, keep)
+        runtime = Runtime(store, blobs, secrets, settings, compiler, partial(open_outputs, url), keep)
+        closing.callback(runtime.close_outputs)
+        yield runtime

@@ -106,6 +106,16 @@ class SecretResolver:
             return value
         return self._hiding(needs).redact(value)
 
+    def finished(self, text: str, needs: Needs) -> int:
+        """How much of a text that goes on can be redacted now: behind that a known secret may have begun."""
+        if self._redactor is not None or self._declared:
+            return self._hiding(needs).finished(text)
+        if not process_secrets.secrets():
+            return len(text)
+        from noetl.worker.redaction import own_finished
+
+        return own_finished(text, tuple(process_secrets.secrets()))
+
     def restore(self, value: Json, needs: Needs) -> Json:
         """A value with its markers replaced by what they stand for."""
         if self._redactor is None and not self._declared and not self._names_own(value):

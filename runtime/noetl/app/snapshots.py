@@ -137,7 +137,7 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snap
 
     snapshot = snapshot_of(runtime, row, attend)
     if step is not None and step not in snapshot.program.step_numbers:
-        raise UnreadableExecution(_unknown(snapshot.program, step))
+        raise UnreadableExecution(unknown_step(snapshot.program, step))
     if step is None and snapshot.execution.status != "completed":
         status = "not over" if not snapshot.execution.is_over else snapshot.execution.status
         raise UnreadableExecution(f"the execution is {status} and has no result; name a step for what that came to")
@@ -150,7 +150,8 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snap
     return snapshot, plain_result(latest[0])
 
 
-def _unknown(program: Program, step: str) -> str:
+def unknown_step(program: Program, step: str) -> str:
+    """The sentence about a step that a playbook does not have."""
     near = nearest(step, program.step_numbers)
     return f"the playbook has no step `{step}`" + (f"; did you mean `{near}`?" if near else "")
 

@@ -10,8 +10,10 @@ from noetl.bounded_table import BoundedTable
 from noetl.engine.program import Program
 from noetl.ports import Blobs, Call, Fence
 from noetl.ports.needs import Needs
+from noetl.ports.output import OutputChunk
 from noetl.server.children import NotFound
 from noetl.worker.background_fetches import BackgroundFetches, in_asyncio
+from noetl.worker.output import OutputWriter, TaskOutput
 from noetl.worker.results import OwnValues, Results
 from noetl.worker.session import SessionContext
 from noetl_ir.expr import Json
@@ -31,7 +33,7 @@ class TaskEnvironments:
 
     `secrets_path` is the credential store's file. `load` gives the program of a digest and `blobs` the values outside
     of logs, each for the needs of one asker; whatever takes long is fetched by `fetches`. `requirements` tells whether
-    packages may be installed for python tasks.
+    packages may be installed for python tasks. `output` has what tasks print kept; without it, only `log` hears of it.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class TaskEnvironments:
         fence: Fence | None = None,
         requirements: bool = True,
         fetches: BackgroundFetches | None = None,
+        output: OutputWriter | None = None,
     ) -> None:
         self.fetches = fetches or BackgroundFetches(0)
+        self.output_writer = output
         self._load = load
         self._blobs = blobs
         self._root = root
@@ -94,13 +98,15 @@ class TaskEnvironments:
         """The environment of one call."""
         # A call only runs within a session, which holds the resolver: it is there.
         secrets = self._resolvers[call.execution_id]
-        return TaskEnvironment(secrets, self._blobs, self._root, self._log, self._fence, self._requirements, call)
+        return TaskEnvironment(
+            secrets, self._blobs, self._root, self._log, self._fence, self._requirements, call, self.output_writer
+        )
 
 
 class TaskEnvironment:
     """`noetl.ports.Env` for one call."""
 
-    __slots__ = ("_blobs", "_call", "_fence", "_log", "_requirements", "_root", "_secrets")
+    __slots__ = ("_blobs", "_call", "_fence", "_log", "_output", "_requirements", "_root", "_secrets", "_writer")
 
     def __init__(
         self,
@@ -111,6 +117,7 @@ class TaskEnvironment:
         fence: Fence | None,
         requirements: bool,
         call: Call,
+        writer: OutputWriter | None,
     ) -> None:
         self._secrets = secrets
         self._blobs = blobs
@@ -119,6 +126,8 @@ class TaskEnvironment:
         self._fence = fence
         self._requirements = requirements
         self._call = call
+        self._writer = writer
+        self._output: TaskOutput | None = None
 
     async def credential(self, name: str) -> dict[str, Json]:
         return await self.met(lambda: self._secrets.credential(name, self._call.needs))
@@ -142,4 +151,26 @@ class TaskEnvironment:
         return OwnValues(self._call.execution_id, self._blobs(self._call.needs)).value(reference)
 
     def log(self, text: str) -> None:
-        self._log(self._call, str(self._secrets.redact(text, self._call.needs)))
+        self._task_output().take_line(text)
+
+    def output(self, stream: str, data: bytes, *, told: bool = False) -> None:
+        if data or self._output is not None:  # of most tasks there is none
+            self._task_output().write(stream, data, told=told)
+
+    def redacted(self, text: str) -> str:
+        """A text without the secrets that the execution knows."""
+        return str(self._secrets.redact(text, self._call.needs))
+
+    def finished(self, text: str) -> int:
+        """How much of a text that goes on can be redacted now."""
+        return self._secrets.finished(text, self._call.needs)
+
+    def _task_output(self) -> TaskOutput:
+        if self._output is None:
+            put = self._writer.put if self._writer is not None else _drop
+            self._output = TaskOutput(self._call, self, put, partial(self._log, self._call))
+        return self._output
+
+
+def _drop(chunk: OutputChunk) -> None:
+    """Nothing is kept."""

@@ -15,10 +15,11 @@ from noetl.app.verifier import verifier
 from noetl.bounded_table import BoundedTable
 from noetl.clients.egress import is_loopback
 from noetl.engine.program import Program
-from noetl.ports import StoreFailure
+from noetl.ports import StoreFailure, StoreRefused
 from noetl.ports.needs import Needs
+from noetl.ports.output import OutputChunk
 from noetl.server.children import NotFound
-from noetl.store.http import Connection, RemoteStore, Unreachable
+from noetl.store.http import Connection, RemoteOutputs, RemoteStore, Unreachable
 from noetl_ir.orders import Broadcast, Serving
 from noetl_ir.plan_format import PlanError
 
@@ -71,6 +72,19 @@ class WorkerCache:
     def blobs(self, needs: Needs) -> BlobFetches:
         """The values outside of logs, for one asker."""
         return BlobFetches(self.ask, needs)
+
+    def add_output(self, chunks: Sequence[OutputChunk]) -> None:
+        """Have a server keep what tasks print; for one thread, which may wait. Raises StoreFailure, StoreRefused."""
+
+        def add(connection: Connection) -> None:
+            try:
+                RemoteOutputs(connection).add_chunks(chunks)
+            except Unreachable:
+                raise
+            except StoreFailure as problem:  # an older server keeps none
+                raise StoreRefused(str(problem)) from None
+
+        self.ask(add)
 
     def close(self) -> None:
         for connection in self._servers.values():

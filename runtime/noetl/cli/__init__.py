@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "status": "Show how an execution stands.",
     "list": "List executions.",
     "events": "Print the log of an execution.",
+    "logs": "Print what tasks printed.",
     "replay": "Check a log and print the state that it leads to.",
     "result": "Print the result of an execution or step.",
     "cancel": "End an execution before it is done.",

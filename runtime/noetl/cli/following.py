@@ -12,6 +12,7 @@ from noetl.app.runtime import Runtime
 from noetl.app.snapshots import catch_up, program_of
 from noetl.cli.ending import tell_ending
 from noetl.cli.progress import Lines
+from noetl.cli.remote import ask_server
 from noetl.cli.stores import command_with, existing_runtime, is_remote
 from noetl.cli.text import Stopped, escaped
 from noetl.engine.execution import Execution
@@ -63,13 +64,30 @@ def follow_log(runtime: Runtime, url: str, execution_id: str, take: Callable[[],
             time.sleep(_PAUSE)
 
 
-class _Follower:
-    """Follows an execution by a server, and by the next one when it goes away."""
+def follow_output(runtime: Runtime, url: str, execution_id: str, take: Callable[[], None]) -> None:
+    """Call `take`, which reads what tasks have printed, until the execution is over. Raises as `follow_log`."""
+    # What is in the log already is not asked for again.
+    told = ask_server(url, "GET", f"/executions/{execution_id}").get("events") if is_remote(url) else 0
+    position = told if isinstance(told, int) else 0
 
-    def __init__(self, url: str, execution_id: str, take: Callable[[], int]) -> None:
+    def taken() -> int:
+        take()
+        return position
+
+    if is_remote(url):
+        _Follower(url, execution_id, taken, output=True).hear()
+    else:
+        follow_log(runtime, url, execution_id, taken)
+
+
+class _Follower:
+    """Follows an execution by a server, and by the next one when it goes away; with `output` what its tasks print."""
+
+    def __init__(self, url: str, execution_id: str, take: Callable[[], int], *, output: bool = False) -> None:
         self._url = url
         self._execution_id = execution_id
         self._take = take
+        self._output = output
         self._heard = time.monotonic()
 
     def hear(self) -> None:
@@ -88,7 +106,7 @@ class _Follower:
             # A server that answers and goes away again is told of again: the note before was about another time.
             is_told = is_told and self._heard == before
             if time.monotonic() - self._heard > LOST_AFTER:
-                again = command_with(self._url, "events", self._execution_id, "--follow")
+                again = command_with(self._url, "logs" if self._output else "events", self._execution_id, "--follow")
                 raise Stopped(f"{problem}\nthe execution may go on; follow it again with: {again}")
             if not is_told:
                 is_told = True
@@ -103,14 +121,17 @@ class _Follower:
         # Read once before the stream begins: what was written since the connection was lost is not sent by the new
         # one unless it is asked for.
         seen = self._take()
+        query = {"after": str(seen), **({"output": "true"} if self._output else {})}
         with closing(Connection(self._url)) as connection:
-            for line in connection.lines(f"/executions/{self._execution_id}/events", {"after": str(seen)}):
+            for line in connection.lines(f"/executions/{self._execution_id}/events", query):
                 self._heard = time.monotonic()
                 name, _, value = line.partition(": ")
                 # One reading takes all that is new, so most of the ids that follow say what is known already, and
                 # cost nothing.
                 if name == "id" and value.isdecimal() and int(value) > seen:
-                    seen = self._take()
+                    seen = int(value) if self._output else self._take()
+                elif name == "event" and value == "output":
+                    self._take()
                 elif name == "event" and value in ("again", "end"):
                     return value
         return ""

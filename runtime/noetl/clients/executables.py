@@ -32,6 +32,7 @@ async def run_program(words: Sequence[str], call: Call, env: Env) -> Outcome:
             cwd=folder,
             stdin=b"" if text is None else str(text).encode("utf-8", "surrogatepass"),
             bounds=bounds,
+            hear=env.output,
         )
     except FileRefused as problem:
         return error("file.refused", str(problem))

@@ -120,7 +120,7 @@ def _narrowed(path: str) -> bool:
 def _is_private(folder: str) -> bool:
     """Whether a folder is the engine's by its name; one that others may have made for more is not."""
     parts = os.path.abspath(folder).split(os.sep)
-    return HOME in parts or any(part.endswith((".blobs", ".owners")) for part in parts)
+    return HOME in parts or any(part.endswith((".blobs", ".output", ".owners")) for part in parts)
 
 
 def _is_of(store: str, found: str, home: str) -> bool:

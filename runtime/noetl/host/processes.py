@@ -14,6 +14,8 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TypeAlias
 
 from noetl_ir.records import NamedTuple
 
@@ -34,6 +36,10 @@ _PRIVATE = ("NOETL_", "PG")
 
 ACTION_ID = "NOETL_ACTION_ID"
 """The variable that tells a program of a task the task's `action_id`, unless its `env` says something else."""
+
+
+Hear: TypeAlias = Callable[[str, bytes], None]
+"""Hears what a program writes to `stdout` or `stderr`, and nothing when that has ended."""
 
 
 class ProcessLimits(NamedTuple):
@@ -61,9 +67,11 @@ async def run_child(
     stdin: bytes,
     bounds: ProcessLimits,
     pass_fds: Sequence[int] = (),
+    hear: Hear = lambda stream, data: None,
 ) -> Ended:
     """Run a program to its end, `stdin` on its standard input; whatever it left running is killed with it.
 
+    `hear` is called with what it writes, whatever the bound of that is, as it comes.
     Raises TimeoutError when the time is over and OSError when the program cannot be started. On these and on
     cancellation the group is gone before the exception leaves.
     """
@@ -75,7 +83,7 @@ async def run_child(
     gate = ("/bin/sh", "-c", _GATE, limit, *words)
     with started(gate, environ=environ, cwd=cwd, pass_fds=pass_fds) as child:
         async with asyncio.timeout(bounds.seconds):
-            return await _converse(child, b"\n" + stdin, bounds.output)
+            return await _converse(child, b"\n" + stdin, bounds.output, hear)
 
 
 @contextmanager
@@ -174,12 +182,13 @@ async def exited(child: "subprocess.Popen[bytes]") -> int:
         await asyncio.sleep(0.005)  # where the system cannot tell: ask again
 
 
-async def _converse(child: "subprocess.Popen[bytes]", stdin: bytes, limit: int) -> Ended:
+async def _converse(child: "subprocess.Popen[bytes]", stdin: bytes, limit: int, hear: Hear) -> Ended:
     """Feed and drain a child until it ended, then kill what is left of its group and read the rest."""
     import asyncio
 
     assert child.stdin and child.stdout and child.stderr
-    out, err = _Sink(child.stdout.fileno(), limit), _Sink(child.stderr.fileno(), limit)
+    out = _Sink(child.stdout.fileno(), limit, partial(hear, "stdout"))
+    err = _Sink(child.stderr.fileno(), limit, partial(hear, "stderr"))
     feeding = asyncio.ensure_future(_feed(child.stdin.fileno(), stdin, child.stdin.close))
     try:
         exit_code = await exited(child)
@@ -196,9 +205,10 @@ async def _converse(child: "subprocess.Popen[bytes]", stdin: bytes, limit: int) 
 class _Sink:
     """Reads a pipe as data comes and keeps what is under the limit."""
 
-    def __init__(self, descriptor: int, limit: int) -> None:
+    def __init__(self, descriptor: int, limit: int, hear: Callable[[bytes], None]) -> None:
         import asyncio
 
+        self._hear = hear
         self.kept = bytearray()
         self.cut = False
         self._descriptor = descriptor
@@ -219,7 +229,9 @@ class _Sink:
         # end.
         self.kept += chunk[:room]
         self.cut = self.cut or len(chunk) > room
-        if not chunk:
+        if chunk:
+            self._hear(chunk)
+        else:
             asyncio.get_running_loop().remove_reader(self._descriptor)
         return bool(chunk)
 
@@ -231,6 +243,7 @@ class _Sink:
         for _ in range(64):  # a pipe holds less than this; a writer that fled the group could go on for ever
             if not self._read():
                 break
+        self._hear(b"")
 
 
 async def _feed(descriptor: int, data: bytes, close: Callable[[], None]) -> None:

@@ -383,7 +383,7 @@ class Call(NamedTuple):
     - `timeout`: seconds, None for none; `fields`: may hold secret values.
     - `action_id`: the same for all attempts of a task run (LANGUAGE §8); empty where the kind has no effects.
     - `run`: counts the step's runs from 1; `path`: the loop indices, outermost first; `visit`: counts arrivals at the
-      task in its run; `iterators`: the iterators of the step's loops, innermost first.
+      task in its run; `iterators`: those of the step's loops, innermost first; `claim`: that of its order.
     - `folder`: the folder of the playbook's file relative to the root, empty where it is not known.
     - `holds_secret`: whether a keychain value is in the fields; `origin`: the only origin that its secrets may go to,
       empty for the first request that takes any along.
@@ -409,6 +409,7 @@ class Call(NamedTuple):
     holds_secret: bool = False
     origin: str = ""
     needs: Needs = HERE
+    claim: int = 0
 
 
 _T = TypeVar("_T")
@@ -443,7 +444,13 @@ class Env(Protocol):
         ...
 
     def log(self, text: str) -> None:
-        """Write a line to the task's log (never to the event log)."""
+        """Write a line to the task's output (never to the event log)."""
+        ...
+
+    def output(self, stream: str, data: bytes, *, told: bool = False) -> None:
+        """Take what a program writes to `stdout` or `stderr`, as it comes; nothing where that has ended. What is `told`
+        is shown to whoever watches the run, too.
+        """
         ...
 
 

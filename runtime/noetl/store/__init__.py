@@ -1,7 +1,7 @@
 """The stores: event logs and blobs, one adapter a module; here is what all of them decide alike.
 
 `names` in `noetl_ir.registry` finds the adapters. A module with `open_store(url, *, hook=None)` is a `Store`, one
-with `open_blobs(url, *, hook=None)` keeps `Blobs`.
+with `open_blobs(url, *, hook=None)` keeps `Blobs`, one with `open_outputs(url)` the `Outputs` of tasks.
 """
 
 from collections.abc import Callable, Mapping, Sequence

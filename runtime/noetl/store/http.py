@@ -17,6 +17,7 @@ from noetl.ports import ALL, Append, Blobs, ExecutionRow, InboxRow, Record, Stor
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import KEY, StartKey
 from noetl.ports.mailbox import ALL_MAIL, Correspondence, Letter, MailRow, OpenWait, WantedMail
+from noetl.ports.output import OutputChunk, OutputRow, Outputs, chunk_document, chunk_of
 from noetl.ports.places import PlaceRow
 from noetl_ir import codec
 from noetl_ir.expr import Json
@@ -211,6 +212,11 @@ def open_store(url: str) -> Store:
 def open_blobs(url: str) -> Blobs:
     """The blobs of the server at `http(s)://HOST:PORT`."""
     return PassingBlobs(url)
+
+
+def open_outputs(url: str) -> Outputs:
+    """The task output that the server at `http(s)://HOST:PORT` keeps."""
+    return RemoteOutputs(Connection(url))
 
 
 class RemoteStore:
@@ -503,6 +509,31 @@ class RemoteBlobs:
 
     def check_room(self, *, suspected: bool) -> None:
         """The server knows."""
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class RemoteOutputs:
+    """`Outputs` of a server, over the API."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add_chunks(self, chunks: Sequence[OutputChunk]) -> None:
+        self._connection.json("POST", "/logs", data={"logs": [chunk_document(chunk) for chunk in chunks]})
+
+    def read(self, execution_id: str, after: int = 0, limit: int = 0) -> list[OutputRow]:
+        query = {"after": str(after)} if after else {}
+        rows = self._connection.walk(f"{_of(execution_id)}/logs", query, limit=limit)
+        try:
+            return [OutputRow(int(str(row["position"])), chunk_of(row)) for row in rows]
+        except (KeyError, ValueError):
+            raise StoreFailure(f"{self._connection.url} does not answer as a noetl server does") from None
+
+    def last_position(self, execution_id: str) -> int:
+        """Refused: who follows a server hears it from there (`GET /executions/ID/events?output=true`)."""
+        raise not_from_here(self._connection.url)
 
     def close(self) -> None:
         self._connection.close()

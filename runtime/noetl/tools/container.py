@@ -64,7 +64,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("container.engine", f"no container engine is installed: none of {', '.join(ENGINES)} is on PATH")
     seconds = limit_of(call.timeout if call.timeout is not None else call.fields.get("timeout_seconds"))
     try:
-        ended = await _ended(engine, asked, call, ProcessLimits(seconds, output_limit(call.knobs), None), env.root())
+        ended = await _ended(engine, asked, call, ProcessLimits(seconds, output_limit(call.knobs), None), env)
     except TimeoutError:
         return error("timeout", f"the container took longer than {seconds:g} s")
     except (OSError, ValueError) as problem:
@@ -72,9 +72,12 @@ async def run(call: Call, env: Env) -> Outcome:
     return _outcome(ended, os.path.basename(engine), env)
 
 
-async def _ended(engine: str, asked: _Run, call: Call, bounds: ProcessLimits, root: str) -> Ended:
+async def _ended(engine: str, asked: _Run, call: Call, bounds: ProcessLimits, env: Env) -> Ended:
     """Run the container to its end, and leave none."""
-    name = f"noetl-{sha256(f'{call.execution_id}/{call.action_id}'.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    root, name = (
+        env.root(),
+        f"noetl-{sha256(f'{call.execution_id}/{call.action_id}'.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}",
+    )
     # What an attempt of a killed worker left runs on under this name, and would refuse a second container of it.
     await _remove(engine, name, root)
     reader, writer = os.pipe()
@@ -84,7 +87,13 @@ async def _ended(engine: str, asked: _Run, call: Call, bounds: ProcessLimits, ro
             pipe.write(asked.environment)
         words = [engine, "run", "--rm", "--name", name, "--env-file", f"/dev/fd/{reader}", *asked.options, *asked.words]
         ended = await run_child(
-            words, environ=child_environ({}), cwd=root, stdin=asked.stdin or b"", bounds=bounds, pass_fds=(reader,)
+            words,
+            environ=child_environ({}),
+            cwd=root,
+            stdin=asked.stdin or b"",
+            bounds=bounds,
+            pass_fds=(reader,),
+            hear=env.output,
         )
     except BaseException:  # the engine's client is dead now, and the container may not be
         # Shielded: a second cancellation would leave the container running with nobody who knows of it.

@@ -107,7 +107,7 @@ class Renderer:
             position.attempt_number, Named(scope, args, self._restore),
             order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
             self._program.iterators(task.step, len(step.loops)) if step.loops else (), holds_secret,
-            str(self._restore(position.origin)), self._needs,
+            str(self._restore(position.origin)), self._needs, order.claim,
         )  # fmt: skip
         return Rendered(call, kind.parks)
 

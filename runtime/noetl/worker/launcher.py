@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from noetl.ports import Call, Clock, Env
 from noetl.worker.fields import kind_of
+from noetl.worker.output import OutputWriter
 from noetl.worker.schemas import Check, checked_by
 from noetl_ir import codec, registry
 from noetl_ir.expr import Json
@@ -41,10 +42,11 @@ _TURNS = 10
 
 
 class AsyncLauncher:
-    """The launcher of real tools. `env_of` gives the environment of a call."""
+    """The launcher of real tools. `env_of` gives the environment of a call, and `output` has what they print kept."""
 
-    def __init__(self, env_of: Callable[[Call], Env], clock: Clock) -> None:
+    def __init__(self, env_of: Callable[[Call], Env], clock: Clock, output: OutputWriter | None = None) -> None:
         self._env_of = env_of
+        self._output = output
         self._clock = clock
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -129,7 +131,12 @@ class AsyncLauncher:
                 self._loop.call_soon_threadsafe(self._woken.set)
 
     def close(self) -> None:
-        """Stop every tool and end the loop; returns when their processes are gone."""
+        """Stop every tool and end the loop; returns when their processes are gone, and what they printed is kept."""
+        self._close_loop()
+        if self._output is not None:
+            self._output.close()
+
+    def _close_loop(self) -> None:
         if self._loop is None:
             return
         left = [*self._tasks.values(), *self._stopped]
@@ -182,6 +189,9 @@ class AsyncLauncher:
             outcome = error("timeout", f"the attempt was not done within {limit:g} s")
         except Exception as problem:  # a tool must not take the worker down
             outcome = _crashed(call, problem)
+        if self._output is not None:
+            # What a task printed is there before its end is: who looks at a task that has ended sees all of it.
+            await self._output.settled(call)
         self._tasks.pop(id(ticket), None)
         self._outcomes.append((ticket, outcome))
         if self._woken is not None:

@@ -14,7 +14,7 @@ import copy
 import hmac
 import re
 from binascii import b2a_base64
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -86,6 +86,10 @@ class Redactor:
         """The redacted form of one text, for logs."""
         return str(self.redact(text))
 
+    def finished(self, text: str) -> int:
+        """`finished` for the known secrets."""
+        return finished(text, self._markers)
+
     def restore(self, value: Json) -> Json:
         """The value with the secret for every marker of ours; the marker of a handle's field becomes the field.
 
@@ -146,6 +150,31 @@ def forms_in(value: Json, secrets: tuple[str, ...]) -> bool:
     _collect(value, texts)
     whole = "\0".join(texts)
     return any(form in whole for form in _forms_of_all(secrets))
+
+
+def finished(text: str, forms: Iterable[str]) -> int:
+    """How much of a text that goes on can be redacted now: no form begins in it that may end behind it."""
+    begun = sorted(start for form in forms for start in _begun(text, form))
+    if not begun:
+        return len(text)
+    there = sorted((form for form in forms if form in text), key=len, reverse=True)
+    whole = [hit.span() for hit in re.finditer("|".join(map(re.escape, there)), text)] if there else []
+    # Where a form begins inside of one that is whole, the whole one is hidden, and not to be cut.
+    return next((at for at in begun if not any(start < at < end for start, end in whole)), len(text))
+
+
+def _begun(text: str, form: str) -> Iterator[int]:
+    """Where the end of a text is the beginning of a form, and not all of it."""
+    at = text.find(form[0], max(0, len(text) - len(form) + 1))
+    while at >= 0:
+        if form.startswith(text[at:]):
+            yield at
+        at = text.find(form[0], at + 1)
+
+
+def own_finished(text: str, secrets: tuple[str, ...]) -> int:
+    """`finished` for some secrets."""
+    return finished(text, _forms_of_all(secrets))
 
 
 def has_markers(value: Json) -> bool:

@@ -10,8 +10,9 @@ import pytest
 from harness.running import compiled
 from noetl.app.verifier import verifier
 from noetl.app.worker_cache import WorkerCache
-from noetl.ports import StoreFailure
+from noetl.ports import StoreFailure, StoreRefused
 from noetl.ports.needs import HERE
+from noetl.ports.output import OutputChunk
 from noetl.server.children import NotFound
 from noetl_ir import plan_format
 from noetl_ir.orders import Serving
@@ -45,6 +46,8 @@ def listening(plan: bytes = b"", verified: str = "") -> Iterator[tuple[str, list
             self.send_header("X-Verified", verified)
             self.end_headers()
             self.wfile.write(plan)
+
+        do_POST = do_GET
 
         def log_message(self, *words: object) -> None:
             """Nothing."""
@@ -93,6 +96,22 @@ def test_the_next_of_those_named_is_asked_where_the_first_is_away() -> None:
     ):
         assert there in first_reply(cache)
     assert len(asked) == 1
+
+
+PRINTED = [OutputChunk("e1", "s", 1, (), "t", 1, 1, 1, "stdout", 0, 0, "hello")]
+
+
+def test_output_is_dropped_where_a_server_keeps_none_and_waits_for_one_that_is_away() -> None:
+    with (
+        listening() as (older, asked),
+        closing(WorkerCache(("http://127.0.0.1:9", older))) as cache,
+        pytest.raises(StoreRefused),
+    ):
+        cache.add_output(PRINTED)
+    assert asked == ["/logs None"]
+    with closing(WorkerCache(("http://127.0.0.1:9",))) as cache, pytest.raises(StoreFailure) as away:
+        cache.add_output(PRINTED)
+    assert not isinstance(away.value, StoreRefused)
 
 
 PLAN = compiled("workflow: [{step: start, tool: {kind: noop}}]")

@@ -10,10 +10,11 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from noetl.app.adapters import open_blobs, open_store
+from noetl.app.adapters import open_blobs, open_outputs, open_store
 from noetl.app.composition import Driver, driver_of
 from noetl.app.ending import Ending, ending_of
 from noetl.app.picture import rows_of
@@ -147,7 +148,8 @@ def _runtime(folder: str, settings: Settings) -> Runtime:
         raise NotFound(f"{path}: a child playbook of a test is one that is compiled in (--path)")
 
     # A file beside the folder and not in it: no tool may look for it there.
-    return Runtime(open_store(_MEMORY), open_blobs(_MEMORY), f"{folder}.credentials", settings, refuse)
+    outputs = partial(open_outputs, _MEMORY)
+    return Runtime(open_store(_MEMORY), open_blobs(_MEMORY), f"{folder}.credentials", settings, refuse, outputs)
 
 
 def _ran(runtime: Runtime, driver: Driver, watch: _Watch, script: Script, case: Case, status: str) -> Ran:

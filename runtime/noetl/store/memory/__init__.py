@@ -31,6 +31,7 @@ from noetl.ports import (
 )
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
+from noetl.ports.output import Outputs
 from noetl.ports.places import PlaceRow
 from noetl.store import is_sealed, missing, seal_of, small
 from noetl.store.memory.mailbox import MemoryMailbox
@@ -53,6 +54,13 @@ def open_store(url: str, *, hook: Hook | None = None) -> Store:
 def open_blobs(url: str, *, hook: Hook | None = None) -> Blobs:
     """Blobs of their own, whatever the URL says behind `memory:`."""
     return MemoryBlobs()
+
+
+def open_outputs(url: str) -> Outputs:
+    """Outputs of their own, whatever the URL says behind `memory:`."""
+    from noetl.store.memory.output import MemoryOutputs
+
+    return MemoryOutputs()
 
 
 def wall_time() -> int:

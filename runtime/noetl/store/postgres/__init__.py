@@ -9,6 +9,7 @@ A server that restarts is waited for, a few seconds long: every operation may be
 """
 
 from noetl.ports import Blobs, Hook, Store, StoreFailure
+from noetl.ports.output import Outputs
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
@@ -36,3 +37,12 @@ def open_blobs(url: str, *, hook: Hook | None = None) -> Blobs:
     except ImportError as missing:
         raise StoreFailure(f"{EXTRA} ({missing})") from None
     return PostgresBlobs(url)
+
+
+def open_outputs(url: str) -> Outputs:
+    """The task output of the store at a URL."""
+    try:
+        from noetl.store.postgres.output import PostgresOutputs
+    except ImportError as missing:
+        raise StoreFailure(f"{EXTRA} ({missing})") from None
+    return PostgresOutputs(url)

@@ -1,4 +1,4 @@
-"""A warm python subprocess: one request at a time over a socket, and what it prints line by line."""
+"""A warm python subprocess: one request at a time over a socket, and what it prints as it comes."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-from noetl.host.processes import child_environ, end_child, has_ended, start
+from noetl.host.processes import Hear, child_environ, end_child, has_ended, start
 from noetl.tools.python.frames import HEADER, READY, message_of
 from noetl_ir.expr import Json
 
@@ -18,9 +18,6 @@ _START = (
 )
 _FLAGS = ("-S", "-E", "-s", "-P", "-X", "utf8")
 """No site module, whose work our own search path makes needless: half of what a start costs."""
-
-LOG_BYTES = 1024 * 1024
-"""How much of the output of one attempt goes to its log."""
 
 
 class Died(Exception):
@@ -61,13 +58,13 @@ class Interpreter:
         """Whether it can still take a request."""
         return not has_ended(self._process)
 
-    async def ask(self, frame: bytes, log: Callable[[str], None], at_ready: Callable[[], None]) -> dict[str, Json]:
+    async def ask(self, frame: bytes, hear: Hear, at_ready: Callable[[], None]) -> dict[str, Json]:
         """Send a request and wait for its response; `at_ready` is called when a fresh one says that it can run code.
 
         Raises EOFError or ConnectionError when it ends instead.
         """
         loop = asyncio.get_running_loop()
-        lines = _Lines(self._process, log)
+        printing = _Printing(self._process, hear)
         try:
             await loop.sock_sendall(self._socket, frame)
             if not self.ready:
@@ -77,7 +74,7 @@ class Interpreter:
             (size,) = HEADER.unpack(await self._receive(HEADER.size))
             return message_of(await self._receive(size))
         finally:
-            lines.finish()
+            printing.finish()
 
     async def _receive(self, size: int) -> bytes:
         data = bytearray(size)
@@ -101,27 +98,25 @@ class Interpreter:
         return Died(f"the python subprocess {how} before the code was done", by_signal=code < 0)
 
 
-class _Lines:
-    """Passes what a subprocess prints to a log, line by line, up to a limit."""
+class _Printing:
+    """Passes on what a subprocess prints, as it comes."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", log: Callable[[str], None]) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", hear: Hear) -> None:
         assert process.stdout is not None and process.stderr is not None
-        self._rest = {process.stdout.fileno(): b"", process.stderr.fileno(): b""}
-        self._log = log
-        self._room = LOG_BYTES
-        for descriptor in self._rest:
+        self._names = {process.stdout.fileno(): "stdout", process.stderr.fileno(): "stderr"}
+        self._hear = hear
+        for descriptor in self._names:
             asyncio.get_running_loop().add_reader(descriptor, self._read, descriptor)
 
     def finish(self) -> None:
         """Take what was printed so far and stop reading."""
-        for descriptor, rest in self._rest.items():
+        for descriptor, name in self._names.items():
             asyncio.get_running_loop().remove_reader(descriptor)
             # A pipe holds less than that. A process that the code left running may write on without an end.
             for _ in range(64):
                 if not self._read(descriptor):
                     break
-            if rest := self._rest[descriptor]:
-                self._write(rest)
+            self._hear(name, b"")
 
     def _read(self, descriptor: int) -> bool:
         """Take one chunk; whether there may be more."""
@@ -133,19 +128,5 @@ class _Lines:
             with suppress(OSError, ValueError):
                 asyncio.get_running_loop().remove_reader(descriptor)
             return False
-        *lines, self._rest[descriptor] = (self._rest[descriptor] + chunk).split(b"\n")
-        for line in lines:
-            self._write(line)
-        # A line without an end is cut: it would be kept in memory, and searched again with each piece.
-        if len(self._rest[descriptor]) > 1 << 16:
-            self._write(self._rest[descriptor])
-            self._rest[descriptor] = b""
+        self._hear(self._names[descriptor], chunk)
         return True
-
-    def _write(self, line: bytes) -> None:
-        if self._room <= 0:
-            return
-        self._room -= len(line) + 1
-        self._log(line.decode("utf-8", "replace"))
-        if self._room <= 0:
-            self._log(f"the output was longer than {LOG_BYTES} bytes; the rest was dropped")

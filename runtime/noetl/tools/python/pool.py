@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import partial
 from weakref import WeakKeyDictionary
 
+from noetl.host.processes import Hear
 from noetl.tools.python.frames import frame_of
 from noetl.tools.python.interpreter import Interpreter
 from noetl_ir.expr import Json
@@ -60,7 +61,7 @@ class Pool:
         self._owner = os.getpid()
         atexit.register(self.close)
 
-    async def ask(self, request: dict[str, Json], log: Callable[[str], None], seconds: float | None) -> dict[str, Json]:
+    async def ask(self, request: dict[str, Json], hear: Hear, seconds: float | None) -> dict[str, Json]:
         """Have a request answered. Raises Died, and TimeoutError after `seconds` with a subprocess.
 
         On these and on cancellation the subprocess and what it started are gone before the exception leaves.
@@ -78,7 +79,7 @@ class Pool:
 
         try:
             async with asyncio.timeout(seconds):
-                response = await worker.ask(frame, log, at_ready)
+                response = await worker.ask(frame, hear, at_ready)
         except (ConnectionError, EOFError):
             self._end(queue, worker)
             raise worker.death() from None

@@ -12,6 +12,7 @@ import os
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 
 from noetl.clients.auth import name_in
 from noetl.host.confined_files import FileRefused, script_text
@@ -32,7 +33,7 @@ RESULT_BYTES = 64 * 1024**2
 
 
 async def run_code(call: Call, env: Env) -> Outcome:
-    """Run the code of one attempt; its prints go to the task's log."""
+    """Run the code of one attempt; its prints are the task's output."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
     try:
@@ -50,7 +51,7 @@ async def run_code(call: Call, env: Env) -> Outcome:
     if isinstance(packages, Outcome):
         return packages
     try:
-        response = await pool_of(packages).ask(request, env.log, limit)
+        response = await pool_of(packages).ask(request, partial(env.output, told=True), limit)
     except TimeoutError:
         return error("timeout", f"the code took longer than {limit:g} s")
     except Died as problem:

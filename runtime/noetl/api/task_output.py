@@ -1,0 +1,78 @@
+"""Operations on what tasks print: who looks at an execution reads it, and workers hand it in."""
+
+from itertools import islice
+from typing import Annotated, Literal
+
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from noetl.api.bodies import Body, body_of, number_of
+from noetl.api.handlers import execution_of, service_of
+from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
+from noetl.api.responses import JSONResponse
+from noetl.api.service import ApiService, faults_told
+from noetl.app.task_output import OutputFilter, output_rows, row_document
+from noetl.ports.output import CHUNK, chunk_of
+from noetl_ir.expr import Json
+
+PAGE_CHARACTERS = 1 << 20
+"""The most characters of output in a response."""
+
+Number = Annotated[int, Field(ge=0, le=LAST_POSITION)]
+Text = Annotated[str, Field(max_length=1024)]
+
+
+class ChunkBody(Body):
+    """A piece of the output of one attempt."""
+
+    execution_id: Text
+    step: Text
+    run: Number
+    path: Annotated[list[Number], Field(max_length=100)]
+    task: Text
+    visit: Number
+    attempt: Number
+    claim: Number
+    stream: Literal["stdout", "stderr", "tool", "cut"]
+    offset: Number = Field(description="Characters of the attempt before it, over all streams.")
+    at: Number = Field(description="Microseconds since the epoch.")
+    text: Annotated[str, Field(max_length=CHUNK)]
+
+
+class LogsBody(Body):
+    """Output of tasks, in its order."""
+
+    logs: Annotated[list[ChunkBody], Field(max_length=2_000)]
+
+
+async def get_logs(request: Request) -> Response:
+    """The output of tasks behind position `after`; of one `step`, and of one `attempt`, where that is asked."""
+    wanted = OutputFilter(request.query_params.get("step", ""), number_of(request, "attempt", 0, 0, LAST_POSITION))
+    asked = execution_of(request), position_of(request), limit_of(request), wanted
+    rows, behind = await run_in_threadpool(_logs, service_of(request), *asked)
+    return page("logs", rows, behind)
+
+
+async def add_logs(request: Request) -> Response:
+    """Keep what tasks print; for workers. What is there already is left out, as is what is beyond the limit."""
+    body = await body_of(request, LogsBody)
+    chunks = [chunk_of(each.model_dump()) for each in body.logs]
+    await run_in_threadpool(service_of(request).add_output, chunks)
+    return JSONResponse({"heard": len(chunks)}, 202)
+
+
+def _logs(
+    service: ApiService, execution_id: str, after: int, limit: int, wanted: OutputFilter
+) -> tuple[list[Json], int | None]:
+    """A page of chunks, and the position to ask behind; None where there is nothing more for now."""
+    service.execution_row(execution_id)
+    found, characters = list[Json](), 0
+    with faults_told():
+        for row in islice(output_rows(service.runtime, execution_id, after, wanted), limit):
+            found.append(row_document(row))
+            characters += len(row.chunk.text)
+            if characters >= PAGE_CHARACTERS or len(found) == limit:
+                return found, row.position
+    return found, None
