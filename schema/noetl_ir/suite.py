@@ -43,7 +43,8 @@ class Expectation(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One run of the playbook. `script` is a document as `--script` takes it, `places` where its outcomes stand.
+    """One run of the playbook. `script` is a document as `--script` takes it, `places` where its outcomes stand, and
+    `sent` where its signals do.
 
     `real` are the kinds that run for real, `files` what is copied into its folder, from beside the suite's file.
     """
@@ -57,6 +58,7 @@ class Case(NamedTuple):
     real: tuple[str, ...]
     files: tuple[str, ...]
     limits: Limits
+    sent: tuple[Span, ...] = ()
 
 
 class Part(NamedTuple):
@@ -98,7 +100,7 @@ class BadSuite(Exception):
 SUFFIXES = (".test.yaml", ".test.yml")
 """How the names of files of tests end."""
 
-_HEAD = "noetl-suite-1"
+_HEAD = "noetl-suite-2"
 
 
 def write_suite(suite: Suite) -> bytes:
@@ -133,13 +135,14 @@ def _case_row(case: Case) -> Json:
     return [
         case.name, [*case.span], case.payload, case.script, [[*span] for span in case.places],
         [[each.what, each.value, [*each.span]] for each in case.expected], [*case.real], [*case.files], [*case.limits],
+        [[*span] for span in case.sent],
     ]  # fmt: skip
 
 
 def _case_of(row: Any) -> Case:
-    name, span, payload, script, places, expected, real, files, limits = row
+    name, span, payload, script, places, expected, real, files, limits, sent = row
     return Case(
         name, Span(*span), payload, script, tuple([Span(*each) for each in places]),
         tuple([Expectation(what, value, Span(*at)) for what, value, at in expected]), tuple(real), tuple(files),
-        Limits(*limits),
+        Limits(*limits), tuple([Span(*span) for span in sent]),
     )  # fmt: skip

@@ -82,6 +82,11 @@ def _shared() -> dict[str, tuple[Schema, str]]:
         "at": (_DURATION, "When it comes, on the virtual clock."),
         "name": (_NAME, "Its name."),
         "data": (_ANY, "What it brings."),
+        "key": (
+            {"type": ["string", "number"]},
+            "Instead of to the run itself it goes to whoever waits under this key, the `correlation` of a `wait`.",
+        ),
+        "keep_for": (_DURATION, "With `key`: how long it is kept for a wait that comes later; 7d when left out."),
     }, ("name",))  # fmt: skip
     return {
         "payload": ({"type": "object"}, "Values that replace those of the workload."),
@@ -89,7 +94,7 @@ def _shared() -> dict[str, tuple[Schema, str]]:
             _list(_outcome()),
             "What stands in for tools: the first entry that fits an attempt is its outcome.",
         ),
-        "signals": (_list(signal), "Signals that reach the run."),
+        "signals": (_list(signal), "Signals that reach the run, or whoever waits under a key."),
         "real": (_list({"enum": kinds}), f"Kinds that run for real; by default {', '.join(REAL_KINDS)}."),
         "files": (_list(_NAME), "Files and folders beside this file that are copied into the folder of the run."),
         "limits": (limits, "When a run is stopped that goes on and on."),

@@ -12,7 +12,6 @@ cases:
 from collections.abc import Iterator
 
 from noetl_ir.expr import Json
-from noetl_ir.kinds import seconds_of
 from noetl_ir.span import Span
 from noetl_ir.suite import MOST_CASES, REAL_KINDS, Case, Expectation, Limits
 from noetlc.reading.reader import Reader, stray_key, stray_keys
@@ -20,6 +19,7 @@ from noetlc.reading.shapes import choice_of, mapping_of, missing, number_of, seq
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 from noetlc.suites.expected import read_expected, read_place
 from noetlc.suites.known import Known, extras_of, kinds_of
+from noetlc.suites.signals import duration_of, read_signals
 from noetlc.suites.table import has_rows, with_row
 
 SHARED = ("payload", "outcomes", "signals", "real", "files", "limits")
@@ -28,7 +28,6 @@ SHARED = ("payload", "outcomes", "signals", "real", "files", "limits")
 DOCUMENT = ("playbook", *SHARED, "cases")
 CASE = ("case", "table", *SHARED, "expect")
 OUTCOME = ("step", "task", "run", "index", "visit", "attempt", "times", "takes", "outcome")
-SIGNAL = ("at", "name", "data")
 
 
 def playbook_in(r: Reader, node: Node | None) -> str | None:
@@ -95,17 +94,19 @@ def _case(r: Reader, known: Known, shared: Mapping, mapping: Mapping, row: Mappi
     if "case" not in own:
         missing(r, "the name of the case", mapping.span, help="write `case: what it shows`")
     places, outcomes = _outcomes(r, known, both)
+    sent, signals = read_signals(r, both)
     real = [kinds_of(r, each["real"]) for each in both if "real" in each]
     return Case(
         f"{name or ''}{more}",
         own["case"].span if "case" in own else mapping.span,
         _payload(r, both),
-        {"outcomes": outcomes, "signals": _signals(r, both)},
+        {"outcomes": outcomes, "signals": signals},
         places,
         _expected(r, known, own, mapping),
         real[0] if real else REAL_KINDS,
         tuple(dict.fromkeys(name for each in both for name in _files(r, each))),
         _limits(r, both),
+        sent,
     )
 
 
@@ -171,7 +172,7 @@ def _outcome(r: Reader, known: Known, mapping: Mapping) -> Json:
     if (times := mapping.get("times")) is not None and (count := whole_of(r, times, "`times`", 1)) is not None:
         row["times"] = count
     if (takes := mapping.get("takes")) is not None:
-        row["takes"] = _duration(r, takes, "`takes`")
+        row["takes"] = duration_of(r, takes, "`takes`")
     written = mapping.get("outcome")
     outcome = mapping_of(r, written, "`outcome`") if written is not None else None
     if outcome is None:
@@ -196,29 +197,3 @@ def _kinds_at(known: Known, row: dict[str, Json]) -> set[str]:
     """The kinds of the tasks that an outcome may be for."""
     steps = [known.all[str(row["step"])]] if "step" in row else [*known.all.values()]
     return {kind for tasks in steps for task, kind in tasks.items() if row.get("task", task) == task}
-
-
-def _signals(r: Reader, both: list[dict[str, Node]]) -> list[Json]:
-    found: list[Json] = []
-    for each in both:
-        rows = sequence_of(r, each["signals"], "`signals`", "signals") if "signals" in each else None
-        for item in rows.items if rows is not None else ():
-            mapping = mapping_of(r, item, "a signal")
-            if mapping is None:
-                continue
-            stray_keys(r, "suite_signal", mapping, SIGNAL)
-            name = text_of(r, named, "`name`") if (named := mapping.get("name")) is not None else None
-            if named is None:
-                missing(r, "the `name` of the signal", mapping.span, help="write `{at: 10s, name: approved}`")
-            at = _duration(r, when, "`at`") if (when := mapping.get("at")) is not None else 0
-            data = value_of(brought) if (brought := mapping.get("data")) is not None else None
-            found.append({"at": at, "name": name or "", "data": data})
-    return found
-
-
-def _duration(r: Reader, node: Node, what: str) -> Json:
-    value = value_of(node)
-    if seconds_of(value) is None:
-        r.report("NL119", f"{what} is no duration", node.span, help="write seconds, or text like `1.5s`, `5m`")
-        return 0
-    return value

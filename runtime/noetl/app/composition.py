@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from noetl.app.clock import MonotonicClock, SteadyClock, WallClock
@@ -19,7 +19,7 @@ from noetl.app.task_environment import TaskEnvironments
 from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.ports import Clock
+from noetl.ports import Clock, MailboxFull
 from noetl.ports.bus import STOPS, Bus
 from noetl.ports.output import OutputChunk
 from noetl.server.control import ControlPlane, Observer
@@ -171,11 +171,10 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
         # A run on a virtual clock that is resumed goes on where its log ends. From 0 its timers would lie ahead, and
         # times would run backwards.
         virtual.move_to(max((event.ts for event in log), default=0))
-    if script is not None:
-        sent = sum(event.event_type == "signal.received" and "row" not in event.data for event in log)
-        # Signals of the script are in the log without an inbox row. Those that were sent before the stop are not sent
-        # twice.
-        script = script._replace(signals=script.signals[sent:])
+    if virtual is not None and script is not None:
+        from noetl.app.script_letters import left_of
+
+        script = left_of(script, log, virtual.now())
     times = _Times(WallClock(), SteadyClock()) if virtual is None else _Times(virtual, virtual)
     chance = unforeseen() if virtual is None else _unchanging()
     bus = _local_bus(settings, times)
@@ -344,4 +343,13 @@ def _pass_pause(waiter: Waiter, clock: Clock) -> None:
 
 def _signalling(control: ControlPlane, execution_id: str) -> Callable[[Signal], None]:
     """Where the signals of a script go."""
-    return lambda signal: control.ask(execution_id, Ask("signal", None, {"name": signal.name, "data": signal.data}))
+    from noetl.app.script_letters import letter_of
+
+    def send(signal: Signal) -> None:
+        if not signal.key:
+            control.ask(execution_id, Ask("signal", None, {"name": signal.name, "data": signal.data}))
+        elif (owned := control.executions.get(execution_id)) is not None:
+            with suppress(MailboxFull):  # told at the end, as any other that no wait got
+                control.post(owned, letter_of(owned.execution, signal))
+
+    return send

@@ -46,7 +46,7 @@ _SCRIPT = (
     "takes: 2s, outcome: {result: VALUE}}]; keys that are left out match anything, and the first entry that matches is "
     "used. An outcome of http is its body as `result`, or {http: {status: 503}}; an error is {error: {code: timeout}}. "
     "Tasks that are not listed fail, but for kinds without effects (noop): python does not run beside a script. "
-    "signals: [{at: 10s, name: NAME, data: VALUE}]."
+    "signals: [{at: 10s, name: NAME, data: VALUE}]; with key: KEY one goes to whoever waits under that key."
 )
 
 
@@ -122,7 +122,8 @@ def run(
         start = partial(_start, program, execution_id, request, once)
         code = drive(runtime, program, DriveOptions(execution_id, url, as_json), start, shown)
         if scripted is not None:
-            warn((*scripted.unused(program.step_numbers), *_deaf(program, scripted, is_over=code != STOPPED)))
+            deaf = _deaf(runtime, program, execution_id, scripted, is_over=code != STOPPED)
+            warn((*scripted.unused(program.step_numbers), *deaf))
         return code
 
 
@@ -196,12 +197,17 @@ def _slips(program: Program, payload: dict[str, Json]) -> tuple[str, ...]:
     return (*unread(program, payload), *retyped(program, payload))
 
 
-def _deaf(program: Program, scripted: Script, *, is_over: bool) -> Iterator[str]:
-    """Sentences about signals of a script that nothing in the playbook waits for, or that come when the run is over."""
-    known = {name: unheard(program, name) for name in dict.fromkeys(signal.name for signal in scripted.signals)}
+def _deaf(runtime: Runtime, program: Program, execution_id: str, scripted: Script, *, is_over: bool) -> Iterator[str]:
+    """Sentences about signals of a script that nothing waits for, or that come when the run is over."""
+    from noetl.app.script_letters import untaken
+
+    direct = dict.fromkeys(signal.name for signal in scripted.signals if not signal.key)
+    known = {name: unheard(program, name) for name in direct}
     yield from [said for said in known.values() if said]
+    if is_over or scripted.ledger.sent == len(scripted.signals):
+        yield from [said for _, said in untaken(runtime, execution_id, scripted)]
     for signal in scripted.signals[scripted.ledger.sent :] if is_over else ():
-        if not known[signal.name]:
+        if not signal.key and not known[signal.name]:
             yield f"signal `{signal.name}` of the script comes too late, at {signal.at / 1e6:g} s: the run is over then"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from noetl.app.programs import program_of
 from noetl.app.suites.judging import Failure
 from noetl.app.suites.pool import shared_out
-from noetl.app.suites.verdict import Verdict, as_json, idle_outcomes, judged, of_json
+from noetl.app.suites.verdict import Verdict, as_json, idle_outcomes, idle_signals, judged, of_json
 from noetl.cli.text import escaped
 from noetl_cli import lazy_click as click
 from noetl_ir.records import NamedTuple
@@ -98,12 +98,15 @@ def _lost(suite: Suite, number: int) -> Verdict:
 
 
 def _with_idle(suite: Suite, verdicts: list[Verdict]) -> list[Verdict]:
-    """The verdicts with a failure for each outcome that was not used."""
+    """The verdicts with a failure for each outcome that was not used, and each signal that no wait got."""
     found = list(verdicts)
+    idle = [(case, Failure(text, place)) for case, place, text in idle_signals(suite, verdicts)]
     for case, place, uses, times in idle_outcomes(suite, verdicts):
-        number = next(at for at, verdict in enumerate(found) if suite.cases[verdict.number] is case)
         often = f"was used only {uses} of {times} times" if uses else "was never used"
-        failure = Failure(f"the outcome {often}: no attempt came to it, or an entry above fits first", place)
+        text = f"the outcome {often}: no attempt came to it, or an entry above fits first"
+        idle.append((case, Failure(text, place)))
+    for case, failure in idle:
+        number = next(at for at, verdict in enumerate(found) if suite.cases[verdict.number] is case)
         found[number] = found[number]._replace(failures=(*found[number].failures, failure))
     return found
 

@@ -46,6 +46,10 @@ class SqlMailbox(ABC):
         """`Mailbox.post_letter`."""
         return self.change(lambda tx: _post(tx, letter, now))
 
+    def was_addressed(self, once: str) -> bool:
+        """`Mailbox.was_addressed`."""
+        return self.change(lambda tx: bool(_addressed(tx, once)))
+
     def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
         """`Mailbox.await_letter`."""
         return self.change(lambda tx: _await(tx, wait, now))
@@ -165,11 +169,9 @@ SELECT w.key, w.name, w.execution_id FROM (
 
 def _post(tx: Transaction, letter: Letter, now: int | None) -> bool:
     """`Mailbox.post_letter`."""
-    # What is addressed first has the name in the inbox, where it stays when the letter is taken.
-    if tx.is_sent(letter.once):
-        return True
-    if known := tx.rows(_KNOWN, {"once": letter.once}):
-        return bool(known[0][0])
+    known = _addressed(tx, letter.once)
+    if known is not None:
+        return known
     at = tx.now if now is None else now
     values = {"key": letter.key, "name": letter.name, "now": at}
     _sweep(tx, letter.key)
@@ -179,6 +181,14 @@ def _post(tx: Transaction, letter: Letter, now: int | None) -> bool:
     kept = {"data": as_json(letter.data), "since": at, "until": at + letter.keep_for, "once": letter.once}
     tx.rows(_KEEP, {"key": letter.key, "name": letter.name, **kept})
     return _address_to_oldest(tx, tx.rows(_NEW, {"once": letter.once})[0])
+
+
+def _addressed(tx: Transaction, once: str) -> bool | None:
+    """Whether the letter of a name is with a wait, or was taken by one; None where there was none."""
+    if known := tx.rows(_KNOWN, {"once": once}):
+        return bool(known[0][0])
+    # What is addressed first has the name in the inbox, where it stays when the letter is taken.
+    return True if tx.is_sent(once) else None
 
 
 def _await(tx: Transaction, wait: OpenWait, now: int | None) -> bool:

@@ -20,6 +20,7 @@ from noetl.host.engine_faults import fault_of
 from noetl.ports import Blobs, Clock, Conflict, ExecutionRow, Owned, Store, StoreRefused, Wanted
 from noetl.ports.bus import Bus
 from noetl.ports.idempotency import StartKey
+from noetl.ports.mailbox import Letter
 from noetl.server.agenda import Agenda
 from noetl.server.bulkhead import Bulkhead
 from noetl.server.child_calls import ChildCalls
@@ -363,6 +364,10 @@ class ControlPlane:
         """Cancel, pause or resume, handed down to children; or a signal; it is on disk then. Raises Conflict."""
         self._ask(execution_id, ask)
         self._settle_for(execution_id)
+
+    def post(self, owned: OwnedExecution, letter: Letter) -> None:
+        """Post a letter by the clock of an execution. Raises MailboxFull."""
+        self._letters.post(owned, letter)
 
     def _ask(self, execution_id: str, ask: Ask) -> None:
         if (owned := self.executions.get(execution_id)) is not None:

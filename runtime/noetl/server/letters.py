@@ -12,7 +12,7 @@ from noetl.engine.evolve_tasks import WAIT
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import Blobs, Clock, Store
-from noetl.ports.mailbox import OpenWait
+from noetl.ports.mailbox import Letter, OpenWait
 from noetl.server.execution import OwnedExecution
 from noetl.server.journal import Keep
 from noetl.server.places import key_in_store
@@ -89,6 +89,11 @@ class Letters:
             self._await(owned, order)
         else:
             self._settle(owned, order)
+
+    def post(self, owned: OwnedExecution, letter: Letter) -> None:
+        """Post a letter that comes from outside, by the clock of an execution. Raises MailboxFull."""
+        self._keep(lambda: self._store.mailbox.post_letter(letter, self._now_of(owned.execution)))
+        self._hurry()
 
     def tell_end(self, owned: OwnedExecution) -> None:
         """An execution is over: what came before an end that the store refused goes back."""

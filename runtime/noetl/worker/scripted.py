@@ -21,7 +21,9 @@ from functools import cache
 
 from noetl.clients.sql_results import result_of
 from noetl.ports import Call
+from noetl.ports.mailbox import KEEP_FOR
 from noetl.worker.launcher import AsyncLauncher
+from noetl_ir.correlation import HALF, faulty_key, is_storable, key_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind, seconds_of
 from noetl_ir.nearest import nearest
@@ -36,11 +38,16 @@ class ScriptError(Exception):
 
 
 class Signal(NamedTuple):
-    """A signal that reaches the run at `at` microseconds of virtual time."""
+    """A signal that reaches the run at `at` microseconds of virtual time: the run itself, or with a `key` whoever waits
+    under that, for which it is kept for `keep_for` microseconds. `number` is its place in the script.
+    """
 
     at: int
     name: str
     data: Json
+    key: str = ""
+    keep_for: int = KEEP_FOR
+    number: int = 0
 
 
 class _Entry(NamedTuple):
@@ -98,6 +105,7 @@ KINDS = "noetl_ir.kinds"
 _OF_OUTCOME = ("status", "result", "error", "meta")
 _OF_ERROR = ("code", "message", "retryable", "kind")
 _KEYS = ("step", "task", "run", "index", "visit", "attempt")
+_OF_SIGNAL = ("at", "name", "data", "key", "keep_for")
 
 
 def read_script(document: Json) -> Script:
@@ -164,8 +172,23 @@ def _attributes() -> tuple[str, ...]:
 
 def _signal(number: int, row: Json) -> Signal:
     if not isinstance(row, dict) or not isinstance(row.get("name"), str):
-        raise ScriptError(f"signal {number}: a mapping with `at`, `name` and `data`")
-    return Signal(_micros(row.get("at", 0), f"signal {number}: `at`"), str(row["name"]), row.get("data"))
+        raise ScriptError(f"signal {number}: a mapping with `at`, `name` and `data`, and `key` for one under a key")
+    unknown = sorted(set(row) - set(_OF_SIGNAL))
+    if unknown:
+        raise ScriptError(f"signal {number}: unknown key `{unknown[0]}`; known are {', '.join(_OF_SIGNAL)}")
+    at, name, key = _micros(row.get("at", 0), f"signal {number}: `at`"), str(row["name"]), key_of(row.get("key"))
+    if "key" not in row:
+        if "keep_for" in row:
+            raise ScriptError(
+                f"signal {number}: `keep_for` goes with `key`: one to the run is kept as long as that runs"
+            )
+        return Signal(at, name, row.get("data"), number=number)
+    if not key or not is_storable(name):
+        why = faulty_key(row["key"]) or ("is no text" if not key else "")
+        raise ScriptError(f"signal {number}: `key` {why}" if why else f"signal {number}: `name` {HALF}")
+    kept = row.get("keep_for")
+    keep_for = KEEP_FOR if kept is None else _micros(kept, f"signal {number}: `keep_for`")
+    return Signal(at, name, row.get("data"), key, keep_for, number)
 
 
 def _micros(value: Json, where: str) -> int:

@@ -54,6 +54,12 @@ WRONG = [
     (f"{GOOD}\noutcomes: [{{step: start, times: 0}}]", "t.test.yaml:2:33: error[NL104] `times`: 0 is below 1"),
     (f"{GOOD}\noutcomes: [{{step: start, takes: soon}}]", "t.test.yaml:2:33: error[NL119] `takes` is no duration"),
     (f"{GOOD}\nsignals: [{{at: 1s}}]", "t.test.yaml:2:11: error[NL103] the `name` of the signal is missing"),
+    (f"{GOOD}\nsignals: [{{name: a, key: ''}}]", "t.test.yaml:2:26: error[NL104] the `key` is empty"),
+    (f"{GOOD}\nsignals: [{{name: a, key: [b]}}]", "t.test.yaml:2:26: error[NL104] the `key` is no text"),
+    (f"{GOOD}\nsignals: [{{name: a, keep_for: 1d}}]", "t.test.yaml:2:31: error[NL104] `keep_for` goes with `key`"),
+    (f"{GOOD}\nsignals: [{{name: a, key: b, keep_for: x}}]",
+     "t.test.yaml:2:39: error[NL119] `keep_for` is no duration"),
+    (f"{GOOD}\nsignals: [{{name: a, kay: b}}]", "t.test.yaml:2:21: error[NL101] unknown key `kay` in a signal"),
     ("cases: [{expect: {status: completed}}]", "t.test.yaml:1:9: error[NL103] the name of the case is missing"),
     ("cases: [{case: a}]", "t.test.yaml:1:9: error[NL103] what the case expects is missing"),
     ("cases: [{case: a, expect: {}}]", "t.test.yaml:1:27: error[NL103] what the case expects is missing"),
@@ -117,7 +123,7 @@ def test_a_kind_of_another_package_may_run_for_real(
 
 FULL = {
     "playbook": "t.yaml", "payload": {"limit": 1}, "real": ["python"], "files": ["a"], "limits": {"events": 5},
-    "signals": [{"at": 1, "name": "s", "data": 2}],
+    "signals": [{"at": 1, "name": "s", "data": 2, "key": "k", "keep_for": "1h"}],
     "outcomes": [{"step": "start", "task": "fetch", "run": 1, "index": [0], "visit": 1, "attempt": 1, "times": 1,
                   "takes": "1s", "outcome": {"status": "error", "http": {"status": 1}, "error": {"code": "x"}}}],
     "cases": [{"case": "a {{ row.n }}", "table": [{"n": 1}], "payload": {"limit": "{{ row.n }}"}, "expect": {

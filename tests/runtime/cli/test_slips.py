@@ -148,3 +148,36 @@ def test_a_run_whose_signals_are_all_heard_tells_nothing_of_them(home: "Home") -
     done = home.run("run", home.plan(WAITING), "--script", "s.yaml", "--quiet")
     assert (done.returncode, done.stderr) == (0, "") and "nothing took" not in done.stdout
     assert "unheard_signals" not in home.json("run", "plan.ir", "--script", "s.yaml")  # type: ignore[operator]
+
+
+def test_signals_of_a_script_under_a_key_that_no_wait_got_are_told(home: "Home") -> None:
+    (home.folder / "s.yaml").write_text(
+        "signals: [{at: 1, key: order, name: go}, {at: 1, key: odrer, name: go}, {at: 9, key: order, name: go}]\n"
+    )
+    home.plan("workflow:\n  - {step: start, tool: {name: w, kind: wait, events: [go], correlation: order}}\n")
+    done = home.run("run", "plan.ir", "--script", "s.yaml")
+    assert done.returncode == 0
+    assert [line for line in done.stderr.splitlines() if line.startswith("warning")] == [
+        "warning: no wait took the signal `go` under the key `odrer`; did you mean `order`? (is waited under `order`)",
+        "warning: signal `go` under the key `order` comes too late, at 9 s: the run is over then",
+    ]
+    (home.folder / "s.yaml").write_text("signals: [{key: odrer, name: go}]\n")
+    done = home.run("run", "plan.ir", "--script", "s.yaml")
+    assert done.returncode == 5 and "did you mean `order`?" in done.stderr, "it waits for ever"
+    (home.folder / "s.yaml").write_text("signals: [{key: odrer, name: go}, {at: 5, key: order, name: go}]\n")
+    done = home.run("resume", "last", "--script", "s.yaml")
+    assert done.returncode == 0, done.stderr
+
+
+def test_signals_of_a_script_that_cannot_be_read_are_told(home: "Home") -> None:
+    home.plan("workflow:\n  - {step: start, tool: {name: w, kind: wait, events: [go], correlation: order}}\n")
+    for signal, why in (
+        ("{name: a, keep_for: 1d}", "`keep_for` goes with `key`"),
+        ("{name: a, key: ''}", "`key` is empty"),
+        ("{name: a, key: [1]}", "`key` is no text"),
+        ("{name: a, key: k, keep_for: soon}", "`keep_for` is no duration"),
+        ("{name: a, kay: k}", "unknown key `kay`; known are at, name, data, key, keep_for"),
+    ):
+        (home.folder / "s.yaml").write_text(f"signals: [{signal}]\n")
+        done = home.run("run", "plan.ir", "--script", "s.yaml")
+        assert done.returncode == 2 and why in done.stderr, done.stderr

@@ -6,23 +6,26 @@ real in tests are left to run; the outcomes of the others are written down, each
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
 
 from noetl.app.runtime import Runtime
+from noetl.app.script_letters import logs_under
 from noetl.app.snapshots import Snapshot, events_of, fetched, result_of, snapshot_of
 from noetl.app.suites.writing import WrittenCase, written
 from noetl.ports import ExecutionRow
+from noetl_ir.correlation import key_of
 from noetl_ir.events import Event, index_of, step_run_of
 from noetl_ir.expr import Json
+from noetl_ir.kinds import Kind
 from noetl_ir.plan import Plan
+from noetl_ir.registry import load
 from noetl_ir.suite import PURE_KINDS, REAL_KINDS
 
 LEFT_TO_RUN = frozenset((*PURE_KINDS, *REAL_KINDS))
-PARKED = frozenset({"wait", "playbook"})
-"""Kinds that no outcome of a script stands in for: they wait outside of any worker."""
-
 Attempt: TypeAlias = tuple[str, int, int, int]
 """The step run with its iteration, the number of the task in the plan, its visit, its attempt."""
 
@@ -47,7 +50,7 @@ def recorded(runtime: Runtime, row: ExecutionRow) -> str:
         "",
         request if isinstance(request, dict) else {},
         list(_outcomes(runtime, snapshot, log)),
-        [_signal(event, begun) for event in log if event.event_type == "signal.received"],
+        [*_signals(runtime, row.execution_id, log, begun)],
         expect,
         "As it was: hold it against what it should be.",
     )
@@ -69,7 +72,7 @@ def _outcomes(runtime: Runtime, snapshot: Snapshot, log: list[Event]) -> Iterato
             runs[step_run_of(event.run)] = counts[event.step]
         elif event.event_type in ("task.started", "task.done", "retry.started"):
             task = plan.tasks[event.task]
-            if task.generated or task.kind in LEFT_TO_RUN or task.kind in PARKED:
+            if task.generated or task.kind in LEFT_TO_RUN or _is_parked(task.kind):
                 continue
             attempt = (event.run, event.task, event.visit, event.attempt)
             place = _place(plan, event, runs.get(step_run_of(event.run), 1))
@@ -82,6 +85,11 @@ def _outcomes(runtime: Runtime, snapshot: Snapshot, log: list[Event]) -> Iterato
     longer = math.ceil((log[-1].ts - log[0].ts) / 1_000_000) + 1
     for place in open_.values():
         yield {**place, "takes": longer}
+
+
+def _is_parked(kind: str) -> bool:
+    """Whether no outcome of a script stands in for tasks of a kind, as they wait outside of any worker."""
+    return load("noetl_ir.kinds", kind, "KIND", Kind).parks
 
 
 def _place(plan: Plan, event: Event, run: int) -> dict[str, Json]:
@@ -106,7 +114,51 @@ def _outcome(runtime: Runtime, snapshot: Snapshot, event: Event) -> dict[str, Js
     return {"outcome": outcome}
 
 
-def _signal(event: Event, begun: int) -> Json:
+def _signals(runtime: Runtime, execution_id: str, log: list[Event], begun: int) -> Iterator[Json]:
+    """The signals that reached the run itself, and those under a key that it and what it called took, but for those
+    that they sent themselves: a test sends these again.
+    """
+    direct = [event for event in log if event.event_type == "signal.received" and "wait" not in event.data]
+    rows = [(event.ts, _signal(event, begun)) for event in direct]
+    rows += [(event.ts, {"key": key, **_signal(event, begun)}) for event, key in _letters(runtime, execution_id)]
+    yield from [row for _, row in sorted(rows, key=lambda each: each[0])]
+
+
+def _letters(runtime: Runtime, execution_id: str) -> list[tuple[Event, str]]:
+    """The signals under a key that were taken in an execution and those under it, without their own: each as it was
+    received, with its key.
+    """
+    found: list[tuple[Event, str]] = []
+    sent: Counter[str] = Counter()
+    for log in logs_under(runtime, execution_id):
+        keys: dict[str, str] = {}
+        came: dict[Json, Event] = {}
+        for event in log:
+            call = event.data.get("call")
+            if event.event_type == "signal.received" and "wait" in event.data:
+                came[event.data.get("row")] = event
+            elif event.event_type == "token.claimed" and event.data.get("row") in came:
+                found.append((came[event.data.get("row")], keys.get(event.run, "")))
+            elif event.event_type == "task.started" and isinstance(call, dict):
+                keys[event.run] = key_of(call.get("correlation"))
+                if key := key_of(call.get("key")):
+                    sent[_name_of(key, call.get("signal"), call.get("data"))] += 1
+    others = []
+    for event, key in sorted(found, key=lambda each: each[0].ts):
+        name = _name_of(key, event.data.get("name"), event.data.get("data"))
+        if sent[name] > 0:
+            sent[name] -= 1
+        else:
+            others.append((event, key))
+    return others
+
+
+def _name_of(key: str, name: Json, data: Json) -> str:
+    """A text that two signals have in common if and only if they are alike."""
+    return json.dumps([key, name, data], sort_keys=True)
+
+
+def _signal(event: Event, begun: int) -> dict[str, Json]:
     data = event.data.get("data")
     row: dict[str, Json] = {"at": round((event.ts - begun) / 1_000_000, 3), "name": event.data.get("name")}
     return row if data is None else {**row, "data": data}

@@ -19,6 +19,7 @@ from noetl.app.composition import Driver, driver_of
 from noetl.app.ending import Ending, ending_of
 from noetl.app.picture import rows_of
 from noetl.app.runtime import Runtime, Settings
+from noetl.app.script_letters import untaken
 from noetl.app.snapshots import UnreadableExecution, result_of
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
@@ -46,7 +47,8 @@ class Ran(NamedTuple):
 
     `log` are the events of the playbook itself, without its children's. `calls` are the attempts, rendered, in their
     order; `results` has the latest result of each step that succeeded and of which one is asked. `wrong` are sentences
-    about the case that make it fail whatever it expects, each with the step and task that it is about.
+    about the case that make it fail whatever it expects, each with the step and task that it is about. `untaken` are
+    the signals with a key that no wait got: the number of each in the script, and a sentence.
     """
 
     status: str
@@ -61,6 +63,7 @@ class Ran(NamedTuple):
     script: Script | None
     wrong: tuple[tuple[str, str, str], ...]
     waits: tuple[str, ...] = ()
+    untaken: tuple[tuple[int, str], ...] = ()
 
 
 class _Watch:
@@ -124,7 +127,8 @@ def run_case(program: Program, case: Case, beside: Path, folders: tuple[Path, ..
         runtime.programs.add_program(program)
         request = Request(dict(case.payload), scripted=True)
         # A name that nothing hears is a slip, as any other that the playbook does not have.
-        sent = [unheard(program, name) for name in dict.fromkeys(each.name for each in script.signals)]
+        direct = dict.fromkeys(each.name for each in script.signals if not each.key)
+        sent = [unheard(program, name) for name in direct]
         told = (*unmet(program, ROOT, request), *unread(program, request.payload), *filter(None, sent))
         wrong = [(text, "", "") for text in told]
         if wrong:
@@ -178,6 +182,7 @@ def _ran(runtime: Runtime, driver: Driver, watch: _Watch, script: Script, case: 
         status, ending_of(runtime, program, execution, status), program, tuple(watch.log), tuple(watch.calls), result,
         results, dict(execution.ctx), script.ledger.uses, script, tuple(dict.fromkeys(wrong)),
         tuple(f"{row.place}: {row.text}" for row in rows_of(program, execution)) if status == "waiting" else (),
+        tuple([(signal.number, text) for signal, text in untaken(runtime, ROOT, script)]),
     )  # fmt: skip
 
 

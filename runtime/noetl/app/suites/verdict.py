@@ -19,7 +19,7 @@ from noetl_ir.suite import Case, Suite
 class Verdict(NamedTuple):
     """The verdict on a case: its number in its suite, and the seconds of real time that it took. `uses`: how often each
     outcome of its script was used; `fired`: the transitions of the plan's net that fired; `rules`: the rules that
-    decided, as (task, rule).
+    decided, as (task, rule); `untaken`: the signals with a key that no wait got, by number, each with a sentence.
     """
 
     number: int
@@ -29,6 +29,7 @@ class Verdict(NamedTuple):
     fired: frozenset[str]
     rules: frozenset[tuple[int, int]]
     seconds: float
+    untaken: tuple[tuple[int, str], ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -52,6 +53,7 @@ def judged(suite: Suite, program: Program, number: int, beside: Path, folders: t
         fired_in(ran),
         rules_in(ran),
         time.monotonic() - begun,
+        ran.untaken,
     )
 
 
@@ -75,16 +77,18 @@ def as_json(verdict: Verdict) -> Json:
     failures: list[Json] = [[each.message, [*each.span], [*each.at], [*each.details]] for each in verdict.failures]
     rules: list[Json] = [[*each] for each in sorted(verdict.rules)]
     fired: list[Json] = [*sorted(verdict.fired)]
-    return [verdict.number, failures, [*verdict.path], [*verdict.uses], fired, rules, verdict.seconds]
+    return [verdict.number, failures, [*verdict.path], [*verdict.uses], fired, rules, verdict.seconds,
+            [[*each] for each in verdict.untaken]]  # fmt: skip
 
 
 def of_json(row: Any) -> Verdict:
     """The verdict of such a record."""
-    number, failures, path, uses, fired, rules, seconds = row
+    number, failures, path, uses, fired, rules, seconds, untaken = row
     return Verdict(
         number,
         tuple(Failure(text, Span(*span), Span(*at), tuple(details)) for text, span, at, details in failures),
         tuple(path), tuple(uses), frozenset(fired), frozenset((task, rule) for task, rule in rules), seconds,
+        tuple((at, text) for at, text in untaken),
     )  # fmt: skip
 
 
@@ -103,3 +107,17 @@ def idle_outcomes(suite: Suite, verdicts: list[Verdict]) -> list[tuple[Case, Spa
             most[place] = max(most.get(place, 0), uses)
             owners.setdefault(place, (case, times if isinstance(times, int) else 1))
     return [(case, place, most[place], times) for place, (case, times) in owners.items() if most[place] < times]
+
+
+def idle_signals(suite: Suite, verdicts: list[Verdict]) -> list[tuple[Case, Span, str]]:
+    """The signals with a key that no wait got in any case that has them: such a case, the place, a sentence."""
+    found: dict[Span, tuple[Case, str]] = {}
+    taken: set[Span] = set()
+    for verdict in verdicts:
+        case, untaken = suite.cases[verdict.number], dict(verdict.untaken)
+        for at, place in enumerate(case.sent if verdict.path else ()):
+            if at in untaken:
+                found.setdefault(place, (case, untaken[at]))
+            else:
+                taken.add(place)
+    return [(case, place, text) for place, (case, text) in found.items() if place not in taken]

@@ -52,9 +52,9 @@ class MemoryMailbox:
         """`Mailbox.post_letter`."""
         with self._changing():
             as_json(letter.data)
-            known = [kept for kept in self._letters if kept.letter.once == letter.once]
-            if self._is_sent(letter.once) or known:
-                return not known or known[0].to is not None
+            known = self._addressed(letter.once)
+            if known is not None:
+                return known
             at = self._now() if now is None else now
             kept = _Kept(letter, at)
             mine = [one for one in self._letters if one.letter.key == letter.key and one.to is None]
@@ -64,6 +64,11 @@ class MemoryMailbox:
                 raise MailboxFull(f"{MOST_KEPT:,} signals are kept under that key already")
             self._letters.append(kept)
             return self._address_to_oldest(kept)
+
+    def was_addressed(self, once: str) -> bool:
+        """`Mailbox.was_addressed`."""
+        with self._looking():
+            return bool(self._addressed(once))
 
     def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
         """`Mailbox.await_letter`."""
@@ -142,6 +147,12 @@ class MemoryMailbox:
         """The data of all letters that are here, the oldest first, each with the execution and row that it went to."""
         with self._looking():
             return [(kept.letter.data, kept.to) for kept in self._letters]
+
+    def _addressed(self, once: str) -> bool | None:
+        known = [kept for kept in self._letters if kept.letter.once == once]
+        if known:
+            return known[0].to is not None
+        return True if self._is_sent(once) else None
 
     def _unlist(self, place: tuple[str, str]) -> None:
         self._waits.pop(place, None)

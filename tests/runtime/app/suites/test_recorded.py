@@ -102,3 +102,38 @@ def test_an_execution_that_is_not_there_is_told(tmp_path: Path) -> None:
     put(tmp_path, "", REAL)
     done = run_tests(tmp_path, "--record", "last")
     assert done.returncode == 1 and "there is no store" in done.stderr
+
+
+PAID = """
+workload: {order: 7}
+workflow:
+  - step: start
+    tool:
+      - {name: own, kind: signal, key: own, signal: paid, data: own}
+      - {name: one, kind: wait, events: [paid], correlation: own}
+      - {name: two, kind: wait, events: [paid], correlation: "order {{ workload.order }}"}
+      - {name: three, kind: wait, events: [paid], correlation: "{{ workload.order }}"}
+      - {name: all, kind: noop, result: "{{ [one.data, two.data, three.data] }}"}
+"""
+
+
+def test_signals_under_a_key_are_recorded_and_those_that_it_sends_itself_are_not(tmp_path: Path) -> None:
+    put(tmp_path, "", "workflow: [{step: start, tool: {kind: noop}}]", "first")
+    put(tmp_path, "", PAID)
+    (tmp_path / "orders.test.yaml").unlink()
+    (tmp_path / "first.test.yaml").unlink()
+    done_here(tmp_path, ["run", "first.yaml"])  # a store
+    for key, data in (("order 7", "[1]"), ("7", "2")):
+        done = done_here(tmp_path, ["signal", "--key", key, "--name", "paid", "--data", data])
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = done_here(tmp_path, ["run", "orders.yaml", "--quiet"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_tests(tmp_path, "--record", "last", "-o", "orders.test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "orders.test.yaml").read_text()
+    assert "data: own" not in text and text.count("key:") == 2, text
+    assert 'key: "7"' in text and "key: order 7" in text and "data: [1]" in text
+    again = run_tests(tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    (tmp_path / "orders.test.yaml").write_text(text.replace("data: 2", "data: 3"))
+    assert run_tests(tmp_path).returncode == 1

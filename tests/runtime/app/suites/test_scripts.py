@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from harness.here import done_here
 from harness.suites import FETCH, brought, case, failing, put, run_tests, told
 
@@ -136,6 +138,105 @@ def test_an_error_needs_no_status(tmp_path: Path) -> None:
     outcomes = [{"step": "start", "outcome": {"error": {"code": "http.connect"}}}]
     done = told(tmp_path, case({"status": "failed", "error": {"code": "retry.exhausted"}}, outcomes=outcomes))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+UNDER_KEY = """
+workload: {order: 7}
+workflow:
+  - step: start
+    next: {arcs: [{step: pay, spec: {delay: 60}}]}
+  - step: pay
+    tool: {name: w, kind: wait, events: [paid, declined], correlation: "order {{ workload.order }}", timers: {late: 1h}}
+    next:
+      arcs:
+        - {step: ship, when: "{{ event.result.name == 'paid' }}", args: {n: "{{ event.result.data }}"}}
+        - {step: drop}
+  - {step: ship, tool: {kind: noop, result: "{{ args.n }}"}}
+  - {step: drop, tool: {kind: noop, result: dropped}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("signals", "expected"),
+    [
+        ([{"at": "10s", "key": "order 7", "name": "paid", "data": 1}], {"result": 1, "duration": 60}),
+        ([{"at": "70s", "key": "order 7", "name": "paid", "data": 2}], {"result": 2, "duration": 70}),
+        ([{"at": 10, "key": "order 7", "name": "declined", "keep_for": 51}], {"result": "dropped", "duration": 60}),
+        ([{"at": 10, "key": "order 7", "name": "paid", "keep_for": 40}, {"at": 90, "name": "paid", "data": 3}],
+         {"result": 3, "duration": 90}),
+    ],
+)  # fmt: skip
+def test_a_signal_under_a_key_is_kept_for_the_wait_that_comes(
+    tmp_path: Path, signals: list[object], expected: dict[str, object]
+) -> None:
+    done = told(tmp_path, case(expected, signals=signals), playbook=UNDER_KEY)
+    lost = [line for line in done.stdout.splitlines() if "no wait took" in line]
+    # Of the last one the first signal goes before its wait comes, and that is told.
+    assert (done.returncode, len(lost)) == ((1, 1) if len(signals) > 1 else (0, 0)), done.stdout + done.stderr
+    assert "expected `result" not in done.stdout and "the run took" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("signal", "why"),
+    [
+        ({"key": "oder 7", "name": "paid"}, "; did you mean `order 7`? (is waited under `order 7`)"),
+        (
+            {"key": "order 7", "name": "payed"},
+            "; did you mean `paid`? (under that key is waited for `declined`, `paid`)",
+        ),
+        ({"key": 7, "name": "paid"}, " (is waited under `order 7`)"),
+    ],
+)
+def test_a_signal_under_a_key_that_no_wait_got_is_a_slip(tmp_path: Path, signal: dict[str, object], why: str) -> None:
+    text = case({"result": "dropped"}, signals=[signal])
+    done = told(tmp_path, text, playbook=UNDER_KEY)
+    assert failing(done) == [f"no wait took the signal `{signal['name']}` under the key `{signal['key']}`{why}"]
+    assert (
+        f"orders.test.yaml:{1 + text.splitlines().index(next(one for one in text.splitlines() if 'key' in one))}"
+        in (done.stdout)
+    )
+
+
+def test_one_that_comes_when_the_run_is_over_is_a_slip_and_one_of_all_cases_is_not(tmp_path: Path) -> None:
+    late = {"key": "order 7", "name": "paid", "at": "2h"}
+    done = told(tmp_path, case({"result": "dropped"}, signals=[late]), playbook=UNDER_KEY)
+    assert failing(done) == [
+        "signal `paid` under the key `order 7` comes too late, at 7200 s: the run is over then",
+    ]
+    of_all = """
+signals: [{key: order 7, name: paid, data: 7}, {key: order 8, name: paid, data: 8}]
+cases:
+  - {case: seven, expect: {result: 7}}
+  - {case: eight, payload: {order: 8}, expect: {result: 8}}
+"""
+    done = told(tmp_path, of_all, playbook=UNDER_KEY)
+    assert done.returncode == 0, done.stdout
+    done = told(tmp_path, of_all.replace("order 8, name: paid", "order 8, name: pay"), playbook=UNDER_KEY)
+    assert any("no wait took the signal `pay` under the key `order 8`" in line for line in failing(done))
+
+
+CALLS = """
+workflow:
+  - {step: start, tool: {name: c, kind: playbook, path: t/child}}
+---
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: c, path: t/child}
+workflow:
+  - {step: start, tool: {name: w, kind: wait, events: [go], correlation: there}}
+"""
+
+
+def test_a_signal_under_a_key_reaches_the_wait_of_a_child(tmp_path: Path) -> None:
+    result = {"name": "go", "data": 4}
+    signals = [{"at": 3, "key": "there", "name": "go", "data": 4}]
+    put(tmp_path, case({"result": result, "duration": 3}, signals=signals), CALLS.partition("---")[0])
+    (tmp_path / "child.yaml").write_text(CALLS.partition("---")[2], "utf-8")
+    done = run_tests(tmp_path, "orders.test.yaml", "--path", ".")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "orders.test.yaml").write_text(case({"status": "waiting"}, signals=[{**signals[0], "key": "ther"}]))
+    done = run_tests(tmp_path, "orders.test.yaml", "--path", ".")
+    assert "did you mean `there`?" in done.stdout
 
 
 def test_signals_come_at_their_time(tmp_path: Path) -> None:

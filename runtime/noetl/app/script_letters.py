@@ -1,0 +1,89 @@
+"""Signals of a script that have a key: they go to the mailbox, and one that no wait got is told at the end.
+
+Law: an entry of a script is posted once, also where the run is resumed with it: the mailbox knows it by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from noetl.app.runtime import Runtime
+from noetl.app.snapshots import events_of
+from noetl.engine.execution import Execution
+from noetl.ports import Wanted
+from noetl.ports.mailbox import Letter
+from noetl.server.places import key_in_store
+from noetl.worker.scripted import Script, Signal
+from noetl_ir.correlation import key_of
+from noetl_ir.events import Event
+from noetl_ir.nearest import nearest
+
+
+def letter_of(execution: Execution, signal: Signal) -> Letter:
+    """The letter that a signal of the script of an execution is."""
+    return Letter(
+        key_in_store(execution, signal.key), signal.name, signal.data, _once(execution.execution_id, signal),
+        signal.keep_for,
+    )  # fmt: skip
+
+
+def _once(execution_id: str, signal: Signal) -> str:
+    return f"script {execution_id} {signal.number}"
+
+
+def left_of(script: Script, log: list[Event], now: int) -> Script:
+    """The script without the signals that were sent before the run was stopped; `now` is where its clock stands."""
+    # Those without a key are in the log without an inbox row. Those with one may be posted again, as they are posted
+    # once, while their time is not over.
+    sent = sum(event.event_type == "signal.received" and "row" not in event.data for event in log)
+    direct = [signal for signal in script.signals if not signal.key][:sent]
+    past = [signal for signal in script.signals if signal.key and signal.at + signal.keep_for <= now and log]
+    over = {signal.number for signal in (*direct, *past)}
+    return script._replace(signals=tuple([signal for signal in script.signals if signal.number not in over]))
+
+
+def untaken(runtime: Runtime, execution_id: str, script: Script) -> Iterator[tuple[Signal, str]]:
+    """Each signal with a key that no wait got, and a sentence about it. Asked when the run has stopped."""
+    waits: list[tuple[str, list[str]]] | None = None
+    for place, signal in enumerate(script.signals):
+        if not signal.key or runtime.store.mailbox.was_addressed(_once(execution_id, signal)):
+            continue
+        what = f"signal `{signal.name}` under the key `{signal.key}`"
+        if place >= script.ledger.sent:
+            yield signal, f"{what} comes too late, at {signal.at / 1e6:g} s: the run is over then"
+            continue
+        waits = [*_waits(runtime, execution_id)] if waits is None else waits
+        yield signal, f"no wait took the {what}{_hint(signal, waits)}"
+
+
+def _waits(runtime: Runtime, execution_id: str) -> Iterator[tuple[str, list[str]]]:
+    """The keys that waits of an execution and of those under it have listened under, each with the names of signals."""
+    for event in chain.from_iterable(logs_under(runtime, execution_id)):
+        call = event.data.get("call") if event.event_type == "task.started" else None
+        if isinstance(call, dict) and (key := key_of(call.get("correlation"))):
+            names = call.get("events")
+            yield key, [str(name) for name in (names if isinstance(names, list) else [names])]
+
+
+def logs_under(runtime: Runtime, execution_id: str) -> Iterator[list[Event]]:
+    """The log of an execution, then those of all that were called under it. Raises UnreadableExecution."""
+    yield [event for _, event in events_of(runtime, execution_id)]
+    for row in runtime.store.executions(Wanted(parent=execution_id)):
+        yield from logs_under(runtime, row.execution_id)
+
+
+def _hint(signal: Signal, waits: list[tuple[str, list[str]]]) -> str:
+    names = sorted({name for key, each in waits if key == signal.key for name in each})
+    keys = sorted({key for key, _ in waits})
+    if signal.name in names:
+        return ": each that waits for it there is over, or has another one"
+    known, what = (names, "under that key is waited for") if names else (keys, "is waited under")
+    if not known:
+        return ": nothing waits under a key"
+    near = nearest(signal.name if names else signal.key, known)
+    asked = f"; did you mean `{near}`?" if near else ""
+    return f"{asked} ({what} {', '.join(f'`{one}`' for one in known[:_MOST])}{', …' if len(known) > _MOST else ''})"
+
+
+_MOST = 10
