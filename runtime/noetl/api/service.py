@@ -173,7 +173,7 @@ class ApiService:
         if not found:
             return None
         # A step that runs and its task that waits are two rows: what somebody can do something about comes first.
-        first = next((each for each in found if each.what not in ("step", "signal")), found[0])
+        first = next((each for each in found if each.what not in ("step", "signal", "interrupt")), found[0])
         due = iso_of(first.due) if first.due is not None else None
         more = sum(each.place.partition(" / ")[0] != first.place.partition(" / ")[0] for each in found)
         return {"what": first.what, "text": f"{first.place}: {first.text}", "due": due, "more": more}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noetl.app.ending import Ending, ending_of
-from noetl.app.picture import Why, queue_now, rows_of
+from noetl.app.picture import Why, interruptions_of, queue_now, rows_of
 from noetl.app.prospects import steps_to_come
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import Snapshot, events_of, program_of, snapshot_until
@@ -59,7 +59,10 @@ def execution_document(runtime: Runtime, snapshot: Snapshot, *, owned: bool, why
     queue = queue_now(runtime, snapshot.execution)
     rows = rows_of(snapshot.program, snapshot.execution, driven=owned, why=why, queue=queue)
     now: list[Json] = [row.as_json() for row in rows]
-    return {**document, "owned": owned, "events": snapshot.execution.position, "parent": parent, "now": now}
+    found = interruptions_of(snapshot.program, snapshot.execution)
+    interrupted: dict[str, Json] = {"interrupted": [*found]} if found else {}
+    events = snapshot.execution.position
+    return {**document, "owned": owned, "events": events, "parent": parent, "now": now, **interrupted}
 
 
 def moment_document(snapshot: Snapshot, args: Json) -> dict[str, Json]:
@@ -72,6 +75,7 @@ def moment_document(snapshot: Snapshot, args: Json) -> dict[str, Json]:
         "status": status_of(execution) if execution.position else "new",
         "at": iso_of(execution.now) if execution.position else None,
         "now": now,
+        "interrupted": [*interruptions_of(program, execution)],
         "workload": execution.workload,
         "ctx": execution.ctx,
         "marking": dict(marking_of(program, execution)),

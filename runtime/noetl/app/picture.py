@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import root_of
-from noetl.engine.execution import Execution, Region, Run
+from noetl.engine.execution import INTERRUPT, Execution, Region, Run
+from noetl.engine.interrupting import is_in_progress
 from noetl.engine.program import Program
 from noetl.engine.sections import holder_of, lock_text, steps_in
 from noetl.ports import StoreFailure
@@ -108,8 +109,8 @@ def rows_of(
     why: Why = not_known,
     queue: Queue | None = None,
 ) -> Iterator[Row]:
-    """The activity in words, in the order of the playbook's life: steps, retries and delays, gates, joins; then
-    the signals that are kept.
+    """The activity in words, in the order of the playbook's life: steps, each with what may interrupt it, retries and
+    delays, gates, joins; then the signals that are kept.
 
     `driven` says that a process drives the execution: without one nothing is at work, whatever the log says. `queue` is
     the queue for a place by the store, which is newer than what the log says of it.
@@ -123,6 +124,7 @@ def rows_of(
         if run.ended == 0 or key in execution.left:
             row = _step(program, execution, key, run, "at work" if driven else "begun")
             yield _hindered(program, row, run.step, why) if key in for_worker else row
+            yield from _interrupts(program, execution, key, run)
     for key, region in execution.regions.items():
         yield from _task(program, execution, key, region)
     yield from _delays(program, execution)
@@ -191,6 +193,36 @@ def _step(program: Program, execution: Execution, key: str, run: Run, begun: str
         words = "to run" if region.phase == "at" else "running" if begun == "at work" else "was running"
         return Row("step", place, f"{words} {task.name}{more}", None, data)
     return Row("step", place, "started", None, data)
+
+
+def _interrupts(program: Program, execution: Execution, key: str, run: Run) -> Iterator[Row]:
+    """The signals and timers that would interrupt a run now."""
+    armed = program.interrupts.get(run.step)
+    if armed is None or not is_in_progress(execution, key):
+        return
+    lead = f"{INTERRUPT} {key} "
+    due = {name.removeprefix(lead): execution.timers[name].due for name in run.interrupts if name in execution.timers}
+    by = [f"signal {', '.join(armed.events)}"] if armed.events else []
+    by += [f"timer {', '.join(due)}"] if due else []
+    if by:
+        data: dict[str, Json] = {"step": _name(program, run.step), "step_run_id": key, "signals": [*armed.events]}
+        data["timers"] = {name: iso_of(at) for name, at in due.items()}
+        text = f"may be interrupted by {' or '.join(by)}"
+        yield Row("interrupt", place_of(program, run.step), text, min(due.values(), default=None), data)
+
+
+def interruptions_of(program: Program, execution: Execution) -> list[dict[str, Json]]:
+    """The last runs that were interrupted, the oldest first; times as RFC 3339."""
+    return [
+        {
+            "step": place_of(program, each.step),
+            "step_run_id": each.run,
+            "by": each.by,
+            "name": each.name,
+            "at": iso_of(each.at),
+        }
+        for each in execution.interruptions
+    ]
 
 
 def _iterations(execution: Execution, loop: str) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import time
 
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
-from noetl.app.picture import Row, Why, not_known, queue_now, rows_of
+from noetl.app.picture import Row, Why, not_known, place_of, queue_now, rows_of
 from noetl.app.snapshots import Snapshot, is_driven, root_of, snapshot_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import status_text
@@ -23,12 +23,14 @@ from noetl.cli.stores import (
 )
 from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.engine.execution import Execution
+from noetl.engine.program import Program
 from noetl.ports import STATUSES, ExecutionRow, Wanted
 from noetl_cli import lazy_click as click
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 
 MOST_ROWS = 50
+SHOWN_INTERRUPTIONS = 10
 
 
 @click.command("status", short_help="Show how an execution stands.")
@@ -52,7 +54,7 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
             queue = queue_now(runtime, look.execution)
             rows = [*rows_of(look.program, look.execution, driven=owned, why=why, queue=queue)]
             ending = standing_of(runtime, look)
-            _tell(ending, look.execution, rows, url, owned=owned)
+            _tell(ending, look, rows, url, owned=owned)
             _tell_ways_on(ending, look, url)
             if not owned and look.row.ended is None and (hung := runtime.store.hung(root_of(runtime, look.row))):
                 click.echo(f"why it stands still: {escaped(hung)}; a server takes it up, or `resume`")
@@ -72,7 +74,8 @@ def _why(url: str, row: ExecutionRow) -> Why:
     return lambda pool: reasons.get(pool, "")
 
 
-def _tell(ending: Ending, execution: Execution, rows: list[Row], url: str, *, owned: bool) -> None:
+def _tell(ending: Ending, look: Snapshot, rows: list[Row], url: str, *, owned: bool) -> None:
+    execution = look.execution
     over = execution.is_over
     # The times of a script begin at 0; against the wall clock it would have run since 1970.
     now = execution.now if ending.scripted else time.time_ns() // 1000
@@ -90,6 +93,7 @@ def _tell(ending: Ending, execution: Execution, rows: list[Row], url: str, *, ow
     if ending.reason:
         click.echo(f"reason: {escaped(ending.reason)}")
     _tell_phases(ending, execution)
+    _tell_interruptions(look.program, execution, scripted=ending.scripted)
     for number, row in enumerate(rows):
         if number == MOST_ROWS:
             click.echo("  … (--json shows all)")
@@ -97,6 +101,16 @@ def _tell(ending: Ending, execution: Execution, rows: list[Row], url: str, *, ow
         click.echo(f"  {row_text(row, now)}")
     if not over and not owned:
         click.echo(f"resume with: {escaped(command_with(url, 'resume', ending.execution_id))}")
+
+
+def _tell_interruptions(program: Program, execution: Execution, *, scripted: bool) -> None:
+    """The last runs that signals and timers stopped."""
+    found = [*execution.interruptions]
+    if len(found) > SHOWN_INTERRUPTIONS:
+        click.echo(f"{len(found) - SHOWN_INTERRUPTIONS} interruptions before these (--json shows them)")
+    for each in found[-SHOWN_INTERRUPTIONS:]:
+        when = f"after {duration(each.at - execution.started)}" if scripted else f"at {iso_of(each.at)}"
+        click.echo(f"interrupted: {escaped(f'{place_of(program, each.step)}: by {each.by} {each.name}')}, {when}")
 
 
 def _tell_ways_on(ending: Ending, look: Snapshot, url: str) -> None:

@@ -13,7 +13,7 @@ from noetl.engine.evolve_loops import (
     take_signal,
     unpark,
 )
-from noetl.engine.execution import WHOLE, Execution, Kept, Mapping, Parked, Region, Timer
+from noetl.engine.execution import WHOLE, Execution, Interruption, Kept, Mapping, Parked, Region, Timer
 from noetl.engine.identities import call_name
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -267,6 +267,7 @@ def interrupted(program: Program, execution: Execution, event: Event) -> None:
     # One signal stops all runs that hear it: the last of them takes it.
     if by_signal and not data.get("also"):
         take_signal(execution, name, execution.runs[event.run].ctx_at)
+    execution.interruptions.append(Interruption(event.step, event.run, str(data["by"]), name, event.ts))
     step = program.plan.steps[event.step].name
     message = f"step `{step}` was interrupted by {'signal' if by_signal else 'timer'} `{name}`"
     what: Mapping = {"name": name, "data": data.get("data")}

@@ -8,6 +8,7 @@ from collections import deque
 from typing import Literal, TypeAlias
 
 from noetl.engine.lines import NOTHING, Line
+from noetl.engine.mail import Mail
 from noetl.engine.marking import Marking
 from noetl.engine.program import Program
 from noetl_ir.events import step_run_of
@@ -331,6 +332,19 @@ class Waiting(NamedTuple):
     patch: Mapping
 
 
+class Interruption(NamedTuple):
+    """A run that was stopped from outside: `by` a signal or a timer of that name, at a time (microseconds)."""
+
+    step: int
+    run: str
+    by: str
+    name: str
+    at: int
+
+
+MOST_INTERRUPTIONS = 100
+"""How many of the last interruptions are kept, for people who look."""
+
 MOST_WITHDRAWN = 1_000
 """How many of the last withdrawn claims are kept: after a crash the next server orders their tools to stop again."""
 
@@ -355,48 +369,6 @@ class PlaceState:
         self.refused: Mapping | None = None
 
 
-class Mail:
-    """The correspondence of an execution with the mailbox: `listed` are the calls of waits that it knows, by token key,
-    `returned` the inbox rows of its signals that were not taken. What it is to be told passes with each turn.
-    """
-
-    __slots__ = ("_over", "_settled", "listed", "returned")
-
-    def __init__(self) -> None:
-        self.listed: dict[str, str] = {}
-        self.returned: set[int] = set()
-        self._over: list[str] = []
-        self._settled: list[tuple[int, bool]] = []
-
-    def unlist(self, key: str) -> None:
-        """A wait listens no more, if it did."""
-        if (call := self.listed.pop(key, None)) is not None:
-            self._over.append(call)
-
-    def unlist_all(self) -> None:
-        """No wait listens any more."""
-        self._over += self.listed.values()
-        self.listed.clear()
-
-    def settle(self, row: int, *, is_taken: bool) -> None:
-        """The signal that came by a row was taken by its wait, or not."""
-        self._settled.append((row, is_taken))
-        if not is_taken:
-            self.returned.add(row)
-
-    @property
-    def has_news(self) -> bool:
-        """Whether the mailbox is to be told of anything."""
-        return bool(self._over or self._settled)
-
-    def take_news(self) -> tuple[tuple[str, ...], tuple[tuple[int, bool], ...]]:
-        """The calls of waits that listen no more, and rows with whether their signals were taken; they are told."""
-        news = tuple(self._over), tuple(self._settled)
-        self._over.clear()
-        self._settled.clear()
-        return news
-
-
 class Execution:
     """The state that the events of one execution fold to. Unless said otherwise, tables are by token key.
 
@@ -418,6 +390,7 @@ class Execution:
     - `line`: the line of the entry token (`noetl.engine.lines`); `waves`: by step, the line of the run that the current
       wave of a counting join began.
     - `left`: runs that went on while iterations of theirs still run.
+    - `interruptions`: the last runs that signals and timers have interrupted.
     - `contributions`: by loop run, contributions to reduced keys that count at its end.
 
     What is waited for:
@@ -458,6 +431,7 @@ class Execution:
         "folder",
         "holding",
         "inbox_row",
+        "interruptions",
         "iter_parent",
         "leaving",
         "left",
@@ -509,7 +483,7 @@ class Execution:
         self.execution_id = self.trace_id = execution_id
         self.plan_digest = self.folder = ""
         self.status: Status = "new"
-        self.paused = self.paused_by_caller = self.cancelled = self.closing = False
+        self.paused = self.paused_by_caller = self.cancelled = self.closing = self.detached = self.scripted = False
         self.terminated = self.replaced_by = ""
         self.phase = MAIN
         self.main: Mapping = {}
@@ -524,7 +498,6 @@ class Execution:
         self.ended: int | None = None
         self.parent: tuple[str, str] | None = None
         self.children_depth = 0
-        self.detached = self.scripted = False
         self.iter_parent: Mapping | None = None
         self.agenda: deque[tuple[int, str]] = deque()
         sets = program.resets, program.tests
@@ -541,6 +514,7 @@ class Execution:
         self.regions: dict[str, Region] = {}
         self.loops: dict[str, LoopRun] = {}
         self.left: dict[str, Run] = {}
+        self.interruptions: deque[Interruption] = deque(maxlen=MOST_INTERRUPTIONS)
         self.results: dict[int, object] = {}
         self.timers: dict[str, Timer] = {}
         self.waiting: dict[str, int] = {}

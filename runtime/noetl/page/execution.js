@@ -253,11 +253,13 @@ export function executionView(id, query, person) {
 
   function showNow() {
     const rows = now.now.map((/** @type {any} */ one) => h('li', { class: one.what }, h('button', { type: 'button', class: 'bare', onclick: () => choose(one.step) }, one.place), h('span', null, one.text, one.due ? ` until ${clock(millis(one.due))}` : '')));
+    const interrupted = now.interrupted.map((/** @type {any} */ one) => h('li', null, h('button', { type: 'button', class: 'bare', onclick: () => choose(one.step) }, one.step), h('span', null, `by ${one.by} ${one.name} at ${clock(millis(one.at))}`)));
     const state = frames && frames.has(position) && position ? frames.state(position) : {};
     const ran = new Set(Object.keys(state.steps || {}));
     const gone = (drawn?.steps() || []).filter((name) => !ran.has(name) && !now.to_come.includes(name));
     const come = now.to_come.filter((/** @type {string} */ name) => !ran.has(name));
     show(panel, rows.length ? h('ul', { class: 'now-list' }, rows) : h('p', { class: 'hint' }, now.status === 'running' ? 'Nothing is at work at this moment.' : `It is ${now.status}.`),
+      interrupted.length ? [h('h3', null, 'Interrupted'), h('ul', { class: 'now-list' }, interrupted)] : null,
       come.length ? [h('h3', null, 'Can still run'), h('p', { class: 'names' }, come.slice(0, 40).map(link))] : null,
       gone.length ? [h('h3', null, 'Can no longer run'), h('p', { class: 'names gone' }, gone.slice(0, 40).map(link))] : null);
   }

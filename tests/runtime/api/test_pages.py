@@ -19,6 +19,7 @@ NO_LISTS = {
     ("get_execution", "parent"): "a pair",
     ("get_moment", "now"): "the same",
     ("get_moment", "to_come"): "steps of the plan",
+    ("get_moment", "interrupted"): "the last `MOST_INTERRUPTIONS`",
     ("get_timeline", "bars"): "at most `timeline.MOST`, and after the first time those that are new",
     **dict.fromkeys((("get_verdicts", key) for key in ("verdicts", "assumptions", "steps")), "as long as the plan"),
     **dict.fromkeys(

@@ -412,3 +412,69 @@ def test_every_command_gives_the_result_of_the_execution(home: "Home", declared:
         assert home.json("result", ended["execution_id"], "--server", url) == result
         started = home.run("start", home.plan(declared + APART), "--server", url, "--follow", "--json")
         assert json.loads(started.stdout)["result"] == result
+
+
+INTERRUPTED = """
+workflow:
+  - step: start
+    spec: {policy: {interrupt: {events: [stop, halt], timers: {window: 1h, patience: 2h}}}}
+    tool: {name: w, kind: wait, events: [go]}
+    next: {arcs: [{step: after}]}
+  - step: after
+    tool: {name: w, kind: wait, events: [end], correlation: "order 7"}
+"""
+
+
+def test_what_may_interrupt_and_what_interrupted_is_told(home: "Home") -> None:
+    source = INTERRUPTED.replace("{step: after}", "{step: after, when: \"{{ event.name == 'step.failed' }}\"}")
+    child = home.start("run", home.plan(source), until="start: started")
+    execution = home.only()
+    while "waits for signal go" not in (shown := home.run("status", execution).stdout):
+        assert child.poll() is None
+    (line,) = [line for line in shown.splitlines() if "interrupted" in line]
+    assert line.startswith("  start: may be interrupted by signal stop, halt or timer window, patience in ")
+    document = home.json("status", execution)
+    assert isinstance(document, dict) and "interrupted" not in document
+    (row,) = [row for row in document["now"] if row["what"] == "interrupt"]
+    assert (row["step"], row["signals"], [*row["timers"]]) == ("start", ["stop", "halt"], ["window", "patience"])
+    assert row["due"] == row["timers"]["window"] < row["timers"]["patience"]
+    home.run("signal", execution, "--name", "halt")
+    while "waits for signal end, also under the key `order 7`" not in (shown := home.run("status", execution).stdout):
+        assert child.poll() is None
+    (line,) = [line for line in shown.splitlines() if "interrupted" in line]
+    document = home.json("status", execution)
+    assert isinstance(document, dict) and [row["what"] for row in document["now"]] == ["step", "wait"]
+    ((step, by, name, at),) = [[row[key] for key in ("step", "by", "name", "at")] for row in document["interrupted"]]
+    assert (step, by, name) == ("start", "signal", "halt")
+    log = [json.loads(each) for each in home.run("events", execution, "--json").stdout.splitlines()]
+    assert [each["ts"] for each in log if each["event_type"] == "step.interrupted"] == [at]
+    assert line == f"interrupted: start: by signal halt, at {at}"
+    assert home.json("list")[0]["status"] == "running"  # type: ignore[index, call-overload]
+    child.kill()
+    child.wait()
+
+
+def test_of_many_interruptions_the_last_are_told(home: "Home") -> None:
+    """Twelve runs that a timer interrupts, each after a second of the script's clock."""
+    loop = """
+workload: {n: 0}
+workflow:
+  - step: start
+    spec: {policy: {interrupt: {timers: {late: 1s}}}}
+    tool: {name: w, kind: wait, events: [go]}
+    next: {arcs: [{step: again}]}
+  - step: again
+    tool:
+      kind: noop
+      result: 1
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {n: "{{ ctx.n | default(0) + 1 }}"}}}}]}}
+    next: {spec: {mode: exclusive}, arcs: [{step: start, when: "{{ ctx.n < 12 }}"}, {step: last}]}
+  - {step: last, tool: {kind: noop}}
+"""
+    source = loop.replace("arcs: [{step: again}]", "arcs: [{step: again, when: \"{{ event.name == 'step.failed' }}\"}]")
+    (home.folder / "s.yaml").write_text("outcomes: []\n")
+    home.plan(source)
+    assert home.run("run", "plan.ir", "--script", "s.yaml").returncode == 0
+    lines = [line for line in home.run("status", "last").stdout.splitlines() if "interrupt" in line]
+    assert lines[0] == "2 interruptions before these (--json shows them)"
+    assert lines[1] == "interrupted: start: by timer late, after 3.0 s" and len(lines) == 11
