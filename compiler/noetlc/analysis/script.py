@@ -30,7 +30,7 @@ def script_of(plan: Plan, run: Sequence[str], *, tried: bool = False) -> Script 
     if late and not tried:
         return None
     transitions = _at_once(plan, [known[id] for id in run])
-    witness = witness_of(plan, transitions)
+    witness = witness_of(plan, transitions, tried=tried)
     if witness is None:
         return None
     return Script({"outcomes": _entries(plan, transitions, witness)}, witness.workload())

@@ -98,13 +98,15 @@ _NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0)
 """What is known at the beginning."""
 
 
-def witness_of(plan: Plan, run: Sequence[Transition], behind: Sequence[int] = ()) -> Witness | None:
+def witness_of(
+    plan: Plan, run: Sequence[Transition], behind: Sequence[int] = (), *, tried: bool = False
+) -> Witness | None:
     """Values for a run of the plan's net, and the data `behind` so many of its transitions each; None when none were
-    found.
+    found. Where it is `tried` before anything is said of it, the outcome of a task that parks is one of the values.
     """
     # A script has no words for these, so that a run with one of them cannot be replayed, whatever its data are.
     asking = {row[:2] for row in (*plan.loop_ends, *plan.loop_signals)}
-    if any(each.role in UNSCRIPTED or each.role == "park" for each in run) or any(
+    if any(each.role in UNSCRIPTED or (each.role == "park" and not tried) for each in run) or any(
         each.role in COUNTING and (each.step, each.level) in asking for each in run
     ):
         return None

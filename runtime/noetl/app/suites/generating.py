@@ -6,19 +6,25 @@ smallest set of them that reaches all that any reaches is written, with the outc
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from noetl.app.programs import program_of
 from noetl.app.suites.choosing import fewest
 from noetl.app.suites.coverage import is_reached
 from noetl.app.suites.judging import steps_of
 from noetl.app.suites.running import Ran, run_case
+from noetl.app.suites.signalling import signalled, without_wishes
 from noetl.app.suites.verdict import fired_in, rules_in
 from noetl.app.suites.writing import WrittenCase, written
+from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetl_ir.suite import Case, Suite
+
+_Row: TypeAlias = tuple[Case, Ran, frozenset[int]]
 
 
 class Generated(NamedTuple):
@@ -33,19 +39,10 @@ class Generated(NamedTuple):
 def generated(suite: Suite, folders: tuple[Path, ...]) -> Generated:
     """The file of tests for the playbook of a suite whose cases are candidates."""
     program = program_of(suite.plan)
-    rows: list[tuple[Case, Ran, frozenset[int]]] = []
+    rows: list[_Row] = []
     for candidate in suite.cases:
         aim = next((n for n, part in enumerate(suite.parts) if (part.name, part.span) == candidate[:2]), -1)
-        for case in _variants(candidate):
-            ran = run_case(program, case, Path("."), folders)
-            # A run that could not be started, or had to be stopped, is none that anybody keeps.
-            if ran.ending is None or ran.wrong:
-                continue
-            fired, rules = fired_in(ran), rules_in(ran)
-            reached = [number for number, part in enumerate(suite.parts) if is_reached(part, fired, rules)]
-            rows.append((case, ran, frozenset(reached)))
-            if aim in reached:
-                break
+        rows += _runs(suite, program, candidate, aim, folders, frozenset[int]().union(*(row[2] for row in rows)))
     chosen = [rows[number] for number in fewest([parts for _, _, parts in rows])]
     told: set[int] = set()
     cases = []
@@ -61,6 +58,37 @@ def generated(suite: Suite, folders: tuple[Path, ...]) -> Generated:
     return Generated(text, len(chosen), len(told), len(suite.parts))
 
 
+def _runs(
+    suite: Suite, program: Program, candidate: Case, aim: int, folders: tuple[Path, ...], seen: frozenset[int]
+) -> Iterator[_Row]:
+    """The runs of a candidate, each with the parts that it reaches: until one reaches the part that the candidate is
+    for, and with signals for the waits that they come to; `seen` is what others reach.
+    """
+    bare, wishes = without_wishes(program.plan, candidate)
+    variants, waiting = deque(_variants(bare)), deque[tuple[Case, bool]]()
+    for _ in range(MOST_RUNS):
+        if not variants and not waiting:
+            return
+        case, is_followed = waiting.popleft() if waiting else (variants.popleft(), bool(wishes) or aim < 0)
+        ran = run_case(program, case, Path("."), folders)
+        # A run that could not be started, or had to be stopped, is none that anybody keeps.
+        if ran.ending is None or ran.wrong or ran.untaken:
+            continue
+        fired, rules = fired_in(ran), rules_in(ran)
+        reached = frozenset(number for number, part in enumerate(suite.parts) if is_reached(part, fired, rules))
+        yield case, ran, reached
+        if aim in reached:
+            variants.clear()
+        # The likeliest signals are followed to the end, others where they lead to something new.
+        tried = [*signalled(case, ran, wishes)] if is_followed or reached - seen else []
+        waiting.extendleft([(each, is_followed) for each in tried[:1]])
+        waiting.extend([(each, False) for each in tried[1:]])
+        seen |= reached
+
+
+MOST_RUNS = 60
+"""Runs of one candidate: with other results, and with other signals."""
+
 _RESULTS: tuple[Json, ...] = ([], {}, "", 0)
 
 
@@ -72,7 +100,7 @@ def _variants(case: Case) -> Iterator[Case]:
     rows = case.script["outcomes"]
     assert isinstance(rows, list)
     for result in _RESULTS:
-        yield case._replace(script={"outcomes": [_with_result(row, result) for row in rows]})
+        yield case._replace(script={**case.script, "outcomes": [_with_result(row, result) for row in rows]})
 
 
 def _with_result(row: Json, result: Json) -> Json:
@@ -87,6 +115,7 @@ def _written(suite: Suite, number: int, case: Case, ran: Ran, fresh: frozenset[i
     names = [f"{suite.parts[each].kind} {suite.parts[each].name}" for each in sorted(fresh)]
     rows = case.script["outcomes"]
     assert isinstance(rows, list)
+    signals = case.script.get("signals")
     used = [row for at, row in enumerate(rows) if ran.uses[at]]
     expect: dict[str, Json] = {"status": ran.status, "steps": [*steps_of(ran)]}
     error = ran.ending.error if ran.ending is not None else None
@@ -97,7 +126,7 @@ def _written(suite: Suite, number: int, case: Case, ran: Ran, fresh: frozenset[i
         "\n".join(["reaches", *(f"  {name}" for name in names)]),
         case.payload,
         used,
-        (),
+        signals if isinstance(signals, list) else (),
         expect,
         "To fill in: this is what the run does today. Add `result`, `ctx`, `calls`: what it should do.",
     )

@@ -97,3 +97,66 @@ def test_a_written_value_is_read_as_it_was(value: object) -> None:
     assert [each.message for each in reading.diagnostics if each.code != "NL012"] == []
     (node,) = reading.documents
     assert node is not None and value_of(node) == {"v": value}
+
+
+WAITS = """
+workload: {big: false}
+workflow:
+  - step: start
+    tool: {name: ask, kind: wait, events: [accept, refuse], timers: {late: 1h}}
+    next:
+      arcs:
+        - step: pay
+          when: "{{ event.result.name == 'accept' and event.result.data.amount > 10 and workload.big }}"
+        - {step: refuse, when: "{{ event.result.name == 'refuse' }}"}
+        - {step: stop}
+  - step: pay
+    tool: {name: ask, kind: wait, events: [paid], correlation: "order 7"}
+    next: {arcs: [{step: ship, args: {to: "{{ event.result.data.address }}"}}]}
+  - {step: ship, tool: {name: send, kind: shell, command: "ship {{ args.to }}"}}
+  - {step: refuse, tool: {kind: noop}}
+  - {step: stop, tool: {kind: noop}}
+"""
+
+
+def test_what_lies_behind_a_wait_is_reached_by_signals(tmp_path: Path) -> None:
+    """Behind a wait for a name and a value of the data, with a payload; behind a second one, under a key, which brings
+    what a template reads.
+    """
+    put(tmp_path, "", WAITS)
+    (tmp_path / "orders.test.yaml").unlink()
+    done = run_tests(tmp_path, "--generate", "orders.yaml", "-o", "orders.test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "orders.test.yaml").read_text()
+    # By hand: all but that one of the two waits is an error, which no signal makes of one.
+    missing = [line for line in text.splitlines() if "No data were found for" in line]
+    assert missing == ["# No data were found for: 8:11 start / ask: error; 16:11 pay / ask: error"], text
+    assert "name: accept, data: {amount: 11}" in text and "key: order 7" in text and "name: paid" in text
+    # A payment that ships, one whose shipment fails, a refusal, and a stop: no two of these are one run.
+    assert "4 cases" in done.stderr, done.stderr + text
+    again = run_tests(tmp_path, "--coverage")
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
+MANY = """
+workflow:
+  - step: start
+    loop: {in: [1, 2, 3], iterator: n, spec: {mode: parallel}}
+    tool: {name: ask, kind: wait, events: [go]}
+    next: {arcs: [{step: last, when: "{{ event.name == 'loop.done' }}"}]}
+  - step: last
+    tool: {name: own, kind: wait, events: ["{{ 'n' ~ 1 }}"], transient: true}
+    next: {arcs: [{step: end_}]}
+  - {step: end_, tool: {kind: noop}}
+"""
+
+
+def test_each_iteration_that_waits_gets_a_signal_and_a_computed_name_is_known(tmp_path: Path) -> None:
+    put(tmp_path, "", MANY)
+    (tmp_path / "orders.test.yaml").unlink()
+    done = run_tests(tmp_path, "--generate", "orders.yaml", "-o", "orders.test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "orders.test.yaml").read_text()
+    assert text.count("name: go}") == 3 and "name: n1" in text and "steps: [start, last, end_]" in text, text
+    again = run_tests(tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr

@@ -1,0 +1,108 @@
+"""Signals for the waits of a generated case: the first wait that none has ended gets one, and the run is made again.
+
+A run shows when it comes to a wait, under which key that listens and for which names. What the signal has to carry, the
+compiler says where a guard behind the wait asks for it: as an outcome of the wait, which no script can give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from noetl.app.suites.running import Ran
+from noetl.engine.evolve_tasks import WAIT
+from noetl_ir.correlation import key_of
+from noetl_ir.events import Event, step_run_of
+from noetl_ir.expr import Json
+from noetl_ir.plan import Plan
+from noetl_ir.records import NamedTuple
+from noetl_ir.suite import Case
+
+DATA: tuple[Json, ...] = (None, {}, [], "", 0)
+"""What a signal carries where nothing is known of it."""
+
+MOST_SIGNALS = 20
+"""Signals of one case."""
+
+
+class Wish(NamedTuple):
+    """A signal that a wait is to get: at which place, and its name and data as the compiler chose them."""
+
+    place: tuple[Json, ...]
+    name: Json
+    data: Json
+
+
+def without_wishes(plan: Plan, case: Case) -> tuple[Case, tuple[Wish, ...]]:
+    """A case without outcomes of waits, and what these wish for."""
+    waits = {(plan.steps[task.step].name, task.name) for task in plan.tasks if task.kind == WAIT}
+    rows, wishes = [], []
+    for row in _rows(case, "outcomes"):
+        if (row.get("step"), row.get("task")) not in waits:
+            rows.append(row)
+        elif isinstance(outcome := row.get("outcome"), dict):
+            result = outcome.get("result")
+            found = result if isinstance(result, dict) else {}
+            place = (row["step"], row["task"], row.get("run"), row.get("visit"))
+            wishes.append(Wish(place, found.get("name"), found.get("data")))
+    return case._replace(script={**case.script, "outcomes": [*rows]}), tuple(wishes)
+
+
+def signalled(case: Case, ran: Ran, wishes: tuple[Wish, ...]) -> Iterator[Case]:
+    """The case with one signal more, for the first wait of its run that no signal has ended: one case for each name and
+    each data that are tried, the likeliest first; none where there is no such wait.
+    """
+    sent = _rows(case, "signals")
+    found = _unheard(ran) if len(sent) < MOST_SIGNALS else None
+    if found is None:
+        return
+    event, run = found
+    call = event.data["call"]
+    assert isinstance(call, dict)
+    events = call.get("events")
+    names: list[Json] = [str(each) for each in (events if isinstance(events, list) else [events]) if each is not None]
+    # Behind the one before: what comes at one moment is there before the next wait is, and to a transient one nothing.
+    before = [float(str(row["at"])) for row in sent]
+    at = round(max((event.ts - ran.log[0].ts) / 1_000_000, *(each + 0.001 for each in before), 0.0), 3)
+    signal: dict[str, Json] = {"at": int(at) if at == int(at) else at}
+    if key := key_of(call.get("correlation")):
+        signal["key"] = key
+    plan = ran.program.plan
+    place = (plan.steps[event.step].name, plan.tasks[event.task].name, run, event.visit)
+    wished = [wish for wish in wishes if wish.place == place]
+    pairs = [(name, wish.data) for wish in wished for name in ([wish.name] if wish.name in names else names)]
+    pairs += [(name, data) for data in DATA for name in names]
+    tried: list[tuple[Json, Json]] = []
+    for name, data in pairs:
+        if (name, data) not in tried:
+            tried.append((name, data))
+            brings: dict[str, Json] = {} if data is None else {"data": data}
+            more = {**signal, "name": name, **brings}
+            yield case._replace(script={**case.script, "signals": [*sent, more]})
+
+
+def _unheard(ran: Ran) -> tuple[Event, int] | None:
+    """The first start of a wait that no signal ended, and which run of its step that is."""
+    tasks, counts = ran.program.plan.tasks, dict[int, int]()
+    runs: dict[str, int] = {}
+    open_: dict[str, Event] = {}
+    first: list[Event] = []
+    for event in ran.log:
+        if event.event_type == "step.scheduled":
+            runs[event.run] = counts[event.step] = counts.get(event.step, 0) + 1
+        elif event.event_type == "task.started" and tasks[event.task].kind == WAIT and "call" in event.data:
+            open_[event.run] = event
+            first.append(event)
+        elif event.event_type == "token.claimed" and event.run in open_:
+            first.remove(open_.pop(event.run))
+    found = next((each for each in first if _names_some(each)), None)
+    return None if found is None else (found, runs.get(step_run_of(found.run), 1))
+
+
+def _names_some(event: Event) -> bool:
+    call = event.data.get("call")
+    return isinstance(call, dict) and bool(call.get("events"))
+
+
+def _rows(case: Case, name: str) -> list[dict[str, Json]]:
+    rows = case.script.get(name)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
