@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from harness.clusters import STANDING, Cluster, killed, told
 from harness.running import compiled
 from harness.running import run as run_here
@@ -91,6 +93,7 @@ def test_a_tool_that_runs_longer_than_a_lease_keeps_its_claim(cluster: Cluster) 
     assert cluster.lines() == ["once"]
 
 
+@pytest.mark.long
 def test_a_worker_goes_on_for_the_server_that_takes_over(cluster: Cluster) -> None:
     first, second = cluster.server(), cluster.server()
     cluster.worker()
