@@ -8,8 +8,8 @@ FORM_CODES: dict[str, Code] = {
     # NL0yy: what a file of bytes can be before it is a playbook.
     "NL000": Code(
         "internal-error", E, "A part of `noetlc` failed",
-        "It is a mistake of `noetlc`, not of the playbook. What this part would have found is not known; all others\n"
-        "were asked. The exit code is 3. The number stands for the mistake and is the same in every file.",
+        "The mistake is one of `noetlc`, not of the playbook. The findings of this part are not known; all other\n"
+        "parts were asked. The exit code is 3. The number stands for the mistake and is the same in every file.",
         "noetlc lint orders.yaml",
         "Please report the number with the playbook, or with as much of it as still shows the message.",
     ),
@@ -164,14 +164,15 @@ FORM_CODES: dict[str, Code] = {
     ),
     "NL024": Code(
         "ignore-of-nothing", W, "A comment that ignores no code, or one that does not exist",
-        "It has no effect: what it was meant for is still reported, or was misspelt.",
+        "The comment has no effect: the code is misspelt, or the finding is still reported.",
         "# noetl: ignore[unreachable-stop] started by hand",
         "# noetl: ignore[unreachable-step] started by hand",
         "Where the comment is for another version of `noetlc`, which has the code.",
     ),
     "NL025": Code(
         "stale-baseline", N, "An entry of the baseline that no finding matches any more",
-        "What it was about is mended or moved; left there, it would hide the same mistake at the same place.",
+        "The mistake is mended, or its place has moved. An entry that stays would hide the same mistake at the same\n"
+        "place.",
         "an entry for `NL601 at workflow/step lonely/step`, and the step has an arc now",
         "Write the baseline anew: `noetlc lint PATH --write-baseline FILE`.",
         "Where the baseline is shared by branches of which one still has the finding.",
@@ -233,27 +234,27 @@ FORM_CODES: dict[str, Code] = {
     ),
     "NL109": Code(
         "one-of-several", E, "Two keys that exclude each other",
-        "It is not clear which of them is meant.",
+        "Nothing says which of the two keys is meant.",
         "- {when: \"{{ true }}\", else: {then: {do: fail}}, then: {do: continue}}",
         "Keep one of them; make two rules of a rule with `when` and `else`.",
     ),
     "NL110": Code(
         "without-effect", N, "A key that is accepted and does nothing",
-        "It is part of the specifications and reserved there; nothing here acts on it.",
+        "The specifications reserve the key; nothing here acts on it.",
         "spec: {policy: {tracing: {level: debug}}}",
         "Leave it out, or keep it for another runtime.",
         "Where the playbook also runs elsewhere, and the key acts there.",
     ),
     "NL111": Code(
         "outside-metadata", N, "`name` or `path` at the root",
-        "They belong to the metadata and are read as if they stood there.",
+        "Both keys belong to the metadata, and are read as if they stood there.",
         "name: hello",
         "metadata: {name: hello}",
         "Where other programs read the name or the path at the root.",
     ),
     "NL112": Code(
         "short-else", N, "An `else` in a short form",
-        "It is read as `else: {then: …}`, which is the only form of the specification.",
+        "The short form is read as `else: {then: …}`, which is the only form of the specification.",
         "- else: {do: continue}",
         "- else: {then: {do: continue}}",
         "Where files are kept as they were written; the meaning is the same.",

@@ -68,7 +68,7 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL211": Code(
         "duplicate-credential", E, "Two keychain entries of one name",
-        "It is not clear which of them is meant.",
+        "Nothing says which of the two entries is meant.",
         "keychain: [{name: pg, kind: env}, {name: pg, kind: file}]",
         "Give every entry its own name.",
     ),
@@ -88,7 +88,7 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL218": Code(
         "unknown-phase-step", E, "A phase behind main begins at a step that does not exist",
-        "What `on_failure` and `finally` name would never run.",
+        "The phase could not begin, and nothing that it is for would run.",
         "executor: {spec: {finally: clean_up}}   # the step is called `cleanup`",
         "executor: {spec: {finally: cleanup}}",
     ),
@@ -136,7 +136,7 @@ MEANING_CODES: dict[str, Code] = {
     # NL3yy: templates, guards and the names in them.
     "NL301": Code(
         "bad-template", E, "A template that is no expression",
-        "It could not be evaluated at run time either.",
+        "The template could not be evaluated at run time either.",
         "url: \"{{ workload.api_url + }}\"",
         "url: \"{{ workload.api_url }}\"",
     ),
@@ -148,7 +148,7 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL303": Code(
         "undeclared-name", E, "A name that nothing declares",
-        "It is undefined whenever it is asked for. In a file with legacy constructs this is a warning.",
+        "The name is undefined whenever it is asked for. In a file with legacy constructs this is a warning.",
         "url: \"{{ api_url }}\"                    # not in the workload",
         "workload: {api_url: \"https://example.com\"}",
     ),
@@ -178,7 +178,7 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL309": Code(
         "literal-braces", W, "Braces in program text that begin no expression",
-        "They stay as written. If an expression was meant, it will not be rendered.",
+        "The braces stay as written. An expression that was meant is not rendered.",
         "command: \"docker inspect -f '{{.Id}}' app\"",
         "Leave it if it is meant so; else write `{{ expression }}`.",
         "Where the braces belong to the program, as in Go templates and in shell expansions.",
@@ -191,13 +191,13 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL311": Code(
         "unknown-attribute", E, "An attribute that a built-in name does not have",
-        "It is undefined whenever it is asked for.",
+        "The attribute is undefined whenever it is asked for.",
         "when: \"{{ event.nam == 'step.failed' }}\"",
         "when: \"{{ event.name == 'step.failed' }}\"",
     ),
     "NL313": Code(
         "ambiguous-name", W, "A bare name that means two things",
-        "It has the meaning of the stronger scope, and a change elsewhere in the file can take it over.",
+        "The name has the meaning of the stronger scope, and a change elsewhere in the file can give it the other one.",
         "n: \"{{ total }}\"                        # a key of `ctx` and of `workload`",
         "n: \"{{ workload.total }}\"",
         "Where both have the same value by construction.",
@@ -212,7 +212,7 @@ MEANING_CODES: dict[str, Code] = {
     # NL5yy: task policies and loops; NL6yy: admission and routing, as far as the shape decides.
     "NL501": Code(
         "bad-attempts", E, "`attempts` that is no whole number of at least 1",
-        "It counts all attempts, the first included; nothing silently becomes a default.",
+        "`attempts` counts all attempts, the first included. No wrong value silently becomes a default.",
         "then: {do: retry, attempts: 0}",
         "then: {do: retry, attempts: 3}          # 1 means no retry",
     ),
@@ -230,7 +230,7 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL504": Code(
         "idle-key", W, "A key that the rule's directive does not use",
-        "It is never looked at, so that something else was probably meant.",
+        "Nothing reads the key there, so another directive or key was probably meant.",
         "then: {do: continue, attempts: 5}",
         "then: {do: retry, attempts: 5}",
         "Where the key is kept for a directive that is switched by hand.",
@@ -250,21 +250,21 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL516": Code(
         "idle-rest", W, "`rest` of a loop that nothing ends early",
-        "It says what becomes of iterations that still run when enough are done; here all are always awaited.",
+        "`rest` says what becomes of iterations that still run when enough are done; here all are always awaited.",
         "spec: {policy: {rest: swallow}}",
         "spec: {policy: {enough: 2, rest: swallow}}",
         "Where `enough` is switched on and off by hand.",
     ),
     "NL517": Code(
         "swallowed-inside", E, "`rest: swallow` in a loop inside another one",
-        "Iterations that are left behind go on beside what follows the step. Those of an inner loop are a part of the\n"
-        "iteration around them, whose result would be told before it is known.",
+        "Iterations that are left behind go on beside what follows the step. Iterations of an inner loop are a\n"
+        "part of the iteration around them, whose result would be told before it is known.",
         "loop: {in: …, iterator: a, loop: {in: …, iterator: b, spec: {policy: {enough: 1, rest: swallow}}}}",
         "spec: {policy: {enough: 1, rest: cancel}}",
     ),
     "NL518": Code(
         "idle-close", W, "`close` of a loop that nothing adds items to",
-        "It says that no more items come; the items of this loop are all there when it begins.",
+        "`close` says that no more items come; the items of this loop are all there when the loop begins.",
         "spec: {close: {events: [last_order]}}",
         "spec: {more: {events: [order]}, close: {events: [last_order]}}\n"
         "spec: {complete: {events: [last_order]}}   # ends the loop, and skips what waits",
@@ -321,15 +321,15 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL690": Code(
         "child-not-found", W, "A child playbook that is in no catalogue",
-        "It is not checked now and not part of the plan; at run time it is looked up again, and the task fails\n"
-        "with `playbook.not_found` where it is still missing.",
+        "The child is not checked now, and the plan does not have it. At run time the child is looked up again, and\n"
+        "the task fails with `playbook.not_found` where it is still missing.",
         "tool: {kind: playbook, path: jobs/lode}",
         "tool: {kind: playbook, path: jobs/load}  # and `--path FOLDER` with the playbook in it",
         "Where the child is registered at run time only.",
     ),
     "NL691": Code(
         "child-with-errors", W, "A child playbook that does not compile",
-        "It is not part of the plan; at run time the task that calls it fails.",
+        "The plan does not have the child, and at run time the task that calls it fails.",
         "tool: {kind: playbook, path: jobs/broken}",
         "Run `noetlc lint` on the child and mend it.",
         "Where the child is mended before the playbook runs.",
@@ -352,7 +352,7 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL694": Code(
         "child-too-large", W, "A child playbook whose plan is too large to be embedded",
-        "It is not part of the plan; at run time it is looked up in the catalogue.",
+        "The plan does not have the child; at run time the child is looked up in the catalogue.",
         "# a child that embeds children that embed the same large children",
         "Call the shared child from fewer places.",
         "Where the child is in the catalogue of every place that runs the playbook.",
@@ -368,14 +368,14 @@ MEANING_CODES: dict[str, Code] = {
     # NL9yy: what lowering did to older constructs, by class, and what it could not lower.
     "NL903": Code(
         "not-lowered", E, "A construct that has no canonical form",
-        "What it asks for cannot be said with tasks, rules and arcs, so that it would not run as written.",
+        "Tasks, rules and arcs cannot say what the construct asks for, so the playbook would not run as written.",
         "tool:\n- {name: a, kind: noop, spec: {policy: {rules: [{else: {then: {do: jump, to: b}}}]}}}\n"
         "- {while: {when: \"{{ iter.more }}\", then: [{name: b, kind: noop}]}}",
         "then: {do: jump, to: while_1}           # begin the loop",
     ),
     "NL904": Code(
         "not-migrated", E, "A file that `noetlc migrate` cannot rewrite",
-        "What stands there would change its meaning somewhere else in the file.",
+        "The text at this place also has a meaning elsewhere in the file, which the rewriting would change.",
         "- {step: a, <<: *defaults, sink: {tool: {kind: noop}}}",
         "- {step: a, desc: what the defaults say, sink: {tool: {kind: noop}}}",
     ),
@@ -388,14 +388,14 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL910": Code(
         "lowered-exactly", N, "A legacy construct that was read as its canonical form",
-        "It means the same; `noetlc migrate`, or `noetlc lint --fix`, writes the canonical form.",
+        "The canonical form means the same; `noetlc migrate`, or `noetlc lint --fix`, writes the canonical form.",
         "next: b",
         "next: {spec: {mode: exclusive}, arcs: [{step: b}]}",
         "Where the file is kept in its dialect, because old engines still run it.",
     ),
     "NL911": Code(
         "lowered-safely", N, "A legacy construct on which the old engines disagreed",
-        "It means the same except where the old engines disagreed among themselves.",
+        "The canonical form means the same, except where the old engines disagreed among themselves.",
         "next: [{when: \"{{ ctx.a }}\", then: [{step: b}]}, {else: [{step: c}]}]   # some took every true one",
         "next: {spec: {mode: exclusive}, arcs: [{step: b, when: \"{{ ctx.a }}\"}, {step: c}]}",
         "Where the file is kept in its dialect, and the reading is the one that was meant.",

@@ -1,8 +1,8 @@
 """arc-misses-failure: an arc is meant for a failure, and no failure comes to it.
 
 Why it matters
-    An arc is asked on a failure only if its guard reads `event.name`, `event.status` or `event.error`. What
-    `event.outcome` has is not enough: the failure that the arc was written for ends the execution.
+    An arc is asked on a failure only if its guard reads `event.name`, `event.status` or `event.error`. A guard
+    that reads only `event.outcome` is not asked: the failure that the arc was written for ends the execution.
 Example
     - step: load
       tool: {kind: http, url: "{{ workload.url }}"}

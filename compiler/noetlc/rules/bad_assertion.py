@@ -1,7 +1,7 @@
 """bad-assertion: an `x-assert` is no query, or names what is not there.
 
 Why it matters
-    What cannot be read is not checked.
+    An assertion that cannot be read is not checked.
 Example
     x-assert: ["always(reveiw before publish)"]
 Instead

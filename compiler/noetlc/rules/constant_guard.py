@@ -1,7 +1,7 @@
 """constant-guard: a guard is never true, or never false.
 
 Why it matters
-    What it guards never happens, or always does: the guard does not ask what it was meant to.
+    The arc or rule of the guard is never taken, or always: the guard does not ask what it was meant to ask.
 Example
     when: "{{ outcome.status == 'error' and outcome.status == 'ok' }}"
 Instead

@@ -1,7 +1,8 @@
 """enough-from-the-start: a condition of `enough` that holds before anything is done.
 
 Why it matters
-    It is asked once when the loop begins, with all counts at 0: the loop ends there, and runs none of its items.
+    The condition is asked once when the loop begins, with all counts at 0: the loop ends there, and runs none of its
+    items.
 Example
     loop:
       in: "{{ workload.hosts }}"

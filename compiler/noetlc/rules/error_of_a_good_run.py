@@ -9,7 +9,8 @@ Example
 Instead
     - {step: tidy, tool: {kind: noop, result: "{{ args.error.code | default('none') }}"}}
 When to ignore
-    Never: the phase fails after such a run. What runs after a failure alone is `executor.spec.on_failure`.
+    Never: the phase fails after such a run. `executor.spec.on_failure` runs after a failure
+    alone.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """idle-reducer: nothing contributes to a key of `ctx` that `executor.spec.ctx` declares.
 
 Why it matters
-    It keeps the value that it starts with: a contribution was forgotten, or its key is misspelt.
+    The key keeps its initial value: a contribution was forgotten, or its key is misspelt.
 Example
     executor: {spec: {ctx: {total: {reduce: sum}}}}
     set_ctx: {totl: "{{ outcome.result.n }}"}

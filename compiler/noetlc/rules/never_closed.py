@@ -1,7 +1,7 @@
 """never-closed: a loop that signals add items to, and that nothing ends.
 
 Why it matters
-    It waits for the next item for ever, and the execution with it.
+    The loop waits for the next item for ever, and the execution with it.
 Example
     loop:
       iterator: order

@@ -1,7 +1,7 @@
 """perhaps-unset-key: a value is made of a key of `ctx` or `iter` that not every way there has set.
 
 Why it matters
-    What is not set is undefined, and a value made of it fails the task: `template.undefined`.
+    A key that is not set is undefined, and a value made of it fails the task: `template.undefined`.
 Example
     - {step: start, next: {arcs: [{step: count, when: "{{ workload.full }}"}, {step: report}]}}
     - step: count                               # sets ctx.total

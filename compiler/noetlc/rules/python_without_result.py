@@ -1,7 +1,8 @@
 """python-without-result: the `code` of a python task gives no result.
 
 Why it matters
-    What the code prints goes to the log; the result is what it assigns to `result`, returns, or what `main` gives.
+    Printed text goes to the log. The result is the value that the code assigns to `result` or returns, or that `main`
+    gives.
 Example
     - {kind: python, code: "total = 1 + 2\\nprint(total)"}
 Instead

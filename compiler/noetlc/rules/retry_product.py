@@ -1,7 +1,8 @@
 """retry-product: retries multiply to very many attempts, or to a very long wait.
 
 Why it matters
-    What is down gets thousands of requests more, and the execution hangs for days before it says that it failed.
+    A service that is down gets thousands of requests more, and the execution hangs for days before it says that it
+    failed.
 Example
     loop: {in: "{{ range(500) }}", iterator: n}
     tool: {kind: http, url: "{{ workload.url }}", spec: {policy: {rules: [

@@ -1,9 +1,9 @@
 """secret-operation: something is done to a keychain value that cannot be done to a secret.
 
 Why it matters
-    What is hidden in all that is recorded cannot be known again once it was changed, so the task fails with
-    `template.error`. A secret can be joined with texts, compared, and given to `length`, `urlencode`, `b64encode` and
-    `tojson`: these work on the true value, and what they give is hidden as it is.
+    A secret is hidden in everything that is recorded. Once it is changed, it could not be found there any more, so the
+    task fails with `template.error`. A secret can be joined with texts, compared, and given to `length`, `urlencode`,
+    `b64encode` and `tojson`: these work on the true value, and their result is hidden as the secret is.
 Example
     headers: {X-Key: "{{ keychain.shop.token | upper }}"}
 Instead

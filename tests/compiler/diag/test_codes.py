@@ -9,6 +9,7 @@ from noetlc.diag.codes import CODES, finding
 from noetlc.diag.codes_form import FORM_CODES
 from noetlc.diag.codes_meaning import MEANING_CODES
 from noetlc.diag.diagnostic import Severity
+from noetlc.rules import every_code
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -20,6 +21,13 @@ def test_every_code_is_explained(code: str) -> None:
     assert not entry.title.endswith(".")
     assert bool(entry.ignore) is (entry.severity < Severity.ERROR)
     assert [heading for heading, _ in entry.sections] == ["Why it matters", "Example", "Instead", "When to ignore"]
+
+
+@pytest.mark.parametrize("code", every_code())
+def test_a_page_says_what_its_sentences_are_about(code: str) -> None:
+    why = " ".join(dict(every_code()[code].sections)["Why it matters"].split())
+    vague = ("It ", "They ", "Those ", "The same", "What ")
+    assert [each for each in re.split(r"(?<=[.:]) ", why) if each.startswith(vague)] == []
 
 
 def test_slugs_are_unique() -> None:
