@@ -8,7 +8,7 @@ before the signal is not interrupted, and what a worker reports behind it is ref
 from collections.abc import Iterator
 
 from noetl.engine.execution import Execution, Kept
-from noetl.engine.hearing import Kind, Listener, Names
+from noetl.engine.listening import Kind, Listener, Names
 from noetl.engine.program import Program
 from noetl.engine.time_limits import due_times
 from noetl.engine.turn import Turn

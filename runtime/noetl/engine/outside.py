@@ -7,7 +7,7 @@ Law: an item is added to the oldest loop that listens for its signal, also one t
 from collections.abc import Callable, Iterator
 
 from noetl.engine.execution import Execution, Kept, LoopRun
-from noetl.engine.hearing import Kind, Listener, Names
+from noetl.engine.listening import Kind, Listener, Names
 from noetl.engine.program import Program
 from noetl.engine.scope import items_scope
 from noetl.engine.time_limits import due_times

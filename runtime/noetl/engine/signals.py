@@ -9,9 +9,9 @@ that was due before it, or when it came.
 from functools import lru_cache
 
 from noetl.engine.execution import Execution, Kept
-from noetl.engine.hearing import Kind, Listener, Names
 from noetl.engine.interrupting import INTERRUPTS
 from noetl.engine.letters import return_letter
+from noetl.engine.listening import Kind, Listener, Names
 from noetl.engine.outside import ADDS, CLOSES, COMPLETES
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn

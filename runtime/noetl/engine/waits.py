@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from noetl.engine.evolve_tasks import WAIT
 from noetl.engine.execution import Execution, Kept
-from noetl.engine.hearing import Kind, Listener, Names
+from noetl.engine.listening import Kind, Listener, Names
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
 from noetl_ir.expr import Json, Literal, Template, entries_of
