@@ -1,6 +1,5 @@
 """Rows about `noetlc lint` and `migrate` as a whole process, against the linters that people run in CI."""
 
-import json
 from pathlib import Path
 
 from benchmarks.generate import cloudformation, legacy_playbook, playbook
@@ -98,9 +97,3 @@ def migrated_files(bench: Bench) -> list[Reading]:
 
     own, base = interleave(bench.runs, migrate, lambda: probe(bench, "events", str(folder))["seconds"][0])
     return [at_most(f"migrate --check {_LEGACY_FILES} files", own, base, times=4, unit="s", base_name="libyaml events")]
-
-
-def finding_count(bench: Bench, path: Path) -> int:
-    """How many findings lint has for a file."""
-    done = process([bench.noetlc, "lint", "--format", "json", path], codes=_FINDINGS)
-    return len(json.loads(done.output))

@@ -2,6 +2,7 @@
 
 import click
 
+from noetlc.diag.selection import unselectable
 from noetlc.rules import every_code, page_of
 
 
@@ -17,12 +18,8 @@ def explain_code(code: str | None) -> int:
         return 0
     page = page_of(code)
     if not page:
-        from difflib import get_close_matches
-
-        known = [word for number, entry in every_code().items() for word in (number, entry.slug)]
-        near = get_close_matches(code.upper(), known, 3) or get_close_matches(code.lower(), known, 3)
-        hint = f"; there is {', '.join(near)}" if near else "; `noetlc explain` lists all codes"
-        raise click.UsageError(f"there is no code {code!r}{hint}")
+        slugs = {number: entry.slug for number, entry in every_code().items()}
+        raise click.UsageError(str(unselectable(code, slugs)))
     click.echo(page, nl=False)
     return 0
 

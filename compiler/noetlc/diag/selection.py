@@ -44,13 +44,16 @@ def beginning_of(word: str, slugs: Mapping[str, str]) -> str | Unselectable:
         return wanted.upper()
     name = wanted.lower().replace("_", "-")
     found = next((code for code, slug in slugs.items() if slug == name), None)
-    if found is not None:
-        return found
+    return unselectable(word, slugs) if found is None else found
+
+
+def unselectable(word: str, slugs: Mapping[str, str]) -> Unselectable:
+    """A word that names no code, with the codes or names that look most like it."""
     # Imported for a mistake only.
     from difflib import get_close_matches
 
-    near = get_close_matches(wanted.upper(), slugs, 3) or get_close_matches(name, slugs.values(), 3)
-    return Unselectable(word, tuple(near))
+    wanted, name = word.strip().upper(), word.strip().lower().replace("_", "-")
+    return Unselectable(word, tuple(get_close_matches(wanted, slugs, 3) or get_close_matches(name, slugs.values(), 3)))
 
 
 def _longest(code: str, beginnings: Iterable[str]) -> int:
