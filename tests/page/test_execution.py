@@ -97,6 +97,29 @@ def test_a_failure_shows_its_place_and_is_started_again_with_other_values(server
     page.locator(".head .badge.cancelled").wait_for()
 
 
+INTERRUPTED = """
+workflow:
+  - step: start
+    spec: {policy: {interrupt: {events: [halt], timers: {window: 1h}}}}
+    tool: {name: w, kind: wait, events: [go]}
+    next: {arcs: [{step: after, when: "{{ event.name == 'step.failed' }}"}]}
+  - {step: after, tool: {name: w, kind: wait, events: [end], correlation: "order 7"}}
+"""
+
+
+def test_what_may_interrupt_and_what_has_is_shown(server: Listener, page: "Page") -> None:
+    server.register(HEAD + INTERRUPTED)
+    name = server.start("t/t")
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_text("may be interrupted by signal halt or timer window until").wait_for()
+    assert page.get_by_role("heading", name="Interrupted").count() == 0
+    server.api.post(f"/executions/{name}/signal", json={"name": "halt"})
+    page.get_by_role("heading", name="Interrupted").wait_for()
+    page.get_by_text("by signal halt at").wait_for()
+    page.get_by_text("waits for signal end, also under the key `order 7`").wait_for()
+    assert page.get_by_text("may be interrupted").count() == 0
+
+
 def test_a_connection_that_is_lost_is_made_again(browser: "Browser", tmp_path: Path) -> None:
     with page_of(browser) as page:
         with listening(tmp_path) as server:
