@@ -5,6 +5,7 @@ import { badge, h, say, show, sign, trouble, wordsOf } from './dom.js';
 import { ask, field, jsonOf } from './forms.js';
 import { Frames } from './frames.js';
 import { log } from './log.js';
+import { output } from './output.js';
 import { picture } from './picture.js';
 import { follow, get, post } from './server.js';
 import { excerpt } from './source.js';
@@ -48,8 +49,9 @@ export function executionView(id, query, person) {
     button('first', 'First event', () => go(1)), button('previous', 'Event before', () => go(position - 1)), play, button('next', 'Next event', () => go(position + 1)),
     button('last', 'Last event', () => go(Infinity)), range, where, stands, follows, lost);
   const tabs = h('div', { class: 'tabs', role: 'tablist' });
-  const panel = h('div', { class: 'panel', role: 'tabpanel', tabindex: 0 });
-  const side = h('aside', { class: 'card side' }, tabs, panel);
+  const panel = h('div');
+  const printed = h('div', { hidden: true });
+  const side = h('aside', { class: 'card side' }, tabs, h('div', { class: 'panel', role: 'tabpanel', tabindex: 0 }, panel, printed));
   const stage = h('div', { class: 'card pictured' });
   const children = h('section', { class: 'card children', hidden: true });
   const bars = timeline(id, choose, () => document_ !== null && document_.ended !== null);
@@ -100,7 +102,7 @@ export function executionView(id, query, person) {
       if (!due) due = window.setTimeout(grown, LIVE);
     }, (connected) => {
       lost.hidden = connected;
-    }, closing.signal).then(async () => {
+    }, () => shown?.refresh(), closing.signal).then(async () => {
       if (closing.signal.aborted) return;
       await grown();
       await stand();
@@ -243,12 +245,24 @@ export function executionView(id, query, person) {
       },
     }, label)));
     if (focused) /** @type {HTMLElement} */ (tabs.querySelector('[aria-selected=true]')).focus();
+    showOutput();
     if (!now) return;
     if (tab === 'now') showNow();
     else if (tab === 'ctx') show(panel, values(now.ctx, 'Nothing is in ctx here.'));
     else if (tab === 'marking') show(panel, h('table', { class: 'pairs' }, h('tbody', null, Object.entries(now.marking).map(([name, tokens]) => h('tr', null, h('th', null, name), h('td', null, Object.entries(tokens).map(([key, count]) => h('code', { class: 'token' }, `${key || '•'}${count > 1 ? ` × ${count}` : ''}`))))))), Object.keys(now.marking).length ? null : h('p', { class: 'hint' }, 'No place has a token.'));
     else if (tab === 'io') await showInOut();
     else await showStep();
+  }
+
+  /** @type {ReturnType<typeof output> | null} */
+  let shown = null;
+  /** What the step printed. It stands beside the panel, which is made anew all the time: who reads keeps the place. */
+  function showOutput() {
+    printed.hidden = tab !== 'step' || !step;
+    if (printed.hidden || shown?.step === step) return;
+    shown = output(id, step, closing.signal);
+    show(printed, shown.element);
+    shown.refresh();
   }
 
   function showNow() {

@@ -67,15 +67,15 @@ async function refusalOf(response) {
 
 /**
  * Follow the events of an execution behind a position, until it has ended or `signal` says so; a connection that breaks
- * is made again behind the last event that came.
+ * is made again behind the last event that came. `printed` is called when tasks have printed more.
  * @param {string} id @param {number} after @param {(position: number, event: any) => void} heard
- * @param {(connected: boolean) => void} stands @param {AbortSignal} signal
+ * @param {(connected: boolean) => void} stands @param {() => void} printed @param {AbortSignal} signal
  */
-export async function follow(id, after, heard, stands, signal) {
+export async function follow(id, after, heard, stands, printed, signal) {
   let pause = 500;
   while (!signal.aborted) {
     try {
-      const response = await fetch(address(`executions/${encodeURIComponent(id)}/events`), {
+      const response = await fetch(address(`executions/${encodeURIComponent(id)}/events`, { output: true }), {
         headers: { Accept: 'text/event-stream', 'Last-Event-ID': String(after) }, signal, cache: 'no-store',
       });
       if (!response.ok || !response.body) {
@@ -89,6 +89,10 @@ export async function follow(id, after, heard, stands, signal) {
         const { id: at, event, data } = block;
         if (event === 'end') return;
         if (event === 'again') break;
+        if (event === 'output') {
+          printed();
+          continue;
+        }
         after = Number(at);
         heard(after, JSON.parse(data));
       }
