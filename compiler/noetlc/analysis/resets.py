@@ -35,10 +35,10 @@ from noetl_ir.resets import Reset, resets_of
 from noetlc.analysis.growing import Growing
 from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of, fired, is_enabled
 from noetlc.analysis.reductions import reduced
-from noetlc.analysis.stubborn import terminals_of
+from noetlc.analysis.stubborn import terminals_within
 
-STATES = 30_000
-"""States in which places are watched."""
+STATES, STEPS = 30_000, 1_500_000
+"""States in which places are watched, for each bound that is tried, and steps (`stubborn`) for all of them."""
 
 WIDEST = 8
 """The tokens, for each item of a loop, up to which a place is watched."""
@@ -68,6 +68,13 @@ class _Known(NamedTuple):
     size: int
     cap: int
     reason: str
+
+    def holds_for(self, transitions: int, size: int) -> bool:
+        """Whether this is the answer for a part of the plan with so many transitions, too: the larger part has all
+        runs of the smaller one, so that it is bounded only where that is.
+        """
+        larger = transitions <= self.transitions if self.cap else transitions >= self.transitions
+        return size == self.size and larger
 
 
 _known: list[_Known] = []
@@ -100,7 +107,7 @@ def closed(plan: Plan, net: Petri, origin: Sequence[int], size: int, wider: Petr
         return Closed(net, (), "", {})
     chain = frozenset(number for number, place in enumerate(plan.net.places) if place.role in CHAIN)
     key = (len(origin), size)
-    known = next((each for each in _known if each.plan is plan and each[1:3] == key), None)
+    known = next((each for each in _known if each.plan is plan and each.holds_for(*key)), None)
     if known is None:
         known = _Known(plan, *key, *_bound(wider, rows, tests, chain, size))
         _known[:] = [known, *_known[:7]]
@@ -157,12 +164,14 @@ def _bound(
     The search begins at 2 tokens an item and doubles. In the watched net everything that touches the sets stops once a
     place is full, so that a full place shows in a terminal marking, and stubborn sets are enough to find it.
     """
-    cap, what = 2 * size, "cancelled" if rows else "locked"
+    cap, what, left = 2 * size, "cancelled" if rows else "locked", STEPS
+    seen = 0
     while cap <= WIDEST * size:
         watched = _Encoding(net, rows, tests, chain, cap).net(watched=True)
         over = watched.places.index(OVER)
         small = reduced(watched, frozenset({over}))
-        ends = terminals_of(small.net, STATES)
+        ends, steps = terminals_within(small.net, STATES, left)
+        left, seen = max(0, left - steps), seen + len(ends.graph.markings)
         at, code = small.place(over), ends.graph.code
         states = [*ends.dead, *(state for circle in ends.circles for state in circle)]
         if any(code.tokens(ends.graph.markings[state], at) for state in states):
@@ -170,7 +179,7 @@ def _bound(
         elif ends.complete:
             return cap, ""
         else:
-            return 0, f"what is {what} was followed for {STATES:,} states, and there are more"
+            return 0, f"what is {what} was followed for {seen:,} states, and there are more"
     return 0, f"more than {cap // 2 - 1} tokens may be in a step that is {what}"
 
 

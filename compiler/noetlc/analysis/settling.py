@@ -29,11 +29,13 @@ from noetlc.analysis.growing import Growing
 from noetlc.analysis.petri import Marking, Petri, effect_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.resets import CHAIN, MARK, SHUT
-from noetlc.analysis.stubborn import terminals_of
+from noetlc.analysis.stubborn import terminals_within
 from noetlc.analysis.whole_markings import WholeMarkings
 
-STATES = 6_000
-"""States in which places are watched, and in which nothing moves."""
+STATES, STEPS = 6_000, 1_500_000
+"""States in which places are watched, and in which nothing moves, for each bound and each forced start that is tried;
+and steps (`stubborn`) for all of them.
+"""
 
 WIDEST = 64
 """The counters count up to so many tokens, times the most tokens that one transition makes."""
@@ -124,19 +126,21 @@ def _counted(part: Part) -> Counted:
     widest = max((sum(weight for _, weight in arcs) for arcs in net.outputs), default=1)
     cap, most = 4 * widest, WIDEST * widest
     forced: list[Marking] = []
+    left, seen = STEPS, 0
     while cap <= most:
         made = _Counting(part, cap)
         made.force(forced)
         watched = made.watched()
         over = watched.places.index(OVER)
         small = reduced(watched, frozenset({over}))
-        ends = terminals_of(small.net, STATES)
+        ends, steps = terminals_within(small.net, STATES, left)
+        left, seen = max(0, left - steps), seen + len(ends.graph.markings)
         at, code = small.place(over), ends.graph.code
         if any(code.tokens(marking, at) for marking in ends.graph.markings):
             cap, forced = 4 * cap, []
             continue
         if not ends.complete:
-            return _loose(plan, net, origin, f"`settled` joins were followed for {STATES:,} states, and there are more")
+            return _loose(plan, net, origin, f"`settled` joins were followed for {seen:,} states, and there are more")
         markings = map(WholeMarkings(watched, small, ends.graph).marking, ends.dead)
         fresh = [*dict.fromkeys(each for m in markings if made.is_stalled(m) and (each := made.cut(m)) not in forced)]
         if not fresh:

@@ -39,18 +39,27 @@ class Terminals(NamedTuple):
 
 def terminals_of(net: Petri, limit: int) -> Terminals:
     """The terminal components of a net, with at most `limit` states looked at."""
-    search = Search(net)
+    return terminals_within(net, limit, None)[0]
+
+
+def terminals_within(net: Petri, limit: int, steps: int | None) -> tuple[Terminals, int]:
+    """The terminal components of a net, with at most `limit` states looked at and `steps` taken; and the steps that it
+    took. A step is a transition that is looked at.
+    """
+    search = Search(net, steps)
     search.grow(limit)
-    return search.terminals()
+    return search.terminals(), search.steps
 
 
 class Search:
     """The graph of stubborn sets while it grows; fields that turn out too small are doubled, and it grows anew."""
 
-    def __init__(self, net: Petri) -> None:
+    def __init__(self, net: Petri, steps: int | None = None) -> None:
         self._net = net
         self._bits = least_bits(net)
-        self._search = _Search(packing_of(net, self._bits))
+        self._allowed = steps
+        self._before = 0
+        self._search = _Search(packing_of(net, self._bits), steps)
 
     def grow(self, limit: int) -> None:
         """Grow breadth first until nothing is ignored, or to so many states."""
@@ -63,7 +72,9 @@ class Search:
             if max(self._bits) > MAX_BITS:
                 return
             # States are integers with fields of the old size, so that none of them can be taken over.
-            self._search = _Search(packing_of(self._net, self._bits))
+            self._before += self._search.steps
+            left = None if self._allowed is None else max(0, self._allowed - self._before)
+            self._search = _Search(packing_of(self._net, self._bits), left)
             self._search.run(limit)
 
     def dive(self, firings: int) -> None:
@@ -71,6 +82,11 @@ class Search:
         if not self._search.outgrown:
             self._search.dive(firings)
             self._search.outgrown = []  # growing comes to it again
+
+    @property
+    def steps(self) -> int:
+        """How many transitions were looked at."""
+        return self._before + self._search.steps
 
     @property
     def states(self) -> int:
@@ -90,8 +106,10 @@ class Search:
 class _Search:
     """The search with fields of one size. What is enabled in a state is an integer with a bit for each transition."""
 
-    def __init__(self, code: Packing) -> None:
+    def __init__(self, code: Packing, allowed: int | None = None) -> None:
         net = code.net
+        self.steps = 0
+        self._allowed = allowed
         self._code = code
         takers = [sum([1 << each for each in row]) for row in consumers_of(net)]
         makers = [sum([1 << each for each in row]) for row in producers_of(net)]
@@ -185,7 +203,9 @@ class _Search:
                 if self._fire(state, transition) < 0:
                     return False
             self._grown += 1
-            if len(graph.markings) > limit:
+            # States of one net cost a hundred times those of another: where little may be spent, what is counted is
+            # what they cost.
+            if len(graph.markings) > limit or (self._allowed is not None and self.steps > self._allowed):
                 return False
         return True
 
@@ -215,6 +235,7 @@ class _Search:
                 if (after + need[each]) & want[each] == want[each]:
                     able |= 1 << each
             self._able.append(able)
+            self.steps += len(code.touching[transition])
         row.append(transition)
         graph.targets[state].append(to)
         return to
@@ -224,11 +245,12 @@ class _Search:
         # With one enabled transition, or none, there is nothing to choose.
         if not able & (able - 1):
             return able
-        best, size = able, able.bit_count()
+        best, size, tried = able, able.bit_count(), 0
         # The smallest set is hard to find and not needed, since every stubborn set is right. The lowest numbers are
         # tried, and the first of equal sets stays: the graph is the same on every machine.
         for seed in [1 << each for each, _ in zip(bits_of(able), range(SEEDS), strict=False)]:
-            chosen = self._closed(marking, seed, able, size)
+            chosen = self._closed(marking, seed, able, size, tried)
+            tried |= seed
             count = chosen.bit_count()
             if count < size:
                 best, size = chosen, count
@@ -236,12 +258,20 @@ class _Search:
                     break
         return best
 
-    def _closed(self, marking: int, seed: int, able: int, most: int) -> int:
-        """The enabled transitions of the stubborn set around a seed; cut off once it is no better than `most`."""
+    def _closed(self, marking: int, seed: int, able: int, most: int, tried: int) -> int:
+        """The enabled transitions of the stubborn set around a seed; cut off once it is no better than `most`, which
+        those around the seeds that were `tried` are not.
+        """
         rivals, asks = self._rivals, self._asks
         seen = todo = seed
         while todo:
-            here = todo & -todo
+            # The set around what is in a set is a part of it: it is no smaller than that one, which was no better.
+            if seen & tried:
+                return able
+            self.steps += 1
+            # What is enabled brings in its rivals, with which a set soon is no better.
+            first = todo & able or todo
+            here = first & -first
             number = here.bit_length() - 1
             todo ^= here
             if able & here:
