@@ -55,8 +55,9 @@ class TooLong(Exception):
         return f"the run to it has some {LONGEST // 2:,} transitions or more, too many to be told"
 
 
-def run_of(origins: Iterable[Origin]) -> tuple[int, ...]:
-    """A run of the net that a run of reduced transitions stands for; raises TooLong where it cannot be written down.
+def run_of(origins: Iterable[Origin], longest: int = LONGEST) -> tuple[int, ...]:
+    """A run of the net that a run of reduced transitions stands for; raises TooLong where it has more than `longest`
+    nodes.
 
     Trees are shared: forks whose branches are not joined double the run at each of them, so that a playbook of a
     hundred steps has runs that no machine can write down. `firings` counts in them all the same.
@@ -64,7 +65,7 @@ def run_of(origins: Iterable[Origin]) -> tuple[int, ...]:
     found: list[int] = []
     waiting = [(origin, 1) for origin in origins]
     waiting.reverse()
-    for _ in range(LONGEST):
+    for _ in range(longest):
         if not waiting:
             return tuple(found)
         here, times = waiting.pop()

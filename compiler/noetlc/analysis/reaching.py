@@ -10,6 +10,7 @@ that waits for ctx would stay shut, as it opens in the end, or something beside 
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from noetlc.analysis.effort import STUBBORN, Effort
 from noetlc.analysis.origin import TooLong, circle_in, has_loop
@@ -26,6 +27,9 @@ from noetlc.analysis.stubborn import Terminals, terminals_of
 from noetlc.analysis.verdict import Status, Verdict
 from noetlc.analysis.whole_markings import WholeMarkings, depths_of
 from noetlc.ast.components import components_of
+
+LONGEST = 20_000
+"""Nodes of trees (`origin`) of a run to a circle or round it, along which data are looked for."""
 
 MAX_CIRCLES = 4
 """Circles of which a run round them is looked for."""
@@ -74,8 +78,9 @@ class _Question:
         refuted = self._by_an_end(small, ends)
         if refuted is not None:
             return refuted
-        circles = list(self._circles(small, ends.graph))
-        found = [each for circle in circles[:MAX_CIRCLES] if (each := self._round(*circle)) is not None]
+        # A run is written down for each: those that are not looked at would cost as much.
+        circles = list(islice(self._circles(small, ends.graph), MAX_CIRCLES))
+        found = [each for circle in circles if (each := self._round(*circle)) is not None]
         for each in found:
             if each.status is Status.REFUTED and not each.sought:
                 return each
@@ -134,10 +139,11 @@ class _Question:
             inside = set(members)
             try:
                 if len(members) > 1 or first in graph.targets[first]:
-                    yield small.run(graph.path_to(first)), small.run(_way_round(graph, first, inside))
+                    way, round_ = graph.path_to(first), _way_round(graph, first, inside)
+                    yield small.run(way, LONGEST), small.run(round_, LONGEST)
                 elif (here := next((each for each in graph.enabled[first] if each in looped), None)) is not None:
                     before, circle = circle_in(small.origins[here])
-                    yield (*small.run(graph.path_to(first)), *before), circle
+                    yield (*small.run(graph.path_to(first), LONGEST), *before), circle
             except TooLong:
                 yield (), ()
 

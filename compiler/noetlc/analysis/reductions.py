@@ -19,7 +19,7 @@ The caller names places that it asks about: these `kept` places are never remove
 """
 
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.origin import Also, Either, Leaf, Nothing, Origin, Then, covered, firings, run_of
+from noetlc.analysis.origin import LONGEST, Also, Either, Leaf, Nothing, Origin, Then, covered, firings, run_of
 from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of
 
 MAX_PRODUCT, MAX_ARCS = 64, 256
@@ -56,9 +56,9 @@ class Reduced(NamedTuple):
     places: tuple[int, ...]
     dead: frozenset[int]
 
-    def run(self, run: tuple[int, ...]) -> tuple[int, ...]:
-        """The run of the original net that a run of this one stands for; raises TooLong."""
-        return run_of(self.origins[transition] for transition in run)
+    def run(self, run: tuple[int, ...], longest: int = LONGEST) -> tuple[int, ...]:
+        """The run of the original net that a run of this one stands for; raises TooLong beyond `longest` nodes."""
+        return run_of((self.origins[transition] for transition in run), longest)
 
     def change(self, original: Petri, run: tuple[int, ...]) -> dict[int, int]:
         """Place of the original net → how many tokens more it has after a run of this one, however long that is."""

@@ -21,6 +21,9 @@ MAX_BITS = 16
 SEEDS = 12
 """How many enabled transitions are tried as the first of a set; a set with one enabled transition ends that."""
 
+SLOW = 500
+"""States from which on a round that finds few new ones is one too many."""
+
 MAX_WAY = 4
 """Firings of one dive, for each transition of the net."""
 
@@ -110,6 +113,7 @@ class _Search:
         net = code.net
         self.steps = 0
         self._allowed = allowed
+        self._in_full = 0  # so many states more
         self._code = code
         takers = [sum([1 << each for each in row]) for row in consumers_of(net)]
         makers = [sum([1 << each for each in row]) for row in producers_of(net)]
@@ -137,6 +141,7 @@ class _Search:
 
     def run(self, limit: int) -> None:
         """Grow until nothing is ignored, or a limit is hit."""
+        before = 0
         while self._grow(limit):
             # A stubborn set may go round a circle for ever and never fire what is enabled beside it. Dead markings
             # are found all the same, but the circle would be told as one without an exit.
@@ -146,7 +151,16 @@ class _Search:
                 return
             for state in ignoring:
                 for transition in bits_of(self._able[state]):
-                    self._fire(state, transition)
+                    # A field that is too small ends this search: the next one has a larger one.
+                    if self._fire(state, transition) < 0:
+                        self._circles = []
+                        return
+            # Each round looks at all states. Where it finds one or two more each time, rounds are made fewer: what is
+            # found next is fired in full, which is right everywhere.
+            states = len(self.graph.markings)
+            self.steps += states
+            self._in_full = states // 8 if states > SLOW and states - before < states // 8 else 0
+            before = states
         # With the limit hit, states that were not looked at have no successors yet. What seems to be a circle that
         # nothing leads out of may have a way out there, so that no circle is told.
         self._circles = []
@@ -198,8 +212,10 @@ class _Search:
     def _grow(self, limit: int) -> bool:
         graph = self.graph
         while self._grown < len(graph.markings):
-            state = self._grown
-            for transition in bits_of(self._stubborn(graph.markings[state], self._able[state])):
+            state, able = self._grown, self._able[self._grown]
+            chosen = able if self._in_full else self._stubborn(graph.markings[state], able)
+            self._in_full = max(0, self._in_full - 1)
+            for transition in bits_of(chosen):
                 if self._fire(state, transition) < 0:
                     return False
             self._grown += 1

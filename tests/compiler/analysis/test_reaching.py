@@ -1,5 +1,6 @@
 """`every run reaches x`: held against a naive explorer with fair runs, and against guards that say nothing."""
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,9 @@ from fair_runs import has_run_without
 from harness.samples import shares
 from nets import Game, is_calm, name_of, plan_of, random_plan, random_steps, sources_of, steps
 from noetl_ir.plan import Plan
+from noetlc.analysis import origin, reductions
 from noetlc.analysis.effort import STANDARD, Effort
+from noetlc.analysis.origin import Origin
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.queries import query_of
 from noetlc.analysis.reductions import Reduced
@@ -212,3 +215,25 @@ def test_a_circle_refutes_only_where_each_round_finds_what_the_last_one_did(
     body = steps(f"step: start, tool: {{{COUNTS % counts}}}, next: {{arcs: {arcs}}}", "step: x")
     found = verdict_of(plan_of("workload: {k: 1}\n" + body), "every run reaches x")
     assert found.status is status and told in found.detail, found
+
+
+def test_a_circle_that_no_run_can_be_written_down_to_is_open_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pass doubles the tokens that pile up: the run to a circle behind some of them has no end that is told."""
+    loop = "loop: {in: [1], iterator: it, spec: {mode: parallel%s}}"
+    both = "next: {spec: {mode: inclusive}, arcs: [{step: s2}, {step: s1}]}"
+    wait, twice = "tool: {kind: wait, events: [w]}", "{step: s2}, {step: s2}"
+    body = steps(
+        f"step: start, {loop % ''}, {wait}, next: {{spec: {{mode: inclusive}}, arcs: [{twice}, {{step: s2}}]}}",
+        f"step: s1, {loop % ''}, {wait}, {both}",
+        f"step: s2, {loop % ', more: {events: [m]}, close: {events: [c]}'}, {both}",
+    )
+    written: list[int] = []
+
+    def counted(origins: Iterable[Origin], longest: int = origin.LONGEST) -> tuple[int, ...]:
+        written.append(longest)
+        return origin.run_of(origins, longest)
+
+    monkeypatch.setattr(reductions, "run_of", counted)
+    found = verdict_of(plan_of(body), "every run reaches s1")
+    assert found.status is Status.UNKNOWN
+    assert len(written) <= 20 and sum(written) <= 500_000

@@ -1,4 +1,4 @@
-"""Searches for what steps cancel, lock and wait for stop within an account: lint keeps its bar where they do not end."""
+"""Searches for what steps cancel, lock and wait for stop in time: lint keeps its bar where they do not end."""
 
 from collections.abc import Callable
 
