@@ -119,6 +119,51 @@ workflow:
             {},
         ],
     ),
+    "names that rules set, pages are gathered into, executors declare and the step is given are not those of data": (
+        """
+executor: {spec: {ctx: {sum: {reduce: sum, initial: 4}}}}
+workload: {day: monday}
+workflow:
+  - step: start
+    tool: {kind: noop, spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {id: 3}}}}]}}}
+    next: [{step: pages}]
+  - step: pages
+    FETCH
+    retry:MORE
+    next: [{step: one}]
+  - step: one
+    tool: http
+    method: POST
+    endpoint: URL/{{ id }}/{{ all | length }}/{{ sum }}
+    data: {id: 7, all: [], sum: 0}
+    next: [{step: two}]
+  - step: two
+    tool: http
+    method: POST
+    endpoint: URL/{{ who }}/{{ day }}/{{ now() | length > 0 }}
+    data: {who: Ada, day: 5, now: 6}
+    next: [{step: three}]
+  - step: three
+    tool: http
+    method: POST
+    endpoint: URL/{{ who }}/{{ what }}
+    with: {who: Bo}
+    data: {who: Ada, what: x}
+    next:
+      - step: fin
+        args: {n: "{{ [one.data, two.data, three.data] }}"}
+""",
+        [
+            {
+                "n": [
+                    {"asked": "/3/12/4", "sent": '{"id": 7, "all": [], "sum": 0}'},
+                    {"asked": "/Ada/monday/True", "sent": '{"who": "Ada", "day": 5, "now": 6}'},
+                    {"asked": "/Bo/x", "sent": '{"who": "Ada", "what": "x"}'},
+                ]
+            },
+            {"id": 3, "sum": 4, "all": ROWS},
+        ],
+    ),
     "of a request without a body data is its query, but for names that are all read beside it": (
         """
 workflow:
