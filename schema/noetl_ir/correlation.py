@@ -16,20 +16,27 @@ HALF = "has half of a character (a lone surrogate)"
 
 def key_of(value: Json) -> str:
     """The key that a rendered value is; empty for one that is none."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)  # a number is text too, as in names
-    return value if isinstance(value, str) and not faulty_key(value) else ""
+    text = _text_of(value)
+    return text if text is not None and not faulty_key(text) else ""
 
 
 def faulty_key(value: Json) -> str:
-    """Why a rendered text is no key, "" for one that is."""
-    if not isinstance(value, str):
+    """Why a rendered text or number is no key, "" for one that is."""
+    text = _text_of(value)
+    if text is None:
         return ""  # its shape says it
-    if not value:
+    if not text:
         return "is empty"
-    if len(value) > LONGEST:
+    if len(text) > LONGEST:
         return f"has more than {LONGEST:,} characters"
-    return "" if is_storable(value) else HALF
+    return "" if is_storable(text) else HALF
+
+
+def _text_of(value: Json) -> str | None:
+    """A number is text too, as in names; None for what is neither."""
+    if isinstance(value, bool):
+        return None
+    return str(value) if isinstance(value, int | float) else value if isinstance(value, str) else None
 
 
 def is_listable(key: str, names: Collection[str]) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from harness.samples import first
 from noetl.ports import ExecutionRow, MailboxFull, Store
-from noetl.ports.mailbox import MOST_KEPT, SHOWN_WAITS, Letter, MailRow, OpenWait, WantedMail
+from noetl.ports.mailbox import MOST_KEPT, SHOWN_WAITS, Letter, MailRow, OpenWait, OtherLetter, WantedMail
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
 Open = Callable[..., Store]
@@ -56,6 +56,25 @@ def test_what_is_done_twice_counts_once(store: Store) -> None:
     assert store.mailbox.post_letter(GO) is store.mailbox.was_addressed("a") is True, "somebody took it"
     assert store.mailbox.await_letter(WAIT._replace(execution_id="e2")) is False
     assert [body["data"] for body in bodies(store)] == [{"n": 1}]
+
+
+def test_an_exact_letter_is_refused_where_another_one_had_its_name(store: Store) -> None:
+    exact = GO._replace(is_exact=True, data={"a": 1, "b": True})
+    others = [{"key": "k"}, {"name": "other"}, {"data": {"a": 1.0, "b": True}}, {"data": {"a": 1, "b": 1}}]
+
+    def ask() -> None:
+        for other in others:
+            with pytest.raises(OtherLetter):
+                store.mailbox.post_letter(exact._replace(**other))  # type: ignore[arg-type]
+
+    assert store.mailbox.post_letter(exact) is False
+    ask()
+    assert store.mailbox.post_letter(exact._replace(data={"b": True, "a": 1}, keep_for=1)) is False
+    store.mailbox.await_letter(WAIT)
+    ask()
+    store.mailbox.settle_mail("e1", [WAIT.call], [store.posted()])
+    ask()
+    assert store.mailbox.post_letter(exact) is store.mailbox.post_letter(exact._replace(data=2, is_exact=False)) is True
 
 
 def test_a_wait_that_has_one_takes_no_other(store: Store) -> None:

@@ -1,12 +1,12 @@
 """Bodies of requests, checked before anything looks at them, and the schemas of responses."""
 
-import json
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 from starlette.requests import Request
 
 from noetl.api.problems import BadRequest
+from noetl.clients.content import json_of
 from noetl.ports.user_sessions import LIFETIME, LONGEST
 from noetl_ir import codec
 from noetl_ir.correlation import LONGEST as LONGEST_KEY
@@ -70,9 +70,10 @@ class LetterBody(Body):
         None, description="How long it is kept where nobody waits: seconds, or text like `2d`; 7d when absent."
     )
 
-    @field_validator("keep_for")
+    # Before the types are looked at, so that one message is given and not one for each of them.
+    @field_validator("keep_for", mode="before")
     @classmethod
-    def _lasts(cls, value: float | str | None) -> float | str | None:
+    def _lasts(cls, value: JsonValue) -> JsonValue:
         if value is not None and seconds_of(value) is None:
             raise ValueError("write seconds, or text like `5m` or `2d`")
         return value
@@ -151,20 +152,16 @@ async def body_of(request: Request, model: type[_B]) -> _B:
         raise BadRequest("the body has to be JSON, with `Content-Type: application/json`", 415)
     data = await raw_body(request, BODY_BYTES)
     try:
-        value = json.loads(data, parse_constant=_no_number)
+        value = json_of(data)
         # A value that the log could not hold, too deep or with a number beyond its range, is refused here and not in
         # the middle of a run.
         codec.check(value)
-    except (ValueError, RecursionError, codec.CodecError) as error:
+    except (ValueError, codec.CodecError) as error:
         raise BadRequest(f"the body is no JSON: {error}") from None
     try:
         return model.model_validate(value)
     except ValidationError as error:
         raise BadRequest(_told(error, model)) from None
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no JSON")
 
 
 def _told(error: ValidationError, model: type[BaseModel]) -> str:
@@ -174,7 +171,9 @@ def _told(error: ValidationError, model: type[BaseModel]) -> str:
     for one in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
         place = ".".join(map(str, one["loc"]))
         text = one["msg"].removeprefix("Value error, ")
-        if one["type"] == "extra_forbidden":
+        if one["type"] == "model_type":
+            text = "the body has to be a mapping"  # pydantic names the class
+        elif one["type"] == "extra_forbidden":
             # pydantic's words, "extra inputs are not permitted", name neither the slip nor what was meant.
             near = nearest(place, model.model_fields)
             known = ", ".join(model.model_fields)

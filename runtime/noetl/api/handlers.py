@@ -222,7 +222,7 @@ async def post_signal(request: Request) -> Response:
             once = start_key(key, {}).key
         except BadKey as problem:
             raise BadRequest(f"`{KEY}`: {problem}") from None
-    letter = Letter(body.key, body.name, body.data, f"api {once}", kept_for(body.keep_for))
+    letter = Letter(body.key, body.name, body.data, f"api {once}", kept_for(body.keep_for), is_exact=True)
     is_delivered = await run_in_threadpool(service_of(request).post_letter, letter)
     return JSONResponse({"key": body.key, "name": body.name, "delivered": is_delivered}, 202)
 

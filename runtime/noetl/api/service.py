@@ -45,7 +45,7 @@ from noetl.host.runnable_kinds import unable
 from noetl.ports import STATUSES, ExecutionRow, MailboxFull, NoRoom, Over, Owned, Record, Taken, Wanted
 from noetl.ports.catalogue import PlanRow, Versions
 from noetl.ports.idempotency import StartKey, other
-from noetl.ports.mailbox import Letter, WantedMail
+from noetl.ports.mailbox import Letter, OtherLetter, WantedMail
 from noetl.ports.output import OutputChunk
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
@@ -258,7 +258,7 @@ class ApiService:
         with self._storing():
             try:
                 is_delivered = self.runtime.store.mailbox.post_letter(letter)
-            except MailboxFull as problem:
+            except (MailboxFull, OtherLetter) as problem:
                 raise Rejected(str(problem)) from None
         self._service.wake()
         return is_delivered

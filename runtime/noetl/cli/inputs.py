@@ -113,21 +113,9 @@ def read_input(name: str) -> bytes:
 
 def json_of(text: str) -> Json:
     """The value of JSON; raises ValueError for anything else, NaN, infinities and bottomless nesting included."""
-    import json
+    from noetl.clients.content import json_of as value_of
 
-    def refuse(word: str) -> Json:
-        raise ValueError(f"{word} is no number")
-
-    def finite(word: str) -> float:
-        number = float(word)
-        if number in (float("inf"), float("-inf")):
-            raise ValueError(f"{word} is too large a number")
-        return number
-
-    try:
-        value: Json = json.loads(text, parse_constant=refuse, parse_float=finite)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    value = value_of(text)
     # Python's reader takes more levels than what works on values afterwards.
     if _is_deeper(value, _MAX_DEPTH):
         raise ValueError("it is nested too deeply")

@@ -15,12 +15,22 @@ def value_of(data: bytes) -> tuple[Json, str]:
         return text_of(data)
 
 
-def json_of(data: bytes) -> Json:
+class _NoNumber(ValueError):
+    """A number that cannot be kept."""
+
+
+def json_of(data: bytes | str) -> Json:
     """The value of a JSON text. Raises ValueError: it is none, too deep, or has a number that cannot be kept."""
     try:
         found: Json = json.loads(data, parse_constant=_refused, parse_float=_finite)
     except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
+        raise ValueError("it is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    except (json.JSONDecodeError, _NoNumber):
+        raise
+    except ValueError:  # what Python says of it is how to have it read such a number
+        raise ValueError("a number has too many digits") from None
     return found
 
 
@@ -46,11 +56,11 @@ def bytes_of(value: Json) -> bytes:
 
 
 def _refused(constant: str) -> Json:
-    raise ValueError(f"{constant} is no JSON")
+    raise _NoNumber(f"{constant} is no number")
 
 
 def _finite(word: str) -> float:
     number = float(word)
     if number in (float("inf"), float("-inf")):
-        raise ValueError(f"{word} is no number that can be kept")
+        raise _NoNumber(f"{word} is too large a number")
     return number

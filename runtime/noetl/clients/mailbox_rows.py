@@ -12,7 +12,17 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol, TypeVar
 
 from noetl.ports import MailboxFull, StoreRefused
-from noetl.ports.mailbox import ALL_MAIL, MOST_KEPT, SHOWN_WAITS, Correspondence, Letter, MailRow, OpenWait, WantedMail
+from noetl.ports.mailbox import (
+    ALL_MAIL,
+    MOST_KEPT,
+    SHOWN_WAITS,
+    Correspondence,
+    Letter,
+    MailRow,
+    OpenWait,
+    OtherLetter,
+    WantedMail,
+)
 from noetl_ir.correlation import LONGEST
 from noetl_ir.expr import Json
 
@@ -34,8 +44,8 @@ class Transaction(Protocol):
         """Put a signal into an inbox; its row, None for an execution that is over."""
         ...
 
-    def is_sent(self, once: str) -> bool:
-        """Whether something of this name was put into an inbox."""
+    def sent(self, once: str) -> str | None:
+        """The body of what was put into an inbox under this name; None for nothing."""
         ...
 
 
@@ -48,7 +58,7 @@ class SqlMailbox(ABC):
 
     def was_addressed(self, once: str) -> bool:
         """`Mailbox.was_addressed`."""
-        return self.change(lambda tx: bool(_addressed(tx, once)))
+        return self.change(lambda tx: (_known(tx, once) or (False,))[0])
 
     def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
         """`Mailbox.await_letter`."""
@@ -110,7 +120,7 @@ _SWEEP = (
     SELECT w.execution_id FROM mail_waits w JOIN executions x ON x.execution_id = w.execution_id
     WHERE w.key = :key AND x.ended IS NOT NULL)""",
 )
-_KNOWN = "SELECT row IS NOT NULL FROM mail WHERE once = :once"
+_KNOWN = "SELECT row IS NOT NULL, key, name, data FROM mail WHERE once = :once"
 _COUNT = "SELECT count(*) FROM (SELECT 1 FROM mail WHERE key = :key AND row IS NULL AND until > :now LIMIT :most) kept"
 _KEEP = """
 INSERT INTO mail (key, name, data, since, until, once) VALUES (:key, :name, :data, :since, :until, :once)
@@ -169,9 +179,9 @@ SELECT w.key, w.name, w.execution_id FROM (
 
 def _post(tx: Transaction, letter: Letter, now: int | None) -> bool:
     """`Mailbox.post_letter`."""
-    known = _addressed(tx, letter.once)
-    if known is not None:
-        return known
+    if (known := _known(tx, letter.once)) is not None:
+        ask_same(letter, known[1])
+        return known[0]
     at = tx.now if now is None else now
     values = {"key": letter.key, "name": letter.name, "now": at}
     _sweep(tx, letter.key)
@@ -183,12 +193,13 @@ def _post(tx: Transaction, letter: Letter, now: int | None) -> bool:
     return _address_to_oldest(tx, tx.rows(_NEW, {"once": letter.once})[0])
 
 
-def _addressed(tx: Transaction, once: str) -> bool | None:
-    """Whether the letter of a name is with a wait, or was taken by one; None where there was none."""
-    if known := tx.rows(_KNOWN, {"once": once}):
-        return bool(known[0][0])
+def _known(tx: Transaction, once: str) -> tuple[bool, dict[str, Json]] | None:
+    """Whether the letter of a name is with a wait, or was taken by one, and what it says; None where there was none."""
+    for is_addressed, key, name, data in tx.rows(_KNOWN, {"once": once}):
+        return bool(is_addressed), {"key": key, "name": name, "data": json.loads(data)}
     # What is addressed first has the name in the inbox, where it stays when the letter is taken.
-    return True if tx.is_sent(once) else None
+    sent = tx.sent(once)
+    return None if sent is None else (True, json.loads(sent))
 
 
 def _await(tx: Transaction, wait: OpenWait, now: int | None) -> bool:
@@ -232,6 +243,19 @@ def as_json(data: Json) -> str:
         return json.dumps(data, allow_nan=False)
     except (ValueError, TypeError, RecursionError) as error:
         raise StoreRefused(f"the data of the signal cannot be stored [{error}]") from error
+
+
+def ask_same(letter: Letter, body: Mapping[str, Json]) -> None:
+    """Whether what was posted under the `once` of a letter may stand for it. Raises OtherLetter."""
+    own = {"key": letter.key, "name": letter.name, "data": letter.data}
+    # As text, since to Python 1, 1.0 and true are equal.
+    if letter.is_exact and _in_order([body.get(name) for name in own]) != _in_order([*own.values()]):
+        raise OtherLetter("another signal was sent with that key")
+
+
+def _in_order(value: Json) -> str:
+    """JSON in which the order of keys, which means nothing, is always one."""
+    return json.dumps(value, sort_keys=True)
 
 
 def body_of(key: str, name: str, data: Json, call: str) -> dict[str, Json]:

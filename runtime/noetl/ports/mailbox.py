@@ -27,14 +27,21 @@ def kept_for(value: Json) -> int:
     return KEEP_FOR if seconds is None else round(seconds * 1_000_000)
 
 
+class OtherLetter(Exception):
+    """Another signal was posted with the same `once`. Nothing is stored."""
+
+
 class Letter(NamedTuple):
-    """A signal with a key. It is kept for `keep_for` microseconds; of those with one `once` the first alone counts."""
+    """A signal with a key. It is kept for `keep_for` microseconds; of those with one `once` the first alone counts.
+    One that `is_exact` is refused where that was another signal (OtherLetter).
+    """
 
     key: str
     name: str
     data: Json
     once: str
     keep_for: int = KEEP_FOR
+    is_exact: bool = False
 
 
 class OpenWait(NamedTuple):
@@ -96,7 +103,8 @@ class Mailbox(Protocol):
 
     def post_letter(self, letter: Letter, now: int | None = None) -> bool:
         """Address a letter to the oldest wait for it that is open, as a row of the inbox of its execution, or keep it;
-        whether it was addressed. One that was posted before under its `once` is not posted again. Raises MailboxFull.
+        whether it was addressed. One that was posted before under its `once` is not posted again. Raises
+        MailboxFull, OtherLetter.
 
         `now` is the time (microseconds) of whom has another clock than the store, here and below.
         """

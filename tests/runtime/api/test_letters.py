@@ -49,8 +49,8 @@ def test_it_finds_the_wait_that_nobody_named(server: Served) -> None:
 
 
 def test_what_is_kept_is_for_the_next_and_one_key_sends_once(server: Served) -> None:
-    for data in (1, 2):
-        sent = server.client.post("/signals", json={**PAID, "data": data}, headers={"Idempotency-Key": "a"})
+    for _ in (1, 2):
+        sent = server.client.post("/signals", json={**PAID, "data": 1}, headers={"Idempotency-Key": "a"})
         assert sent.json()["delivered"] is False
     first, second = start(server), start(server)
     until(lambda: ended(server, first) or ended(server, second))
@@ -78,6 +78,27 @@ def test_what_is_kept_and_who_waits_is_listed(server: Served) -> None:
     assert server.client.get("/signals?key=order").json() == {"signals": [], "next": None}
 
 
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_another_signal_with_the_same_idempotency_key_is_refused(server: Served, *, is_taken: bool) -> None:
+    def post(**others: object) -> tuple[int, object]:
+        sent = server.client.post("/signals", json={**PAID, **others}, headers={"Idempotency-Key": "a"})
+        return sent.status_code, sent.json().get("detail")
+
+    assert post()[0] == 202
+    if is_taken:
+        name = start(server)
+        until(lambda: ended(server, name) and server.runtime.store.mailbox.correspondence(name) == ((), ()))
+    refused = (409, "another signal was sent with that key")
+    others: list[dict[str, object]] = [
+        {"key": "order 8"},
+        {"name": "also"},
+        {"data": {"n": 1.0}},
+        {"data": {"n": True}},
+    ]
+    assert [post(**other) for other in others] == [refused] * 4
+    assert (post()[0], post(keep_for="1h")[0]) == (202, 202), "the same one is sent again"
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
@@ -87,6 +108,8 @@ def test_what_is_kept_and_who_waits_is_listed(server: Served) -> None:
         ({**PAID, "key": 7}, "key"),
         ({**PAID, "keep_for": "soon"}, "write seconds, or text like"),
         ({**PAID, "keep_for": -1}, "write seconds, or text like"),
+        ({**PAID, "keep_for": True}, "`keep_for`: write seconds, or text like"),
+        ({**PAID, "keep_for": 10**400}, "`keep_for`: write seconds, or text like"),
         ({**PAID, "execution_id": "e1"}, "execution_id"),
         ({**PAID, "key": "a\ud800"}, "unicode string"),
     ],
@@ -98,6 +121,22 @@ def test_what_is_wrong_is_told(server: Served, body: dict[str, object], why: str
     refused = server.client.post("/signals", content=json.dumps(body).encode(), headers=headers)
     assert refused.status_code == 400 and why in refused.json()["detail"], refused.text
     assert server.said == []
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"[]", "the body has to be a mapping"),
+        (b'{"data": ' + b"9" * 5_000 + b"}", "a number has too many digits"),
+        (b'{"data": 1e999}', "1e999 is too large a number"),
+        (b'{"data": NaN}', "NaN is no number"),
+        (b"\xff\xfe{", "it is not UTF-8"),
+        (b"[" * 100_000, "it is nested too deeply"),
+    ],
+)
+def test_what_no_body_can_be_is_told_without_words_of_python(server: Served, body: bytes, why: str) -> None:
+    refused = server.client.post("/signals", content=body, headers={"content-type": "application/json"})
+    assert refused.status_code == 400 and str(refused.json()["detail"]).endswith(why), refused.text
 
 
 def test_no_more_are_kept_than_may_be(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:

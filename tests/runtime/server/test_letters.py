@@ -151,6 +151,8 @@ def test_it_is_kept_for_its_time_by_the_clock_of_the_run() -> None:
         ("{kind: wait, events: [go], correlation: '{{ workload.empty }}'}", "field 'correlation' is empty"),
         ("{kind: signal, key: '{{ workload.empty }}', signal: go}", "field 'key' is empty"),
         ("{kind: signal, key: '{{ \"x\" * 501 }}', signal: go}", "has more than 500 characters"),
+        ("{kind: signal, key: '{{ 10 ** 500 }}', signal: go}", "has more than 500 characters"),
+        ("{kind: wait, events: [go], correlation: '{{ -(10 ** 499) }}'}", "has more than 500 characters"),
         ("{kind: signal, key: '{{ [1] }}', signal: go}", "field 'key' must be text, not a list"),
         ("{kind: signal, key: k, signal: go, keep_for: '{{ -1 }}'}", "field 'keep_for' must be duration"),
         ("{kind: signal, key: '{{ workload.half }}', signal: go}", "half of a character"),

@@ -52,7 +52,9 @@ def test_a_letter_is_posted_once_however_often_it_is_asked(tmp_path: Path, asked
     with served(tmp_path) as up:
         store, there = _store(up, asked), up.runtime.store
         letter = Letter("k", "go", {"n": 1}, "a", 3_600_000_000)
-        assert store.mailbox.post_letter(letter) is store.mailbox.post_letter(letter._replace(data=2)) is False
+        assert store.mailbox.post_letter(letter) is store.mailbox.post_letter(letter) is False
+        with pytest.raises(StoreFailure, match="another signal was sent with that key"):
+            store.mailbox.post_letter(letter._replace(data=2))
         there.create(ExecutionRow("e1", "p", "d", "running", None, 1, None))
         for call in ("one", "two"):
             there.mailbox.await_letter(OpenWait("k", "e1", call, ("go",)))

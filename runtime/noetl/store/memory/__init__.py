@@ -89,9 +89,7 @@ class MemoryStore:
         self._starts: dict[str, tuple[str, str]] = {}
         self._owned: set[str] = set()
         self._places: dict[tuple[str, str], PlaceRow] = {}
-        self.mailbox = MemoryMailbox(
-            self._leave_signal, self._is_open, self._once.__contains__, now, self._mailing, self._looking
-        )
+        self.mailbox = MemoryMailbox(self._leave_signal, self._is_open, self._sent, now, self._mailing, self._looking)
         self._hook = hook
         self._now = now
         self._closed = False
@@ -288,6 +286,10 @@ class MemoryStore:
             self._once[once] = row
         self._inbox.append(InboxRow(row, execution_id, verb, body, self._now()))
         return row
+
+    def _sent(self, once: str) -> Json:
+        row = self._once.get(once)
+        return None if row is None else self._inbox[row - 1].body
 
     def _leave_signal(self, execution_id: str, body: Json, once: str) -> int:
         return self._leave(execution_id, "signal", body, once)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from itertools import islice
 
-from noetl.clients.mailbox_rows import as_json, body_of, name_of
+from noetl.clients.mailbox_rows import as_json, ask_same, body_of, name_of
 from noetl.ports import MailboxFull
 from noetl.ports.mailbox import ALL_MAIL, MOST_KEPT, SHOWN_WAITS, Correspondence, Letter, MailRow, OpenWait, WantedMail
 from noetl_ir.expr import Json
@@ -25,7 +25,7 @@ class _Kept:
 
 class MemoryMailbox:
     """Letters and waits, the oldest first. `leave` puts a signal into an inbox and gives its row; `is_open` says
-    whether an execution is there and not over, `is_sent` whether something of a name was put into an inbox. `changing`
+    whether an execution is there and not over, `sent` the body of what was put into an inbox under a name. `changing`
     and `looking` are what a change and a look are made in.
     """
 
@@ -33,14 +33,14 @@ class MemoryMailbox:
         self,
         leave: Callable[[str, Json, str], int],
         is_open: Callable[[str], bool],
-        is_sent: Callable[[str], bool],
+        sent: Callable[[str], Json],
         now: Callable[[], int],
         changing: Callable[[], AbstractContextManager[None]],
         looking: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._leave = leave
         self._is_open = is_open
-        self._is_sent = is_sent
+        self._sent = sent
         self._now = now
         self._changing = changing
         self._looking = looking
@@ -52,9 +52,9 @@ class MemoryMailbox:
         """`Mailbox.post_letter`."""
         with self._changing():
             as_json(letter.data)
-            known = self._addressed(letter.once)
-            if known is not None:
-                return known
+            if (known := self._known(letter.once)) is not None:
+                ask_same(letter, known[1])
+                return known[0]
             at = self._now() if now is None else now
             kept = _Kept(letter, at)
             mine = [one for one in self._letters if one.letter.key == letter.key and one.to is None]
@@ -68,7 +68,7 @@ class MemoryMailbox:
     def was_addressed(self, once: str) -> bool:
         """`Mailbox.was_addressed`."""
         with self._looking():
-            return bool(self._addressed(once))
+            return (self._known(once) or (False,))[0]
 
     def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
         """`Mailbox.await_letter`."""
@@ -148,11 +148,12 @@ class MemoryMailbox:
         with self._looking():
             return [(kept.letter.data, kept.to) for kept in self._letters]
 
-    def _addressed(self, once: str) -> bool | None:
-        known = [kept for kept in self._letters if kept.letter.once == once]
-        if known:
-            return known[0].to is not None
-        return True if self._is_sent(once) else None
+    def _known(self, once: str) -> tuple[bool, dict[str, Json]] | None:
+        for kept in self._letters:
+            if kept.letter.once == once:
+                return kept.to is not None, body_of(*kept.letter[:3], "")
+        sent = self._sent(once)
+        return (True, sent) if isinstance(sent, dict) else None
 
     def _unlist(self, place: tuple[str, str]) -> None:
         self._waits.pop(place, None)

@@ -30,8 +30,10 @@ class _Transaction:
     def leave(self, execution_id: str, body: str, once: str) -> int | None:
         return self._inbox.leave(self._connection, execution_id, "signal", body, self._inbox.token(once))
 
-    def is_sent(self, once: str) -> bool:
-        return self._inbox.row_of(self._connection, self._inbox.token(once)) is not None
+    def sent(self, once: str) -> str | None:
+        query = "SELECT body FROM inbox WHERE token = %(token)s"
+        row = self._connection.execute(query, {"token": self._inbox.token(once)}).fetchone()
+        return None if row is None else str(row[0])
 
 
 class PostgresMailbox(SqlMailbox):

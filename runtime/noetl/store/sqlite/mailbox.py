@@ -35,8 +35,9 @@ class _Transaction:
         except Over:
             return None
 
-    def is_sent(self, once: str) -> bool:
-        return self._store.row_of(self._cursor, once) is not None
+    def sent(self, once: str) -> str | None:
+        rows = self.rows("SELECT body FROM inbox WHERE once = :once", {"once": once})
+        return None if not rows else str(rows[0][0])
 
 
 class SqliteMailbox(SqlMailbox):
