@@ -43,6 +43,12 @@ workflow:
 """
 
 
+PRINTED = {
+    "step": "start", "run": 1, "path": [], "task": "n", "visit": 1, "attempt": 1, "claim": 1, "stream": "stdout",
+    "at": 1, "text": "more\n",
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server that has more than one of everything."""
@@ -57,6 +63,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         for name in ("paid", "é\0", '"'):
             assert up.client.post("/signals", json={"key": "order 7", "name": name}).status_code == 202
         one = _one(up)
+        logs = [{**PRINTED, "execution_id": one, "offset": 5 * at} for at in range(3)]
+        assert up.client.post("/logs", json={"logs": logs}).status_code == 202
         until(lambda: "ctx" in up.client.get(f"/executions/{one}/replay").json()["ctx"] or _waits(up, one))
         yield up
 
