@@ -109,8 +109,8 @@ def _asks(source: Input) -> list[Ask]:
     """The requests that people make, in the order of time."""
     asked: list[Ask] = [(round(seconds * SECOND), verb, {}) for seconds, verb in source.asked.items()]
     signals: list[Ask] = [
-        (at, "signal", {"name": name, "data": data})
-        for at, name, data in read_script(yaml.safe_load(source.script) or {}).signals
+        (each.at, "signal", {"name": each.name, "data": each.data})
+        for each in read_script(yaml.safe_load(source.script) or {}).signals
     ]
     return sorted([*asked, *signals], key=lambda ask: ask[0])
 
