@@ -21,6 +21,7 @@ from noetl.ports import Call, Clock, Env
 from noetl.ports.needs import Needs
 from noetl.server import inbox
 from noetl.worker import launcher
+from noetl.worker.output import OutputWriter
 from noetl.worker.scripted import ScriptedLauncher, VirtualClock, read_script
 from noetl.worker.session import SessionContext
 from noetl_ir.orders import RunPipeline
@@ -55,8 +56,8 @@ class Stage:
 class StagedLauncher(launcher.AsyncLauncher):
     """A launcher with a scripted one for each script; where there is no entry, pure tools run."""
 
-    def __init__(self, env_of: Callable[[Call], Env], clock: Clock) -> None:
-        super().__init__(env_of, clock)
+    def __init__(self, env_of: Callable[[Call], Env], clock: Clock, output: OutputWriter | None = None) -> None:
+        super().__init__(env_of, clock, output)
         self._pure = launcher.AsyncLauncher(env_of, clock)
         self._scripted: dict[str, ScriptedLauncher] = {}
         self._times: dict[str, VirtualClock] = {}
