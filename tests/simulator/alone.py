@@ -52,7 +52,7 @@ class Points:
         self.die: Callable[[], None] = lambda: None
 
     def reach(self) -> None:
-        """Reach one more."""
+        """Count one more point, and die there if it is the one."""
         self.reached += 1
         if self.reached == self.at:
             self.die()

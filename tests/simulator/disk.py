@@ -54,7 +54,7 @@ class Holders:
 class Disk:
     """A `Store` on the one that all servers share. `die` is called when the process is to die.
 
-    An append by whom an execution was taken from is refused. `stopped` is since when the process stands still,
+    An append of a process that lost the execution is refused. `stopped` is since when the process stands still,
     `taken` what others took from it then, `decided` when it had the last commit in mind.
     """
 

@@ -186,7 +186,7 @@ class Endpoint:
         return ticket
 
     def hear(self, data: bytes, reporter: str, answered: Answered, *, passed: bool) -> None:
-        """A report comes."""
+        """Take in a report that comes."""
         if self.is_listening:
             self._reports.append(HeardDelivery(self, data, reporter, answered, passed=passed))
 
@@ -197,7 +197,7 @@ class Endpoint:
         return found
 
     def answer(self, reporter: str, answered: Answered, answer: Answer) -> None:
-        """Tell a reporter."""
+        """Tell the reporter of a report how much of it was recorded."""
         data = write_answer(answer)
         if self._answers is not None and reporter.endswith(READS_BATCHES):
             self._answers.setdefault(reporter, []).append((Part(next(self._numbers), "", data), answered))
@@ -210,7 +210,7 @@ class Endpoint:
             self._network.tell_all(lambda server: server.hear(data, reporter, answered, passed=True))
 
     def hear_addressed(self, address: str, key: str, data: bytes, sender: str) -> None:
-        """An order to an address comes; who does not take from it has none."""
+        """Take in an order to the address of this process, which has one only if it takes from there."""
         waiting = self._addressed.get(address)
         if waiting is not None and key not in {each.key for each in waiting}:
             waiting.append(AddressedDelivery(self, waiting, key, self._recorded(data, sender)))
@@ -222,7 +222,7 @@ class Endpoint:
             self._network.tell_all(lambda other: other.hear_broadcast(read_broadcast(data)))
 
     def hear_broadcast(self, broadcast: Broadcast) -> None:
-        """Somebody says that it is there."""
+        """Take in a broadcast."""
         self._broadcasts.append(broadcast)
 
     def received(self) -> Sequence[Broadcast]:
@@ -257,7 +257,7 @@ class Endpoint:
         self._network.timeline.after(delay, lambda: (keep(), self.wake())[1])
 
     def let_go(self, item: Item) -> bool:
-        """Whether the process had the order; it has not from now on. A late word counts, as JetStream has it."""
+        """Take an order from the process; whether it had the order. A late word counts, as JetStream has it."""
         had = item in self._kept
         self._kept.discard(item)
         return had and self.is_alive and self.is_linked

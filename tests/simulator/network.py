@@ -65,7 +65,7 @@ class Network:
         self._endpoints[endpoint.address] = endpoint
 
     def leave(self, endpoint: "Endpoint") -> None:
-        """A process is gone; what it was sent has nobody."""
+        """A process is gone; messages to it find nobody."""
         self._endpoints.pop(endpoint.address, None)
 
     def heal(self) -> None:
@@ -102,7 +102,7 @@ class Network:
             self.wake_takers(pool)
 
     def wake_takers(self, pool: str) -> None:
-        """There is something in a queue."""
+        """Wake the processes that take from a queue."""
         takers = [each for each in self._endpoints.values() if pool in each.pools]
         self._chance.shuffle(takers)
         for taker in takers:
@@ -119,7 +119,7 @@ class Network:
             self.tell(address, arrive)
 
     def tell_any_server(self, arrive: Callable[["Endpoint"], None]) -> None:
-        """Send something to a server, whichever."""
+        """Send something to any one server."""
         servers = [address for address, each in self._endpoints.items() if each.is_listening]
         if servers:
             self.tell(self._chance.choice(servers), arrive)
@@ -206,17 +206,17 @@ class WorkQueue:
         return item
 
     def drop(self, item: Item) -> None:
-        """Say that the message was dealt with, if the word of it arrives."""
+        """Remove a message that was dealt with, if the word of it arrives."""
         if not self._network.is_word_lost():
             self._forget(item)
 
     def back(self, item: Item, delay: int) -> None:
-        """Say that the message is to come again."""
+        """Have a message come again."""
         item.holder = None
         self._network.timeline.after(delay, lambda: self._again(item))
 
     def dead_letter(self, item: Item, reason: str) -> None:
-        """Say that the message is given up."""
+        """Keep a message as a dead letter."""
         self._forget(item)
         self._network.dead_letters.append(DeadLetter(self._pool, item.key, item.tries, reason))
 
