@@ -8,10 +8,10 @@ transition that can only lead to them: what a run does after an unhandled failur
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from noetl_ir.expr import Expr, Native
+from noetl_ir.expr import Call, Const, Expr, ListOf, ListTemplate, Literal, Name, Native
 from noetl_ir.locks import takes_of
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
-from noetl_ir.plan import Plan, asks_places
+from noetl_ir.plan import MORE, Plan, asks_places
 from noetl_ir.records import NamedTuple
 from noetl_ir.words import DIRECTIVES
 from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
@@ -123,6 +123,30 @@ def success_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     return _with_sets(found, size)
 
 
+def _has_other_items(plan: Plan, t: Transition) -> bool:
+    """Whether the items of a loop are written out, and it begins with other ones than there are."""
+    if t.role not in ("expand", "empty", "empty_failed"):
+        return False
+    if any((row.step, row.level) == (t.step, t.level) and row.verb == MORE for row in plan.loop_signals):
+        return False  # it begins with none, too
+    has_items = _has_items(plan, t.step, t.level)
+    return has_items is not None and has_items is not (t.role == "expand")
+
+
+def _has_items(plan: Plan, step: int, level: int) -> bool | None:
+    """Whether a loop has items, where its list is written out; None where data decide."""
+    match plan.templates[plan.steps[step].loops[level].items]:
+        case Literal(value=list(items)) | ListTemplate(items=tuple(items)) | Native(expr=ListOf(items=tuple(items))):
+            return bool(items)
+        case Native(expr=Call(callee=Name(name="range"), args=args, named=())) if args:
+            numbers = [arg.value for arg in args if isinstance(arg, Const) and type(arg.value) is int]
+            if len(numbers) < len(args) or len(args) > 3 or numbers[2:] == [0]:
+                return None
+            return bool(range(*numbers))
+        case _:
+            return None
+
+
 AGAIN = frozenset({"lost", "retry"})
 """Roles that try a task once more, a counted number of times: no way out of a failure by themselves."""
 
@@ -158,8 +182,9 @@ def unhandled(net: Net, shut: frozenset[int] = frozenset()) -> frozenset[int]:
 
 
 def impossible(plan: Plan) -> frozenset[int]:
-    """Transitions that take an arc whose guard is false whenever it is asked, or pass one whose guard is true; and
-    those that end a task as none of its rules can.
+    """Transitions that take an arc whose guard is false whenever it is asked, or pass one whose guard is true; those
+    that end a task as none of its rules can; and those of a loop over no items where its list has some, or the other
+    way round.
     """
     guards: dict[tuple[int, str], Expr] = {}
     for t in plan.net.transitions:
@@ -173,7 +198,7 @@ def impossible(plan: Plan) -> frozenset[int]:
         # Only a guard that is decided without any data is used here. What depends on data is left to the second pass
         # (`knowledge`), so that this one proves for all data.
         decided = certain is not None and certain is (t.role == "pass")
-        if decided or (t.task >= 0 and t.outcome and _never_chosen(plan, t)):
+        if decided or (t.task >= 0 and t.outcome and _never_chosen(plan, t)) or _has_other_items(plan, t):
             found.add(number)
     return frozenset(found)
 
