@@ -24,7 +24,9 @@ function filled(element, given, children, plain) {
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else if (value === null || value === undefined || value === false) continue;
     else if (plain || name === 'class' || name === 'role' || name === 'for' || name === 'colspan' || name.includes('-')) element.setAttribute(name, value === true ? '' : value);
-    else /** @type {any} */ (element)[name] = value;
+    // A name that is no property (`tabindex` for `tabIndex`) would be set and do nothing.
+    else if (name in element) /** @type {any} */ (element)[name] = value;
+    else throw new TypeError(`<${element.localName}> has no property ${name}`);
   }
   put(element, children);
   return element;

@@ -51,7 +51,7 @@ export function executionView(id, query, person) {
   const tabs = h('div', { class: 'tabs', role: 'tablist' });
   const panel = h('div');
   const printed = h('div', { hidden: true });
-  const side = h('aside', { class: 'card side' }, tabs, h('div', { class: 'panel', role: 'tabpanel', tabindex: 0 }, panel, printed));
+  const side = h('aside', { class: 'card side' }, tabs, h('div', { class: 'panel', role: 'tabpanel', tabIndex: 0 }, panel, printed));
   const stage = h('div', { class: 'card pictured' });
   const children = h('section', { class: 'card children', hidden: true });
   const bars = timeline(id, choose, () => document_ !== null && document_.ended !== null);
@@ -231,7 +231,7 @@ export function executionView(id, query, person) {
   async function drawPanel() {
     const focused = tabs.contains(document.activeElement);
     show(tabs, TABS.map(([name, label]) => h('button', {
-      type: 'button', role: 'tab', 'aria-selected': String(name === tab), tabindex: name === tab ? 0 : -1,
+      type: 'button', role: 'tab', 'aria-selected': String(name === tab), tabIndex: name === tab ? 0 : -1,
       onclick: () => {
         tab = name;
         drawPanel();
@@ -273,9 +273,9 @@ export function executionView(id, query, person) {
     const gone = (drawn?.steps() || []).filter((name) => !ran.has(name) && !now.to_come.includes(name));
     const come = now.to_come.filter((/** @type {string} */ name) => !ran.has(name));
     show(panel, rows.length ? h('ul', { class: 'now-list' }, rows) : h('p', { class: 'hint' }, now.status === 'running' ? 'Nothing is at work at this moment.' : `It is ${now.status}.`),
-      interrupted.length ? [h('h3', null, 'Interrupted'), h('ul', { class: 'now-list' }, interrupted)] : null,
-      come.length ? [h('h3', null, 'Can still run'), h('p', { class: 'names' }, come.slice(0, 40).map(link))] : null,
-      gone.length ? [h('h3', null, 'Can no longer run'), h('p', { class: 'names gone' }, gone.slice(0, 40).map(link))] : null);
+      interrupted.length ? [h('h2', { class: 'part' }, 'Interrupted'), h('ul', { class: 'now-list' }, interrupted)] : null,
+      come.length ? [h('h2', { class: 'part' }, 'Can still run'), h('p', { class: 'names' }, come.slice(0, 40).map(link))] : null,
+      gone.length ? [h('h2', { class: 'part' }, 'Can no longer run'), h('p', { class: 'names gone' }, gone.slice(0, 40).map(link))] : null);
   }
 
   /** @param {string} name */
@@ -284,7 +284,7 @@ export function executionView(id, query, person) {
   async function showInOut() {
     const error = document_.status === 'completed' ? null : `It is ${document_.status}, and has no result.`;
     const result = h('div', null, error ? h('p', { class: 'hint' }, error) : h('p', { class: 'hint' }, 'Asking…'));
-    show(panel, h('h3', null, 'Workload'), values(now.workload, 'It has none.'), h('h3', null, 'Result'), result);
+    show(panel, h('h2', { class: 'part' }, 'Workload'), values(now.workload, 'It has none.'), h('h2', { class: 'part' }, 'Result'), result);
     if (error) return;
     try {
       show(result, value((await get(`${place}/result`, {}, closing.signal)).result));

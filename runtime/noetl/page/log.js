@@ -22,7 +22,7 @@ export function log(id, go) {
   const first = h('button', { type: 'button', class: 'bare', onclick: () => from(0) }, 'From the beginning');
   const state = h('span', { class: 'hint', role: 'status' });
   const element = h('section', { class: 'card log' }, h('header', null, h('h2', null, 'Log'), state, h('span', { class: 'gap' }), step, kind, first),
-    h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Events' }, h('table', null, h('thead', null, h('tr', null, ['#', 'Time', 'Event', 'Where', 'What'].map((name) => h('th', null, name)))), body)), h('footer', null, more));
+    h('div', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Events' }, h('table', null, h('thead', null, h('tr', null, ['#', 'Time', 'Event', 'Where', 'What'].map((name) => h('th', null, name)))), body)), h('footer', null, more));
 
   const fits = (/** @type {any} */ event) => (!step.value || event.step === step.value.trim()) && (!kind.value || event.event_type.includes(kind.value.trim()));
 

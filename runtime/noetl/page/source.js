@@ -24,7 +24,7 @@ export function linesOf(digest) {
  */
 export function listing(lines, first, at) {
   const wide = String(first + lines.length).length;
-  return h('pre', { class: 'listing', tabindex: 0 }, lines.map((line, n) => {
+  return h('pre', { class: 'listing', tabIndex: 0 }, lines.map((line, n) => {
     const number = first + n;
     const marked = at !== null && at.line === number;
     return [h('span', { class: marked ? 'line here' : 'line' }, h('i', { 'aria-hidden': 'true' }, `${String(number).padStart(wide)}  `), line, '\n'),

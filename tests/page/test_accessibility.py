@@ -1,0 +1,114 @@
+"""Every view of the page, asked by axe: in light, in dark and on a phone, with its dialogs open."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import axe_playwright_python
+import pytest
+
+from harness.browsing import Listener, listening, page_of
+from harness.running import HEAD
+from harness.serving import until
+from noetl.api.bearer_tokens import Token, digest_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
+"""axe-core, from the wheel that has it."""
+
+LOOKS: dict[str, dict[str, object]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": {"width": 375, "height": 740}, "color_scheme": "light"},
+}
+WORK = """
+workload: {n: 3}
+executor: {spec: {inputs: {n: {type: integer, description: How many.}, fast: {type: boolean}}}}
+workflow:
+  - {step: start, tool: {kind: noop}, next: {arcs: [{step: approve}]}}
+  - step: approve
+    tool: {name: w, kind: wait, events: [go, stop]}
+    next:
+      spec: {mode: exclusive}
+      arcs: [{step: ship, when: "{{ approve.name == 'go' }}"}, {step: refuse}]
+  - {step: ship, loop: {in: [1, 2], iterator: x}, tool: {kind: noop}}
+  - {step: refuse, tool: {name: f, kind: fail, code: no.truck, message: none}}
+"""
+
+
+def violations(page: "Page") -> list[str]:
+    """The violations that axe finds, a line for each place."""
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{rule['id']}: {node['target']} {node['failureSummary']}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+@contextmanager
+def looking(browser: "Browser", look: str) -> Iterator["Page"]:
+    with page_of(browser, **LOOKS[look]) as page:
+        yield page
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_view_hinders_who_cannot_see_or_point(server: Listener, browser: "Browser", look: str) -> None:
+    wrong: dict[str, list[str]] = {}
+    with looking(browser, look) as page:
+
+        def ask(view: str) -> None:
+            if found := violations(page):
+                wrong[view] = found
+
+        page.goto(server.url)
+        page.get_by_text("Nothing has run yet").wait_for()
+        ask("an empty list")
+        server.register(HEAD + WORK)
+        waiting, shipped, refused = (server.start("t/t") for _ in range(3))
+        for name, signal in ((shipped, "go"), (refused, "stop")):
+            server.api.post(f"/executions/{name}/signal", json={"name": signal})
+        until(lambda: server.api.get(f"/executions/{refused}").json()["status"] == "failed")
+        page.locator("tbody .badge.failed").wait_for()
+        ask("a list")
+        page.get_by_role("checkbox", name="Select t/t").first.check()
+        ask("a list of which some are chosen")
+        for name in (waiting, shipped, refused):
+            page.goto(f"{server.url}/#/executions/{name}")
+            page.get_by_role("slider").wait_for()
+            page.locator(".title .badge").first.wait_for()
+            ask(f"execution {name}")
+            for tab in page.get_by_role("tab").all():
+                tab.click()
+                ask(f"execution {name}, {tab.inner_text()}")
+        page.goto(f"{server.url}/#/executions/{waiting}")
+        page.get_by_role("button", name="Step approve: running").click()
+        ask("a step")
+        page.get_by_role("button", name="Signal…").click()
+        ask("a signal to one")
+        page.keyboard.press("Escape")
+        page.goto(f"{server.url}/#/playbooks")
+        page.get_by_role("link", name="t/t").wait_for()
+        ask("playbooks")
+        page.get_by_role("link", name="t/t").click()
+        page.locator(".verdicts").get_by_text("nothing can get stuck").wait_for()
+        ask("a playbook")
+        page.get_by_role("button", name="Start…").click()
+        ask("a form")
+        page.keyboard.press("Escape")
+        page.goto(f"{server.url}/#/workers")
+        page.get_by_role("heading").first.wait_for()
+        ask("workers")
+    assert wrong == {}, "\n".join(f"{view}: {line}" for view, lines in wrong.items() for line in lines)
+
+
+def test_signing_in_hinders_nobody_either(browser: "Browser", tmp_path: Path) -> None:
+    token = Token("ada", "reader", digest_of("secret-ada"))
+    with listening(tmp_path, token, secret="secret-ada") as server, looking(browser, "light") as page:
+        page.goto(server.url)
+        page.get_by_role("textbox").or_(page.locator("input")).first.wait_for()
+        assert violations(page) == []
