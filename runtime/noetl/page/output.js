@@ -27,10 +27,10 @@ export function output(id, step, signal) {
   } });
   const state = h('p', { class: 'hint' }, 'Asking…');
   const full = h('p', { class: 'hint', hidden: true });
-  const text = h('pre', { class: 'value printed', tabindex: 0, role: 'region', 'aria-label': 'Output of the task', hidden: true, onscroll: () => {
+  const text = h('pre', { class: 'value printed', tabIndex: 0, role: 'region', 'aria-label': 'Output of the task', hidden: true, onscroll: () => {
     follows = text.scrollTop + text.clientHeight >= text.scrollHeight - 8;
   } });
-  const element = h('section', { class: 'output' }, h('h3', null, 'Output'), choice, state, text, full);
+  const element = h('section', { class: 'output' }, h('h2', { class: 'part' }, 'Output'), choice, state, text, full);
 
   /** Take what is new. Asked again while it is being asked, it asks once more. */
   async function refresh() {
