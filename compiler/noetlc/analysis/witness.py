@@ -74,6 +74,7 @@ class _State(NamedTuple):
     the paths that values written by rules depend on. `last` has the number of the latest outcome of each step that
     gives a result, `results` that of its latest success; `failed` are the steps whose latest outcome was a failure.
     `outcomes` counts the outcomes so far, `good` has the numbers of successes. Tasks made by lowering give no result.
+    `empty` are the steps whose latest loop had no items.
     """
 
     values: dict[Path, Json]
@@ -85,6 +86,7 @@ class _State(NamedTuple):
     failed: frozenset[int]
     outcomes: int
     good: frozenset[int] = frozenset()
+    empty: frozenset[int] = frozenset()
     behind: frozenset[Path] = frozenset()
 
 
@@ -93,6 +95,9 @@ _Fits: TypeAlias = Callable[[_State], bool]
 
 _Asked: TypeAlias = Callable[[PlayScope], bool]
 """A guard, compiled."""
+
+_OF_NO_ITEMS: dict[str, Json] = {"result": [], "total": 0, "ok": 0, "failed": 0, "skipped": 0, "errors": []}
+"""What the event of a loop without items says beside its name and status (`noetl.engine.views.terminal_event`)."""
 
 _NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0)
 """What is known at the beginning."""
@@ -153,7 +158,10 @@ def _known(plan: Plan, state: _State) -> Known:
 
 def _results(plan: Plan, state: _State, trees: dict[int, dict[str, Json]]) -> dict[str, Json]:
     """The results of steps by name, from the fields of outcomes."""
-    return {plan.steps[each].name: trees.get(at, {}).get("result") for each, at in state.results.items()}
+    found: dict[str, Json] = {
+        plan.steps[each].name: trees.get(at, {}).get("result") for each, at in state.results.items()
+    }
+    return found | {plan.steps[each].name: [] for each in state.empty}
 
 
 def _depends(guilty: frozenset[Path], before: _State, after: _State, at: int) -> bool:
@@ -348,6 +356,13 @@ class _Walk:
             items = compiled(self._scope(trial, t.step, -1, ""))
             return isinstance(items, list | dict) and bool(items) == (t.role == "expand")
 
+        if t.role == "empty":
+            last, results = (
+                {key: at for key, at in rows.items() if key != t.step} for rows in (state.last, state.results)
+            )
+            state = state._replace(empty=state.empty | {t.step}, last=last, results=results)
+        else:
+            state = state._replace(empty=state.empty - {t.step})
         # One item is enough for `expand`, none for `empty`: what a loop does with more is not asked of a run.
         return self._tried(state, list(expressions_of(template)), [[1], []], fits, t.step, -1)
 
@@ -456,6 +471,8 @@ class _Walk:
             "error": None,
             "outcome": {"status": "ok" if done else "error", "error": None, **ended},
         }
+        if step in state.empty:
+            event.update(_OF_NO_ITEMS, outcome=None)
         if not done:
             event["error"] = {"code": "task.failed", "message": "a rule failed the task"}  # of an outcome without one
         outcome: dict[str, Json] = {"status": status, "result": None, **trees.get(number, {})}

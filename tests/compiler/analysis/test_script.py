@@ -133,3 +133,23 @@ def test_outcomes_come_in_the_order_of_the_run() -> None:
     outcomes = found.script.document["outcomes"]
     assert isinstance(outcomes, list)
     assert [row["takes"] for row in outcomes if isinstance(row, dict)] == [1] * len(outcomes)
+
+
+@pytest.mark.parametrize(
+    "guard",
+    ["event.ok == 0", "event.total == 0", "event.failed == 0", "event.skipped == 0", "event.errors == []"]
+    + ["event.result == []", "l == []", "not l", "event.name == 'loop.done' and not event.outcome"],
+)
+def test_a_loop_without_items_says_so_to_the_arcs_behind_it(guard: str) -> None:
+    """Each of these is true there, so that `z` runs after an item at most."""
+    arcs = f'[{{step: y, when: "{{{{ {guard} }}}}"}}, {{step: z}}]'
+    body = steps(
+        "step: start, next: {arcs: [{step: l}]}",
+        "step: l, loop: {in: [], iterator: x}, tool: {kind: http, url: 'http://x'}, "
+        f"next: {{spec: {{mode: exclusive}}, arcs: {arcs}}}",
+        "step: y",
+        "step: z",
+    )
+    asked = {each.question: each for each in report_of(plan_of(body), ("reachable(y)", "reachable(z)")).verdicts}
+    assert asked["reachable(y)"].status is Status.PROVED
+    assert asked["reachable(z)"].script is None
