@@ -306,6 +306,8 @@ def test_what_has_no_room_at_a_server_is_dropped_and_comes_again(opened: Opener)
 def test_orders_to_stop_reach_every_worker_and_wait_behind_nothing(opened: Opener) -> None:
     server, workers = opened(), [opened(), opened()]
     assert [worker.take(STOPS) for worker in workers] == [None, None]
+    for worker in workers:  # a subscription waits a second for NATS to have it, which is not enough on a busy machine
+        worker._connection.wait(worker._connection._client.flush(timeout=25), 30)
     for number in range(100):
         server.send("p", f"k{number}", number)
     assert server.room(STOPS) > 0
