@@ -137,9 +137,11 @@ def test_outcomes_come_in_the_order_of_the_run() -> None:
 
 @pytest.mark.parametrize(
     "guard",
-    ["event.ok == 0", "event.total == 0", "event.failed == 0", "event.skipped == 0", "event.errors == []"]
-    + ["event.result == []", "l == []", "not l", "event.name == 'loop.done' and not event.outcome"],
-)
+    [
+        "event.ok == 0", "event.total == 0", "event.failed == 0", "event.skipped == 0", "event.errors == []",
+        "event.result == []", "l == []", "not l", "event.name == 'loop.done' and not event.outcome",
+    ],
+)  # fmt: skip
 def test_a_loop_without_items_says_so_to_the_arcs_behind_it(guard: str) -> None:
     """Each of these is true there, so that `z` runs after an item at most."""
     arcs = f'[{{step: y, when: "{{{{ {guard} }}}}"}}, {{step: z}}]'
