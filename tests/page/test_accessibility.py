@@ -1,7 +1,5 @@
 """Every view of the page, asked by axe: in light, in dark and on a phone, with its dialogs open."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +26,7 @@ WORK = """
 workload: {n: 3}
 executor: {spec: {inputs: {n: {type: integer, description: How many.}, fast: {type: boolean}}}}
 workflow:
-  - {step: start, tool: {kind: noop}, next: {arcs: [{step: approve}]}}
+  - {step: start, tool: {kind: shell, command: "echo printed"}, next: {arcs: [{step: approve}]}}
   - step: approve
     tool: {name: w, kind: wait, events: [go, stop]}
     next:
@@ -40,8 +38,7 @@ workflow:
 
 
 def violations(page: "Page") -> list[str]:
-    """The violations that axe finds, a line for each place."""
-    page.evaluate(AXE)
+    """The violations that axe finds, a line for each place. The page has `AXE` as an init script."""
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{rule['id']}: {node['target']} {node['failureSummary']}"
@@ -50,16 +47,11 @@ def violations(page: "Page") -> list[str]:
     ]
 
 
-@contextmanager
-def looking(browser: "Browser", look: str) -> Iterator["Page"]:
-    with page_of(browser, **LOOKS[look]) as page:
-        yield page
-
-
 @pytest.mark.parametrize("look", LOOKS)
 def test_no_view_hinders_who_cannot_see_or_point(server: Listener, browser: "Browser", look: str) -> None:
     wrong: dict[str, list[str]] = {}
-    with looking(browser, look) as page:
+    with page_of(browser, **LOOKS[look]) as page:
+        page.add_init_script(AXE)
 
         def ask(view: str) -> None:
             if found := violations(page):
@@ -86,6 +78,9 @@ def test_no_view_hinders_who_cannot_see_or_point(server: Listener, browser: "Bro
             tab.click()
             ask(f"a failed execution, {tab.inner_text()}")
         page.goto(f"{server.url}/#/executions/{waiting}")
+        page.get_by_role("button", name="Step start: done").click()
+        page.locator(".printed", has_text="printed").wait_for()
+        ask("a step that printed something")
         page.get_by_role("button", name="Step approve: running").click()
         ask("a step")
         page.get_by_role("button", name="Signal…").click()
@@ -100,6 +95,10 @@ def test_no_view_hinders_who_cannot_see_or_point(server: Listener, browser: "Bro
         page.get_by_role("button", name="Start…").click()
         ask("a form")
         page.keyboard.press("Escape")
+        server.api.post("/signals", json={"key": "order 7", "name": "paid"})
+        page.goto(f"{server.url}/#/signals")
+        page.get_by_text("order 7").wait_for()
+        ask("signals")
         page.goto(f"{server.url}/#/workers")
         page.get_by_role("heading").first.wait_for()
         ask("workers")
@@ -108,7 +107,8 @@ def test_no_view_hinders_who_cannot_see_or_point(server: Listener, browser: "Bro
 
 def test_signing_in_hinders_nobody_either(browser: "Browser", tmp_path: Path) -> None:
     token = Token("ada", "admin", digest_of("secret-ada"))
-    with listening(tmp_path, token, secret="secret-ada") as server, looking(browser, "light") as page:
+    with listening(tmp_path, token, secret="secret-ada") as server, page_of(browser) as page:
+        page.add_init_script(AXE)
         page.goto(server.url)
         page.get_by_role("textbox").or_(page.locator("input")).first.wait_for()
         assert violations(page) == []
