@@ -29,6 +29,7 @@ from noetl.server.dues import ClockSetting
 from noetl.server.execution import FOREIGN, Ask, OwnedExecution
 from noetl.server.inbox import Inbox
 from noetl.server.journal import EVERY_EVENT, Batching, Journal, Keep, at_once
+from noetl.server.leaving import Leaving
 from noetl.server.letters import LETTERS, Letters
 from noetl.server.orders import Orders
 from noetl.server.owned_executions import OwnedExecutions
@@ -97,13 +98,13 @@ class ControlPlane:
         self._redelivery = Redelivery(self.executions, self._steady)
         self._conflict: Conflict | None = None
         self._taken: set[str] = set()
-        self._left: list[tuple[str, str]] = []
         self._journal = Journal(
             store, keep, self._steady, batching, taken_over=self._taken_over, refuse=self._refuse,
             amend=self._owned.amend,
         )  # fmt: skip
         self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
         self._children = Family()
+        self._leaving = Leaving(self.executions, self._fault, self._follow_up)
         self._places = Places(store, self._steady, ask=self._ask, keep=keep)
         self._letters = Letters(store, blobs, clock, self._steady, keep, self._inbox.hurry, self._follow_up)
         self._calls = ChildCalls(
@@ -153,7 +154,7 @@ class ControlPlane:
         if not owned.execution.is_over:
             self._inbox.read_for(owned)
         self._take_up_children(execution_id)
-        self._look_at_leaving(owned)
+        self._leaving.look(owned)
         parent = owned.execution.parent
         if parent and (verb := missed(owned.execution, self._store.execution(parent[0]))) is not None:
             self._ask(execution_id, Ask(verb, handed_down=True))
@@ -218,7 +219,7 @@ class ControlPlane:
             return self._step()
 
     def _step(self) -> bool:
-        did = self._tell_of_left()
+        did = self._leaving.tell()
         did = self._send() or did
         self._look_for_taken()
         by = spent() + SLICE
@@ -253,7 +254,7 @@ class ControlPlane:
         self._letters.look(self.executions)
         if self._journal.is_due:
             self._journal.flush()
-        did = self._tell_of_left() or did
+        did = self._leaving.tell() or did
         did = self._send() or did
         self._raise_conflict()
         return did
@@ -354,7 +355,7 @@ class ControlPlane:
 
     def next_due(self) -> int | None:
         """When the next timer of any execution is due, or the next look for what nobody claims, by the steady clock."""
-        hurried = self._steady.now() if self._left or self._inbox.is_hurried else None
+        hurried = self._steady.now() if self._leaving.has_news or self._inbox.is_hurried else None
         dues = [hurried, self._agenda.next(), self._places.next_due(), self._redelivery.next_due(self._agenda.waiting)]
         if (left := self._tracker.until_next_look()) is not None:
             dues.append(self._steady.now() + left)
@@ -487,7 +488,7 @@ class ControlPlane:
             elif isinstance(order, StopPipeline):
                 self._stop_child(execution.execution_id, order.run)
                 self._orders.add_stop(self._tracker.stamped(order))
-        self._look_at_leaving(owned)
+        self._leaving.look(owned)
         if not execution.is_over:
             self._schedule(owned)
             if execution.place.asked is not None:
@@ -501,22 +502,6 @@ class ControlPlane:
         self._follow_up(owned, *owned.begin_child(run, child_id))
         self._is_stored(owned)
 
-    def _look_at_leaving(self, owned: OwnedExecution) -> None:
-        """Children that were called off and are over: their caller waits for nothing of them any more."""
-        mine = owned.execution.execution_id
-        self._left += [(mine, child) for child in owned.execution.leaving if child not in self.executions]
-
-    def _tell_of_left(self) -> bool:
-        """Tell callers of the ends of children that were called off."""
-        left, self._left, did = self._left, [], False
-        for caller_id, child_id in left:
-            owned = self.executions.get(caller_id)
-            if owned is not None and child_id in owned.execution.leaving:
-                did = True
-                with Bulkhead(self._fault, owned):
-                    self._follow_up(owned, *owned.end_child(child_id))
-        return did
-
     def _over(self, owned: OwnedExecution) -> None:
         execution_id, steps = owned.execution.execution_id, owned.program.plan.steps
         self._agenda.forget(execution_id)
@@ -528,7 +513,7 @@ class ControlPlane:
         outcome = outcome_of(owned) if owned.execution.parent else {}  # before anything is forgotten: it may raise
         calling = self._children.pop(execution_id)
         if owned.execution.parent:
-            self._left.append((owned.execution.parent[0], execution_id))
+            self._leaving.add_end(owned.execution.parent[0], execution_id)
         self._places.look()
         if self._owned.is_owned(execution_id):
             self._let_go(execution_id)
@@ -566,10 +551,9 @@ class ControlPlane:
     def drop(self) -> None:
         """Forget every execution, as a crash would: the log has all of it."""
         self.close()
-        self._left.clear()
         for part in (
             self._journal, self._owned, self._redelivery, self._orders, self._inbox, self._intake, self._children,
-            self._agenda, self._tracker, self._places, self._letters,
+            self._leaving, self._agenda, self._tracker, self._places, self._letters,
         ):  # fmt: skip
             part.clear()
 
