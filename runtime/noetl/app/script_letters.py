@@ -10,6 +10,7 @@ from itertools import chain
 
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of
+from noetl.engine.event_data import names_of
 from noetl.engine.execution import Execution
 from noetl.ports import Wanted
 from noetl.ports.mailbox import Letter
@@ -61,9 +62,9 @@ def _waits(runtime: Runtime, execution_id: str) -> Iterator[tuple[str, list[str]
     """The keys that waits of an execution and of those under it have listened under, each with the names of signals."""
     for event in chain.from_iterable(logs_under(runtime, execution_id)):
         call = event.data.get("call") if event.event_type == "task.started" else None
-        if isinstance(call, dict) and (key := key_of(call.get("correlation"))):
-            names = call.get("events")
-            yield key, [str(name) for name in (names if isinstance(names, list) else [names])]
+        # One with timers alone listens for nothing, and the mailbox does not know it.
+        if isinstance(call, dict) and (key := key_of(call.get("correlation"))) and (names := names_of(call)):
+            yield key, names
 
 
 def logs_under(runtime: Runtime, execution_id: str) -> Iterator[list[Event]]:

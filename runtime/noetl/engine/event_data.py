@@ -17,6 +17,12 @@ def texts_of(value: Json) -> list[str]:
     return [str(item) for item in value]
 
 
+def names_of(call: Mapping) -> list[str]:
+    """The signals that a `wait` listens for, by its rendered fields; none where it has only timers."""
+    names = call.get("events") or []
+    return [names] if isinstance(names, str) else texts_of(names)
+
+
 def places_of(value: Json) -> tuple[tuple[str, str], ...]:
     """Keys of places, each with the execution that holds it, as far as there are some."""
     pairs = value if isinstance(value, list) else []

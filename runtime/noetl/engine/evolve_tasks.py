@@ -1,7 +1,7 @@
 """Folding the events of tasks, the patches they make, and timers (LANGUAGE §4)."""
 
 from noetl.engine.contributions import contributed, patched
-from noetl.engine.event_data import mapping_of, texts_of
+from noetl.engine.event_data import mapping_of, names_of
 from noetl.engine.evolve_loops import (
     call_off,
     end_all,
@@ -73,8 +73,7 @@ def _park(program: Program, execution: Execution, event: Event) -> None:
     if program.plan.tasks[event.task].kind != WAIT:
         execution.calling.append(event.run)
         return
-    names = call.get("events") or []
-    heard = execution.waits[event.run] = frozenset([names] if isinstance(names, str) else map(str, texts_of(names)))
+    heard = execution.waits[event.run] = frozenset(names_of(call))
     if (key := call.get("correlation")) is not None and heard and is_listable(key_of(key), heard):
         execution.mail.listed[event.run] = call_name(execution.regions[event.run], event.run)
         execution.calling.append(event.run)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from noetl.app.suites.running import Ran
+from noetl.engine.event_data import names_of
 from noetl.engine.evolve_tasks import WAIT
 from noetl_ir.correlation import key_of
 from noetl_ir.events import Event, step_run_of
@@ -58,8 +59,7 @@ def signalled(case: Case, ran: Ran, wishes: tuple[Wish, ...]) -> Iterator[Case]:
     event, run = found
     call = event.data["call"]
     assert isinstance(call, dict)
-    events = call.get("events")
-    names: list[Json] = [str(each) for each in (events if isinstance(events, list) else [events]) if each is not None]
+    names: list[Json] = [*names_of(call)]
     # Behind the one before: what comes at one moment is there before the next wait is, and to a transient one nothing.
     before = [float(str(row["at"])) for row in sent]
     at = round(max((event.ts - ran.log[0].ts) / 1_000_000, *(each + 0.001 for each in before), 0.0), 3)
@@ -100,7 +100,7 @@ def _unheard(ran: Ran) -> tuple[Event, int] | None:
 
 def _names_some(event: Event) -> bool:
     call = event.data.get("call")
-    return isinstance(call, dict) and bool(call.get("events"))
+    return isinstance(call, dict) and bool(names_of(call))
 
 
 def _rows(case: Case, name: str) -> list[dict[str, Json]]:

@@ -197,6 +197,12 @@ def test_a_signal_under_a_key_that_no_wait_got_is_a_slip(tmp_path: Path, signal:
     )
 
 
+def test_a_wait_with_timers_alone_is_none_that_a_signal_could_be_meant_for(tmp_path: Path) -> None:
+    playbook = UNDER_KEY.replace("[paid, declined]", "\"{{ workload.get('nothing') }}\"")
+    done = told(tmp_path, case({"result": "dropped"}, signals=[{"key": "order 7", "name": "paid"}]), playbook=playbook)
+    assert failing(done) == ["no wait took the signal `paid` under the key `order 7`: nothing waits under a key"]
+
+
 def test_one_that_comes_when_the_run_is_over_is_a_slip_and_one_of_all_cases_is_not(tmp_path: Path) -> None:
     late = {"key": "order 7", "name": "paid", "at": "2h"}
     done = told(tmp_path, case({"result": "dropped"}, signals=[late]), playbook=UNDER_KEY)
