@@ -5,12 +5,9 @@ from __future__ import annotations
 from noetl.app.documents import row_document
 from noetl.app.snapshots import is_driven
 from noetl.cli.stores import existing_runtime, is_there, json_option, server_option, store_option
-from noetl.cli.text import duration, escaped, json_text, table
+from noetl.cli.text import duration, escaped, json_text, moment, table
 from noetl.ports import STATUSES, ExecutionRow, Wanted
 from noetl_cli import lazy_click as click
-from noetl_ir.events import iso_of
-
-_SECONDS = 19  # of an ISO time up to its seconds
 
 
 @click.command("list", short_help="List executions.")
@@ -45,8 +42,7 @@ def status_text(row: ExecutionRow, *, owned: bool) -> str:
 def _cells(row: ExecutionRow, status: str) -> tuple[str, ...]:
     took = duration(row.ended - row.started) if row.ended is not None else ""
     child = f" (called by {row.parent_execution_id})" if row.parent_execution_id else ""
-    started = iso_of(row.started)[:_SECONDS].replace("T", " ")
-    return (row.execution_id, status, started, took, escaped(row.playbook) + child)
+    return (row.execution_id, status, moment(row.started), took, escaped(row.playbook) + child)
 
 
 COMMAND = list_

@@ -6,13 +6,11 @@ import click
 
 from noetl.app.documents import mail_document
 from noetl.cli.stores import existing_runtime, is_there, json_option, server_option, store_option
-from noetl.cli.text import escaped, json_text, table
+from noetl.cli.text import json_text, moment, table
 from noetl.ports.mailbox import MailRow, WantedMail
 from noetl_ir.correlation import HALF, is_storable
-from noetl_ir.events import iso_of
 
 _HEAD = ("KEY", "SIGNAL", "KEPT", "SINCE (UTC)", "UNTIL (UTC)", "WAITS")
-_SECONDS = 19  # of an ISO time up to its seconds
 _NAMED = 3
 
 
@@ -44,10 +42,10 @@ def signals(key: str, prefix: str, limit: int | None, url: str, as_json: bool) -
 
 
 def _cells(row: MailRow) -> tuple[str, ...]:
-    times = [iso_of(at)[:_SECONDS].replace("T", " ") if at else "" for at in (row.since, row.until)]
+    times = [moment(at) if at else "" for at in (row.since, row.until)]
     more = row.waiting - _NAMED
     waits = ", ".join([*row.waits[:_NAMED], *([f"{more} more"] if more > 0 else [])])
-    return (escaped(row.key), escaped(row.name), str(row.kept or ""), *times, escaped(waits))
+    return (row.key, row.name, str(row.kept or ""), *times, waits)
 
 
 COMMAND = signals

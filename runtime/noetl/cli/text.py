@@ -81,6 +81,13 @@ def duration(micros: int) -> str:
     return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02} m"
 
 
+def moment(micros: int) -> str:
+    """A time in microseconds since the epoch as tables show it, in UTC: `2026-03-01 09:00:00`."""
+    from noetl_ir.events import iso_of
+
+    return iso_of(micros)[: len("2026-03-01T09:00:00")].replace("T", " ")
+
+
 def amount(count: int, noun: str) -> str:
     """A count with its noun: `1 task`, `3 tasks`, `2 retries`."""
     if count == 1:
