@@ -14,9 +14,9 @@ from typing import TypeAlias
 from noetl.app.programs import program_of
 from noetl.app.suites.choosing import fewest
 from noetl.app.suites.coverage import is_reached
-from noetl.app.suites.judging import steps_of
 from noetl.app.suites.running import Ran, run_case
 from noetl.app.suites.signalling import signalled, without_wishes
+from noetl.app.suites.step_runs import steps_of
 from noetl.app.suites.verdict import fired_in, rules_in
 from noetl.app.suites.writing import WrittenCase, written
 from noetl.engine.program import Program
@@ -117,12 +117,13 @@ def _written(suite: Suite, number: int, case: Case, ran: Ran, fresh: frozenset[i
     assert isinstance(rows, list)
     signals = case.script.get("signals")
     used = [row for at, row in enumerate(rows) if ran.uses[at]]
-    expect: dict[str, Json] = {"status": ran.status, "steps": [*steps_of(ran)]}
+    steps = steps_of(ran.program.plan, ran.log)
+    expect: dict[str, Json] = {"status": ran.status, "steps": [*steps]}
     error = ran.ending.error if ran.ending is not None else None
     if ran.status == "failed" and isinstance(error, dict):
         expect["error"] = {"code": error.get("code")}
     return WrittenCase(
-        f"{number + 1}: {' → '.join(dict.fromkeys(steps_of(ran)))}",
+        f"{number + 1}: {' → '.join(dict.fromkeys(steps))}",
         "\n".join(["reaches", *(f"  {name}" for name in names)]),
         case.payload,
         used,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from noetl.app.suites.comparing import MISSING, difference
 from noetl.app.suites.running import Ran
+from noetl.app.suites.step_runs import steps_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
@@ -120,7 +121,7 @@ def _result(ran: Ran, each: Expectation) -> Iterator[Failure]:
 
 
 def _last_step(ran: Ran) -> Span:
-    steps = steps_of(ran)
+    steps = steps_of(ran.program.plan, ran.log)
     return _place(ran.program.plan, steps[-1]) if steps else NOWHERE
 
 
@@ -141,14 +142,9 @@ def _ctx(ran: Ran, each: Expectation) -> Iterator[Failure]:
             yield Failure(f"`ctx.{key}` is another one", each.span, details=_sides(found, f"ctx.{key}"))
 
 
-def steps_of(ran: Ran) -> list[str]:
-    """The steps that ran, in their order; without those that stand for sugar."""
-    return [ran.program.plan.steps[each.step].name for each in ran.log if each.event_type == "step.scheduled"]
-
-
 def _steps(ran: Ran, each: Expectation) -> Iterator[Failure]:
     assert isinstance(each.value, list)
-    expected, actual = [str(name) for name in each.value], steps_of(ran)
+    expected, actual = [str(name) for name in each.value], steps_of(ran.program.plan, ran.log)
     if each.what == "not_run":
         for step in dict.fromkeys(name for name in expected if name in actual):
             message = f"step `{step}` ran {_times(actual.count(step))}, and is expected not to"

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from noetl.app.runtime import Runtime
 from noetl.app.script_letters import logs_under
 from noetl.app.snapshots import Snapshot, events_of, fetched, result_of, snapshot_of
+from noetl.app.suites.step_runs import numbers_of, steps_of
 from noetl.app.suites.writing import WrittenCase, written
 from noetl.ports import ExecutionRow
 from noetl_ir.correlation import key_of
@@ -38,7 +39,7 @@ def recorded(runtime: Runtime, row: ExecutionRow) -> str:
     begun = log[0].ts
     request = log[0].data.get("payload")
     expect: dict[str, Json] = {"status": row.status}
-    steps: list[Json] = [plan.steps[each.step].name for each in log if each.event_type == "step.scheduled"]
+    steps: list[Json] = [*steps_of(plan, log)]
     expect["steps"] = steps
     failure = snapshot.execution.failure
     if row.status == "failed" and failure is not None:
@@ -63,19 +64,15 @@ def recorded(runtime: Runtime, row: ExecutionRow) -> str:
 
 def _outcomes(runtime: Runtime, snapshot: Snapshot, log: list[Event]) -> Iterator[Json]:
     plan = snapshot.program.plan
-    runs: dict[str, int] = {}
-    counts: dict[int, int] = {}
+    numbers = numbers_of(log)
     open_: dict[Attempt, dict[str, Json]] = {}
     for event in log:
-        if event.event_type == "step.scheduled":
-            counts[event.step] = counts.get(event.step, 0) + 1
-            runs[step_run_of(event.run)] = counts[event.step]
-        elif event.event_type in ("task.started", "task.done", "retry.started"):
+        if event.event_type in ("task.started", "task.done", "retry.started"):
             task = plan.tasks[event.task]
             if task.generated or task.kind in LEFT_TO_RUN or _is_parked(task.kind):
                 continue
             attempt = (event.run, event.task, event.visit, event.attempt)
-            place = _place(plan, event, runs.get(step_run_of(event.run), 1))
+            place = _place(plan, event, numbers.get(step_run_of(event.run), 1))
             if event.event_type == "task.started":
                 open_[attempt] = place
             else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from noetl.app.suites.running import Ran
+from noetl.app.suites.step_runs import numbers_of
 from noetl.engine.event_data import names_of
 from noetl.engine.evolve_tasks import WAIT
 from noetl_ir.correlation import key_of
@@ -53,10 +54,9 @@ def signalled(case: Case, ran: Ran, wishes: tuple[Wish, ...]) -> Iterator[Case]:
     each data that are tried, the likeliest first; none where there is no such wait.
     """
     sent = _rows(case, "signals")
-    found = _unheard(ran) if len(sent) < MOST_SIGNALS else None
-    if found is None:
+    event = _unheard(ran) if len(sent) < MOST_SIGNALS else None
+    if event is None:
         return
-    event, run = found
     call = event.data["call"]
     assert isinstance(call, dict)
     names: list[Json] = [*names_of(call)]
@@ -67,6 +67,7 @@ def signalled(case: Case, ran: Ran, wishes: tuple[Wish, ...]) -> Iterator[Case]:
     if key := key_of(call.get("correlation")):
         signal["key"] = key
     plan = ran.program.plan
+    run = numbers_of(ran.log).get(step_run_of(event.run), 1)
     place = (plan.steps[event.step].name, plan.tasks[event.task].name, run, event.visit)
     wished = [wish for wish in wishes if wish.place == place]
     pairs = [(name, wish.data) for wish in wished for name in ([wish.name] if wish.name in names else names)]
@@ -80,22 +81,18 @@ def signalled(case: Case, ran: Ran, wishes: tuple[Wish, ...]) -> Iterator[Case]:
             yield case._replace(script={**case.script, "signals": [*sent, more]})
 
 
-def _unheard(ran: Ran) -> tuple[Event, int] | None:
-    """The first start of a wait that no signal ended, and which run of its step that is."""
-    tasks, counts = ran.program.plan.tasks, dict[int, int]()
-    runs: dict[str, int] = {}
+def _unheard(ran: Ran) -> Event | None:
+    """The first start of a wait that no signal ended."""
+    tasks = ran.program.plan.tasks
     open_: dict[str, Event] = {}
     first: list[Event] = []
     for event in ran.log:
-        if event.event_type == "step.scheduled":
-            runs[event.run] = counts[event.step] = counts.get(event.step, 0) + 1
-        elif event.event_type == "task.started" and tasks[event.task].kind == WAIT and "call" in event.data:
+        if event.event_type == "task.started" and tasks[event.task].kind == WAIT and "call" in event.data:
             open_[event.run] = event
             first.append(event)
         elif event.event_type == "token.claimed" and event.run in open_:
             first.remove(open_.pop(event.run))
-    found = next((each for each in first if _names_some(each)), None)
-    return None if found is None else (found, runs.get(step_run_of(found.run), 1))
+    return next((each for each in first if _names_some(each)), None)
 
 
 def _names_some(event: Event) -> bool:
