@@ -5,6 +5,7 @@ lost. An attempt and an execution have each a limit, so that one that prints wit
 takes the room of others.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
@@ -122,16 +123,25 @@ def size_of(chunk: OutputChunk) -> int:
     return EXECUTION_BYTES if chunk.stream == FULL else len(chunk.text.encode("utf-8", "surrogatepass")) + OVERHEAD
 
 
+def by_execution(chunks: Iterable[OutputChunk]) -> list[tuple[str, list[OutputChunk]]]:
+    """Chunks by their executions, in the order of the ids."""
+    found: defaultdict[str, list[OutputChunk]] = defaultdict(list)
+    for chunk in chunks:
+        found[chunk.execution_id].append(chunk)
+    return sorted(found.items())
+
+
 def fresh_chunks(chunks: Iterable[OutputChunk], ends: Mapping[AttemptKey, int], used: int) -> list[OutputChunk]:
     """The chunks of an execution that are to be kept, of some that come: `ends` has the offset up to which the output
     of an attempt is there already, and `used` the bytes that the execution has used.
     """
-    known, fresh = {**ends}, list[OutputChunk]()
+    # Not into a copy of `ends`: that grows with each attempt, and this is asked for each batch.
+    later, fresh = dict[AttemptKey, int](), list[OutputChunk]()
     for chunk in chunks:
         # The request before may have been done though its answer was lost: the same chunks come again.
-        if used >= EXECUTION_BYTES or chunk.offset < known.get(chunk.key, 0):
+        if used >= EXECUTION_BYTES or chunk.offset < later.get(chunk.key, ends.get(chunk.key, 0)):
             continue
-        known[chunk.key] = chunk.until
+        later[chunk.key] = chunk.until
         if used + size_of(chunk) > EXECUTION_BYTES:
             chunk = chunk._replace(stream=FULL, text=FULL_TEXT)
         used += size_of(chunk)

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby, islice
+from itertools import islice
 from threading import Lock
 from typing import IO
 
@@ -24,6 +24,7 @@ from noetl.ports.output import (
     OutputChunk,
     OutputRow,
     Outputs,
+    by_execution,
     chunk_document,
     chunk_of,
     fresh_chunks,
@@ -67,10 +68,8 @@ class OutputFiles:
     def add_chunks(self, chunks: Sequence[OutputChunk]) -> None:
         with self._lock, self._told():
             make_folder(self._path)
-            for execution_id, some in groupby(
-                sorted(chunks, key=lambda each: each.execution_id), lambda each: each.execution_id
-            ):
-                self._append(execution_id, [*some])
+            for execution_id, some in by_execution(chunks):
+                self._append(execution_id, some)
 
     def read(self, execution_id: str, after: int = 0, limit: int = 0) -> list[OutputRow]:
         with self._told():

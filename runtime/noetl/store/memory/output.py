@@ -2,10 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import groupby
 from threading import Lock
 
-from noetl.ports.output import AttemptKey, OutputChunk, OutputRow, fresh_chunks, size_of
+from noetl.ports.output import AttemptKey, OutputChunk, OutputRow, by_execution, fresh_chunks, size_of
 
 
 class MemoryOutputs:
@@ -19,7 +18,7 @@ class MemoryOutputs:
 
     def add_chunks(self, chunks: Sequence[OutputChunk]) -> None:
         with self._lock:
-            for name, some in groupby(chunks, lambda each: each.execution_id):
+            for name, some in by_execution(chunks):
                 ends = self._ends[name]
                 fresh = fresh_chunks(some, ends, self._used[name])
                 self._chunks[name] += fresh

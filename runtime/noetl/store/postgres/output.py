@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
-from noetl.ports.output import AttemptKey, OutputChunk, OutputRow, fresh_chunks, size_of
+from noetl.ports.output import AttemptKey, OutputChunk, OutputRow, by_execution, fresh_chunks, size_of
 from noetl.store.postgres.address import address_of
 from noetl.store.postgres.pool import Connection, Pool
 from noetl.store.postgres.schema import migrate
@@ -33,14 +32,13 @@ class PostgresOutputs:
         self._pool.once(lambda connection: migrate(connection, address))
 
     def add_chunks(self, chunks: Sequence[OutputChunk]) -> None:
-        # In one order everywhere: two transactions that lock the same executions would otherwise wait for each other.
-        of_each = [(name, [*some]) for name, some in groupby(sorted(chunks, key=_name), _name)]
-
         def added(connection: Connection) -> None:
             with connection.transaction():
                 # Nobody waits for the disk: what a crash of the database loses of it may be lost.
                 connection.execute("SET LOCAL synchronous_commit = off")
-                for name, some in of_each:
+                # In one order everywhere: two transactions that lock the same executions would otherwise wait for
+                # each other.
+                for name, some in by_execution(chunks):
                     _add(connection, name, some)
 
         self._pool.run(added)
@@ -58,10 +56,6 @@ class PostgresOutputs:
     def close(self) -> None:
         """Let go of the connections."""
         self._pool.close()
-
-
-def _name(chunk: OutputChunk) -> str:
-    return chunk.execution_id
 
 
 def _add(connection: Connection, execution_id: str, chunks: list[OutputChunk]) -> None:
