@@ -38,27 +38,26 @@ def open_store(url: str) -> Store:
 
 def open_blobs(url: str) -> Blobs:
     """The values outside of the log of a store, beside it."""
-    scheme, _, path = url.partition("://")
-    name, place = "memory", "memory:"
-    if scheme == "sqlite":
-        name, place = "files", f"files:///{path[1:]}.blobs"
-    elif scheme in ("http", "https", "postgresql", "postgres"):
-        name, place = _MODULES.get(scheme, scheme), url
-    opener = registry.load("noetl.store", name, "open_blobs", FunctionType)
-    blobs: Blobs = opener(place)
+    name, place = _beside(url, "files", "blobs")
+    blobs: Blobs = registry.load("noetl.store", name, "open_blobs", FunctionType)(place)
     return blobs
 
 
 def open_outputs(url: str) -> Outputs:
     """The task output of the executions of a store, beside it."""
-    scheme, _, path = url.partition("://")
-    name, place = "memory", "memory:"
-    if scheme == "sqlite":
-        name, place = "output_files", f"files:///{path[1:]}.output"
-    elif scheme in ("http", "https", "postgresql", "postgres"):
-        name, place = _MODULES.get(scheme, scheme), url
+    name, place = _beside(url, "output_files", "output")
     outputs: Outputs = registry.load("noetl.store", name, "open_outputs", FunctionType)(place)
     return outputs
+
+
+def _beside(url: str, in_files: str, ending: str) -> tuple[str, str]:
+    """The adapter of what lies beside the store at a URL, and its own URL; beside a file, files of another ending."""
+    scheme, _, path = url.partition("://")
+    if scheme == "sqlite":
+        return in_files, f"files:///{path[1:]}.{ending}"
+    if scheme in ("http", "https", "postgresql", "postgres"):
+        return _MODULES.get(scheme, scheme), url
+    return "memory", "memory:"
 
 
 def open_bus(

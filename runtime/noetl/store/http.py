@@ -532,7 +532,7 @@ class RemoteOutputs:
         try:
             return [OutputRow(int(str(row["position"])), chunk_of(row)) for row in rows]
         except (KeyError, ValueError):
-            raise StoreFailure(f"{self._connection.url} does not answer as a noetl server does") from None
+            raise _no_server_of_ours(self._connection.url) from None
 
     def last_position(self, execution_id: str) -> int:
         """Refused: who follows a server hears it from there (`GET /executions/ID/events?output=true`)."""

@@ -74,10 +74,8 @@ async def run(call: Call, env: Env) -> Outcome:
 
 async def _ended(engine: str, asked: _Run, call: Call, bounds: ProcessLimits, env: Env) -> Ended:
     """Run the container to its end, and leave none."""
-    root, name = (
-        env.root(),
-        f"noetl-{sha256(f'{call.execution_id}/{call.action_id}'.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}",
-    )
+    root = env.root()
+    name = f"noetl-{sha256(f'{call.execution_id}/{call.action_id}'.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
     # What an attempt of a killed worker left runs on under this name, and would refuse a second container of it.
     await _remove(engine, name, root)
     reader, writer = os.pipe()
