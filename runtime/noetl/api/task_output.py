@@ -13,7 +13,7 @@ from noetl.api.handlers import execution_of, service_of
 from noetl.api.pages import LAST_POSITION, limit_of, page, position_of
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, faults_told
-from noetl.app.task_output import OutputFilter, output_rows, row_document
+from noetl.app.task_output import OutputFilter, check_filter, output_rows, row_document
 from noetl.ports.output import CHUNK, chunk_of
 from noetl_ir.expr import Json
 
@@ -70,6 +70,7 @@ def _logs(
     service.execution_row(execution_id)
     found, characters = list[Json](), 0
     with faults_told():
+        check_filter(service.runtime, execution_id, wanted)
         for row in islice(output_rows(service.runtime, execution_id, after, wanted), limit):
             found.append(row_document(row))
             characters += len(row.chunk.text)

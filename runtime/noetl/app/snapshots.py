@@ -136,8 +136,8 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snap
             latest[:] = [execution.runs[event.run].result]
 
     snapshot = snapshot_of(runtime, row, attend)
-    if step is not None and step not in snapshot.program.step_numbers:
-        raise UnreadableExecution(unknown_step(snapshot.program, step))
+    if step is not None:
+        check_step(snapshot.program, step)
     if step is None and snapshot.execution.status != "completed":
         status = "not over" if not snapshot.execution.is_over else snapshot.execution.status
         raise UnreadableExecution(f"the execution is {status} and has no result; name a step for what that came to")
@@ -150,10 +150,12 @@ def _latest(runtime: Runtime, row: ExecutionRow, step: str | None) -> tuple[Snap
     return snapshot, plain_result(latest[0])
 
 
-def unknown_step(program: Program, step: str) -> str:
-    """The sentence about a step that a playbook does not have."""
-    near = nearest(step, program.step_numbers)
-    return f"the playbook has no step `{step}`" + (f"; did you mean `{near}`?" if near else "")
+def check_step(program: Program, step: str) -> None:
+    """Raises UnreadableExecution for a step that a playbook does not have."""
+    if step not in program.step_numbers:
+        near = nearest(step, program.step_numbers)
+        meant = f"; did you mean `{near}`?" if near else ""
+        raise UnreadableExecution(f"the playbook has no step `{step}`{meant}")
 
 
 def fetched(runtime: Runtime, snapshot: Snapshot, value: Json) -> Json:

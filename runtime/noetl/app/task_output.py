@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from noetl.app.runtime import Runtime
-from noetl.app.snapshots import UnreadableExecution, program_of, unknown_step
+from noetl.app.snapshots import check_step, program_of
 from noetl.ports.output import FULL, OutputChunk, OutputRow, chunk_document
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -23,16 +23,18 @@ class OutputFilter(NamedTuple):
         return own or chunk.stream == FULL
 
 
-def output_rows(runtime: Runtime, execution_id: str, after: int, wanted: OutputFilter) -> Iterator[OutputRow]:
-    """The chunks behind a position that are wanted. Raises UnreadableExecution for a step that there is not,
-    StoreFailure.
-    """
+def check_filter(runtime: Runtime, execution_id: str, wanted: OutputFilter) -> None:
+    """Raises UnreadableExecution for a step that there is not, StoreFailure."""
     if wanted.step:
-        program = program_of(runtime, execution_id)
-        if wanted.step not in program.step_numbers:
-            raise UnreadableExecution(unknown_step(program, wanted.step))
+        check_step(program_of(runtime, execution_id), wanted.step)
+
+
+def output_rows(runtime: Runtime, execution_id: str, after: int, wanted: OutputFilter) -> Iterator[OutputRow]:
+    """The chunks behind a position that are wanted. Raises StoreFailure."""
     while page := runtime.outputs.read(execution_id, after, _PAGE):
         yield from (row for row in page if wanted.fits(row.chunk))
+        if len(page) < _PAGE:  # it was the last one: a server need not be asked for one more
+            return
         after = page[-1].position
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from noetl.app.runtime import Runtime
-from noetl.app.task_output import OutputFilter, attempt_name, output_rows, row_document
+from noetl.app.task_output import OutputFilter, attempt_name, check_filter, output_rows, row_document
 from noetl.cli.following import follow_output
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
 from noetl.cli.text import escaped, json_text
@@ -32,7 +32,9 @@ def logs(execution: str, step: str | None, follow: bool, attempt: int | None, ur
     """
     with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
-        printer = _Printer(runtime, row.execution_id, OutputFilter(step or "", attempt or 0), as_json=as_json)
+        wanted = OutputFilter(step or "", attempt or 0)
+        check_filter(runtime, row.execution_id, wanted)
+        printer = _Printer(runtime, row.execution_id, wanted, as_json=as_json)
         printer.print_new()
         if follow:
             follow_output(runtime, url, row.execution_id, printer.print_new)
