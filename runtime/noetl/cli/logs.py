@@ -78,7 +78,7 @@ class _Printer:
             click.echo(f"… {chunk.text}", nl=False)
             return
         if chunk.offset > self._ends.get(chunk.key, 0):
-            click.echo(f"{name} | {MISSING}")
+            _print_line(name, MISSING)
         self._ends[chunk.key] = chunk.until
         if chunk.stream == CUT:
             self._end_lines(chunk.key)
@@ -87,7 +87,7 @@ class _Printer:
         _, begun = self._begun.pop(place, ("", ""))
         *lines, rest = (begun + chunk.text).split("\n")
         for line in lines:
-            click.echo(f"{name} | {mark}{escaped(line.removesuffix(chr(13)).expandtabs())}")
+            _print_line(name, f"{mark}{line}")
         if rest:
             self._begun[place] = name, rest
 
@@ -95,7 +95,7 @@ class _Printer:
         """Print the lines of an attempt that have no end."""
         for place in [place for place in self._begun if place[0] == key]:
             name, text = self._begun.pop(place)
-            click.echo(f"{name} | {escaped(text)}")
+            _print_line(name, text)
 
     def _nothing(self) -> str:
         """Why nothing was printed, in words."""
@@ -106,6 +106,11 @@ class _Printer:
         there = sorted({row.chunk.attempt for row in rows})
         known = f"; write --attempt {' or '.join(map(str, there[:5]))}" if there else ""
         return f"nothing was printed by an attempt {attempt}{known}"
+
+
+def _print_line(name: str, line: str) -> None:
+    """Print a line of an attempt; tabs as spaces, and without the first half of a Windows line end."""
+    click.echo(f"{name} | {escaped(line.removesuffix(chr(13)).expandtabs())}")
 
 
 COMMAND = logs

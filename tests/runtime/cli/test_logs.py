@@ -137,6 +137,11 @@ def test_nothing_that_a_terminal_obeys_reaches_it(home: "Home", what: str) -> No
         assert path.read_bytes().isascii()
 
 
+def test_a_line_without_an_end_is_printed_as_one_with_an_end(home: "Home") -> None:
+    home.run("run", home.plan(shell(r"printf 'a\tb\r\na\tb\r'")))
+    assert printed(home, "last") == ["start / start_task | a       b"] * 2
+
+
 def test_ten_megabytes_in_one_line_are_cut_with_a_mark(home: "Home") -> None:
     home.run("run", home.plan(shell("head -c 10000000 /dev/zero | tr '\\000' x")))
     line, mark = printed(home, "last")
