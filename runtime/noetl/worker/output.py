@@ -78,36 +78,35 @@ class TaskOutput:
         # Of a secret that comes in two pieces neither is to be seen.
         at = len(text) if ended else self._hiding.finished(text)
         there.unshown = text[at:]
-        shown = self._limited(self._hiding.redacted(text[:at]))
-        self._add(stream, shown)
+        shown = self._add_what_fits(stream, self._hiding.redacted(text[:at]))
         if told:
             self._tell_lines(there, shown, ended=ended or self._is_cut)
-        if self._is_cut:
-            self._streams.clear()
-            self._add(CUT, CUT_TEXT)
-            if told:
+            if self._is_cut:
                 self._tell(CUT_TEXT.rstrip())
-        elif ended:
-            del self._streams[stream]
+        if ended:
+            self._streams.pop(stream, None)
 
     def take_line(self, text: str) -> None:
         """Take a line of the tool itself. It is told in any case."""
         shown = self._hiding.redacted(text)
         self._tell(shown)
         if not self._is_cut:
-            self._add(TOOL, self._limited(f"{shown}\n"))
-            if self._is_cut:
-                self._add(CUT, CUT_TEXT)
+            self._add_what_fits(TOOL, f"{shown}\n")
 
-    def _limited(self, text: str) -> str:
-        """The part of a text for which there is room."""
+    def _add_what_fits(self, stream: str, text: str) -> str:
+        """Keep the part of a text for which there is room, which is returned; with a mark where that is not all."""
         # Half of a surrogate pair, which a line of a tool may hold, cannot be kept by every store.
         data = text.encode("utf-8", "replace")
         self._is_cut = len(data) > self._room
         if self._is_cut:
             data = data[: self._room]
         self._room -= len(data)
-        return data.decode("utf-8", "ignore")
+        part = data.decode("utf-8", "ignore")
+        self._add(stream, part)
+        if self._is_cut:
+            self._streams.clear()
+            self._add(CUT, CUT_TEXT)
+        return part
 
     def _tell_lines(self, there: _Stream, text: str, *, ended: bool) -> None:
         *lines, there.line = (there.line + text).split("\n")
@@ -119,13 +118,10 @@ class TaskOutput:
             there.line = ""
 
     def _add(self, stream: str, text: str) -> None:
-        call = self._call
+        name = _attempt_of(self._call)
         for at in range(0, len(text), CHUNK):
             part = text[at : at + CHUNK]
-            self._put(OutputChunk(
-                call.execution_id, call.step, call.run, call.path, call.task, call.visit, call.attempt, call.claim,
-                stream, self._offset, time_ns() // 1000, part,
-            ))  # fmt: skip
+            self._put(OutputChunk(*name, stream, self._offset, time_ns() // 1000, part))
             self._offset += len(part)
 
 
