@@ -1,9 +1,5 @@
-"""Fixtures of the contract suites: the stores there are.
+"""Fixtures of the contract suites: the stores there are."""
 
-Adapters are found by existing: memory, sqlite and postgres always, another one when `NOETL_TEST_<NAME>_URL` is set.
-"""
-
-import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -11,21 +7,14 @@ from types import ModuleType
 
 import pytest
 
-from noetl.ports import ExecutionRow, Hook, Store
-from noetl_ir.registry import names
-from services import postgres
+from harness.adapters import adapters_with, opening
+from noetl.ports import ExecutionRow, Store
 
-READERS = {"http"}  # what only reads a server's store is held against that server, in tests/runtime/cli/test_server.py
-ADAPTERS = [
-    name
-    for name in names("noetl.store")
-    if name not in READERS and hasattr(import_module(f"noetl.store.{name}"), "open_store")
-]
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
 Open = Callable[..., Store]
 
 
-@pytest.fixture(params=ADAPTERS)
+@pytest.fixture(params=adapters_with("open_store"))
 def adapter(request: pytest.FixtureRequest) -> ModuleType:
     """The module of one adapter."""
     return import_module(f"noetl.store.{request.param}")
@@ -35,23 +24,8 @@ def adapter(request: pytest.FixtureRequest) -> ModuleType:
 def open_store(adapter: ModuleType, tmp_path: Path) -> Iterator[Open]:
     """Opens the store, again and again; stores in memory are the same one every time but with a hook."""
     name = adapter.__name__.rpartition(".")[2]
-    url = {"memory": "memory:", "sqlite": f"sqlite:///{tmp_path}/x.db"}.get(name)
-    url = url or os.environ.get(f"NOETL_TEST_{name.upper()}_URL")
-    if name == "postgres":
-        url = postgres().store_url()
-    if url is None:
-        pytest.skip(f"NOETL_TEST_{name.upper()}_URL is not set")
-    opened: list[Store] = []
-
-    def opener(hook: Hook | None = None) -> Store:
-        if name == "memory" and opened and hook is None:
-            return opened[-1]
-        opened.append(adapter.open_store(url, hook=hook))
-        return opened[-1]
-
-    yield opener
-    for store in opened:
-        store.close()
+    with opening(name, "open_store", {"sqlite": f"sqlite:///{tmp_path}/x.db"}) as opener:
+        yield opener
 
 
 @pytest.fixture

@@ -1,54 +1,25 @@
-"""The contract of every keeper of blobs, whichever it is: the promises of `noetl.ports.Blobs`.
-
-Adapters are found by existing: memory, files and postgres always, another one when `NOETL_TEST_<NAME>_URL` is set.
-"""
+"""The contract of every keeper of blobs, whichever it is: the promises of `noetl.ports.Blobs`."""
 
 import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from harness.adapters import adapters_with, opening
 from noetl.ports import Blobs, Collectable
 from noetl_ir.outcome import is_reference
-from noetl_ir.registry import names
-from services import postgres
 
-READERS = {"http"}  # what only reads a server's values is held against that server, in tests/runtime/cli/test_server.py
-ADAPTERS = [
-    name
-    for name in names("noetl.store")
-    if name not in READERS and hasattr(import_module(f"noetl.store.{name}"), "open_blobs")
-]
 Open = Callable[[], Blobs]
 
 
-@pytest.fixture(params=ADAPTERS)
+@pytest.fixture(params=adapters_with("open_blobs"))
 def open_blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the same blobs again and again."""
-    module = import_module(f"noetl.store.{request.param}")
-    url = {"memory": "memory:", "files": f"files:///{tmp_path}/deep/blobs"}.get(request.param)
-    url = url or os.environ.get(f"NOETL_TEST_{request.param.upper()}_URL")
-    if request.param == "postgres":
-        url = postgres().store_url()
-    if url is None:
-        pytest.skip(f"NOETL_TEST_{request.param.upper()}_URL is not set")
-    if request.param == "memory":
-        only: Blobs = module.open_blobs(url)
-        yield lambda: only
-        return
-    opened: list[Blobs] = []
-
-    def opener() -> Blobs:
-        opened.append(module.open_blobs(url))
-        return opened[-1]
-
-    yield opener
-    for blobs in opened:
-        blobs.close()
+    with opening(request.param, "open_blobs", {"files": f"files:///{tmp_path}/deep/blobs"}) as opener:
+        yield opener
 
 
 @pytest.fixture

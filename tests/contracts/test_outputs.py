@@ -1,50 +1,23 @@
-"""The contract of every keeper of task output: the promises of `noetl.ports.output.Outputs`.
+"""The contract of every keeper of task output: the promises of `noetl.ports.output.Outputs`."""
 
-Adapters are found by existing, as those of blobs.
-"""
-
-import os
 import threading
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from harness.adapters import adapters_with, opening
 from noetl.ports.output import CHUNK, EXECUTION_BYTES, FULL, OVERHEAD, OutputChunk, Outputs
-from noetl_ir.registry import names
-from services import postgres
 
-READERS = {"http"}  # held against a server, in tests/runtime/cli/test_logs.py
-ADAPTERS = [
-    name
-    for name in names("noetl.store")
-    if name not in READERS and hasattr(import_module(f"noetl.store.{name}"), "open_outputs")
-]
 ONE = OutputChunk("e1", "step", 1, (0, 2), "task", 1, 1, 1, "stdout", 0, 1_000, "hello\n")
 Open = Callable[[], Outputs]
 
 
-@pytest.fixture(params=ADAPTERS)
+@pytest.fixture(params=adapters_with("open_outputs"))
 def open_outputs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the same outputs again and again."""
-    module = import_module(f"noetl.store.{request.param}")
-    url = {"memory": "memory:", "output_files": f"files:///{tmp_path}/deep/output"}.get(request.param)
-    url = url or os.environ.get(f"NOETL_TEST_{request.param.upper()}_URL")
-    if request.param == "postgres":
-        url = postgres().store_url()
-    if url is None:
-        pytest.skip(f"NOETL_TEST_{request.param.upper()}_URL is not set")
-    opened: list[Outputs] = []
-
-    def opener() -> Outputs:
-        if request.param != "memory" or not opened:
-            opened.append(module.open_outputs(url))
-        return opened[-1]
-
-    yield opener
-    for outputs in opened:
-        outputs.close()
+    with opening(request.param, "open_outputs", {"output_files": f"files:///{tmp_path}/deep/output"}) as opener:
+        yield opener
 
 
 @pytest.fixture
