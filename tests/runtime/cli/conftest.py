@@ -42,13 +42,18 @@ class Home:
         assert done.stdout, done.stderr
         return json.loads(done.stdout)
 
-    def start(self, *words: str, until: str) -> "subprocess.Popen[str]":
-        """`noetl …` in the background, once it has said a line that ends with `until`."""
+    def begin(self, *words: str) -> "subprocess.Popen[str]":
+        """`noetl …` in the background."""
         child = subprocess.Popen(
             [sys.executable, "-m", "noetl.cli", *words], cwd=self.folder, env=self.env, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.started.append(child)
+        return child
+
+    def start(self, *words: str, until: str) -> "subprocess.Popen[str]":
+        """`noetl …` in the background, once it has said a line that ends with `until`."""
+        child = self.begin(*words)
         assert child.stderr is not None
         for line in child.stderr:
             if line.rstrip().endswith(until):

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from harness.running import HEAD
+from harness.serving import until
 from noetl.ports.output import ATTEMPT_BYTES
 from noetl.store.output_files import OutputFiles
 
@@ -57,13 +58,6 @@ def printed(home: "Home", *words: str) -> list[str]:
     done = home.run("logs", *words)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.splitlines()
-
-
-def follow(home: "Home", *words: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "noetl.cli", "logs", *words, "--follow"], cwd=home.folder, env=home.env, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -187,27 +181,23 @@ def lines_of(child: "subprocess.Popen[str]") -> Iterator[str]:
 
 def test_output_is_followed_while_it_is_printed(home: "Home") -> None:
     run = home.start("run", home.plan(STANDS), until="start: done")
-    child = follow(home, "last")
+    child = home.begin("logs", "last", "--follow")
     lines = lines_of(child)
     assert [next(lines), next(lines)] == ["start / s | first\n", "stands / s | second\n"]
     (home.folder / "go").touch()
     assert ([*lines], child.wait(30)) == (["stands / s | third\n"], 0)
     run.wait(30)
-    child.communicate()
 
 
 def test_output_is_followed_by_a_server_and_read_from_it(home: "Home") -> None:
-    (home.folder / "t.yaml").write_text(
-        "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\n" + STANDS
-    )
+    (home.folder / "t.yaml").write_text(HEAD + STANDS)
     with home.serving() as (_, url):
         execution = home.json("start", "t.yaml", "--server", url)["execution_id"]  # type: ignore[index,call-overload]
-        child = follow(home, execution, "--server", url)
+        child = home.begin("logs", execution, "--server", url, "--follow")
         lines = lines_of(child)
         assert [next(lines), next(lines)] == ["start / s | first\n", "stands / s | second\n"]
         (home.folder / "go").touch()
         assert ([*lines], child.wait(30)) == (["stands / s | third\n"], 0)
-        child.communicate()
         there = printed(home, execution, "--server", url)
         assert there == printed(home, execution) and len(there) == 3
         for words in (("strat",), ("start", "--attempt", "7")):
@@ -253,14 +243,6 @@ def test_pieces_that_are_missing_are_told(home: "Home", tmp_path: Path) -> None:
     assert printed(home, "last")[-2:] == [
         "start / s, attempt 2 | … some output is missing here: it was not kept", "start / s, attempt 2 | behind",
     ]  # fmt: skip
-
-
-def until(holds: Any) -> None:
-    for _ in range(400):
-        if holds():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it never came to that")
 
 
 def test_a_run_that_prints_nothing_makes_no_folder(home: "Home") -> None:

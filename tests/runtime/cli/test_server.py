@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -132,11 +131,7 @@ def test_a_start_that_is_followed_tells_what_a_run_tells(home: "Home", tool: str
 @contextmanager
 def following(home: "Home", *words: str) -> Iterator["subprocess.Popen[str]"]:
     """A command that follows, killed in the end; it has said that the first step runs."""
-    child = subprocess.Popen(
-        [sys.executable, "-m", "noetl.cli", *words], cwd=home.folder, env=home.env, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    with child:
+    with home.begin(*words) as child:
         try:
             stream = child.stdout if words[0] == "events" else child.stderr
             assert stream is not None
