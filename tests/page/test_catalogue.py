@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from harness.browsing import Listener, page_of
 from harness.running import HEAD
+from harness.serving import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -21,6 +22,19 @@ executor:
 keychain: [{name: api, kind: static, token: "{{ workload.customer }}-12345678"}]
 workflow:
   - {step: start, spec: {pool: fast}, tool: {kind: noop, result: "{{ workload }}"}}
+"""
+
+WRONG = f"""
+workflow:
+  - step: start
+    loop: {{in: [1], iterator: n, spec: {{mode: parallel}}}}
+    tool:
+      name: f
+      kind: python
+      args: {{words: "{"a word and " * 20}"}}
+      code: |
+        print("printed " * 100)
+        raise ValueError("{"wrong" * 50} " + words)
 """
 
 
@@ -78,11 +92,15 @@ def test_everything_has_a_name_and_fits_a_phone(server: Listener, browser: "Brow
     """
     server.register(HEAD + TYPED)
     name = server.start("t/t", customer="Ada")
+    server.register(HEAD.replace("t/t", "t/wrong") + WRONG)
+    wrong = server.start("t/wrong")
+    until(lambda: server.api.get(f"/executions/{wrong}").json()["status"] == "failed")
     server.api.post("/signals", json={"key": "order " * 20, "name": "paid" * 20})
     for scheme in ("light", "dark"):
         with page_of(browser, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:
             for place, there in (
                 ("executions", "t/t"), (f"executions/{name}", "Timeline"), ("playbooks", "t/t"),
+                (f"executions/{wrong}?step=start", "printed printed"),
                 ("playbooks/t%2Ft", "Takes and needs"), ("workers", "this server"), ("signals", "1 signal kept"),
             ):  # fmt: skip
                 page.goto(f"{server.url}/#/{place}")

@@ -84,6 +84,19 @@ def test_hostile_output_is_text_and_every_character_is_seen(server: Listener, pa
     assert page.title().startswith(name) and page.locator("main img").count() == 0
 
 
+def test_what_is_missing_is_told_also_behind_characters_beyond_16_bits(server: Listener, page: "Page") -> None:
+    name = ended(server, shell(r"printf '\360\237\216\211\360\237\216\211'"))
+    first = server.api.get(f"/executions/{name}/logs").json()["logs"][0]
+    assert first["text"] == "\U0001f389\U0001f389"
+    behind = {**first, "offset": 3, "text": "behind"}
+    del behind["position"]
+    assert server.api.post("/logs", json={"logs": [behind]}).status_code == 202
+    page.goto(f"{server.url}/#/executions/{name}?step=start")
+    output = page.get_by_role("region", name="Output of the task")
+    output.get_by_text("behind").wait_for()
+    assert "some output is missing here" in (output.text_content() or "")
+
+
 def test_ten_megabytes_in_one_line_are_shown_in_part(server: Listener, page: "Page") -> None:
     name = ended(server, shell("head -c 10000000 /dev/zero | tr '\\000' x; printf 'a line behind'"))
     page.set_default_timeout(60_000)

@@ -1,6 +1,7 @@
 """Bodies of requests, checked before anything looks at them, and the schemas of responses."""
 
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 from starlette.requests import Request
@@ -172,14 +173,24 @@ def _told(error: ValidationError, model: type[BaseModel]) -> str:
         place = ".".join(map(str, one["loc"]))
         text = one["msg"].removeprefix("Value error, ")
         if one["type"] == "model_type":
-            text = "the body has to be a mapping"  # pydantic names the class
+            text = f"{'it' if place else 'the body'} has to be a mapping"  # pydantic names the class
         elif one["type"] == "extra_forbidden":
             # pydantic's words, "extra inputs are not permitted", name neither the slip nor what was meant.
-            near = nearest(place, model.model_fields)
-            known = ", ".join(model.model_fields)
+            there = _model_at(model, one["loc"][:-1])
+            near = nearest(str(one["loc"][-1]), there.model_fields)
+            known = ", ".join(there.model_fields)
             text = f"there is no such key{f'; did you mean `{near}`?' if near else ''} (the keys are {known})"
         found.append(f"`{place}`: {text}" if place else text)
     return "; ".join(found)
+
+
+def _model_at(model: type[BaseModel], place: Sequence[int | str]) -> type[BaseModel]:
+    """The model of what stands at a place in a body: one of a list has keys of its own."""
+    for name in place:
+        if isinstance(name, str):
+            kinds = model.model_fields[name].annotation, *get_args(model.model_fields[name].annotation)
+            model = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), model)
+    return model
 
 
 def number_of(request: Request, name: str, default: int, least: int, most: int) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 from noetl.app.runtime import Runtime
 from noetl.app.task_output import OutputFilter, attempt_name, check_filter, output_rows, row_document
 from noetl.cli.following import follow_output
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
 from noetl.cli.text import escaped, json_text
-from noetl.ports.output import CUT, FULL, AttemptKey, OutputChunk
+from noetl.ports.output import CUT, FULL, AttemptKey, OutputChunk, OutputRow
 from noetl_cli import lazy_click as click
 
 MISSING = "… some output is missing here: it was not kept"
@@ -35,9 +36,11 @@ def logs(execution: str, step: str | None, follow: bool, attempt: int | None, ur
         wanted = OutputFilter(step or "", attempt or 0)
         check_filter(runtime, row.execution_id, wanted)
         printer = _Printer(runtime, row.execution_id, wanted, as_json=as_json)
-        printer.print_new()
-        if follow:
+        if follow and row.ended is None:
+            printer.print_new()
             follow_output(runtime, url, row.execution_id, printer.print_new)
+        else:
+            printer.print_all()
         printer.close()
     return 0
 
@@ -57,13 +60,33 @@ class _Printer:
 
     def print_new(self) -> None:
         """Print what is behind the last position. A line is printed once it is whole."""
-        for row in output_rows(self._runtime, self._execution_id, self._position, self._wanted):
-            self._position, self._found = row.position, True
-            if self._as_json:
-                click.echo(json_text(row_document(row)))
-            else:
-                self._print(row.chunk)
+        for row in self._rows():
+            self._print_row(row)
         sys.stdout.flush()  # who reads a pipe would see it in pieces of 8 KiB
+
+    def print_all(self) -> None:
+        """Print what there is, where nothing more is waited for. A line without an end is printed in its place: behind
+        all others it would stand beneath what was printed later.
+        """
+        ends = {row.chunk.key: row.position for row in self._rows()}
+        last = max(ends.values(), default=0)
+        for row in self._rows():
+            if row.position > last:
+                break  # it came between the two readings
+            self._print_row(row)
+            if row.position == ends[row.chunk.key]:
+                self._end_lines(row.chunk.key)
+        sys.stdout.flush()
+
+    def _rows(self) -> Iterator[OutputRow]:
+        return output_rows(self._runtime, self._execution_id, self._position, self._wanted)
+
+    def _print_row(self, row: OutputRow) -> None:
+        self._position, self._found = row.position, True
+        if self._as_json:
+            click.echo(json_text(row_document(row)))
+        else:
+            self._print(row.chunk)
 
     def close(self) -> None:
         """Print the lines that have no end, and say where there is nothing to print."""

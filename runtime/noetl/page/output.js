@@ -74,7 +74,7 @@ export function output(id, step, signal) {
       attempts.set(key, one);
     }
     if (row.offset > one.end) one.pieces.push({ text: '\n… some output is missing here: it was not kept\n', stream: 'cut' });
-    one.end = row.offset + row.text.length;
+    one.end = row.offset + [...row.text].length; // the server counts characters, and a text here their halves
     one.pieces.push({ text: row.stream === 'cut' ? `\n… ${row.text}` : row.text, stream: row.stream });
     one.size += row.text.length;
     while (one.size > SHOWN && one.pieces.length > 1) {

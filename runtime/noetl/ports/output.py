@@ -38,7 +38,8 @@ class OutputChunk(NamedTuple):
 
     `run` counts the runs of `step` from 1, `path` are the loop indices, outermost first, `visit` the arrivals at `task`
     in its run; an attempt that was lost and runs again has a higher `claim`. The text stands behind the first `offset`
-    characters of the attempt's output, over all streams; at `at` microseconds since the epoch.
+    characters of the attempt's output, over all streams; at `at` microseconds since the epoch. It is empty where
+    what was printed last is missing.
     """
 
     execution_id: str

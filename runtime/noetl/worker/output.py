@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 from codecs import IncrementalDecoder, getincrementaldecoder
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import time_ns
 from typing import Protocol, TypeAlias
 
 from noetl.ports import Call, StoreFailure, StoreRefused
-from noetl.ports.output import ATTEMPT_BYTES, CHUNK, CUT, CUT_TEXT, TOOL, OutputChunk, size_of
+from noetl.ports.output import ATTEMPT_BYTES, CHUNK, CUT, CUT_TEXT, OVERHEAD, TOOL, OutputChunk, size_of
 
 GATHER = 0.2
 """Seconds that are waited for more before something is kept, unless a task has ended."""
@@ -26,6 +26,12 @@ BATCH = 96 << 10
 
 MOST_WAITING = 8 << 20
 """Bytes that wait to be kept, at most; what comes then is dropped, and those who read see that something is missing."""
+
+MOST_OF_ONE = MOST_WAITING // 2
+"""Bytes of one execution among them, at most: one that floods leaves room for others."""
+
+MOST_LOST = 10_000
+"""Attempts of which it is known that something was dropped, at most."""
 
 SETTLE = 5.0
 """Seconds that the end of a task waits for its output to be kept, at most."""
@@ -148,6 +154,8 @@ class OutputWriter:
         self._lock = threading.Lock()
         self._waiting: deque[list[OutputChunk]] = deque()  # lists of one, which may grow until it is taken
         self._size = 0
+        self._sizes: Counter[str] = Counter()  # of each execution
+        self._lost: dict[_Attempt, OutputChunk] = {}  # where the last of what was dropped ended
         self._newest: dict[_Attempt, list[OutputChunk]] = {}
         self._came = 0
         self._done = 0
@@ -170,18 +178,34 @@ class OutputWriter:
             newest = self._newest.get(name)
             if newest is not None and _is_next(newest[0], chunk):
                 newest[0] = newest[0]._replace(text=newest[0].text + chunk.text)
-            elif self._size >= MOST_WAITING:
+                self._count(chunk.execution_id, size_of(chunk) - OVERHEAD)
+            elif self._size >= MOST_WAITING or self._sizes[chunk.execution_id] >= MOST_OF_ONE:
+                if name in self._lost or len(self._lost) < MOST_LOST:
+                    self._lost[name] = chunk if chunk.stream == CUT else chunk._replace(offset=chunk.until, text="")
                 return
             else:
-                self._newest[name] = entry = [chunk]
-                self._waiting.append(entry)
-                self._came += 1
-                self._due[name] = self._came
-            self._size += size_of(chunk)
+                self._lost.pop(name, None)  # who reads sees the gap before this one
+                self._append(name, chunk)
+            if self._size >= BATCH:
+                self._hurry.set()  # nothing is gained by more
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="noetl-output", daemon=True)
                 self._thread.start()
         self._there.set()
+
+    def _append(self, name: _Attempt, chunk: OutputChunk) -> None:
+        self._newest[name] = entry = [chunk]
+        self._waiting.append(entry)
+        self._came += 1
+        self._due[name] = self._came
+        self._count(chunk.execution_id, size_of(chunk))
+
+    def _count(self, execution_id: str, size: int) -> None:
+        """Count what waits; the entry of an execution of which nothing waits is let go."""
+        self._size += size
+        self._sizes[execution_id] += size
+        if not self._sizes[execution_id]:
+            del self._sizes[execution_id]
 
     async def settled(self, call: Call) -> None:
         """Wait until the output of an attempt is kept, unless the store fails or takes too long."""
@@ -227,12 +251,17 @@ class OutputWriter:
         """As much of what waits as is kept at a time."""
         batch, size = list[OutputChunk](), 0
         with self._lock:
+            if not self._waiting:
+                # An attempt that printed no more after something was dropped would look as if it were whole.
+                for name, chunk in self._lost.items():
+                    self._append(name, chunk)
+                self._lost.clear()
             while self._waiting and (not batch or size + size_of(self._waiting[0][0]) <= BATCH):
                 batch.append(self._waiting.popleft()[0])
                 size += size_of(batch[-1])
+                self._count(batch[-1].execution_id, -size_of(batch[-1]))
             self._newest.clear()  # what is taken grows no more
-            self._size = self._size - size if self._waiting else 0
-            if not self._waiting and not self._closed.is_set():
+            if not self._waiting and not self._lost and not self._closed.is_set():
                 self._there.clear()
         return batch
 
@@ -268,7 +297,7 @@ class OutputWriter:
             if due <= done:
                 tell()
         self._waiters = [waiter for waiter in self._waiters if waiter[0] > done]
-        if not self._waiters and not self._closed.is_set():
+        if not self._waiters and self._size < BATCH and not self._closed.is_set():
             self._hurry.clear()
 
 

@@ -80,6 +80,20 @@ def test_what_is_no_output_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> 
         assert texts(server, name) == ["hello\n"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({**CHUNK_OF, "ofset": 1}, "`logs.0.ofset`: there is no such key; did you mean `offset`? (the keys are ex"),
+        ({**CHUNK_OF}, "`logs.0.execution_id`: Field required"),
+        (1, "`logs.0`: it has to be a mapping"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_within_a_list_is_told_of_what_stands_there(tmp_path: Path, wrong: object, told: str) -> None:
+    with served(tmp_path) as server:
+        response = server.client.post("/logs", json={"logs": [wrong]})
+        assert (response.status_code, told in response.json()["detail"]) == (400, True), response.text
+
+
 def test_output_of_an_execution_that_is_not_here_is_dropped(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         name = begun(server)

@@ -83,6 +83,22 @@ def test_what_tasks_printed_is_there_line_by_line(ran: "Home") -> None:
     assert (done.returncode, done.stdout, "nothing was printed by step `last`" in done.stderr) == (0, "", True)
 
 
+def test_a_line_without_an_end_stands_where_it_was_printed(home: "Home") -> None:
+    body = """
+workflow:
+  - step: start
+    tool:
+      - {name: one, kind: shell, command: "printf 'no end'"}
+      - {name: two, kind: python, code: "print('ended'); print('nor here', end='')"}
+    next: {arcs: [{step: last}]}
+  - {step: last, tool: {name: s, kind: shell, command: "echo behind"}}
+"""
+    assert home.run("run", home.plan(body)).returncode == 0
+    lines = ["start / one | no end", "start / two | ended", "start / two | nor here", "last / s | behind"]
+    assert printed(home, "last") == printed(home, "last", "--follow") == lines
+    assert printed(home, "last", "start") == lines[:3]
+
+
 def test_json_has_the_pieces_each_with_its_place(ran: "Home") -> None:
     rows = [json.loads(line) for line in printed(ran, "last", "--json")]
     assert {row["stream"] for row in rows} == {"stdout", "stderr"}

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import threading
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -270,6 +271,49 @@ def test_what_waits_for_a_store_that_is_away_is_bounded(monkeypatch: pytest.Monk
     store.may.set()
     writer.close()
     assert 90_000 <= len(store.text) < 400_000
+
+
+def test_more_than_is_kept_at_a_time_does_not_wait_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_module, "GATHER", 60)
+    store = Store()
+    writer = OutputWriter(store.add)
+    for number in range(100):
+        writer.put(chunk_at(number * 8192)._replace(text="x" * 8192))
+    until = time.monotonic() + 20
+    while len(store.text) < 600_000 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert len(store.text) >= 600_000
+    writer.close()
+
+
+def test_one_that_floods_leaves_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_module, "MOST_WAITING", 200_000)
+    monkeypatch.setattr(output_module, "MOST_OF_ONE", 100_000)
+    store = Store()
+    store.may.clear()
+    writer = OutputWriter(store.add)
+    for number in range(200):
+        writer.put(chunk_at(number * 8192)._replace(text="x" * 8192))
+    writer.put(chunk_at(0)._replace(execution_id="e2", text="of another"))
+    store.may.set()
+    writer.close()
+    assert store.text.count("x") < 250_000 and "of another" in store.text
+
+
+@pytest.mark.parametrize("last", ["stdout", "cut"])
+def test_a_gap_is_seen_also_where_nothing_was_printed_behind_it(monkeypatch: pytest.MonkeyPatch, last: str) -> None:
+    monkeypatch.setattr(output_module, "MOST_WAITING", 50_000)
+    store = Store()
+    store.may.clear()
+    writer = OutputWriter(store.add)
+    for number in range(20):
+        writer.put(chunk_at(number * 8192)._replace(text="x" * 8192))
+    writer.put(chunk_at(20 * 8192)._replace(stream=last, text="the end\n"))
+    store.may.set()
+    writer.close()
+    end = [chunk for batch in store.batches for chunk in batch][-1]
+    assert (end.stream, end.until) == (last, 20 * 8192 + 8)
+    assert len(store.text) < 100_000
 
 
 def test_on_the_spot_there_is_no_thread() -> None:
