@@ -15,6 +15,7 @@ from noetlc.analysis.soundness import assumptions_of
 from noetlc.analysis.story import story_of
 from noetlc.analysis.verdict import Status, Verdict
 from noetlc.analysis.waves import folded
+from noetlc.analysis.witness import has_words
 
 Seen: TypeAlias = Callable[[Skeleton], Skeleton]
 """How a skeleton is looked at: as it is, or with what guards show."""
@@ -36,6 +37,12 @@ class Subjects(NamedTuple):
 def as_it_is(skeleton: Skeleton) -> Skeleton:
     """Free choices: the skeleton itself."""
     return skeleton
+
+
+def scripted(skeleton: Skeleton) -> Skeleton:
+    """The skeleton without what scripts have no words for; not all that the whole one can do can be done in it."""
+    numbers = range(len(skeleton.origin))
+    return chosen_of(skeleton, [each for each in numbers if has_words(skeleton.transition(each))])
 
 
 def check_query(plan: Plan, query: Query, text: str, effort: Effort, seen: Seen = as_it_is) -> Verdict:

@@ -18,8 +18,8 @@ from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.extents import Extent, extents_of
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
-from noetlc.analysis.queries import Query, QueryError, query_of
-from noetlc.analysis.query_checks import check_query
+from noetlc.analysis.queries import Query, QueryError, Reaches, query_of
+from noetlc.analysis.query_checks import check_query, scripted
 from noetlc.analysis.regions import asked_of, judged, regions_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import theory_of
@@ -27,6 +27,7 @@ from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, assumptions_of, verdicts_on
 from noetlc.analysis.verdict import Line, Status, Story, Verdict, attempted, failed
 from noetlc.analysis.waves import folded
+from noetlc.analysis.witness import has_words
 
 EXCLUDED = "guards exclude what free choices would allow"
 BOUNDED = "tokens are bounded"
@@ -182,11 +183,25 @@ def _region_verdict(plan: Plan, query: Query, text: str, effort: Effort) -> Verd
         if free.status is not Status.UNKNOWN:
             return free
         known = confirmed(plan, check_query(plan, query, text, effort.part(0.5), informed))
-        return _together([free], [known])[0]
+        found = _together([free], [known])[0]
+        if isinstance(query, Reaches) or not any(_has_no_words(plan, each) for each in (free, known)):
+            return found
+        # The shortest run is one that no script can tell. A longer one may be: only such a run counts here, since what
+        # a part of the net cannot do, the whole one may. Ends of runs are not asked: there a part may be stuck.
+        told = confirmed(plan, check_query(plan, query, text, effort.part(0.5), lambda each: scripted(informed(each))))
+        return found if told.script is None else told
     except QueryError:
         raise
     except Exception as error:
         return failed(text, error)
+
+
+def _has_no_words(plan: Plan, verdict: Verdict) -> bool:
+    """Whether what is told is a run with something that scripts have no words for."""
+    if verdict.status is not Status.UNKNOWN or verdict.story is None:
+        return False
+    unscripted = {each.id for each in plan.net.transitions if not has_words(each)}
+    return not unscripted.isdisjoint(verdict.story.run)
 
 
 def _confirmed(plan: Plan, verdict: Verdict) -> Verdict:

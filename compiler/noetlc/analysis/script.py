@@ -7,12 +7,13 @@ What follows an outcome in the same turn is decided when it comes. A run of the 
 `ctx` is written elsewhere: then the outcome itself comes later, just before what is decided.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from noetl_ir.expr import Json
 from noetl_ir.locks import takes_of
 from noetl_ir.net import Transition, Trigger
 from noetl_ir.plan import Plan
+from noetlc.analysis.iterations import indexes_of, sizes_of, weight_of
 from noetlc.analysis.verdict import Script
 from noetlc.analysis.witness import OUTCOMES, Witness, witness_of
 
@@ -41,8 +42,10 @@ def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
     found: list[Transition] = []
     waiting: dict[int, list[int]] = {}  # what was put off → what it follows from that was put off, too
     made: dict[int, list[int]] = {}  # place → who made its tokens, the oldest first
+    sizes = sizes_of(run)
     for number, t in enumerate(run):
-        behind = [made[arc.place].pop(0) for arc in t.inputs if made.get(arc.place)]
+        size = sizes.get(number, 1)
+        behind = [each for arc in t.inputs for each in _taken(made, arc.place, weight_of(plan, t, arc, size))]
         behind = [each for each in behind if each in waiting]
         # An outcome that writes `ctx` stays where it is: guards elsewhere may read what it wrote.
         if (t.role in OUTCOMES and not _writes(plan, t)) or (behind and t.trigger is Trigger.NOW and not _decides(t)):
@@ -52,9 +55,16 @@ def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
             found += [run[each] for each in _with_all_behind(behind, waiting)]
             found.append(t)
         for arc in t.outputs:
-            weight = arc.weight if isinstance(arc.weight, int) else 1
-            made.setdefault(arc.place, []).extend([number] * weight)
+            made.setdefault(arc.place, []).extend([number] * weight_of(plan, t, arc, size))
     return [*found, *(run[each] for each in waiting)]
+
+
+def _taken(rows: dict[int, list[int]], place: int, count: int) -> list[int]:
+    """What stands at a place for some of its tokens, the oldest, which it has no more."""
+    row = rows.get(place, [])
+    found = row[:count]
+    del row[:count]
+    return found
 
 
 def _with_all_behind(first: list[int], waiting: dict[int, list[int]]) -> list[int]:
@@ -80,34 +90,42 @@ def _decides(t: Transition) -> bool:
 def _entries(plan: Plan, run: Sequence[Transition], witness: Witness) -> list[Json]:
     since: dict[int, list[int]] = {place: [0] * tokens for place, tokens in plan.net.initial}
     runs: dict[int, int] = {}
-    visits: dict[int, int] = {}
-    attempts: dict[int, int] = {}
+    visits: dict[tuple[int, int], int] = {}
+    attempts: dict[tuple[int, int], int] = {}
     found: list[Json] = []
     clock = 0
-    for t in run:
-        taken = [since[arc.place].pop(0) for arc in t.inputs if since.get(arc.place)]
+    several: frozenset[int] = frozenset()  # steps whose loop has several items
+    sizes = sizes_of(run)
+    for number, (t, index) in enumerate(zip(run, indexes_of(plan, run), strict=True)):
+        size, task = sizes.get(number, 1), (t.task, index)
+        taken = [each for arc in t.inputs for each in _taken(since, arc.place, weight_of(plan, t, arc, size))]
         # A transition happens when the last of its tokens is there.
         begun = max(taken, default=0)
         if t.role in OUTCOMES:
             # One second an outcome gives them a total order, which is the order of the run. Two at one moment could
             # be taken the other way round.
             clock += 1
-            found.append(_entry(plan, t, witness, (runs, visits, attempts), len(found), clock - begun))
+            counts: dict[str, Json] = {"run": runs.get(t.step, 1), **({"index": [index]} if t.step in several else {})}
+            counts |= {"visit": visits.get(task, 1), "attempt": attempts.get(task, 1)}
+            found.append(_entry(plan, t, witness, counts, len(found), clock - begun))
             begun = clock
-        elif t.role == "begin" and t.level < 1:
+        elif t.role in ("expand", "empty") and t.level == 0:
             runs[t.step] = runs.get(t.step, 0) + 1
-            for task in plan.steps[t.step].tasks:
-                visits[task] = attempts[task] = 0
+            several = several | {t.step} if size > 1 else several - {t.step}
+        elif t.role == "begin" and t.level < 1:
+            if t.level < 0:
+                runs[t.step] = runs.get(t.step, 0) + 1
+            for each in plan.steps[t.step].tasks:
+                visits[each, index] = attempts[each, index] = 0
         elif t.role == "start":
-            attempts[t.task] = attempts.get(t.task, 0) + 1
-            if attempts[t.task] == 1:
-                visits[t.task] = visits.get(t.task, 0) + 1
+            attempts[task] = attempts.get(task, 0) + 1
+            if attempts[task] == 1:
+                visits[task] = visits.get(task, 0) + 1
         for arc in t.outputs:
-            weight = arc.weight if isinstance(arc.weight, int) else 1
-            since.setdefault(arc.place, []).extend([begun] * weight)
+            since.setdefault(arc.place, []).extend([begun] * weight_of(plan, t, arc, size))
         # A retry counts on; every other outcome ends the visit, and the next one begins with attempt 1.
         if t.role in OUTCOMES and t.role != "retry":
-            attempts[t.task] = 0
+            attempts[task] = 0
     return found
 
 
@@ -115,18 +133,15 @@ def _entry(
     plan: Plan,
     t: Transition,
     witness: Witness,
-    counters: tuple[dict[int, int], dict[int, int], dict[int, int]],
+    counts: Mapping[str, Json],
     number: int,
     takes: int,
 ) -> Json:
-    runs, visits, attempts = counters
     outcome: dict[str, Json] = {"status": "ok" if t.outcome == "ok" else "error", **witness.outcome(number)}
     return {
         "step": plan.steps[t.step].name,
         "task": plan.tasks[t.task].name,
-        "run": runs.get(t.step, 1),
-        "visit": visits.get(t.task, 1),
-        "attempt": attempts.get(t.task, 1),
+        **counts,
         "takes": takes,
         "outcome": outcome,
     }

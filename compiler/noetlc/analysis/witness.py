@@ -14,12 +14,15 @@ from itertools import islice, product
 from typing import TypeAlias
 
 from noetl_ir.evaluate import Fault, compile_guard, compile_template
+from noetl_ir.evaluate.access import rows_of
 from noetl_ir.expr import Attribute, Expr, Item, Json, Name, expressions_of, walk
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan, Reducer, Rule
 from noetl_ir.records import NamedTuple
 from noetl_ir.reducing import Unfit, reduced
 from noetl_ir.scopes import PlayScope
+from noetlc.analysis.iterations import are_told, indexes_of, sizes_of
+from noetlc.analysis.loop_values import Ends, allows, entries_of, event_of_loop, result_of
 from noetlc.analysis.starts import starts_of
 from noetlc.analysis.trials import PLAIN, Candidates, Path, constants_in, guard_of, merged, tree_of, workload_of
 from noetlc.expr.shorthand import static_path
@@ -74,7 +77,7 @@ class _State(NamedTuple):
     the paths that values written by rules depend on. `last` has the number of the latest outcome of each step that
     gives a result, `results` that of its latest success; `failed` are the steps whose latest outcome was a failure.
     `outcomes` counts the outcomes so far, `good` has the numbers of successes. Tasks made by lowering give no result.
-    `empty` are the steps whose latest loop had no items.
+    `ended` has the ends of the iterations of each step's latest loop, `lists` those of its latest loop that ended well.
     """
 
     values: dict[Path, Json]
@@ -85,8 +88,9 @@ class _State(NamedTuple):
     results: dict[int, int]
     failed: frozenset[int]
     outcomes: int
+    ended: dict[int, Ends]
+    lists: dict[int, Ends]
     good: frozenset[int] = frozenset()
-    empty: frozenset[int] = frozenset()
     behind: frozenset[Path] = frozenset()
 
 
@@ -96,11 +100,13 @@ _Fits: TypeAlias = Callable[[_State], bool]
 _Asked: TypeAlias = Callable[[PlayScope], bool]
 """A guard, compiled."""
 
-_OF_NO_ITEMS: dict[str, Json] = {"result": [], "total": 0, "ok": 0, "failed": 0, "skipped": 0, "errors": []}
-"""What the event of a loop without items says beside its name and status (`noetl.engine.views.terminal_event`)."""
-
-_NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0)
+_NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0, {}, {})
 """What is known at the beginning."""
+
+
+def has_words(t: Transition, *, tried: bool = False) -> bool:
+    """Whether a script can tell a transition; where it is `tried` first, what parks may come out as it says."""
+    return t.role not in UNSCRIPTED and (tried or t.role != "park")
 
 
 def witness_of(
@@ -111,11 +117,13 @@ def witness_of(
     """
     # A script has no words for these, so that a run with one of them cannot be replayed, whatever its data are.
     asking = {row[:2] for row in (*plan.loop_ends, *plan.loop_signals)}
-    if any(each.role in UNSCRIPTED or (each.role == "park" and not tried) for each in run) or any(
+    if not all(has_words(each, tried=tried) for each in run) or any(
         each.role in COUNTING and (each.step, each.level) in asking for each in run
     ):
         return None
-    walk_ = _Walk(plan, run)
+    if not tried and not are_told(plan, run):
+        return None
+    walk_ = _Walk(plan, run, tried=tried)
     states = [_NOTHING._replace(ctx=starts_of(plan))]
     ways = [walk_.after(states[0], run[0], 0)] if run else []
     blame: list[frozenset[Path]] = [frozenset()]
@@ -158,10 +166,8 @@ def _known(plan: Plan, state: _State) -> Known:
 
 def _results(plan: Plan, state: _State, trees: dict[int, dict[str, Json]]) -> dict[str, Json]:
     """The results of steps by name, from the fields of outcomes."""
-    found: dict[str, Json] = {
-        plan.steps[each].name: trees.get(at, {}).get("result") for each, at in state.results.items()
-    }
-    return found | {plan.steps[each].name: [] for each in state.empty}
+    found: dict[str, Json] = {plan.steps[each].name: result_of(trees, at) for each, at in state.results.items()}
+    return found | {plan.steps[each].name: entries_of(trees, ends) for each, ends in state.lists.items()}
 
 
 def _depends(guilty: frozenset[Path], before: _State, after: _State, at: int) -> bool:
@@ -180,8 +186,10 @@ def _related(one: Path, other: Path) -> bool:
 
 
 class _Walk:
-    def __init__(self, plan: Plan, run: Sequence[Transition]) -> None:
+    def __init__(self, plan: Plan, run: Sequence[Transition], *, tried: bool) -> None:
         self._plan = plan
+        self._any_items = tried
+        self._sizes, self._indexes = sizes_of(run), indexes_of(plan, run)
         self._workload = workload_of(plan)
         self.asked = 0
         self._candidates = Candidates(plan)
@@ -225,10 +233,13 @@ class _Walk:
             yield ("workload",)
         elif name in self._workload:
             yield ("workload", name)
-        elif name in ("event", "outcome") and step in state.last:
-            yield ("outcome", state.last[step])
-        elif name in self._numbers and self._numbers[name] in state.results:
-            yield ("outcome", state.results[self._numbers[name]])
+        elif name in ("event", "outcome"):
+            ends = [state.last.get(step), *state.ended.get(step, ())]
+            yield from (("outcome", at) for at in ends if at is not None and at >= 0)
+        elif name in self._numbers:
+            number = self._numbers[name]
+            ends = [state.results.get(number), *state.lists.get(number, ())]
+            yield from (("outcome", at) for at in ends if at is not None and at >= 0)
 
     def _exprs(self, t: Transition) -> list[Expr]:
         """The expressions that are asked when a transition fires."""
@@ -242,7 +253,8 @@ class _Walk:
             case "admit" | "deny":
                 rows = [self._admits[t.step]]
             case "expand" | "empty" if t.level <= 0:
-                rows = [self._plan.steps[t.step].loops[0].items]
+                loop = self._plan.steps[t.step].loops[0]
+                rows = [loop.items, loop.in_flight]
             case role if role in OUTCOMES:
                 for rule in self._plan.tasks[t.task].rules:
                     rows += [rule.when, *(row for _, row in (*rule.set_ctx, *rule.set_iter))]
@@ -263,11 +275,24 @@ class _Walk:
                 # Each run of a step begins with an empty `iter`.
                 return iter((state._replace(iters={**state.iters, t.step: {}}),))
             case "expand" | "empty":
-                return self._sized(state, t)
+                return self._sized(state, t, self._sizes.get(at, 0))
+            case "bad" if t.level == 0:
+                return iter((_with_end(state, t.step, self._indexes[at], None),))
+            case "close" | "close_failed" if t.level == 0:
+                return iter((self._closed(state, t),))
             case role if role in OUTCOMES:
                 return self._ruled(state, t, at)
             case _:
                 return iter((state,))
+
+    def _closed(self, state: _State, t: Transition) -> _State:
+        """A loop is over. Of the `iter` of its iterations the step keeps what is the compiler's own."""
+        own = {key: value for key, value in state.iters.get(t.step, {}).items() if key.startswith("__")}
+        state = state._replace(iters={**state.iters, t.step: own})
+        if t.role == "close_failed":
+            return state._replace(failed=state.failed | {t.step})
+        lists = {**state.lists, t.step: state.ended.get(t.step, ())}
+        return state._replace(failed=state.failed - {t.step}, lists=lists)
 
     def _ruled(self, state: _State, t: Transition, at: int) -> Iterator[_State]:
         """An outcome, and the rule that gives the directive."""
@@ -278,9 +303,11 @@ class _Walk:
         state = state._replace(outcomes=number + 1, failed=failed, good=good)
         # Nobody can read the result of a task that lowering made.
         if not self._plan.tasks[t.task].generated:
-            state = state._replace(last={**state.last, t.step: number})
-            if t.role != "fail":
-                state = state._replace(results={**state.results, t.step: number})
+            if self._plan.steps[t.step].loops:
+                state = _with_end(state, t.step, self._indexes[at], number)
+            else:
+                fresh = {} if t.role == "fail" else {t.step: number}
+                state = state._replace(last={**state.last, t.step: number}, results={**state.results, **fresh})
         rules = self._plan.tasks[t.task].rules
         states: list[Iterator[_State]] = []
         for chosen, rule in enumerate(rules):
@@ -345,26 +372,28 @@ class _Walk:
         exprs = [expr for template in templates for expr in expressions_of(template)]
         return self._tried(state, exprs, PLAIN, fits, step, number)
 
-    def _sized(self, state: _State, t: Transition) -> Iterator[_State]:
-        """A loop with items, or with none: the run of one item stands for any number."""
+    def _sized(self, state: _State, t: Transition, size: int) -> Iterator[_State]:
+        """A loop begins, with as many items as the run has."""
         if t.level > 0:
             return iter((state,))
-        template = self._plan.templates[self._plan.steps[t.step].loops[0].items]
-        compiled = compile_template(template)
+        loop = self._plan.steps[t.step].loops[0]
+        # One by one, a loop asks for no limit.
+        numbers = (loop.items,) if loop.sequential else (loop.items, loop.in_flight)
+        rows = [self._plan.templates[row] for row in numbers if row >= 0]
+        items, *limit = [compile_template(row) for row in rows]
 
         def fits(trial: _State) -> bool:
-            items = compiled(self._scope(trial, t.step, -1, ""))
-            return isinstance(items, list | dict) and bool(items) == (t.role == "expand")
+            scope = self._scope(trial, t.step, -1, "")
+            found = rows_of(items(scope))
+            if not isinstance(found, list | dict) or not all(allows(each(scope), size) for each in limit):
+                return False
+            return bool(found) == bool(size) if self._any_items else len(found) == size
 
-        if t.role == "empty":
-            last, results = (
-                {key: at for key, at in rows.items() if key != t.step} for rows in (state.last, state.results)
-            )
-            state = state._replace(empty=state.empty | {t.step}, last=last, results=results)
-        else:
-            state = state._replace(empty=state.empty - {t.step})
-        # One item is enough for `expand`, none for `empty`: what a loop does with more is not asked of a run.
-        return self._tried(state, list(expressions_of(template)), [[1], []], fits, t.step, -1)
+        state = state._replace(ended={**state.ended, t.step: (-1,) * size})
+        if not size:
+            state = state._replace(failed=state.failed - {t.step}, lists={**state.lists, t.step: ()})
+        exprs = [expr for row in rows for expr in expressions_of(row)]
+        return self._tried(state, exprs, [[*range(1, size + 1)], size, max(1, size)], fits, t.step, -1)
 
     def _asked(
         self, state: _State, guard: int, wanted: bool, step: int, number: int, status: str = "ok"
@@ -439,6 +468,8 @@ class _Walk:
                 return names if rest else None
             case "outcome" if number >= 0 and _is_free(rest, number in state.good):
                 return ("outcome", number, *rest)
+            case "event" if self._plan.steps[step].loops:
+                return None
             case "event" if rest[:1] == ("result",) and last >= 0:
                 return ("outcome", last, *rest)
             case "event" if rest[:1] == ("outcome",) and last >= 0 and _is_free(rest[1:], last in state.good):
@@ -471,10 +502,11 @@ class _Walk:
             "error": None,
             "outcome": {"status": "ok" if done else "error", "error": None, **ended},
         }
-        if step in state.empty:
-            event.update(_OF_NO_ITEMS, outcome=None)
+        error: dict[str, Json] = {"code": "task.failed", "message": "a rule failed the task"}  # of an outcome without
         if not done:
-            event["error"] = {"code": "task.failed", "message": "a rule failed the task"}  # of an outcome without one
+            event["error"] = error
+        if looped:
+            event.update(event_of_loop(trees, state.ended.get(step, ()), error, done=done))
         outcome: dict[str, Json] = {"status": status, "result": None, **trees.get(number, {})}
         if status == "ok":
             outcome["error"] = None
@@ -490,6 +522,14 @@ class _Walk:
             "_attempt": 1,
         }
         return PlayScope(names, results=_results(plan, state, trees))
+
+
+def _with_end(state: _State, step: int, index: int, end: int | None) -> _State:
+    """The state with how an iteration ends, as far as it is known."""
+    ends = list(state.ended.get(step, ()))
+    if 0 <= index < len(ends):
+        ends[index] = end
+    return state._replace(ended={**state.ended, step: tuple(ends)})
 
 
 def _is_free(keys: tuple[str, ...], good: bool) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from nets import HEAD, plan_of, steps
 from noetlc.analysis.report import report_of
+from noetlc.analysis.script import script_of
 from noetlc.analysis.verdict import Status, Verdict
 
 STARVED = steps(
@@ -69,7 +70,17 @@ def stories(body: str, *queries: str) -> list[Verdict]:
 
 
 def replayed(body: str, verdict: Verdict, folder: Path) -> tuple[int, str]:
-    """The exit code of the run, and the names of the steps that started."""
+    """The exit code of the run, and its output."""
+    done = run_of(body, verdict, folder)
+    return done.returncode, done.stdout
+
+
+def told(body: str, verdict: Verdict, folder: Path) -> list[str]:
+    """What the run tells of its steps, line by line."""
+    return run_of(body, verdict, folder).stderr.splitlines()
+
+
+def run_of(body: str, verdict: Verdict, folder: Path) -> subprocess.CompletedProcess[str]:
     assert verdict.script is not None
     (folder / "t.yaml").write_text(HEAD + body, encoding="utf-8")
     (folder / "script.json").write_text(json.dumps(verdict.script.document), encoding="utf-8")
@@ -81,14 +92,12 @@ def replayed(body: str, verdict: Verdict, folder: Path) -> tuple[int, str]:
         "script.json",
         "--payload",
         "@payload.json",
-        "--quiet",
         "--store",
         "sqlite:///s.db",
     ]
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "noetl.cli", *args], cwd=folder, capture_output=True, text=True, check=False
     )
-    return done.returncode, done.stdout
 
 
 @pytest.mark.parametrize(
@@ -155,3 +164,140 @@ def test_a_loop_without_items_says_so_to_the_arcs_behind_it(guard: str) -> None:
     asked = {each.question: each for each in report_of(plan_of(body), ("reachable(y)", "reachable(z)")).verdicts}
     assert asked["reachable(y)"].status is Status.PROVED
     assert asked["reachable(z)"].script is None
+
+
+def behind(guard: str, items: str = "[1]", mode: str = "parallel", policy: str = "") -> str:
+    """A loop with an arc to (y), else to (z)."""
+    return "workload: {xs: []}\n" + steps(
+        f"step: start, spec: {{policy: {{{policy}}}}}, loop: {{in: {items}, iterator: x, spec: {{mode: {mode}}}}}, "
+        "tool: {kind: http, url: 'http://x'}, "
+        f'next: {{spec: {{mode: exclusive}}, arcs: [{{step: y, when: "{{{{ {guard} }}}}"}}, {{step: z}}]}}',
+        "step: y, next: {arcs: [{step: after}]}",
+        "step: z, next: {arcs: [{step: after}]}",
+        "step: after, next: {spec: {mode: inclusive}, arcs: [{step: one}, {step: other}]}",
+        "step: one",
+        "step: other",
+    )
+
+
+FAILED, DONE, BEST = "event.name == 'step.failed'", "event.name == 'loop.done'", "failure: {mode: best_effort}"
+
+
+ENTER = ("enter start @entry", "admit start")
+OK, ERROR = ("ok start start_task continue", "out start 0"), ("error start start_task fail", "bad start 0")
+CLOSE, FAIL = "close start 0", "close failed start 0"
+
+
+def loop_run(*ends: tuple[str, str], over: str = CLOSE) -> list[str]:
+    """A run through (start), whose iterations end so one after the other, to (y)."""
+    inner = [id for end in ends for id in ("begin start 0", "start start start_task", *end)]
+    chain = "ko" if over == FAIL else "ok"
+    return [*ENTER, "expand start 0", *inner, over, f"take start {chain} 0", "enter y start", "admit y", "begin y"]
+
+
+def hand_made(body: str, run: list[str]) -> Verdict | None:
+    """What would be said of a run."""
+    script = script_of(plan_of(body), run)
+    return None if script is None else Verdict("", Status.PROVED, "", (), script=script)
+
+
+@pytest.mark.parametrize(
+    ("guard", "policy", "end", "over"),
+    [
+        ("event.ok == 1 and event.total == 1 and event.failed == 0 and event.skipped == 0", "", OK, CLOSE),
+        ("event.result | length == 1 and start | length == 1 and event.errors == []", "", OK, CLOSE),
+        (f"{DONE} and not event.outcome", "", OK, CLOSE),
+        (f"{FAILED} and event.failed == 1 and event.ok == 0 and event.total == 1", "", ERROR, FAIL),
+        (f"{FAILED} and event.errors[0].index == 0 and not event.outcome and not event.result", "", ERROR, FAIL),
+        (f"{DONE} and event.failed == 1 and event.errors[0].index == 0 and start == [none]", BEST, ERROR, CLOSE),
+    ],
+)
+@pytest.mark.parametrize("items", ["[1]", '"{{ workload.xs }}"'])
+def test_a_loop_says_to_the_arcs_behind_it_what_the_engine_does(
+    guard: str, policy: str, end: tuple[str, str], over: str, items: str, tmp_path: Path
+) -> None:
+    body = behind(guard, items, policy=policy)
+    found = hand_made(body, loop_run(end, over=over))
+    assert found is not None and "y: started" in told(body, found, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("guard", "policy", "end", "over"),
+    [
+        ("event.total == 2", "", OK, CLOSE),
+        ("event.ok == 0 and event.total == 1", "", OK, CLOSE),
+        ("event.result.x == 1", "", OK, CLOSE),
+        ("event.outcome.x == 1", "", OK, CLOSE),
+        ("start.x == 1", "", OK, CLOSE),
+        ("true", "", ERROR, CLOSE),  # the failure ends the loop
+        (FAILED, BEST, ERROR, FAIL),  # it does not end this one
+        (FAILED, "", OK, FAIL),
+    ],
+)
+def test_a_loop_that_does_not_end_so_gives_no_script(guard: str, policy: str, end: tuple[str, str], over: str) -> None:
+    assert hand_made(behind(guard, policy=policy), loop_run(end, over=over)) is None
+
+
+def test_keys_that_an_iteration_sets_end_with_it() -> None:
+    rules = "tool: {kind: noop, spec: {policy: {rules: [{else: {then: {do: continue, set_iter: {k: 1}}}}]}}}"
+    body = behind("iter.k == 1").replace("tool: {kind: http, url: 'http://x'}", rules)
+    assert hand_made(body, loop_run(OK)) is None
+
+
+def test_a_run_has_as_many_items_as_its_script(tmp_path: Path) -> None:
+    body = behind("event.ok == 1 and event.failed == 1", '"{{ workload.xs }}"', policy=BEST)
+    found = hand_made(body, loop_run(ERROR, OK))
+    assert found is not None and found.script is not None
+    assert found.script.payload == {"xs": [1, 2]}
+    lines = told(body, found, tmp_path)
+    assert any(line.startswith("start[0]: failed") for line in lines) and "y: started" in lines
+    assert hand_made(behind("true", "[1, 2, 3]"), loop_run(OK, OK)) is None
+
+
+@pytest.mark.parametrize("items", ["[1, 2]", '"{{ range(2) }}"'])
+@pytest.mark.parametrize("mode", ["parallel", "parallel, max_in_flight: 2", "sequential"])
+def test_each_item_of_a_run_has_its_own_outcomes(items: str, mode: str, tmp_path: Path) -> None:
+    body = behind("event.ok == 2", items, mode)
+    [found] = stories(body, "never(one and other)")
+    assert found.status is Status.REFUTED and found.script is not None
+    outcomes = found.script.document["outcomes"]
+    assert isinstance(outcomes, list)
+    indexes = [row.get("index") for row in outcomes if isinstance(row, dict) and row["step"] == "start"]
+    assert indexes == [[0], [1]]
+    lines = told(body, found, tmp_path)
+    assert "start: done, 2 of 2 ok" in lines and {"one: started", "other: started"} <= {*lines}
+
+
+def test_more_items_than_run_at_once_do_not_run_at_once() -> None:
+    body = steps(
+        "step: start, loop: {in: [1, 2], iterator: x, spec: {mode: parallel, max_in_flight: 1}}, "
+        "tool: [{name: a, kind: http, url: 'http://x'}, {name: b, kind: http, url: 'http://x'}]",
+    )
+    assert stories(body, "never(start.a and start.b)") == []
+    [found] = stories(body.replace("max_in_flight: 1", "max_in_flight: 2"), "never(start.a and start.b)")
+    assert found.status is Status.REFUTED
+
+
+def test_a_loop_of_no_items_is_a_run_of_its_step_too(tmp_path: Path) -> None:
+    body = "executor: {spec: {ctx: {xs: {reduce: append, initial: []}}}}\n" + steps(
+        'step: start, loop: {in: "{{ ctx.xs }}", iterator: x}, tool: {kind: http, url: "http://x"}, '
+        'next: {spec: {mode: exclusive}, arcs: [{step: more, when: "{{ event.total == 0 }}"}, {step: z}]}',
+        "step: more, tool: {kind: noop, spec: {policy: {rules: "
+        "[{else: {then: {do: continue, set_ctx: {xs: 1}}}}]}}}, next: {arcs: [{step: start}]}",
+        "step: z",
+    )
+    to_more = ["empty start 0", "take start ok 0", "enter more start", "admit more", "begin more"]
+    back = ["start more more_task", "ok more more_task continue", "out more", "take more ok 0", "enter start more"]
+    item = ["admit start", "expand start 0", "begin start 0", "start start start_task", *OK, CLOSE]
+    on = ["pass start ok 0", "take start ok 1", "enter z start", "admit z", "begin z"]
+    found = hand_made(body, [*ENTER, *to_more, *back, *item, *on])
+    assert found is not None and "z: started" in told(body, found, tmp_path)
+
+
+def test_loops_in_loops_have_no_script() -> None:
+    body = steps(
+        "step: start, loop: {in: [[1]], iterator: row, loop: {in: [], iterator: x}}, "
+        "tool: {kind: http, url: 'http://x'}, next: {arcs: [{step: z}]}",
+        "step: z",
+    )
+    assert [each for each in stories(body, "reachable(z)") if each.question == "reachable(z)"] == []
