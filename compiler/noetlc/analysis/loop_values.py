@@ -1,4 +1,4 @@
-"""What the result of a loop is, and what its event says, by how its iterations ended."""
+"""The result of a loop and the fields of its event, by how its iterations ended."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -25,7 +25,7 @@ def entries_of(trees: Trees, ends: Ends) -> list[Json]:
 
 
 def event_of_loop(trees: Trees, ends: Ends, error: Mapping[str, Json], *, done: bool) -> dict[str, Json]:
-    """What the event of a loop says beside what that of any step does (`noetl.engine.views.terminal_event`)."""
+    """The fields of a loop's event beside those of the event of any step (`noetl.engine.views.terminal_event`)."""
     failed = [index for index, number in enumerate(ends) if number is None]
     return {
         "result": entries_of(trees, ends) if done else None,

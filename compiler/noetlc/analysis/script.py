@@ -60,7 +60,7 @@ def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
 
 
 def _taken(rows: dict[int, list[int]], place: int, count: int) -> list[int]:
-    """What stands at a place for some of its tokens, the oldest, which it has no more."""
+    """Take the entries of the oldest tokens of a place."""
     row = rows.get(place, [])
     found = row[:count]
     del row[:count]

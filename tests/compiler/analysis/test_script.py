@@ -76,7 +76,7 @@ def replayed(body: str, verdict: Verdict, folder: Path) -> tuple[int, str]:
 
 
 def told(body: str, verdict: Verdict, folder: Path) -> list[str]:
-    """What the run tells of its steps, line by line."""
+    """The lines that the run tells of its steps."""
     return run_of(body, verdict, folder).stderr.splitlines()
 
 
@@ -196,7 +196,7 @@ def loop_run(*ends: tuple[str, str], over: str = CLOSE) -> list[str]:
 
 
 def hand_made(body: str, run: list[str]) -> Verdict | None:
-    """What would be said of a run."""
+    """The verdict that a run would be told with."""
     script = script_of(plan_of(body), run)
     return None if script is None else Verdict("", Status.PROVED, "", (), script=script)
 
