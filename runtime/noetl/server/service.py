@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
+from noetl.host.backoff import Backoff
 from noetl.host.engine_faults import fault_of
 from noetl.ports import Busy, Clock, Conflict, Damaged, ExecutionRow, NoRoom, Owned, Store, StoreFailure, Wanted
 from noetl.server.children import NotFound
@@ -157,7 +158,7 @@ class Service:
         self._work: Queue[_Piece] = Queue(WAITING)
         self._sweep_due = 0
         self._found: deque[ExecutionRow] = deque()
-        self._pause = FIRST_PAUSE
+        self._backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         self._trouble: str | None = None
         self._told: set[str] = set()
         self._stopping = False
@@ -240,7 +241,8 @@ class Service:
             if not did:
                 self._control.settle()  # no time passes over what is not on disk
             if swept:  # a round in between, of one who was only woken, says nothing of the store
-                self._pause, self._trouble = FIRST_PAUSE, None
+                self._backoff.reset()
+                self._trouble = None
         except StoreFailure as problem:
             self._give_up(problem, f"the store failed, trying again: {problem}")
             did = False
@@ -308,10 +310,10 @@ class Service:
         self._worker.drop_all()
         self._control.drop()
         self._found.clear()
-        self._sweep_due = self._clock.now() + self._pause
+        self._sweep_due = self._clock.now() + self._backoff.pause
         # Each try reads the logs of all that is open anew, which is the last thing that a store in trouble needs
         # often.
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._backoff.double()
 
     def _cannot_go_on(self, execution_id: str, why: str) -> None:
         if execution_id not in self._told:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import WeakValueDictionary, ref
 
+from noetl.host.backoff import Backoff
 from noetl.ports import StoreFailure, StoreRefused
 from noetl.ports.needs import Awaited, Needs
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 THREADS = 8
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0
-"""Seconds before a store that failed is tried again: the first time, doubled each time, at most."""
+"""Seconds before a store that failed is tried again."""
 
 _T = TypeVar("_T")
 
@@ -30,7 +31,7 @@ _T = TypeVar("_T")
 class Fetch:
     """One thing that is fetched or stored. `problem` is why it did not work so far: it is tried again."""
 
-    __slots__ = ("__weakref__", "_callbacks", "_error", "_value", "_work", "is_over", "pause", "problem")
+    __slots__ = ("__weakref__", "_callbacks", "_error", "_value", "_work", "backoff", "is_over", "problem")
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
@@ -39,7 +40,7 @@ class Fetch:
         self._callbacks: deque[Callable[[], None]] = deque()
         self.is_over = False
         self.problem = ""
-        self.pause = FIRST_PAUSE
+        self.backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
 
     def outcome(self) -> object:
         """The value that came; or raises what went wrong."""
@@ -174,5 +175,5 @@ class BackgroundFetches:
         # The queue holds weak references too. A fetch whose asker has gone is not done at all.
         fetch = waiting()
         if fetch is not None and not fetch.run():
-            self._later.append((time.monotonic() + fetch.pause, waiting))
-            fetch.pause = min(2 * fetch.pause, LONGEST_PAUSE)
+            self._later.append((time.monotonic() + fetch.backoff.pause, waiting))
+            fetch.backoff.double()

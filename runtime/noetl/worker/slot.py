@@ -1,5 +1,6 @@
 """A slot of a worker: one pipeline at work, and what it waits for."""
 
+from noetl.host.backoff import Backoff
 from noetl.ports import Call, Clock
 from noetl.ports.bus import Ticket
 from noetl.ports.needs import Waiting
@@ -7,8 +8,10 @@ from noetl.worker.intake import Begun
 from noetl_ir.events import Event
 from noetl_ir.orders import Answer, Report
 
-SEND_AGAIN = 1_000_000
-"""Microseconds until an unanswered report is sent again the first time; doubled each time."""
+FIRST_RESEND, LONGEST_RESEND = 1_000_000, 4_000_000
+"""Microseconds until an unanswered report is sent again. The longest pause is well below a lease (30 s): when a server
+is back, the claim is renewed in time.
+"""
 
 
 class Pause:
@@ -44,10 +47,10 @@ class Slot:
         "name",
         "needs",
         "report",
+        "resend",
         "running",
         "session",
         "tickets",
-        "wait",
         "work",
     )  # fmt: skip
 
@@ -61,7 +64,7 @@ class Slot:
         self.began: int | None = None
         self.report: Report | None = None
         self.tickets: list[Ticket[Answer]] = []
-        self.wait = SEND_AGAIN
+        self.resend = Backoff(FIRST_RESEND, LONGEST_RESEND)
         self.again = 0
         self.events: list[Event] = []
         self.running = False

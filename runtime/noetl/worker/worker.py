@@ -24,7 +24,7 @@ from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.heartbeats import Heartbeats
 from noetl.worker.intake import Begun, Intake
 from noetl.worker.session import Attempt, Session, SessionContext, Verdict
-from noetl.worker.slot import SEND_AGAIN, Pause, Slot
+from noetl.worker.slot import Pause, Slot
 from noetl.worker.unread import flaw_of, readable
 from noetl_ir.codec import CodecError
 from noetl_ir.evaluate.work import SLICE, spent
@@ -44,9 +44,6 @@ from noetl_ir.outcome import Outcome, error
 
 BATCH = 256
 """How many events of tasks without an effect share one report."""
-
-LONGEST_WAIT = 4_000_000
-"""Microseconds between two times that an unanswered report is sent, at most."""
 
 ASK_AGAIN = 1_000_000
 """Microseconds until what could not be stored is tried again."""
@@ -350,7 +347,7 @@ class Worker:
                 await self._finish(slot, found)
         order = session.order
         slot.report = Report(order.execution_id, order.run, order.claim, tuple(slot.events), slot.name, order.mac)
-        slot.wait = SEND_AGAIN
+        slot.resend.reset()
         self._asking.append(slot)
         await self._send(slot)
 
@@ -381,10 +378,10 @@ class Worker:
         assert slot.report is not None
         # To read each report back before it is sent would cost every one. A report that no server can read has no
         # answer, so only the first one that is late is read.
-        if slot.wait == 2 * SEND_AGAIN:  # nobody answered the first time
+        if slot.resend.tries == 1:  # nobody answered the first time
             self._take_back(slot, slot.report)
         report = slot.report
-        slot.again = self._steady.now() + slot.wait
+        slot.again = self._steady.now() + slot.resend.pause
         key = f"{report.execution_id}:{slot.name}:{report.events[-1].event_id}"
         try:
             slot.tickets.append(await slot.needs.met(lambda: self._sent(key, report, slot.needs)))
@@ -394,8 +391,7 @@ class Worker:
             return
         except (Full, StoreFailure):
             pass  # it is sent again
-        # The limit is well below a lease (30 s): when a server is back, the claim is renewed in time.
-        slot.wait = min(slot.wait * 2, LONGEST_WAIT)
+        slot.resend.double()
 
     def _take_back(self, slot: Slot, report: Report) -> None:
         """Where no server can read a report, have the task fail that it is about, and say so."""

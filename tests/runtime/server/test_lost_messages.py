@@ -15,7 +15,7 @@ from harness.running import compiled, run
 from noetl.bus.memory import MemoryBus
 from noetl.ports.bus import Full
 from noetl.server.waiting_orders import LOOK_EVERY
-from noetl.worker.worker import LONGEST_WAIT, SEND_AGAIN
+from noetl.worker.slot import FIRST_RESEND, LONGEST_RESEND
 
 LOSING = Odds(dropped=0.3, doubled=0.2, reordered=0.3, delayed=0.2)
 CASES = [case for case in goldens.cases() if case.stage == "run" and "# at " not in case.path.read_text("utf-8")]
@@ -105,7 +105,7 @@ def test_an_unanswered_report_is_sent_again_later_each_time(full: bool, monkeypa
     ran = run(ONE, "outcomes: [{takes: 0}]")
     assert ran.status == "completed"
     assert len(set(bus.sent[:8])) == 1, "the same report, under the same key"
-    waits = [min(SEND_AGAIN * 2**n, LONGEST_WAIT) for n in range(7)]
+    waits = [min(FIRST_RESEND * 2**n, LONGEST_RESEND) for n in range(7)]
     assert ran.of("task.done")[0].ts == sum(waits)
 
 

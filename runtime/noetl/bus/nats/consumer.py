@@ -26,6 +26,7 @@ from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import CONSUMER, Limits, stream_of
+from noetl.host.backoff import Backoff
 from noetl.messages.encoding import UnreadableMessage
 from noetl.ports.bus import DeadLetter
 
@@ -41,8 +42,8 @@ KEEP_FOR = 1.0
 ASK_FOR = 5.0
 """Seconds that a request for orders stands before it is made again."""
 
-AGAIN, LONGEST = 0.05, 1.0
-"""Seconds before a queue that is not there is asked for again: the first time, doubled each time, at most."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+"""Seconds before a queue that is not there is asked for again."""
 
 
 class OrderDelivery:
@@ -199,7 +200,7 @@ class OrderConsumer:
 
     async def _open(self, source: _Source) -> None:
         """Hear what the queue gives, once a server has made it: workers need no right to make any."""
-        pause = AGAIN
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
             try:
                 await self.connection.streams.consumer_info(stream_of(self._prefix, source.pool), CONSUMER)
@@ -209,8 +210,8 @@ class OrderConsumer:
                     source.inbox = inbox
                 break
             except (TimeoutError, NatsError, OSError):
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST)
+                await asyncio.sleep(backoff.pause)
+                backoff.double()
         source.asked = 0
         self._ask(source)
 

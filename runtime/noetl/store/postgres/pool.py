@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import psycopg
 from psycopg import pq
 
+from noetl.host.backoff import Backoff
 from noetl.ports import StoreFailure
 from noetl.store.postgres.address import Address
 from noetl.store.postgres.failures import TRANSLATED, failure, is_passing
@@ -71,16 +72,16 @@ class Pool:
 
     def run(self, work: Callable[[Connection], _T]) -> _T:
         """Do something that may be repeated; again while the server is lost. Raises StoreFailure."""
-        until, pause = time.monotonic() + self._reconnect_seconds, FIRST_PAUSE
+        until, backoff = time.monotonic() + self._reconnect_seconds, Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
             try:
                 return self._work(work)
             except TRANSLATED as error:
                 # A failure that stands (a wrong table, a full disk) is told at once: waiting would only hide it.
-                if not is_passing(error) or time.monotonic() + pause > until:
+                if not is_passing(error) or time.monotonic() + backoff.pause > until:
                     raise failure(error, self.address) from error
-            time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            time.sleep(backoff.pause)
+            backoff.double()
 
     def connect(self) -> Connection:
         """A new connection, which is the caller's. Raises what the driver raises."""
