@@ -17,6 +17,7 @@ GENERATED: dict[str, str] = {
     "schema/json/playbook.schema.json": "noetlc.emit.schema:schema_text",
     "schema/json/playbook-dialects.schema.json": "noetlc.emit.schema:dialects_text",
     "schema/json/test.schema.json": "noetlc.emit.suite:schema_text",
+    "schema/json/test-report.schema.json": "noetlc.emit.test_report:schema_text",
     "schema/json/event.schema.json": "noetlc.emit.event:schema_text",
     "schema/README.md": "documents:reference",
     "compiler/README.md": "documents:compiler_readme",

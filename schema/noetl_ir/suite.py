@@ -47,6 +47,7 @@ class Case(NamedTuple):
     `sent` where its signals do.
 
     `real` are the kinds that run for real, `files` what is copied into its folder, from beside the suite's file.
+    `keychain` has the fields of each secret: there are no others.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Case(NamedTuple):
     files: tuple[str, ...]
     limits: Limits
     sent: tuple[Span, ...] = ()
+    keychain: dict[str, dict[str, Json]] = {}  # noqa: RUF012  (nobody writes to it)
 
 
 class Part(NamedTuple):
@@ -83,6 +85,7 @@ PARTS = ("step", "arc", "branch", "outcome", "rule")
 class Suite(NamedTuple):
     """A file of tests: the names of that file and of its playbook as they are to be shown, the plan's bytes, the cases,
     and the parts of the playbook where coverage was asked for. `never` is how many parts were proved unreachable.
+    `secrets` are the texts of the file that no excerpt of it may show.
     """
 
     file: str
@@ -91,6 +94,7 @@ class Suite(NamedTuple):
     cases: tuple[Case, ...]
     parts: tuple[Part, ...] = ()
     never: int = 0
+    secrets: tuple[str, ...] = ()
 
 
 class BadSuite(Exception):
@@ -100,12 +104,12 @@ class BadSuite(Exception):
 SUFFIXES = (".test.yaml", ".test.yml")
 """How the names of files of tests end."""
 
-_HEAD = "noetl-suite-2"
+_HEAD = "noetl-suite-3"
 
 
 def write_suite(suite: Suite) -> bytes:
     """The bytes of a suite: the length of the rest in 8 bytes, the rest, then the plan."""
-    rows: list[Json] = [_HEAD, suite.file, suite.playbook, suite.never]
+    rows: list[Json] = [_HEAD, suite.file, suite.playbook, suite.never, [*suite.secrets]]
     rows.append([_case_row(case) for case in suite.cases])
     rows.append([[part.kind, part.name, [*part.span], [*part.transitions], part.task, part.rule, part.open]
                  for part in suite.parts])  # fmt: skip
@@ -120,12 +124,13 @@ def read_suite(data: bytes) -> Suite:
         raise BadSuite("it is cut off")
     try:
         rows: Any = codec.unpack(data[8:end])
-        head, file, playbook, never, cases, parts = rows
+        head, file, playbook, never, secrets, cases, parts = rows
         if head != _HEAD:
             raise BadSuite("another version wrote it")
         return Suite(
             file, playbook, data[end:], tuple([_case_of(row) for row in cases]),
             tuple([Part(kind, name, Span(*span), tuple(ids), *rest) for kind, name, span, ids, *rest in parts]), never,
+            tuple(secrets),
         )  # fmt: skip
     except (codec.CodecError, TypeError, ValueError) as problem:
         raise BadSuite(str(problem)) from None
@@ -135,14 +140,14 @@ def _case_row(case: Case) -> Json:
     return [
         case.name, [*case.span], case.payload, case.script, [[*span] for span in case.places],
         [[each.what, each.value, [*each.span]] for each in case.expected], [*case.real], [*case.files], [*case.limits],
-        [[*span] for span in case.sent],
+        [[*span] for span in case.sent], {**case.keychain},
     ]  # fmt: skip
 
 
 def _case_of(row: Any) -> Case:
-    name, span, payload, script, places, expected, real, files, limits, sent = row
+    name, span, payload, script, places, expected, real, files, limits, sent, keychain = row
     return Case(
         name, Span(*span), payload, script, tuple([Span(*each) for each in places]),
         tuple([Expectation(what, value, Span(*at)) for what, value, at in expected]), tuple(real), tuple(files),
-        Limits(*limits), tuple([Span(*span) for span in sent]),
+        Limits(*limits), tuple([Span(*span) for span in sent]), keychain,
     )  # fmt: skip

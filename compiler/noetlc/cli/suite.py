@@ -16,6 +16,7 @@ import click
 
 from noetl_cli.excerpts import Palette
 from noetl_cli.lazy_click import Misuse
+from noetl_cli.masked_lines import MaskedLines
 from noetl_ir.collecting import uncollected
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import write_plan
@@ -26,13 +27,14 @@ from noetlc.cli.files import Unusable, read, shown, write
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.findings import sorted_findings
-from noetlc.diag.text import rendered
+from noetlc.diag.text import one_line, rendered
 from noetlc.emit.event import EVENTS
 from noetlc.pipeline import compile_source
 from noetlc.reading.reader import Reader, Tables
 from noetlc.source.nodes import Mapping
 from noetlc.source.yaml_reader import Reading, read_yaml
 from noetlc.suites.document import playbook_in, read_cases
+from noetlc.suites.keychain import secret_texts
 from noetlc.suites.known import known_of
 
 _ERRORS, _USAGE = 1, 2
@@ -70,7 +72,8 @@ def suite_of(file: str, folders: Sequence[str], palette: Palette, *, coverage: b
     cases = read_cases(r, known_of(plan, tuple(sorted(EVENTS))), node)
     if _tell(reading, r, palette):
         return None
-    suite = Suite(shown(file), shown(playbook), write_plan(plan), cases)
+    secrets = secret_texts(reading.source, node)
+    suite = Suite(shown(file), shown(playbook), write_plan(plan), cases, secrets=secrets)
     return _with_parts(suite, plan) if coverage else suite
 
 
@@ -118,8 +121,13 @@ def _tell(reading: Reading, r: Reader, palette: Palette) -> bool:
     """Print what was found; whether anything of it is an error."""
     found = sorted_findings([*reading.diagnostics, *r.findings])
     told = [each for each in found if each.severity >= Severity.WARNING]
+    masked = MaskedLines(
+        reading.source, [text for node in reading.documents for text in secret_texts(reading.source, node)]
+    )
+    # What is no YAML may hold secrets where nobody finds them: its lines are not shown.
+    unread = "keychain" in reading.source.text and any(each.severity is Severity.ERROR for each in reading.diagnostics)
     for each in told:
-        click.echo(rendered(each, reading.source, palette), err=True)
+        click.echo(one_line(each, masked, palette) if unread else rendered(each, masked, palette), err=True)
     return any(each.severity is Severity.ERROR for each in told)
 
 

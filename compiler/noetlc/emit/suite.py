@@ -96,6 +96,10 @@ def _shared() -> dict[str, tuple[Schema, str]]:
         ),
         "signals": (_list(signal), "Signals that reach the run, or whoever waits under a key."),
         "real": (_list({"enum": kinds}), f"Kinds that run for real; by default {', '.join(REAL_KINDS)}."),
+        "keychain": (
+            {"type": "object", "additionalProperties": {"type": ["string", "object"]}},
+            "Invented secrets, by the name of their entry: there are no others. A text is the entry's one value.",
+        ),
         "files": (_list(_NAME), "Files and folders beside this file that are copied into the folder of the run."),
         "limits": (limits, "When a run is stopped that goes on and on."),
     }

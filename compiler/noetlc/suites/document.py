@@ -18,11 +18,12 @@ from noetlc.reading.reader import Reader, stray_key, stray_keys
 from noetlc.reading.shapes import choice_of, mapping_of, missing, number_of, sequence_of, text_of, whole_of
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 from noetlc.suites.expected import read_expected, read_place
+from noetlc.suites.keychain import read_keychain
 from noetlc.suites.known import Known, extras_of, kinds_of
 from noetlc.suites.signals import duration_of, read_signals
 from noetlc.suites.table import has_rows, with_row
 
-SHARED = ("payload", "outcomes", "signals", "real", "files", "limits")
+SHARED = ("payload", "outcomes", "signals", "real", "keychain", "files", "limits")
 """Keys of a case that may stand beside `cases`, for all of them."""
 
 DOCUMENT = ("playbook", *SHARED, "cases")
@@ -107,6 +108,7 @@ def _case(r: Reader, known: Known, shared: Mapping, mapping: Mapping, row: Mappi
         tuple(dict.fromkeys(name for each in both for name in _files(r, each))),
         _limits(r, both),
         sent,
+        read_keychain(r, known, both),
     )
 
 

@@ -1,9 +1,8 @@
 """The names that tests may use: of steps, tasks, kinds and events, with a finding for any other."""
 
-from collections.abc import Iterator
-
 from noetl_ir.plan import Plan
-from noetl_ir.plan_format import read_plan
+from noetl_ir.plan_family import family_of
+from noetl_ir.plan_secrets import NamedSecrets, secrets_named
 from noetl_ir.records import NamedTuple
 from noetlc.reading.kinds import WORKBOOK, kind_names, kind_of
 from noetlc.reading.reader import Reader, unknown
@@ -13,32 +12,24 @@ from noetlc.source.nodes import Node
 
 class Known(NamedTuple):
     """Steps with the kinds of their tasks by name: those of the playbook itself in `own`, and in `all` those of its
-    children, too, which a script stands in for as well. `events` are the names of events.
+    children, too, which a script stands in for as well. `events` are the names of events, `secrets` those that all of
+    them ask for.
     """
 
     own: dict[str, dict[str, str]]
     all: dict[str, dict[str, str]]
     events: tuple[str, ...]
+    secrets: NamedSecrets
 
 
 def known_of(plan: Plan, events: tuple[str, ...]) -> Known:
     """The names in a plan and the children that it embeds."""
     every: dict[str, dict[str, str]] = {}
-    for each in _family(plan):
+    family = tuple(family_of(plan))
+    for each in family:
         for step, tasks in _steps(each).items():
             every.setdefault(step, {}).update(tasks)
-    return Known(_steps(plan), every, events)
-
-
-def _family(plan: Plan) -> Iterator[Plan]:
-    waiting, seen = [plan], set[str]()
-    while waiting:
-        here = waiting.pop()
-        yield here
-        # One child may be embedded in many others.
-        fresh = [child for child in here.children if child.digest not in seen]
-        seen.update(child.digest for child in fresh)
-        waiting += [read_plan(child.data) for child in fresh]
+    return Known(_steps(plan), every, events, secrets_named(family))
 
 
 def _steps(plan: Plan) -> dict[str, dict[str, str]]:

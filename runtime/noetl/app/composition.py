@@ -297,7 +297,7 @@ def _local_environments(
         lambda digest, needs: runtime.programs.load(digest), lambda needs: runtime.blobs,
         root=str(settings.root), secrets_path=runtime.secrets_path,
         chance=chance, log=settings.log, fence=settings.fence, requirements=settings.requirements,
-        fetches=fetches or BackgroundFetches(), output=output,
+        fetches=fetches or BackgroundFetches(), output=output, secrets=settings.secrets,
     )  # fmt: skip
 
 

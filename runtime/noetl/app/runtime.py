@@ -27,6 +27,7 @@ from noetl_ir.records import NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from noetl.secrets.only_these import Secrets
     from noetl.worker.scripted import Script
 
 DEFAULT_SLOTS = 64
@@ -56,6 +57,8 @@ class Settings(NamedTuple):
     """Called with a line about a run that waits for the store."""
     every_event: bool = False
     """Whether each turn is on disk before the next one, instead of before what leaves the process."""
+    secrets: Secrets | None = None
+    """The secrets of a test, where there are no others."""
     waits: bool = False
     """Whether room is waited for from the first file on: of a store, of its plans, of who owns an execution."""
 

@@ -19,6 +19,7 @@ from noetl_ir.scopes.values import Sealed, View
 
 if TYPE_CHECKING:
     from noetl.secrets.keychain import Keychain
+    from noetl.secrets.only_these import Secrets
     from noetl.worker.redaction import Redactor
 
 
@@ -27,6 +28,7 @@ class SecretResolver:
 
     `path` is the credential store's file, `root` where files start; the `fence` is asked before values are fetched.
     What comes over the network is one of the `needs` of whoever asks: whatever needs a secret may raise Absent.
+    `only` are the secrets of a test, where there are no others.
     """
 
     def __init__(
@@ -38,8 +40,10 @@ class SecretResolver:
         path: str,
         root: str,
         fence: Fence | None = None,
+        only: Secrets | None = None,
     ) -> None:
         self._fence = fence
+        self._only = only
         self._program = program
         self._execution_id = execution_id
         self._workload = workload
@@ -47,7 +51,7 @@ class SecretResolver:
         self._root = root
         self._chain: Keychain | None = None
         self._redactor: Redactor | None = None
-        self._declared = bool(program.plan.keychain) or "secrets" in program.plan.kinds
+        self._declared = bool(program.plan.keychain or only) or "secrets" in program.plan.kinds
         self._entries: dict[str, object] | None = None if program.plan.keychain else {}
 
     def credential(self, name: str, needs: Needs) -> dict[str, Json]:
@@ -140,29 +144,43 @@ class SecretResolver:
 
     def _keychain(self, needs: Needs) -> Keychain:
         if self._chain is None:
-            from noetl.secrets.credentials import Credentials
-            from noetl.secrets.keychain import Entry, Keychain
-            from noetl.secrets.remote import fetcher_of
-
-            self._chain = Keychain(
-                [Entry(entry.name, entry.kind, {}) for entry in self._program.plan.keychain],
-                Credentials(self._path),
-                root=self._root,
-                fetcher=fetcher_of(self._fence),
-                render=partial(keychain_fields, self._program, self._execution_id, self._workload),
-            )
+            self._chain = self._made_keychain()
         return self._chain.asked_by(needs)
+
+    def _made_keychain(self) -> Keychain:
+        from noetl.secrets.keychain import Entry, Keychain
+
+        entries = [Entry(entry.name, entry.kind, {}) for entry in self._program.plan.keychain]
+        render = partial(keychain_fields, self._program, self._execution_id, self._workload)
+        if self._only is not None:
+            from noetl.secrets.only_these import OnlyThese
+
+            return OnlyThese(self._only, entries, render=render)
+        from noetl.secrets.credentials import Credentials
+        from noetl.secrets.remote import fetcher_of
+
+        return Keychain(
+            entries, Credentials(self._path), root=self._root, fetcher=fetcher_of(self._fence), render=render
+        )
+
+    def _key(self) -> bytes:
+        """The key of the execution's markers. Raises Fault."""
+        from noetl.secrets.keys import KeyProblem, execution_key, master_key
+
+        if self._only is not None:
+            from noetl.secrets.only_these import key_of_a_test
+
+            return key_of_a_test(self._execution_id)
+        try:
+            return execution_key(master_key(f"{self._path}.key"), self._execution_id)
+        except KeyProblem as problem:
+            raise Fault("credential.missing", f"no secret can be used: {problem}") from None
 
     def _hiding(self, needs: Needs) -> Redactor:
         if self._redactor is None:
-            from noetl.secrets.keys import KeyProblem, execution_key, master_key
             from noetl.worker.redaction import Redactor
 
-            try:
-                key = execution_key(master_key(f"{self._path}.key"), self._execution_id)
-            except KeyProblem as problem:
-                raise Fault("credential.missing", f"no secret can be used: {problem}") from None
-            keychain = self._keychain(needs)
+            key, keychain = self._key(), self._keychain(needs)
             redactor = Redactor(key, partial(_opened, keychain))
             redactor.learn(keychain.known_secrets())
             needs.check()  # a secret that is not here yet would never be hidden

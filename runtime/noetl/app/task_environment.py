@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
 from noetl.app.secret_resolver import SecretResolver
@@ -19,6 +19,9 @@ from noetl.worker.session import SessionContext
 from noetl_ir.expr import Json
 from noetl_ir.orders import RunPipeline
 
+if TYPE_CHECKING:
+    from noetl.secrets.only_these import Secrets
+
 _T = TypeVar("_T")
 Log = Callable[[Call, str], None]
 """Hears a line that a task wrote: for people, never for the event log."""
@@ -33,7 +36,8 @@ class TaskEnvironments:
 
     `secrets_path` is the credential store's file. `load` gives the program of a digest and `blobs` the values outside
     of logs, each for the needs of one asker; whatever takes long is fetched by `fetches`. `requirements` tells whether
-    packages may be installed for python tasks. `output` has what tasks print kept; without it, only `log` hears of it.
+    packages may be installed for python tasks, `secrets` which there are in a test. `output` has what tasks print kept;
+    without it, only `log` hears of it.
     """
 
     def __init__(
@@ -49,7 +53,9 @@ class TaskEnvironments:
         requirements: bool = True,
         fetches: BackgroundFetches | None = None,
         output: OutputWriter | None = None,
+        secrets: "Secrets | None" = None,
     ) -> None:
+        self._secrets = secrets
         self.fetches = fetches or BackgroundFetches(0)
         self.output_writer = output
         self._load = load
@@ -85,7 +91,13 @@ class TaskEnvironments:
         secrets = self._kept.get(name) or self._resolvers.get(name)
         if secrets is None:
             secrets = self._resolvers[name] = SecretResolver(
-                program, name, order.workload, path=self._secrets_path, root=self._root, fence=self._fence
+                program,
+                name,
+                order.workload,
+                path=self._secrets_path,
+                root=self._root,
+                fence=self._fence,
+                only=self._secrets,
             )
         self._kept[name] = secrets  # again: what was not asked for longest goes first
         return secrets

@@ -7,17 +7,27 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from noetl.cli.stores import existing_runtime, path_option, row_of, store_option
-from noetl.cli.text import Problem, amount, escaped
+from noetl.cli.stores import existing_runtime, json_option, path_option, row_of, store_option
+from noetl.cli.text import Problem, amount, escaped, json_text
 from noetl_cli import lazy_click as click
+from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from noetl.app.suites.coverage import Coverage
-    from noetl.cli.testing import RunOptions, Tested
+    from noetl.cli.testing import RunOptions, Tested, Unread
 
 FAILED = 1
+
+
+class _Wanted(NamedTuple):
+    """The wishes of the command line about what is told of the cases."""
+
+    junit: str | None
+    fail_under: int | None
+    picture: str | None
+    as_json: bool
 
 
 @click.command("test", short_help="Test playbooks, without the world.")
@@ -34,6 +44,7 @@ FAILED = 1
 @click.option("-o", "--output", metavar="OUT", help="The file for cases that are made; by default standard output.")
 @path_option
 @store_option
+@json_option
 @click.option("--quiet", is_flag=True, help="Tell of what fails, and of nothing else.")
 def test(
     paths: tuple[str, ...],
@@ -49,6 +60,7 @@ def test(
     output: str | None,
     folders: tuple[Path, ...],
     url: str,
+    as_json: bool,
     quiet: bool,
 ) -> int:
     """Run the tests in files and folders; by default those of this folder.
@@ -61,6 +73,8 @@ def test(
     Exit codes: 0 all cases do what is expected, 1 some do not or cannot be read, or too little is covered, 2 wrong
     usage.
     """
+    if as_json and (watch or playbook is not None or execution is not None):
+        raise click.UsageError("--json is one document about cases that are run: it goes with none of these options")
     if playbook is not None:
         return _generate(playbook, folders, output)
     if execution is not None:
@@ -74,44 +88,51 @@ def test(
     while True:
         # Looked at before the run: what changes while it goes on is a change, too.
         before = _times(wanted, folders) if watch else {}
-        code, found = _once(wanted, asked, junit, fail_under, picture)
+        code, found = _once(wanted, asked, _Wanted(junit, fail_under, picture, as_json))
         if not watch:
             return code
         _wait_for_a_change(before, wanted, folders, [each.suite.playbook for each in found])
         click.echo("")
 
 
-def _once(
-    paths: tuple[str, ...], asked: RunOptions, junit: str | None, fail_under: int | None, picture: str | None
-) -> tuple[int, list[Tested]]:
+def _once(paths: tuple[str, ...], asked: RunOptions, wanted: _Wanted) -> tuple[int, list[Tested]]:
     from noetl.app.suites.coverage import coverage_of, merged
     from noetl.cli.test_report import tell_coverage, tell_suite
-    from noetl.cli.testing import files_in, tested
+    from noetl.cli.testing import Unread, files_in, tested
 
     begun = time.monotonic()
     told: list[Tested] = []
-    unread = 0
+    unread: list[Unread] = []
     for file in files_in(paths):
-        if (found := tested(file, asked)) is None:
-            unread += 1
+        found = tested(file, asked)
+        if isinstance(found, Unread):
+            unread.append(found)
             continue
         told.append(found)
-        tell_suite(found.suite, found.verdicts, quiet=asked.quiet)
+        if not wanted.as_json:
+            tell_suite(found.suite, found.verdicts, quiet=asked.quiet)
     if asked.only and not any(each.verdicts for each in told):
         raise Problem(f"no case has a name with `{asked.only}` in it")
-    if junit is not None:
+    pairs = [(each.suite, each.verdicts) for each in told]
+    if wanted.junit is not None:
         from noetl.app.suites.junit import junit_of
 
-        _write(junit, junit_of([(each.suite, each.verdicts) for each in told]))
-    _tell_sum(told, unread, time.monotonic() - begun)
-    code = 0 if not unread and all(each.ok for each in told) else FAILED
-    if asked.coverage:
-        rows = merged([coverage_of(each.suite, each.verdicts) for each in told])
-        for row in rows:
+        _write(wanted.junit, junit_of(pairs))
+    rows = merged([coverage_of(*pair) for pair in pairs]) if asked.coverage else None
+    seconds = time.monotonic() - begun
+    if wanted.as_json:
+        from noetl.app.suites.document import document_of
+
+        click.echo(json_text(document_of(pairs, unread, rows, seconds)))
+    else:
+        _tell_sum(told, len(unread), seconds)
+        for row in rows or ():
             tell_coverage(row)
-        code = max(code, _fallen_short(rows, fail_under))
-        if picture is not None:
-            _draw(rows, asked.folders, picture)
+    code = 0 if not unread and all(each.ok for each in told) else FAILED
+    if rows is not None:
+        code = max(code, _fallen_short(rows, wanted.fail_under))
+        if wanted.picture is not None:
+            _draw(rows, asked.folders, wanted.picture)
     return code, told
 
 
@@ -169,6 +190,7 @@ def _generate(playbook: str, folders: tuple[Path, ...], output: str | None) -> i
     from pathlib import Path
 
     from noetl.app.suites.generating import generated
+    from noetl.app.suites.inventing import with_invented
     from noetl.cli.testing import tell_lines
     from noetl.clients import compiler
     from noetl_ir.suite import read_suite
@@ -178,7 +200,7 @@ def _generate(playbook: str, folders: tuple[Path, ...], output: str | None) -> i
     except compiler.CompileError as problem:
         tell_lines(str(problem))
         return FAILED
-    made = generated(read_suite(data), folders)
+    made = generated(with_invented(read_suite(data)), folders)
     _put_new(output, made.text)
     reach = "reaches" if made.cases == 1 else "reach"
     click.echo(f"{amount(made.cases, 'case')} {reach} {made.reached} of {made.parts} parts of the playbook", err=True)

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 
 from noetl.app.suites.coverage import Coverage
 from noetl.app.suites.judging import Failure
+from noetl.app.suites.path import lines_of
 from noetl.app.suites.verdict import Verdict
 from noetl_cli import lazy_click as click
-from noetl_cli.excerpts import ANSI, PLAIN, Palette, edge, excerpt, place_of, printable
+from noetl_cli.excerpts import ANSI, PLAIN, Lines, Palette, edge, excerpt, place_of, printable
+from noetl_cli.masked_lines import MaskedLines
 from noetl_ir.span import NOWHERE, Span
 from noetl_ir.suite import Suite
 
@@ -37,7 +39,7 @@ class FileLines:
 def tell_suite(suite: Suite, verdicts: Sequence[Verdict], *, quiet: bool) -> None:
     """Print how the cases of a suite went, on standard output."""
     palette = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
-    tests = FileLines(suite.file)
+    tests = MaskedLines(FileLines(suite.file), suite.secrets)
     playbook = FileLines(suite.playbook)
     for verdict in verdicts:
         case = suite.cases[verdict.number]
@@ -55,9 +57,9 @@ def tell_suite(suite: Suite, verdicts: Sequence[Verdict], *, quiet: bool) -> Non
             shown = failure._replace(at=NOWHERE) if failure.at in told else failure
             told.add(failure.at)
             click.echo("\n".join(_failure(shown, tests, playbook, palette)))
-        if verdict.path:
+        if verdict.path.steps:
             click.echo(f"  = path: {printable(playbook.name)}")
-            for line in verdict.path:
+            for line in lines_of(verdict.path):
                 click.echo(f"      {printable(line)}")
         click.echo("")
 
@@ -82,7 +84,7 @@ def _plural(kind: str) -> str:
     return f"{kind}es" if kind.endswith("ch") else f"{kind}s"
 
 
-def _failure(failure: Failure, tests: FileLines, playbook: FileLines, palette: Palette) -> Iterator[str]:
+def _failure(failure: Failure, tests: Lines, playbook: Lines, palette: Palette) -> Iterator[str]:
     gutter = len(str(max(failure.span.end_line, failure.at.end_line)))
     yield f"{place_of(tests.name, failure.span)}: {printable(failure.message)}"
     yield from excerpt(failure.span, tests, gutter, palette.error, palette)

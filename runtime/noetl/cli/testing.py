@@ -8,6 +8,7 @@ from pathlib import Path
 
 from noetl.app.programs import program_of
 from noetl.app.suites.judging import Failure
+from noetl.app.suites.path import PathTaken
 from noetl.app.suites.pool import shared_out
 from noetl.app.suites.verdict import Verdict, as_json, idle_outcomes, idle_signals, judged, of_json
 from noetl.cli.text import escaped
@@ -27,6 +28,13 @@ class RunOptions(NamedTuple):
     jobs: int
     quiet: bool
     coverage: bool
+
+
+class Unread(NamedTuple):
+    """A file of tests that cannot be read, or whose playbook cannot be; `said` are the compiler's lines about it."""
+
+    file: str
+    said: str
 
 
 class Tested(NamedTuple):
@@ -65,8 +73,8 @@ def _inside(folder: str) -> Iterator[str]:
         yield from (os.path.join(at, name) for name in here if name.endswith(SUFFIXES))
 
 
-def tested(file: str, asked: RunOptions) -> Tested | None:
-    """The suite of a file, run; None where it, or its playbook, cannot be read, which is told."""
+def tested(file: str, asked: RunOptions) -> Tested | Unread:
+    """The suite of a file, run; `Unread` where it, or its playbook, cannot be read, which is told."""
     # Looked up when it is called, so that a test can have the compiler in its own process.
     from noetl.clients import compiler
 
@@ -74,7 +82,7 @@ def tested(file: str, asked: RunOptions) -> Tested | None:
         data, said = compiler.suite_bytes(Path(file), asked.folders, "coverage" if asked.coverage else "")
     except compiler.CompileError as problem:
         tell_lines(str(problem))
-        return None
+        return Unread(file, str(problem))
     if said and not asked.quiet:
         tell_lines(said)
     suite = read_suite(data)
@@ -94,7 +102,7 @@ def tested(file: str, asked: RunOptions) -> Tested | None:
 
 def _lost(suite: Suite, number: int) -> Verdict:
     failure = Failure("the process that ran the case ended before it was done", suite.cases[number].span)
-    return Verdict(number, (failure,), (), (), frozenset(), frozenset(), 0.0)
+    return Verdict(number, (failure,), PathTaken(), (), frozenset(), frozenset(), 0.0)
 
 
 def _with_idle(suite: Suite, verdicts: list[Verdict]) -> list[Verdict]:

@@ -184,6 +184,27 @@ def has_markers(value: Json) -> bool:
     return any("[[secret:" in text for text in texts)
 
 
+def with_markers_as(value: Json, text_of: Callable[[str, str, str], str]) -> Json:
+    """The value with another text for every marker, by entry, field and form."""
+    from urllib.parse import unquote
+
+    def other(hit: re.Match[str]) -> str:
+        return text_of(unquote(hit[1]), unquote(hit[2]), hit[3])
+
+    return _mapped(value, lambda text: _MARKER.sub(other, text), lambda handle: handle)
+
+
+def without_codes(value: Json) -> Json:
+    """The value with every marker as `[[secret:<entry>:<field>]]`, and its form where it is not the secret as it is.
+    For people, since no such marker can be put back.
+    """
+
+    def shown(hit: re.Match[str]) -> str:
+        return f"[[secret:{hit[1]}:{hit[2]}{'' if hit[3] in ('plain', 'value') else f':{hit[3]}'}]]"
+
+    return _mapped(value, lambda text: _MARKER.sub(shown, text), lambda handle: handle)
+
+
 @lru_cache(maxsize=4)
 def _forms_of_all(secrets: tuple[str, ...]) -> tuple[str, ...]:
     return tuple({form for secret in secrets for form in forms_of(secret).values()})

@@ -17,10 +17,12 @@ from noetlc.cli.suite import suite_of
 from noetlc.emit.suite import schema
 from noetlc.reading.kinds import kind_names
 
+KEYCHAIN = "keychain: [{name: door, kind: postgres_credential}]"
+
 
 def read(folder: Path, text: str, capsys: pytest.CaptureFixture[str]) -> tuple[Suite | None, list[str]]:
     """The suite in a text, and the first line of each finding."""
-    (folder / "t.yaml").write_text(HEAD + FETCH)
+    (folder / "t.yaml").write_text(HEAD + KEYCHAIN + FETCH)
     (folder / "t.test.yaml").write_text(text)
     suite = suite_of(str(folder / "t.test.yaml"), (), PLAIN)
     lines = [line for line in capsys.readouterr().err.splitlines() if ": error[" in line]
@@ -60,6 +62,15 @@ WRONG = [
     (f"{GOOD}\nsignals: [{{name: a, key: b, keep_for: x}}]",
      "t.test.yaml:2:39: error[NL119] `keep_for` is no duration"),
     (f"{GOOD}\nsignals: [{{name: a, kay: b}}]", "t.test.yaml:2:21: error[NL101] unknown key `kay` in a signal"),
+    (f"{GOOD}\nkeychain: [a]", "t.test.yaml:2:11: error[NL102] `keychain`: expected a mapping of entries"),
+    (f"{GOOD}\nkeychain: {{dor: a text of mine}}",
+     "t.test.yaml:2:12: error[NL104] the playbook asks for no secret `dor`"),
+    (f"{GOOD}\nkeychain: {{door: {{}}}}", "t.test.yaml:2:18: error[NL103] the fields of `door` are missing"),
+    (f"{GOOD}\nkeychain: {{door: 12345678}}", "t.test.yaml:2:18: error[NL102] the secret: expected text"),
+    (f"{GOOD}\nkeychain: {{door: {{user: me, password: [a]}}}}",
+     "t.test.yaml:2:39: error[NL102] the secret `password`: expected text"),
+    (f"{GOOD}\nkeychain: {{door: {{in: {{a: short}}}}}}",
+     "t.test.yaml:2:27: error[NL104] the secret `a` has less than 8 characters"),
     ("cases: [{expect: {status: completed}}]", "t.test.yaml:1:9: error[NL103] the name of the case is missing"),
     ("cases: [{case: a}]", "t.test.yaml:1:9: error[NL103] what the case expects is missing"),
     ("cases: [{case: a, expect: {}}]", "t.test.yaml:1:27: error[NL103] what the case expects is missing"),
@@ -231,3 +242,19 @@ def test_the_schema_takes_what_is_read_and_no_misspelt_key(tmp_path: Path) -> No
     assert [error.message for error in check.iter_errors(good)] == []
     wrong = json.loads(json.dumps(good).replace('"status": "{{ row.s }}"', '"stats": "x"'))
     assert len([*check.iter_errors(wrong)]) == 1
+
+
+@pytest.mark.parametrize("text", [
+    f"{GOOD}\nkeychain: {{dor: kanari 4711}}",
+    f"{GOOD}\nkeychain: {{door: {{user: me, pasword: \"kanari\\t4711\", token: 3}}}}",
+    f"{GOOD}\nkeychain:\n  dor: |\n    kanari 4711\n    kanari 4712\n",
+    "cases: [{case: a, table: [{key: kanari 4711}], keychain: {dor: '{{ row.key }}'}, expect: {status: completed}}]",
+    f"{GOOD}\nkeychain: {{door: kanari 4711",
+    f"{GOOD}\nkeychain: {{door: kanari 4711}}\n---\na: b",
+])  # fmt: skip
+def test_no_finding_shows_a_secret(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "t.yaml").write_text(HEAD + KEYCHAIN + FETCH)
+    (tmp_path / "t.test.yaml").write_text(text)
+    assert suite_of(str(tmp_path / "t.test.yaml"), (), PLAIN) is None
+    said = capsys.readouterr().err
+    assert said and "kanari" not in said, said

@@ -54,7 +54,8 @@ def generated(suite: Suite, folders: tuple[Path, ...]) -> Generated:
     head = f"Made by `noetl test --generate`: {reach}."
     if missing:
         head += "\nNo data were found for: " + "; ".join(f"{part.span} {part.name}" for part in missing[:20])
-    text = written(head, Path(suite.playbook).name, cases, real=[])
+    keychain = suite.cases[0].keychain if suite.cases else {}
+    text = written(head, Path(suite.playbook).name, cases, real=[], keychain=keychain)
     return Generated(text, len(chosen), len(told), len(suite.parts))
 
 

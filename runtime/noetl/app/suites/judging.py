@@ -18,12 +18,18 @@ from noetl_ir.suite import Case, Expectation
 class Failure(NamedTuple):
     """An expectation that was not met: what is wrong, where the case says what it expects, and the place in the
     playbook that it is about (`NOWHERE` for none). `details` are further sentences.
+
+    `expected` and `actual` are values, `where` says of what (`result.rows[0].id`); `MISSING` for one that is not there,
+    both of a failure that is not about a value.
     """
 
     message: str
     span: Span
     at: Span = NOWHERE
     details: tuple[str, ...] = ()
+    where: str = ""
+    expected: Json = MISSING
+    actual: Json = MISSING
 
 
 def failures_of(case: Case, ran: Ran) -> tuple[Failure, ...]:
@@ -62,7 +68,8 @@ def _status(ran: Ran, each: Expectation) -> Iterator[Failure]:
     if ran.ending.reason:
         details.append(f"the reason: {ran.ending.reason}")
     details += [f"it waits: {text}" for text in ran.waits]
-    yield Failure(f"the run is `{ran.status}`, and `{each.value}` is expected", each.span, at, tuple(details))
+    yield Failure(f"the run is `{ran.status}`, and `{each.value}` is expected", each.span, at, tuple(details), "status",
+                  each.value, ran.status)  # fmt: skip
 
 
 def _at(ran: Ran) -> Span:
@@ -86,17 +93,20 @@ def _error(ran: Ran, each: Expectation) -> Iterator[Failure]:
     assert isinstance(each.value, dict) and ran.ending is not None
     error = ran.ending.error
     if not isinstance(error, dict):
-        yield Failure(f"the run is `{ran.status}` without an error, and one is expected", each.span)
+        message = f"the run is `{ran.status}` without an error, and one is expected"
+        yield Failure(message, each.span, where="error", expected=each.value)
         return
     for key, value in each.value.items():
         if (found := difference(value, error.get(key), partly=True)) is not None:
-            yield Failure(f"the error's `{key}` is another one", each.span, _at(ran), _sides(found, f"error.{key}"))
+            yield _differing(f"the error's `{key}` is another one", each.span, _at(ran), found, f"error.{key}")
 
 
-def _sides(found: tuple[str, Json, Json], root: str) -> tuple[str, ...]:
-    """Expected and actual, at the first place where they differ."""
+def _differing(message: str, span: Span, at: Span, found: tuple[str, Json, Json], root: str) -> Failure:
+    """A failure about a value that is another one: expected and actual at the first place where they differ."""
     path, expected, actual = found
-    return (f"expected `{root}{path}`: {shown(expected)}", f"  actual `{root}{path}`: {shown(actual)}")
+    where = f"{root}{path}"
+    details = (f"expected `{where}`: {shown(expected)}", f"  actual `{where}`: {shown(actual)}")
+    return Failure(message, span, at, details, where, expected, actual)
 
 
 def shown(value: Json) -> str:
@@ -115,9 +125,9 @@ _LONGEST = 300
 def _result(ran: Ran, each: Expectation) -> Iterator[Failure]:
     partly = each.what == "result_includes"
     if ran.status != "completed":
-        yield Failure(f"there is no result: the run is `{ran.status}`", each.span)
+        yield Failure(f"there is no result: the run is `{ran.status}`", each.span, where="result", expected=each.value)
     elif (found := difference(each.value, ran.result, partly=partly)) is not None:
-        yield Failure("the result is another one", each.span, _last_step(ran), _sides(found, "result"))
+        yield _differing("the result is another one", each.span, _last_step(ran), found, "result")
 
 
 def _last_step(ran: Ran) -> Span:
@@ -130,16 +140,17 @@ def _results(ran: Ran, each: Expectation) -> Iterator[Failure]:
     for step, value in each.value.items():
         at = _place(ran.program.plan, step)
         if step not in ran.results:
-            yield Failure(f"step `{step}` has not succeeded, and a result is expected", each.span, at)
+            message = f"step `{step}` has not succeeded, and a result is expected"
+            yield Failure(message, each.span, at, where=step, expected=value)
         elif (found := difference(value, ran.results[step])) is not None:
-            yield Failure(f"the result of step `{step}` is another one", each.span, at, _sides(found, step))
+            yield _differing(f"the result of step `{step}` is another one", each.span, at, found, step)
 
 
 def _ctx(ran: Ran, each: Expectation) -> Iterator[Failure]:
     assert isinstance(each.value, dict)
     for key, value in each.value.items():
         if (found := difference(value, ran.ctx.get(key, MISSING))) is not None:
-            yield Failure(f"`ctx.{key}` is another one", each.span, details=_sides(found, f"ctx.{key}"))
+            yield _differing(f"`ctx.{key}` is another one", each.span, NOWHERE, found, f"ctx.{key}")
 
 
 def _steps(ran: Ran, each: Expectation) -> Iterator[Failure]:
@@ -148,19 +159,22 @@ def _steps(ran: Ran, each: Expectation) -> Iterator[Failure]:
     if each.what == "not_run":
         for step in dict.fromkeys(name for name in expected if name in actual):
             message = f"step `{step}` ran {_times(actual.count(step))}, and is expected not to"
-            yield Failure(message, each.span, _place(ran.program.plan, step))
+            at = _place(ran.program.plan, step)
+            yield Failure(message, each.span, at, where=each.what, expected=each.value, actual=[*actual])
     elif each.what == "steps" and expected != actual:
-        at = next((n for n, pair in enumerate(zip(expected, actual, strict=False)) if pair[0] != pair[1]), None)
-        at = min(len(expected), len(actual)) if at is None else at
-        here = actual[at] if at < len(actual) else actual[-1] if actual else ""
-        sides = (f"expected: {_listed(expected, at)}", f"  actual: {_listed(actual, at)}")
-        yield Failure("other steps ran", each.span, _place(ran.program.plan, here), sides)
+        first = next((n for n, pair in enumerate(zip(expected, actual, strict=False)) if pair[0] != pair[1]), None)
+        first = min(len(expected), len(actual)) if first is None else first
+        here = actual[first] if first < len(actual) else actual[-1] if actual else ""
+        sides = (f"expected: {_listed(expected, first)}", f"  actual: {_listed(actual, first)}")
+        at = _place(ran.program.plan, here)
+        yield Failure("other steps ran", each.span, at, sides, each.what, each.value, [*actual])
     elif Counter(expected) != Counter(actual):
         lacking, more = Counter(expected) - Counter(actual), Counter(actual) - Counter(expected)
         details = tuple(f"{word}: {', '.join(rows.elements())}" for word, rows in (("missing", lacking), ("more", more))
                       if rows)  # fmt: skip
         here = next(iter(more or lacking), "")
-        yield Failure("other steps ran", each.span, _place(ran.program.plan, here), details)
+        at = _place(ran.program.plan, here)
+        yield Failure("other steps ran", each.span, at, details, each.what, each.value, [*actual])
 
 
 def _listed(steps: list[str], at: int) -> str:
@@ -193,20 +207,23 @@ def _calls(ran: Ran, each: Expectation) -> Iterator[Failure]:
     name = " / ".join(str(place[key]) for key in ("step", "task") if key in place)
     how = "at least one is" if times is None else "one is" if times == 1 else f"{times} are"
     message = f"{len(fitting) or 'none'} of {len(there)} calls of `{name}` fit, and {how} expected to"
-    details: tuple[str, ...] = ()
-    if len(there) > len(fitting) and not fitting:
-        details = _misfit(each.value, there[-1]) or ()
-    yield Failure(message, each.span, at, details)
+    misfit = _misfit(each.value, there[-1]) if there and not fitting else None
+    if misfit is None:
+        yield Failure(message, each.span, at, (), "calls", times or 1, len(fitting))
+    else:
+        yield _differing(message, each.span, at, *misfit)
 
 
-def _misfit(wanted: dict[str, Json], call: dict[str, Json]) -> tuple[str, ...] | None:
-    """The first field or arg of a call that is another one than wanted, expected and actual; None where all fit."""
+def _misfit(wanted: dict[str, Json], call: dict[str, Json]) -> tuple[tuple[str, Json, Json], str] | None:
+    """The first field or arg of a call that is another one than wanted: the difference, and what it is of; None where
+    all fit.
+    """
     for part in ("fields", "args"):
         rendered, asked = call[part], wanted.get(part)
         assert isinstance(rendered, dict)
         for key, value in asked.items() if isinstance(asked, dict) else ():
             if (found := difference(value, rendered.get(key, MISSING))) is not None:
-                return _sides(found, f"{part}.{key}")
+                return found, f"{part}.{key}"
     return None
 
 
@@ -227,7 +244,8 @@ def _events(ran: Ran, each: Expectation) -> Iterator[Failure]:
             told = "never" if key == "at_most" and bound == 0 else f"{words} {_times(bound)}"
             message = f"`{row['event']}` happened {_times(len(found))}, and is expected {told.strip()}"
             step = str(row.get("step") or (plan.steps[found[-1].step].name if found and found[-1].step >= 0 else ""))
-            yield Failure(message, each.span, _place(plan, step, str(row.get("task", ""))))
+            at = _place(plan, step, str(row.get("task", "")))
+            yield Failure(message, each.span, at, (), f"events.{row['event']}", {key: bound}, len(found))
 
 
 _BOUNDS: tuple[tuple[str, Callable[[int, int], bool], str], ...] = (
@@ -247,7 +265,7 @@ def _duration(ran: Ran, each: Expectation) -> Iterator[Failure]:
         limit = round(bound * 1_000_000)
         if not {"exactly": took == limit, "at_most": took <= limit, "at_least": took >= limit}[key]:
             message = f"the run took {took / 1_000_000:g} s on its clock, and {words}{bound:g} s are expected"
-            yield Failure(message, each.span)
+            yield Failure(message, each.span, NOWHERE, (), "duration", {key: bound}, took / 1_000_000)
 
 
 CHECKS: dict[str, Callable[[Ran, Expectation], Iterator[Failure]]] = {

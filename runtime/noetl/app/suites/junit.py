@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from noetl.app.suites.path import lines_of
 from noetl.app.suites.verdict import Verdict
 from noetl_ir.suite import Suite
 
@@ -32,7 +33,7 @@ def _case(suite: Suite, verdict: Verdict) -> Iterator[str]:
         return
     yield f"    <{head}>"
     for failure in verdict.failures:
-        text = "\n".join([f"{suite.file}:{failure.span}", *failure.details, *verdict.path])
+        text = "\n".join([f"{suite.file}:{failure.span}", *failure.details, *lines_of(verdict.path)])
         yield f"      <{_tag('failure', message=failure.message)}>{_escaped(text)}</failure>"
     yield "    </testcase>"
 

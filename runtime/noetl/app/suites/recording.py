@@ -15,6 +15,7 @@ from typing import TypeAlias
 from noetl.app.runtime import Runtime
 from noetl.app.script_letters import logs_under
 from noetl.app.snapshots import Snapshot, events_of, fetched, result_of, snapshot_of
+from noetl.app.suites.inventing import InventedSecrets
 from noetl.app.suites.step_runs import numbers_of, steps_of
 from noetl.app.suites.writing import WrittenCase, written
 from noetl.ports import ExecutionRow
@@ -46,20 +47,21 @@ def recorded(runtime: Runtime, row: ExecutionRow) -> str:
         expect["error"] = {key: failure[key] for key in ("code", "step", "task") if failure.get(key) is not None}
     if row.status == "completed" and snapshot.execution.has_result:
         expect["result"] = result_of(runtime, row, None)
+    invented = InventedSecrets(plan)
+    payload, told = (invented.instead_of_markers(each) for each in (request, expect))
     case = WrittenCase(
         f"execution {row.execution_id}",
         "",
-        request if isinstance(request, dict) else {},
-        list(_outcomes(runtime, snapshot, log)),
-        [*_signals(runtime, row.execution_id, log, begun)],
-        expect,
+        payload if isinstance(payload, dict) else {},
+        [invented.instead_of_markers(each) for each in _outcomes(runtime, snapshot, log)],
+        [invented.instead_of_markers(each) for each in _signals(runtime, row.execution_id, log, begun)],
+        told if isinstance(told, dict) else {},
         "As it was: hold it against what it should be.",
     )
-    head = (
-        f"Recorded from execution {row.execution_id} of {plan.path or plan.name}.\n"
-        "Secrets are masked in the log, and so here: write other values where an expression needs them."
-    )
-    return written(head, plan.source, [case])
+    head = f"Recorded from execution {row.execution_id} of {plan.path or plan.name}."
+    if invented.keychain:
+        head += "\nSecrets are masked in the log: those here are invented."
+    return written(head, plan.source, [case], keychain=invented.keychain)
 
 
 def _outcomes(runtime: Runtime, snapshot: Snapshot, log: list[Event]) -> Iterator[Json]:

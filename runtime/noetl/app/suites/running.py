@@ -122,7 +122,7 @@ def run_case(program: Program, case: Case, beside: Path, folders: tuple[Path, ..
         watch = _Watch(case.limits, lambda: driver[0].embedded.interrupt())
         real = frozenset((*case.real, *PURE_KINDS))
         script = script._replace(ledger=Ledger(watch.call), real=real)
-        settings = Settings(folders, root=folder, script=script, tick=watch.tick)
+        settings = Settings(folders, root=folder, script=script, tick=watch.tick, secrets=case.keychain)
         runtime = _runtime(folder, settings)
         runtime.programs.add_program(program)
         request = Request(dict(case.payload), scripted=True)

@@ -6,8 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from noetl.app.suites import path
+from noetl.app.suites.hiding import hidden
 from noetl.app.suites.judging import Failure, failures_of
-from noetl.app.suites.path import path_of
+from noetl.app.suites.path import PathTaken
 from noetl.app.suites.running import Ran, run_case
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
@@ -20,16 +22,18 @@ class Verdict(NamedTuple):
     """The verdict on a case: its number in its suite, and the seconds of real time that it took. `uses`: how often each
     outcome of its script was used; `fired`: the transitions of the plan's net that fired; `rules`: the rules that
     decided, as (task, rule); `untaken`: the signals with a key that no wait got, by number, each with a sentence.
+    `status` is how the run ended, `""` of one that did not begin.
     """
 
     number: int
     failures: tuple[Failure, ...]
-    path: tuple[str, ...]
+    path: PathTaken
     uses: tuple[int, ...]
     fired: frozenset[str]
     rules: frozenset[tuple[int, int]]
     seconds: float
     untaken: tuple[tuple[int, str], ...] = ()
+    status: str = ""
 
     @property
     def ok(self) -> bool:
@@ -41,19 +45,20 @@ def judged(suite: Suite, program: Program, number: int, beside: Path, folders: t
     """Run the case of that number and judge it; `program` is that of the suite's plan."""
     case, begun = suite.cases[number], time.monotonic()
     try:
-        ran = run_case(program, case, beside, folders)
+        case, ran = hidden(case, run_case(program, case, beside, folders))
     except OSError as problem:
         failure = Failure(f"the folder of the case cannot be made: {problem}", case.span)
-        return Verdict(number, (failure,), (), (), frozenset(), frozenset(), time.monotonic() - begun)
+        return Verdict(number, (failure,), PathTaken(), (), frozenset(), frozenset(), time.monotonic() - begun)
     return Verdict(
         number,
         failures_of(case, ran),
-        path_of(ran),
+        path.path_of(ran),
         tuple(ran.uses[each] for each in range(len(case.places))),
         fired_in(ran),
         rules_in(ran),
         time.monotonic() - begun,
         ran.untaken,
+        ran.status,
     )
 
 
@@ -74,21 +79,24 @@ def rules_in(ran: Ran) -> frozenset[tuple[int, int]]:
 
 def as_json(verdict: Verdict) -> Json:
     """The record for another process."""
-    failures: list[Json] = [[each.message, [*each.span], [*each.at], [*each.details]] for each in verdict.failures]
+    failures: list[Json] = [
+        [each.message, [*each.span], [*each.at], [*each.details], each.where, each.expected, each.actual]
+        for each in verdict.failures
+    ]
     rules: list[Json] = [[*each] for each in sorted(verdict.rules)]
     fired: list[Json] = [*sorted(verdict.fired)]
-    return [verdict.number, failures, [*verdict.path], [*verdict.uses], fired, rules, verdict.seconds,
-            [[*each] for each in verdict.untaken]]  # fmt: skip
+    return [verdict.number, failures, path.as_json(verdict.path), [*verdict.uses], fired, rules, verdict.seconds,
+            [[*each] for each in verdict.untaken], verdict.status]  # fmt: skip
 
 
 def of_json(row: Any) -> Verdict:
     """The verdict of such a record."""
-    number, failures, path, uses, fired, rules, seconds, untaken = row
+    number, failures, taken, uses, fired, rules, seconds, untaken, status = row
     return Verdict(
         number,
-        tuple(Failure(text, Span(*span), Span(*at), tuple(details)) for text, span, at, details in failures),
-        tuple(path), tuple(uses), frozenset(fired), frozenset((task, rule) for task, rule in rules), seconds,
-        tuple((at, text) for at, text in untaken),
+        tuple(Failure(text, Span(*span), Span(*at), tuple(more), *rest) for text, span, at, more, *rest in failures),
+        path.of_json(taken), tuple(uses), frozenset(fired), frozenset((task, rule) for task, rule in rules), seconds,
+        tuple((at, text) for at, text in untaken), status,
     )  # fmt: skip
 
 
@@ -115,7 +123,7 @@ def idle_signals(suite: Suite, verdicts: list[Verdict]) -> list[tuple[Case, Span
     taken: set[Span] = set()
     for verdict in verdicts:
         case, untaken = suite.cases[verdict.number], dict(verdict.untaken)
-        for at, place in enumerate(case.sent if verdict.path else ()):
+        for at, place in enumerate(case.sent if verdict.path.steps else ()):
             if at in untaken:
                 found.setdefault(place, (case, untaken[at]))
             else:

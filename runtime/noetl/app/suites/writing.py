@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -26,12 +27,21 @@ class WrittenCase(NamedTuple):
     expect_remark: str
 
 
-def written(head: str, playbook: str, cases: Sequence[WrittenCase], real: Sequence[str] | None = None) -> str:
-    """The text of a file of tests; `head` is its first comment."""
+def written(
+    head: str,
+    playbook: str,
+    cases: Sequence[WrittenCase],
+    real: Sequence[str] | None = None,
+    keychain: Mapping[str, dict[str, Json]] = MappingProxyType({}),
+) -> str:
+    """The text of a file of tests; `head` is its first comment. `keychain` has the secrets of all cases."""
     lines = [f"# {line}" for line in head.splitlines()]
     lines += [f"playbook: {flow(playbook)}"]
     if real is not None:
         lines.append(f"real: {flow([*real])}")
+    if keychain:
+        lines.append("keychain:")
+        lines += [f"  {flow(name)}: {flow(fields)}" for name, fields in keychain.items()]
     lines.append("cases:")
     for case in cases:
         lines += _case(case)

@@ -1,0 +1,54 @@
+"""The secrets of a case, hidden in what it is held against and in all that is said of it.
+
+What a run records has markers already. What its tools were called with, and what the case expects, is hidden alike, so
+that the two are compared as they are shown; and no value goes on from here, be it to a terminal or to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from noetl.app.suites.running import ROOT, Ran
+from noetl_ir.expr import Json
+from noetl_ir.suite import Case
+
+Hide = Callable[[Json], Json]
+
+
+def hidden(case: Case, ran: Ran) -> tuple[Case, Ran]:
+    """A case and its run without the secrets."""
+    if not case.keychain and not ran.program.plan.keychain:
+        return case, ran
+    hide = _hide_of(case)
+    expected = tuple(each._replace(value=hide(each.value)) for each in case.expected)
+    return case._replace(expected=expected), ran._replace(
+        ending=None if ran.ending is None else ran.ending._replace(error=hide(ran.ending.error)),
+        calls=tuple(_mapping(hide, call) for call in ran.calls),
+        result=hide(ran.result), results=_mapping(hide, ran.results), ctx=_mapping(hide, ran.ctx),
+        wrong=tuple((_text(hide, text), step, task) for text, step, task in ran.wrong),
+        waits=tuple(_text(hide, text) for text in ran.waits),
+        untaken=tuple((number, _text(hide, text)) for number, text in ran.untaken),
+    )  # fmt: skip
+
+
+def _hide_of(case: Case) -> Hide:
+    from noetl.secrets.keychain import secrets_of
+    from noetl.secrets.only_these import key_of_a_test
+    from noetl.worker.redaction import Redactor, without_codes
+
+    def open_(entry: str, field: str) -> Json:
+        raise KeyError(f"{entry}.{field}")
+
+    redactor = Redactor(key_of_a_test(ROOT), open_)
+    redactor.learn((name, *pair) for name, fields in case.keychain.items() for pair in secrets_of(fields))
+    return lambda value: without_codes(redactor.redact(value))
+
+
+def _mapping(hide: Hide, value: dict[str, Json]) -> dict[str, Json]:
+    found = hide(value)
+    assert isinstance(found, dict)
+    return found
+
+
+def _text(hide: Hide, text: str) -> str:
+    return str(hide(text))
