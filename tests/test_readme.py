@@ -29,7 +29,7 @@ PROGRAMS = Path(sys.executable).parent
 README = (ROOT / "README.md").read_text("utf-8")
 REFERENCE = (ROOT / "schema" / "README.md").read_text("utf-8")
 RUNTIME = (ROOT / "runtime" / "README.md").read_text("utf-8")
-NAMES = {"execution_id": "ID", "digest": "DIGEST", "worker": "NAME", "user_id": "USER", "path": "PATH"}
+NAMES = {"execution_id": "ID", "digest": "DIGEST", "worker": "NAME", "user_id": "USER", "path": "PATH", "code": "CODE"}
 """The words that stand in the reference for the parts of a path."""
 DOCUMENTS = sorted(
     path

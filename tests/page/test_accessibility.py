@@ -37,6 +37,14 @@ workflow:
 """
 
 
+OTHER = """
+workflow:
+  - {step: start, tool: {kind: noop}, next: {arcs: [{step: reject}]}}
+  - {step: reject, tool: {kind: fail, code: order.rejected}, next: {arcs: [{step: tell}]}}
+  - {step: tell, tool: {kind: noop}}
+"""
+
+
 def violations(page: "Page") -> list[str]:
     """The violations that axe finds, a line for each place. The page has `AXE` as an init script."""
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
@@ -103,6 +111,22 @@ def test_no_view_hinders_who_cannot_see_or_point(server: Listener, browser: "Bro
         page.get_by_role("heading").first.wait_for()
         ask("workers")
     assert wrong == {}, "\n".join(f"{view}: {line}" for view, lines in wrong.items() for line in lines)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_neither_do_findings_and_differences(server: Listener, browser: "Browser", look: str) -> None:
+    server.register(HEAD + WORK)
+    server.register(HEAD + OTHER)
+    with page_of(browser, **LOOKS[look]) as page:
+        page.add_init_script(AXE)
+        page.goto(f"{server.url}/#/playbooks/t%2Ft?version=2&with=1")
+        page.locator(".told").first.wait_for()
+        page.locator(".changes button", has_text="of version 1").first.click()
+        page.locator(".changes .here").wait_for()
+        assert violations(page) == []
+        page.goto(f"{server.url}/#/findings/NL701")
+        page.get_by_role("heading", name="Example").wait_for()
+        assert violations(page) == []
 
 
 def test_signing_in_hinders_nobody_either(browser: "Browser", tmp_path: Path) -> None:

@@ -353,3 +353,15 @@ def execution_of(request: Request) -> str:
     if not name.isprintable():
         raise Unknown("there is no such execution")
     return name
+
+
+def digest_of(request: Request) -> str:
+    """The digest in the path of a request. Raises Unknown where it can be none."""
+    return checked_digest(request.path_params["digest"])
+
+
+def checked_digest(digest: str) -> str:
+    """A digest that somebody gave. Raises Unknown where it can be none."""
+    if not (digest.isascii() and digest.isalnum()):
+        raise Unknown("there is no such plan")
+    return digest

@@ -36,7 +36,12 @@ _BYTES_IN = {
     "put_blob": ((BYTES,), BLOB_BYTES),
     "put_source": ((BYTES, "application/yaml"), SOURCE_BYTES),
 }
-_TEXT_OUT = {"metrics": "text/plain", "get_picture": "image/svg+xml", "get_source": "text/plain"}
+_TEXT_OUT = {
+    "metrics": "text/plain",
+    "get_picture": "image/svg+xml",
+    "get_source": "text/plain",
+    "get_explanation": "text/plain",
+}
 
 
 def document(operations: Sequence[Operation]) -> dict[str, Json]:

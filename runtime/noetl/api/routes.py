@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from noetl.api import handlers, sessions, sign_in, task_output, watching
+from noetl.api import derived, handlers, sessions, sign_in, task_output, watching
 from noetl.api.authorization import Authorization
 from noetl.api.bodies import (
     ActivityBody,
@@ -101,10 +101,13 @@ ROUTES = (
     Operation("GET", "/playbooks/{path:path}", "viewer", handlers.get_plan_at, query=("version",)),
     Operation("GET", "/plans/{digest}", "viewer", handlers.get_plan),
     Operation("GET", "/plans/{digest}/outline", "viewer", watching.get_outline),
-    Operation("GET", "/plans/{digest}/picture", "viewer", watching.get_picture),
+    Operation("GET", "/plans/{digest}/picture", "viewer", derived.get_picture),
     Operation("GET", "/plans/{digest}/source", "viewer", handlers.get_source),
     Operation("PUT", "/plans/{digest}/source", "operator", handlers.put_source),
-    Operation("GET", "/plans/{digest}/verdicts", "viewer", watching.get_verdicts),
+    Operation("GET", "/plans/{digest}/verdicts", "viewer", derived.get_verdicts),
+    Operation("GET", "/plans/{digest}/findings", "viewer", derived.get_findings),
+    Operation("GET", "/plans/{digest}/differences", "viewer", derived.get_differences, query=("from",)),
+    Operation("GET", "/findings/{code}", "viewer", derived.get_explanation),
     Operation("POST", "/blobs", "viewer", handlers.get_blob, BlobBody),
     Operation("PUT", "/blobs/{execution_id}", "worker", handlers.put_blob, status=201),
     Operation(
@@ -151,6 +154,7 @@ def application(
     app.state.authorization = authorization
     app.state.lasting = Lasting()
     app.state.watching = watching.Watching(service, service.runtime)
+    app.state.derived = derived.Derived(service)
     app.state.streams = Streams(service)
     app.state.connections = connections
     app.state.sessions = sessions.SessionBook(kept)

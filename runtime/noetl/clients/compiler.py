@@ -17,12 +17,15 @@ SECONDS = 120
 MEMORY = 4 << 30
 """Limits of one compile: wall-clock seconds, bytes of address space."""
 
+FINDINGS, USAGE = 1, 2
+"""Exit codes of the compiler: something was found, or cannot be asked."""
+
 STANDARD_INPUT = Path("-")
 _SEVERAL = "the file has several documents; compile it with `noetlc compile` and run one of the plans"
 
 
 class CompileError(Exception):
-    """The playbook does not compile; the text is the compiler's own, `code` its exit code (1 findings, 2 usage)."""
+    """The playbook does not compile; the text is the compiler's own, `code` its exit code (`FINDINGS`, `USAGE`)."""
 
     def __init__(self, text: str, code: int) -> None:
         super().__init__(text)
@@ -42,7 +45,7 @@ def compile_playbook(source: Path, folders: Sequence[Path], data: bytes = b"") -
         _, said = _run("noetlc.cli", [*words, "--", str(source)], data, str(source))
         # With several documents the compiler writes several plans, under names of their own.
         if not target.exists():
-            raise CompileError(f"{source}: {_SEVERAL}", 1)
+            raise CompileError(f"{source}: {_SEVERAL}", FINDINGS)
         return target.read_bytes(), said
 
 
@@ -58,13 +61,13 @@ def compile_source(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
             Path(folder, source.parent).mkdir(parents=True, exist_ok=True)
             Path(folder, source).write_bytes(data)
         except (OSError, ValueError):
-            raise CompileError(f"`{name}` cannot be the name of a file", 2) from None
+            raise CompileError(f"`{name}` cannot be the name of a file", USAGE) from None
         target = Path(made, "plan.ir")
         # Absolute, as the compiler runs in the temporary folder, so that the plan names its source as the caller did.
         words = [word for catalogue in folders for word in ("--path", str(catalogue.absolute()))]
         _run("noetlc.cli", ["compile", "-o", str(target), *words, "--", str(source)], b"", name, folder)
         if not target.exists():
-            raise CompileError(f"{name}: {_SEVERAL}", 1)
+            raise CompileError(f"{name}: {_SEVERAL}", FINDINGS)
         return target.read_bytes()
 
 
@@ -95,7 +98,29 @@ def picture_of(data: bytes) -> str:
 
 def verdicts_of(data: bytes) -> str:
     """The verdicts of analysis on a plan, as JSON, with some seconds for each question. Raises CompileError."""
-    return _run("noetlc.cli", ["analyze", "--format", "json", "--", "-"], data, "plan", good=(0, 1))[0]
+    return _run("noetlc.cli", ["analyze", "--format", "json", "--", "-"], data, "plan", good=(0, FINDINGS))[0]
+
+
+def findings_of(source: bytes) -> str:
+    """The findings of lint in a source, as JSON. Children are not looked for. Raises CompileError."""
+    with tempfile.TemporaryDirectory(prefix="noetl-") as folder:
+        # Findings follow from the source alone: a configuration that lies above the temporary folder is not asked.
+        Path(folder, "noetlc.toml").touch()
+        words = ["lint", "--format", "json", "--config", "noetlc.toml", "--", "-"]
+        return _run("noetlc.cli", words, source, "source", folder, good=(0, FINDINGS))[0]
+
+
+def differences_of(old: bytes, new: bytes) -> str:
+    """The changes in what one plan does to what another does, as JSON. Raises CompileError."""
+    with tempfile.TemporaryDirectory(prefix="noetl-") as folder:
+        Path(folder, "old.ir").write_bytes(old)
+        words = ["diff", "--format", "json", "--", "old.ir", "-"]
+        return _run("noetlc.cli", words, new, "plan", folder, good=(0, FINDINGS))[0]
+
+
+def explanation_of(code: str) -> str:
+    """The page of a finding, by code or name. Raises CompileError, with `USAGE` where there is none."""
+    return _run("noetlc.cli", ["explain", "--", code], b"", code)[0]
 
 
 def plain_document(name: str, data: bytes) -> str:
@@ -124,7 +149,7 @@ def _run(
             env=child_environ({}),
         )
     except subprocess.TimeoutExpired:
-        raise CompileError(f"{name}: the compiler was stopped after {SECONDS} s", 1) from None
+        raise CompileError(f"{name}: the compiler was stopped after {SECONDS} s", FINDINGS) from None
     output, said = (stream.decode("utf-8", "replace").strip() for stream in (done.stdout, done.stderr))
     if done.returncode not in good:
         raise CompileError(said or output or f"{name}: the compiler ended with {done.returncode}", done.returncode)

@@ -3,6 +3,7 @@
 import { h, show, trouble, wordsOf } from './dom.js';
 import { executionView } from './execution.js';
 import { executionsView } from './executions.js';
+import { findingView } from './findings.js';
 import { field } from './forms.js';
 import { playbookView, playbooksView } from './playbooks.js';
 import { Refusal, get, post, whenSignedOut } from './server.js';
@@ -30,6 +31,7 @@ const VIEWS = [
   [/^\/executions\/([^/]+)$/, ([id], query, person) => executionView(id, query, person)],
   [/^\/playbooks$/, (_, query) => playbooksView(query)],
   [/^\/playbooks\/([^/]+)$/, ([path], query, person) => playbookView(path, query, person)],
+  [/^\/findings\/([^/]+)$/, ([name]) => findingView(name)],
   [/^\/signals$/, (_, query) => signalsView(query)],
   [/^\/workers$/, (_, query, person) => workersView(person)],
 ];

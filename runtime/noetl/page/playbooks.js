@@ -1,10 +1,12 @@
 // The catalogue: playbooks and their versions, what is proved of one, its picture, and a form that starts it.
 
+import { differences } from './differences.js';
 import { h, show, sign, trouble, wordsOf } from './dom.js';
+import { findingsOf, marks, notes, summary } from './findings.js';
 import { ask, field, jsonOf } from './forms.js';
 import { picture } from './picture.js';
 import { get, post } from './server.js';
-import { linesOf, listing } from './source.js';
+import { linesOf, listing, reveal } from './source.js';
 import { many } from './times.js';
 
 /** @param {string} path */
@@ -54,10 +56,37 @@ export function playbookView(path, query, person) {
   const facts = h('div', { class: 'panel' });
   const proofs = h('div', { class: 'panel' }, h('p', { class: 'hint' }, 'Asking the analysis…'));
   const source = h('div', { class: 'panel' });
+  const found = h('div', { class: 'panel' });
+  const compared = h('div');
   const head = h('div', { class: 'head' });
   const element = h('section', { class: 'execution' }, head, h('div', { class: 'two' }, stage, h('aside', { class: 'card side' }, h('header', null, h('h2', null, 'Takes and needs')), facts)),
-    h('section', { class: 'card' }, h('header', null, h('h2', null, 'What is proved')), proofs), h('section', { class: 'card' }, h('header', null, h('h2', null, 'Source')), source));
+    h('section', { class: 'card' }, h('header', null, h('h2', null, 'What is proved')), proofs), compared, h('section', { class: 'card' }, h('header', null, h('h2', null, 'Source')), found, source));
+  const go = (/** @type {number} */ line) => reveal(source, line);
   let asked = 0;
+
+  /** The address of a version beside another one. @param {string} version @param {string} other */
+  const chosen = (version, other) => `${link(path)}?${new URLSearchParams({ version, ...(other && other !== version ? { with: other } : {}) })}`;
+
+  /** Show the source, and what lint finds in it at its lines. @param {string} digest @param {() => boolean} still */
+  async function annotate(digest, still) {
+    show(found);
+    const lines = await linesOf(digest);
+    if (!still()) return;
+    if (!lines) {
+      show(source, h('p', { class: 'hint' }, 'It came as a plan, without its source.'));
+      return;
+    }
+    show(source, listing(lines, 1, null));
+    show(found, h('p', { class: 'hint' }, 'Asking lint…'));
+    try {
+      const told = await findingsOf(digest, closing.signal);
+      if (!still()) return;
+      show(found, summary(told, go));
+      if (told.findings.length) show(source, listing(lines, 1, null, notes(told.findings), marks(told.findings)));
+    } catch (error) {
+      if (still() && !closing.signal.aborted) show(found, h('p', { class: 'problem' }, wordsOf(error)));
+    }
+  }
 
   /** @param {URLSearchParams} now */
   async function draw(now) {
@@ -71,7 +100,7 @@ export function playbookView(path, query, person) {
       return;
     }
     const choice = h('select', { 'aria-label': 'Version', onchange: () => {
-      location.hash = `${link(path)}?version=${choice.value}`;
+      location.hash = chosen(choice.value, now.get('with') || '');
     } }, versions.map((one) => h('option', { value: one.version, selected: one === row }, `version ${one.version}`)));
     const outline = await get(`plans/${row.playbook_id}/outline`, {}, closing.signal);
     if (mine !== asked) return;
@@ -82,12 +111,14 @@ export function playbookView(path, query, person) {
     const drawn = picture(row.playbook_id, (step) => drawn.mark(step));
     show(stage, drawn.stage, drawn.controls);
     show(facts, h('h3', null, 'Inputs'), takes(outline), names('Credentials', outline.credentials.map((/** @type {any} */ one) => `${one.name} (${one.kind})`)), names('Pools', outline.pools), names('Kinds', outline.kinds), names('Calls', outline.children));
-    linesOf(row.playbook_id).then((lines) => {
-      if (mine === asked) show(source, lines ? listing(lines, 1, null) : h('p', { class: 'hint' }, 'It came as a plan, without its source.'));
-    });
+    const other = versions.find((one) => String(one.version) === now.get('with') && one !== row);
+    show(compared, versions.length > 1 ? differences(row, other, versions, (version) => {
+      location.hash = chosen(String(row.version), version);
+    }, go, closing.signal) : null);
+    annotate(row.playbook_id, () => mine === asked);
     try {
-      const found = await get(`plans/${row.playbook_id}/verdicts`, {}, closing.signal);
-      if (mine === asked) show(proofs, verdicts(found, drawn));
+      const proved = await get(`plans/${row.playbook_id}/verdicts`, {}, closing.signal);
+      if (mine === asked) show(proofs, verdicts(proved, drawn));
     } catch (error) {
       if (mine === asked) show(proofs, h('p', { class: 'problem' }, wordsOf(error)));
     }

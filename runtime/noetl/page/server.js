@@ -53,8 +53,8 @@ async function asked(method, url, body, signal, headers = {}) {
   return response;
 }
 
-/** @param {Response} response @returns {Promise<Refusal>} */
-async function refusalOf(response) {
+/** What a response that is no answer says. @param {Response} response @returns {Promise<Refusal>} */
+export async function refusalOf(response) {
   let text = `the server answered ${response.status}`;
   try {
     text = (await response.json()).detail || text;

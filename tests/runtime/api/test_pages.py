@@ -25,6 +25,8 @@ NO_LISTS = {
     **dict.fromkeys(
         (("get_outline", key) for key in ("keys", "kinds", "pools", "credentials", "children")), "as long as the plan"
     ),
+    ("get_findings", "findings"): "at most `derived.MOST`",
+    ("get_differences", "changes"): "the same",
     ("get_ctx", "gathered"): "a value of the playbook's own",
     ("get_result", "result"): "a value of the playbook's own",
 }
@@ -80,8 +82,9 @@ def _one(up: Served) -> str:
 def _path(up: Served, row: Operation) -> str:
     path = row.path.replace("{execution_id}", _one(up)).replace("{user_id:path}", "ada")
     digest = up.client.get("/playbooks").json()["playbooks"][0]["playbook_id"]
-    asked = "?step=start" if row.handler.__name__ == "get_result" else ""  # it is not over, and has none itself
-    return path.replace("{path:path}", "t/t").replace("{digest}", digest) + asked
+    # It is not over, and has no result itself.
+    asked = {"get_result": "?step=start", "get_differences": f"?from={digest}"}.get(row.handler.__name__, "")
+    return path.replace("{path:path}", "t/t").replace("{digest}", digest).replace("{code}", "NL701") + asked
 
 
 READING = [row for row in ROUTES if row.method == "GET"]

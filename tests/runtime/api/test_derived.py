@@ -1,0 +1,126 @@
+"""The texts of the compiler about a plan, over the API: findings, differences, explanations, each made once."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness.running import HEAD
+from harness.serving import Served, served
+from noetl.api import derived
+from noetl.clients.compiler import CompileError
+
+SOURCE = f"""{HEAD}workflow:
+  - step: start
+    tool: {{kind: noop}}
+    next: {{arcs: [{{step: reject}}]}}
+  - step: reject
+    tool: {{kind: fail, code: order.rejected}}
+    next: {{arcs: [{{step: tell}}]}}
+  - {{step: tell, tool: {{kind: noop}}}}
+"""
+LONGER = SOURCE.replace("kind: noop}}", "kind: noop}, next: {arcs: [{step: last}]}}", 1) + (
+    "  - {step: last, tool: {kind: noop}}\n"
+)
+
+
+def registered(up: Served, source: str) -> str:
+    response = up.client.post("/playbooks?name=t.yaml", content=source.encode())
+    assert response.status_code == 201, response.text
+    return str(response.json()["playbook_id"])
+
+
+def test_findings_have_their_places_in_the_source(tmp_path: Path) -> None:
+    with served(tmp_path) as up:
+        found = up.client.get(f"/plans/{registered(up, SOURCE)}/findings").json()
+    assert found["left_out"] == 0
+    (one,) = found["findings"]
+    assert (one["code"], one["severity"]) == ("NL615", "warning")
+    line = SOURCE.splitlines()[one["span"]["line"] - 1]
+    assert line[one["span"]["column"] - 1 : one["span"]["end_column"] - 1] == "{step: tell}"
+    assert "step.failed" in one["help"]
+
+
+def test_of_a_plan_without_its_source_there_are_no_findings(tmp_path: Path) -> None:
+    with served(tmp_path) as up:
+        plan = up.client.get(f"/plans/{registered(up, SOURCE)}").content
+    with served(tmp_path / "other") as up:
+        digest = up.client.post("/playbooks", content=plan).json()["playbook_id"]
+        assert up.client.get(f"/plans/{digest}/findings").status_code == 404
+        assert up.client.put(f"/plans/{digest}/source", content=b"a: [").status_code == 200
+        (one,) = up.client.get(f"/plans/{digest}/findings").json()["findings"]
+        assert one["severity"] == "error", "whatever was given as its source is looked at"
+
+
+def test_a_configuration_above_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "noetlc.toml").write_text('ignore = ["ALL"]\n')
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    (one,) = derived.json.loads(derived.findings_of(SOURCE.encode()))
+    assert one["code"] == "NL615"
+
+
+def test_what_was_found_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where several ask while it is looked for; and what could not be found is tried again."""
+    asked, go = list[bytes](), threading.Event()
+
+    def slowly(source: bytes) -> str:
+        asked.append(source)
+        assert go.wait(20)
+        if len(asked) == 1:
+            raise CompileError("it was stopped", 1)
+        return "[]"
+
+    monkeypatch.setattr(derived, "findings_of", slowly)
+    with served(tmp_path) as up, ThreadPoolExecutor(3) as several:
+        path = f"/plans/{registered(up, SOURCE)}/findings"
+        waiting = [several.submit(up.client.get, path) for _ in range(3)]
+        assert up.client.get("/healthz").status_code == 200, "nobody else waits"
+        go.set()
+        codes = [one.result().status_code for one in waiting]
+        assert 422 in codes and set(codes) <= {422, 200} and len(asked) <= 1 + codes.count(200)
+        for _ in range(3):
+            assert up.client.get(path).json() == {"findings": [], "left_out": 0}
+        assert len(asked) == 2
+
+
+def test_so_many_are_told_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(derived, "MOST", 0)
+    with served(tmp_path) as up:
+        old, new = registered(up, SOURCE), registered(up, LONGER)
+        assert up.client.get(f"/plans/{old}/findings").json() == {"findings": [], "left_out": 1}
+        found = up.client.get(f"/plans/{new}/differences?from={old}").json()
+        assert found["changes"] == [] and found["left_out"] > 0
+
+
+def test_differences_go_from_the_other_plan_to_this_one(tmp_path: Path) -> None:
+    with served(tmp_path) as up:
+        old, new = registered(up, SOURCE), registered(up, LONGER)
+        there = up.client.get(f"/plans/{new}/differences?from={old}").json()
+        back = up.client.get(f"/plans/{old}/differences?from={new}").json()
+        assert up.client.get(f"/plans/{new}/differences?from={new}").json()["same"] is True
+    assert there["same"] is False and back["same"] is False
+    added = [one for one in there["changes"] if one["sign"] == "+" and one["message"] == "step `last`"]
+    gone = [one for one in back["changes"] if one["sign"] == "-" and one["message"] == "step `last`"]
+    assert [one["span"]["line"] for one in (*added, *gone)] == [len(LONGER.splitlines())] * 2
+
+
+def test_what_is_not_there_is_not_compared(tmp_path: Path) -> None:
+    with served(tmp_path) as up:
+        path = f"/plans/{registered(up, SOURCE)}/differences"
+        assert up.client.get(path).status_code == 400
+        for wrong in ("0" * 64, "../x", "-", "é"):
+            assert up.client.get(path, params={"from": wrong}).status_code == 404, wrong
+        assert up.client.get(f"/plans/{'0' * 64}/differences?from={'0' * 64}").status_code == 404
+
+
+def test_a_finding_is_explained_by_code_and_by_name(tmp_path: Path) -> None:
+    with served(tmp_path) as up:
+        page = up.client.get("/findings/NL615").text
+        assert page.startswith("NL615 arc-after-failure (warning)\n") and "\nWhy it matters\n" in page
+        assert up.client.get("/findings/arc-after-failure").text == page
+        for wrong in ("NL999", "--help", "-h", "x" * 100, "é", "NL615 "):
+            response = up.client.get(f"/findings/{wrong}")
+            assert response.status_code == 404, wrong
+            assert "noetlc" not in response.text
