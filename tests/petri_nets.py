@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from noetlc.analysis.petri import Marking, Petri
+from noetlc.analysis.petri import Petri, PetriMarking
 
-Edges = dict[Marking, list[tuple[int, Marking]]]
+Edges = dict[PetriMarking, list[tuple[int, PetriMarking]]]
 
 
-def is_enabled(net: Petri, marking: Marking, transition: int) -> bool:
+def is_enabled(net: Petri, marking: PetriMarking, transition: int) -> bool:
     """Whether the transition may fire."""
     return all(marking[place] >= weight for place, weight in net.inputs[transition])
 
@@ -92,7 +92,7 @@ class Space(NamedTuple):
     net: Petri
     edges: Edges
 
-    def dead(self) -> set[Marking]:
+    def dead(self) -> set[PetriMarking]:
         """Markings in which nothing can fire."""
         return {marking for marking, row in self.edges.items() if not row}
 
@@ -100,7 +100,7 @@ class Space(NamedTuple):
         """The transitions that can fire."""
         return {transition for row in self.edges.values() for transition, _ in row}
 
-    def from_(self, start: Marking) -> set[Marking]:
+    def from_(self, start: PetriMarking) -> set[PetriMarking]:
         """The markings that can be reached from a marking."""
         found, waiting = {start}, [start]
         while waiting:
@@ -110,7 +110,7 @@ class Space(NamedTuple):
                     waiting.append(after)
         return found
 
-    def terminal(self) -> set[frozenset[Marking]]:
+    def terminal(self) -> set[frozenset[PetriMarking]]:
         """The sets of markings that are reached from each other and that nothing leads out of."""
         reach = {marking: self.from_(marking) for marking in self.edges}
         return {
@@ -143,7 +143,7 @@ def space_of(net: Petri, limit: int) -> Space | None:
     return Space(net, edges)
 
 
-def _following(net: Petri, marking: Marking) -> Iterator[tuple[int, Marking]]:
+def _following(net: Petri, marking: PetriMarking) -> Iterator[tuple[int, PetriMarking]]:
     for number in range(len(net.transitions)):
         left = dict(enumerate(marking))
         for place, weight in net.inputs[number]:

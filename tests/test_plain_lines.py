@@ -14,7 +14,7 @@ import pytest
 import noetl.cli
 import noetlc.cli
 from noetl_cli import lazy_click
-from noetl_cli.lazy_click import Declared, real_command
+from noetl_cli.lazy_click import DeclaredCommand, real_command
 from noetl_ir.registry import load
 
 PROGRAMS = {"noetlc": noetlc.cli, "noetl": noetl.cli}
@@ -41,12 +41,12 @@ VALUES = (
 ODD = ("--help", "-h", "--", "-o", "-ofile", "--no-such", "--quiet=1", "--set", "-", "", "--jso", "-qx")
 
 
-def declared() -> Iterator[tuple[str, str, Declared]]:
+def declared() -> Iterator[tuple[str, str, DeclaredCommand]]:
     """The commands that may be read without click: program, name, command."""
     for program, package in PROGRAMS.items():
         for name in package.COMMANDS:
             command = load(package.__name__, name.replace("-", "_"), "COMMAND", object)
-            if isinstance(command, Declared):
+            if isinstance(command, DeclaredCommand):
                 yield program, name, command
 
 

@@ -51,6 +51,23 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
         ],
     ),
     (
+        tidy.ambiguous_types,
+        {
+            f"{IR}/plan.py": "class Step: ...\nclass Arc: ...\nclass _Found: ...\nLIMIT = 1\n",
+            f"{COMPILER}/ast/playbook.py": "class Step: ...\n",
+            f"{COMPILER}/rules/a.py": "class Arc: ...\nclass Kept: ...\nclass _Found: ...\nLIMIT = 1\n",
+            f"{RUNTIME}/a.py": "class Token: ...\nKept: TypeAlias = int\n",
+            f"{RUNTIME}/b.py": "class Step: ...\nif TYPE_CHECKING:\n    Token = tuple[str]\nelse:\n    Token = 0\n",
+            "tests/test_a.py": "class Token: ...\n",
+        },
+        [
+            f"{COMPILER}/ast/playbook.py:1: another `Step` than that of {IR}/plan.py",
+            f"{RUNTIME}/b.py:1: another `Step` than that of {IR}/plan.py",
+            f"{RUNTIME}/a.py:2: another `Kept` than that of {COMPILER}/rules/a.py",
+            f"{RUNTIME}/b.py:3: another `Token` than that of {RUNTIME}/a.py",
+        ],
+    ),
+    (
         tidy.drawers,
         {f"{IR}/common.py": "", f"{COMPILER}/utils/text.py": "", f"{RUNTIME}/commons.py": ""},
         [

@@ -99,6 +99,40 @@ def vague_docstrings(root: Path) -> Iterator[str]:
                 yield f"{name}:{getattr(node, 'lineno', 1)}: begins with `{said.split()[0]}`: name what it is about"
 
 
+TWICE = {
+    "Arc": "an arc of a router, and the theory's arc of a net, of which the published schema has both",
+    "Ownership": "the same thing in each adapter of the store",
+}
+"""Names that classes may share, and why. `noetl_ir.plan` has what `noetlc.ast.playbook` has, once it is compiled: a
+step, a task, a rule; these share their names too.
+"""
+_SAME = frozenset({"compiler/noetlc/ast/playbook.py", "schema/noetl_ir/plan.py"})
+
+
+def ambiguous_types(root: Path) -> Iterator[str]:
+    """A public class, type alias or type variable of the packages has a name of its own: one word, one meaning."""
+    homes: dict[str, dict[str, int]] = {}
+    for name, tree, _ in python_files(root, *PACKAGES.values()):
+        for node in ast.walk(tree):
+            found = node.name if isinstance(node, ast.ClassDef) else _alias_in(node)
+            if found and not found.startswith("_") and found not in TWICE:
+                homes.setdefault(found, {}).setdefault(name, getattr(node, "lineno", 0))
+    for found, places in homes.items():
+        if len(places) > 1 and not places.keys() <= _SAME:
+            first, *others = places
+            yield from (f"{name}:{places[name]}: another `{found}` than that of {first}" for name in others)
+
+
+def _alias_in(node: ast.AST) -> str:
+    """The name that an assignment gives to a type; a class has a small letter in its name, a constant has none."""
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias")):
+            return name
+        case ast.Assign(targets=[ast.Name(id=name)]) if name[:1].isupper() and not name.isupper():
+            return name
+    return ""
+
+
 def drawers(root: Path) -> Iterator[str]:
     """No module is named after being a drawer."""
     for name, _, _ in python_files(root):
@@ -435,6 +469,7 @@ CHECKS: tuple[Check, ...] = (
     long_functions,
     silent_modules,
     vague_docstrings,
+    ambiguous_types,
     drawers,
     retired_words,
     loose_words,

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 
@@ -75,9 +75,9 @@ def call_of(
     knobs: dict[str, Json] | None = None,
     timeout: Json = None,
     scope: dict[str, Json] | None = None,
-) -> Call:
+) -> ToolCall:
     """A call of a kind, its first attempt."""
-    return Call("e1", "step", "task", kind, fields, args or {}, knobs or {}, timeout, "act-1", 1, scope or {})
+    return ToolCall("e1", "step", "task", kind, fields, args or {}, knobs or {}, timeout, "act-1", 1, scope or {})
 
 
 def waited(coroutine: Coroutine[Any, Any, _T]) -> _T:

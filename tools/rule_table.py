@@ -5,7 +5,7 @@
 
 from noetlc.rules import all_rules, row_of
 
-_HEAD = '''"""Every lint rule as `noetlc.rules.Row` has it; written by `tools/gen` from the modules of the rules."""
+_HEAD = '''"""Every lint rule as `noetlc.rules.RuleRow` has it; written by `tools/gen` from the modules of the rules."""
 
 # fmt: off
 TABLE: tuple[tuple[str, str, int, str, bool, tuple[str, ...], tuple[str, ...]], ...] = (

@@ -36,7 +36,7 @@ from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import hides, sorted_findings, without_consequences
 from noetlc.older import AUTHORING, LOWERING, READ, BrokenPass, Lowering, forks_of, read
 from noetlc.reading.check import check_document
-from noetlc.reading.places import Unknown
+from noetlc.reading.places import UndeclaredName
 from noetlc.rules import check_net, check_playbook
 from noetlc.source.nodes import Mapping, Node
 from noetlc.source.resolve import as_meant, besides_anchors
@@ -47,7 +47,7 @@ from noetlc.source.yaml_reader import Reading, read_yaml
 if TYPE_CHECKING:  # lint makes no plans, and starts sooner
     from noetl_ir.plan import Child, Plan
 
-Seen: TypeAlias = dict[str, Member | str]
+_Seen: TypeAlias = dict[str, Member | str]
 """Path → the child there, checked, or the code that says what is in the way."""
 
 BUILD = "build"
@@ -77,7 +77,7 @@ class Document(NamedTuple):
     changes: tuple[Change, ...] = ()
     node: Node | None = None
     called: tuple[str, ...] = ()
-    unknown: tuple[Unknown, ...] = ()
+    unknown: tuple[UndeclaredName, ...] = ()
     meant: MappingOf[Span, str] = MappingProxyType({})
     was: Playbook | None = None
 
@@ -132,7 +132,7 @@ def compile_source(
 
 
 def check_source(
-    name: str, data: bytes, catalogue: PlaybookCatalogue = NO_CATALOGUE, seen: Seen | None = None
+    name: str, data: bytes, catalogue: PlaybookCatalogue = NO_CATALOGUE, seen: _Seen | None = None
 ) -> Compiled:
     """Everything to say about a file, also by the rules on nets, without plans; `seen` keeps children between files."""
     with uncollected():
@@ -142,7 +142,7 @@ def check_source(
 def understood(source: Source, node: Node | None, observer: Observer = QUIET) -> Document:
     """Read a document in whatever dialects it is written, lower it, and check what its names mean; no rule is asked."""
     playbook, changes, r, was = read(source, node, observer)
-    unknown: tuple[Unknown, ...] = ()
+    unknown: tuple[UndeclaredName, ...] = ()
     if playbook is not None:
         assert isinstance(node, Mapping)
         # Before names are checked: in a file with older constructs a name that nothing declares is a warning.
@@ -186,12 +186,12 @@ class _Run:
     """One call: the catalogue, the observer, which rules are asked, and the children looked up so far."""
 
     def __init__(
-        self, catalogue: PlaybookCatalogue, observer: Observer, at_least: Severity, seen: Seen | None = None
+        self, catalogue: PlaybookCatalogue, observer: Observer, at_least: Severity, seen: _Seen | None = None
     ) -> None:
         self._catalogue = catalogue
         self._observer = observer
         self._at_least = at_least
-        self._seen: Seen = {} if seen is None else seen
+        self._seen: _Seen = {} if seen is None else seen
 
     def documents(self, name: str, data: bytes, each: Callable[["_Run", Source, Node], Document]) -> Compiled:
         reading = read_yaml(name, data)

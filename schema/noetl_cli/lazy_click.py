@@ -3,9 +3,9 @@
     from noetl_cli import lazy_click as click
 
 Importing click takes twice as long as Python's own start. A command and its options are written as always; here they
-are kept as written. `Declared.plain` reads a command line that nothing is to be said about; for any other, and for
-help, `Declared.real` is the same command of click, which is the oracle for what `plain` reads. All other names are
-those of click itself.
+are kept as written. `DeclaredCommand.plain` reads a command line that nothing is to be said about; for any other, and
+for help, `DeclaredCommand.real` is the same command of click, which is the oracle for what `plain` reads. All other
+names are those of click itself.
 """
 
 import sys
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Choice", "ClickException", "Command", "Context", "Declared", "Group", "IntRange", "Misuse", "Parameter",
+    "Choice", "ClickException", "Command", "Context", "DeclaredCommand", "Group", "IntRange", "Misuse", "Parameter",
     "UsageError", "argument", "command", "core", "echo", "group", "is_abort", "lazy_group", "option", "prompt",
     "real_command", "refusal", "status_of",
 ]  # fmt: skip
@@ -180,7 +180,7 @@ def _files(context: object, parameter: object, incomplete: str) -> object:
     return [CompletionItem(incomplete, type="file")]
 
 
-class Declared:
+class DeclaredCommand:
     """A command as it was written."""
 
     def __init__(self, function: Callable[..., object], name: str, short_help: str) -> None:
@@ -301,7 +301,7 @@ def status_of(
     """
     if words and words[0] in commands:
         found = load(words[0])
-        if isinstance(found, Declared) and (work := found.plain(words[1:], environ)) is not None:
+        if isinstance(found, DeclaredCommand) and (work := found.plain(words[1:], environ)) is not None:
             return _code(work())
     import click
 
@@ -347,7 +347,7 @@ def real_command(found: object) -> "Command":
     """A command as click's, however it was written."""
     import click
 
-    made = found.real() if isinstance(found, Declared) else found
+    made = found.real() if isinstance(found, DeclaredCommand) else found
     assert isinstance(made, click.Command)
     return made
 
@@ -405,9 +405,9 @@ if not TYPE_CHECKING:
         """An option of a command."""
         return _Parameter("option", words, settings)
 
-    def command(name: str, *, short_help: str) -> Callable[[Callable[..., object]], Declared]:
+    def command(name: str, *, short_help: str) -> Callable[[Callable[..., object]], DeclaredCommand]:
         """A command; what it decorates has its parameters already."""
-        return lambda function: Declared(function, name, short_help)
+        return lambda function: DeclaredCommand(function, name, short_help)
 
     def Choice(choices: Sequence[str], **settings: object) -> _Type:
         """One of some texts."""

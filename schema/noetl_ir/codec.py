@@ -104,7 +104,7 @@ def _unpacked(data: bytes) -> Any:
         raise CodecError(f"no value: {str(error) or type(error).__name__}") from error
 
 
-class Parts:
+class PartReader:
     """Reads nested lists part by part, so that only one part at a time is in memory as Python objects.
 
     Each call reads the next part, and raises CodecError for what `unpack` refuses. `known` says that the bytes were
@@ -160,7 +160,7 @@ def unpack_trusted(data: memoryview) -> Json:
 
 def parts_of(data: memoryview) -> list[memoryview]:
     """The bytes of each entry of the list in some bytes. Raises CodecError where they hold no list."""
-    parts = Parts(data, known=True)
+    parts = PartReader(data, known=True)
     return [parts.skipped() for _ in range(parts.enter())]
 
 

@@ -4,7 +4,7 @@ An event in the log names steps, tasks and transitions by their index in the pla
 everything else that a reader who does not know the plan wants. It follows from the plan and the event alone.
 """
 
-from noetl_ir.events import WORKER_EVENTS, Event, Keys, action_id_of, index_of, iso_of, step_run_of
+from noetl_ir.events import WORKER_EVENTS, Event, TokenKeys, action_id_of, index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
@@ -183,7 +183,7 @@ def _transition(plan: Plan, number: int) -> str:
     return transitions[number].id if 0 <= number < len(transitions) else f"#{number}"
 
 
-def _keys(keys: Keys) -> Json:
+def _keys(keys: TokenKeys) -> Json:
     return keys if isinstance(keys, str) else list(keys)
 
 

@@ -14,7 +14,7 @@ from noetl_ir.digests import sha256
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
-Keys: TypeAlias = "str | tuple[str, ...]"
+TokenKeys: TypeAlias = "str | tuple[str, ...]"
 """The token keys at a transition's arcs: one text when all arcs have the same key, else one text an arc."""
 
 WORKER_EVENTS = frozenset({"task.started", "task.done", "retry.started"})
@@ -53,8 +53,8 @@ class Firing(NamedTuple):
     """
 
     transition: int
-    took: Keys
-    made: Keys
+    took: TokenKeys
+    made: TokenKeys
 
 
 class Event(NamedTuple):
@@ -82,7 +82,7 @@ _Fields: TypeAlias = "tuple[str, str, int, int, str, int, int, int, int, tuple[F
 event_of: "Callable[[_Fields], Event]" = partial(tuple.__new__, Event)
 """The event of its fields in their order: what makes events by the ten thousands takes this, at half of the time."""
 
-firing_of: "Callable[[tuple[int, Keys, Keys]], Firing]" = partial(tuple.__new__, Firing)
+firing_of: "Callable[[tuple[int, TokenKeys, TokenKeys]], Firing]" = partial(tuple.__new__, Firing)
 """The firing of its fields in their order, as `event_of`."""
 
 write_event: Callable[[Event], bytes] = codec.pack_record
@@ -116,7 +116,7 @@ _TYPES = (str, str, int, int, str, int, int, int, int, list, dict)
 _first, _NUMBERS = itemgetter(0), frozenset({int})
 
 
-def _keys(value: Any) -> Keys:
+def _keys(value: Any) -> TokenKeys:
     if type(value) is str:
         return value
     if type(value) is not list or any(type(key) is not str for key in value):

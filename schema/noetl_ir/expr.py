@@ -293,7 +293,7 @@ class Block(_Node):
 Template: TypeAlias = Literal | Native | Text | MapTemplate | ListTemplate | Block
 
 NULL = Literal(None)
-Names: TypeAlias = Mapping[str, Json]
+_Names: TypeAlias = Mapping[str, Json]
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
-Status: TypeAlias = Literal["ok", "error"]
+OutcomeStatus: TypeAlias = Literal["ok", "error"]
 
 
 class Outcome(NamedTuple):
@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
     `meta` is `{attempt, duration, started, ended, trace_id}`, filled in by the worker, times as recorded.
     """
 
-    status: Status
+    status: OutcomeStatus
     result: Json = None
     error: dict[str, Json] | None = None
     extras: dict[str, Json] = {}  # noqa: RUF012  (never written to)

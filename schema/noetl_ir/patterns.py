@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 
-class Late:
+class LatePattern:
     """A pattern with the methods of a compiled one, as far as somebody needs them."""
 
     __slots__ = ("_compiled", "_flags", "_text")

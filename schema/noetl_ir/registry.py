@@ -14,16 +14,18 @@ from importlib.machinery import all_suffixes
 from types import ModuleType
 from typing import TypeVar
 
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 
 GROUPS = {"noetl_ir.kinds": "noetl.kinds", "noetl.tools": "noetl.tools"}
 """Package → the entry-point group that adds to it. An entry point names a module or an object in one."""
 
 _SUFFIXES = frozenset(all_suffixes())
 
-Part = TypeVar("Part")
+_Part = TypeVar("_Part")
 
-_REQUIREMENT = Late(r"\s*([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w\s,.-]*\])?\s*(?:[<>=!~][^;]*)?", re.ASCII)
+_REQUIREMENT = LatePattern(
+    r"\s*([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[\w\s,.-]*\])?\s*(?:[<>=!~][^;]*)?", re.ASCII
+)
 
 
 class MissingPart(LookupError):
@@ -63,7 +65,7 @@ def _is_package(folder: str) -> bool:
     return any(os.path.exists(os.path.join(folder, f"__init__{suffix}")) for suffix in _SUFFIXES)
 
 
-def load(package: str, name: str, attribute: str, expected: type[Part]) -> Part:
+def load(package: str, name: str, attribute: str, expected: type[_Part]) -> _Part:
     """The object that part `name` of `package` exports as `attribute`, an `expected`.
 
     Raises `MissingPart` where there is no such part and `TypeError` where it exports nothing, or something

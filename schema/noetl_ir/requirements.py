@@ -7,17 +7,17 @@ the index that the operator chose.
 import re
 from collections.abc import Iterable
 
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _CLAUSE = r"(?:===|==|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+"
-_REQUIREMENT = Late(
+_REQUIREMENT = LatePattern(
     rf"\s*{_NAME}\s*(?:\[\s*{_NAME}(?:\s*,\s*{_NAME})*\s*\])?"
     rf"\s*(?:\(?\s*{_CLAUSE}(?:\s*,\s*{_CLAUSE})*\s*\)?)?\s*(?:;[\w\s.'\"<>=!~()-]*)?",
     re.ASCII,
 )
-_NAMED = Late(rf"\s*({_NAME})", re.ASCII)
-_PINNED = Late(r"[^=!<>~;]*==\s*[^*,;]+(?:;.*)?", re.ASCII | re.DOTALL)
+_NAMED = LatePattern(rf"\s*({_NAME})", re.ASCII)
+_PINNED = LatePattern(r"[^=!<>~;]*==\s*[^*,;]+(?:;.*)?", re.ASCII | re.DOTALL)
 
 MOST = 100
 LONGEST = 500

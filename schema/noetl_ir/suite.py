@@ -25,7 +25,7 @@ MOST_CASES = 10_000
 """Cases of a suite, rows of tables counted one by one."""
 
 
-class Limits(NamedTuple):
+class CaseLimits(NamedTuple):
     """The most that a case may take before it is stopped: events of all its executions, seconds of real time."""
 
     events: int = 100_000
@@ -42,7 +42,7 @@ class Expectation(NamedTuple):
     span: Span
 
 
-class Case(NamedTuple):
+class SuiteCase(NamedTuple):
     """One run of the playbook. `script` is a document as `--script` takes it, `places` where its outcomes stand, and
     `sent` where its signals do.
 
@@ -58,12 +58,12 @@ class Case(NamedTuple):
     expected: tuple[Expectation, ...]
     real: tuple[str, ...]
     files: tuple[str, ...]
-    limits: Limits
+    limits: CaseLimits
     sent: tuple[Span, ...] = ()
     keychain: dict[str, dict[str, Json]] = {}  # noqa: RUF012  (nobody writes to it)
 
 
-class Part(NamedTuple):
+class PlaybookPart(NamedTuple):
     """A part of the playbook that a run can reach: `kind` is one of `PARTS`, `name` what people read.
 
     It was reached when one of the `transitions` of the plan's net fired, or of a rule, when rule `rule` of task `task`
@@ -91,8 +91,8 @@ class Suite(NamedTuple):
     file: str
     playbook: str
     plan: bytes
-    cases: tuple[Case, ...]
-    parts: tuple[Part, ...] = ()
+    cases: tuple[SuiteCase, ...]
+    parts: tuple[PlaybookPart, ...] = ()
     never: int = 0
     secrets: tuple[str, ...] = ()
 
@@ -129,14 +129,15 @@ def read_suite(data: bytes) -> Suite:
             raise BadSuite("another version wrote it")
         return Suite(
             file, playbook, data[end:], tuple([_case_of(row) for row in cases]),
-            tuple([Part(kind, name, Span(*span), tuple(ids), *rest) for kind, name, span, ids, *rest in parts]), never,
+            tuple([PlaybookPart(kind, name, Span(*span), tuple(ids), *rest) for kind, name, span, ids, *rest in parts]),
+            never,
             tuple(secrets),
         )  # fmt: skip
     except (codec.CodecError, TypeError, ValueError) as problem:
         raise BadSuite(str(problem)) from None
 
 
-def _case_row(case: Case) -> Json:
+def _case_row(case: SuiteCase) -> Json:
     return [
         case.name, [*case.span], case.payload, case.script, [[*span] for span in case.places],
         [[each.what, each.value, [*each.span]] for each in case.expected], [*case.real], [*case.files], [*case.limits],
@@ -144,10 +145,10 @@ def _case_row(case: Case) -> Json:
     ]  # fmt: skip
 
 
-def _case_of(row: Any) -> Case:
+def _case_of(row: Any) -> SuiteCase:
     name, span, payload, script, places, expected, real, files, limits, sent, keychain = row
-    return Case(
+    return SuiteCase(
         name, Span(*span), payload, script, tuple([Span(*each) for each in places]),
         tuple([Expectation(what, value, Span(*at)) for what, value, at in expected]), tuple(real), tuple(files),
-        Limits(*limits), tuple([Span(*span) for span in sent]), keychain,
+        CaseLimits(*limits), tuple([Span(*span) for span in sent]), keychain,
     )  # fmt: skip

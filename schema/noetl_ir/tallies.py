@@ -51,7 +51,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Log:
+class LogTally:
     """A whole log, counted."""
 
     steps: dict[str, Tally] = field(default_factory=dict)
@@ -65,9 +65,9 @@ class Log:
     last: int = 0
 
 
-def log_of(envelopes: Iterable[Envelope]) -> Log:
+def log_of(envelopes: Iterable[Envelope]) -> LogTally:
     """The counts of a log; raises NoLog where what is given is none."""
-    log = Log()
+    log = LogTally()
     for number, each in enumerate(envelopes):
         try:
             count_event(log, each)
@@ -151,7 +151,7 @@ def micros_of(ts: str) -> int:
     return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + int(f"{fraction:0<6.6}")
 
 
-def count_event(log: Log, each: Envelope) -> None:
+def count_event(log: LogTally, each: Envelope) -> None:
     """Count one event. Raises KeyError, TypeError, ValueError and AttributeError for what is no envelope."""
     at = micros_of(_text(each, "ts")) + 1  # so that zero is before every event
     log.first, log.last = log.first or at, max(log.last, at)

@@ -12,7 +12,7 @@ import pytest
 
 from noetl.bus.memory import MemoryBus
 from noetl.bus.nats.bus import NatsBus
-from noetl.bus.nats.queues import Limits
+from noetl.bus.nats.queues import QueueLimits
 from noetl.ports.bus import Bus, Delivery, Full, ReportDelivery
 from noetl_ir.registry import names
 from services import PLAIN, nats, waited_for
@@ -29,7 +29,7 @@ def memory_bus(capacity: int) -> Plain:
 
 def nats_bus(capacity: int) -> Plain:
     """A bus over a real NATS server, for both sides."""
-    bus: Plain = NatsBus(nats().bus_url(), limits=Limits(capacity=capacity), codec=PLAIN)
+    bus: Plain = NatsBus(nats().bus_url(), limits=QueueLimits(capacity=capacity), codec=PLAIN)
     return bus
 
 

@@ -14,7 +14,7 @@ from noetl.app.sessions import sessions_on
 from noetl.clients.nats import target_of
 from noetl.ports import StoreFailure
 from noetl.ports.user_sessions import FIELDS, Stale
-from noetl.sessions import KeptSessions, Storage
+from noetl.sessions import KeptSessions, SessionStorage
 from noetl.sessions.nats import NatsSessions
 from noetl.sessions.sqlite import SqliteSessions
 from noetl_ir.expr import Json
@@ -47,15 +47,15 @@ def clock() -> Clock:
     return Clock()
 
 
-Opener = Callable[[], Storage]
+Opener = Callable[[], SessionStorage]
 
 
 @pytest.fixture(params=["sqlite", "nats"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens one storage of each kind, again and again."""
-    bucket, opened = f"sessions{next(_buckets)}", list[Storage]()
+    bucket, opened = f"sessions{next(_buckets)}", list[SessionStorage]()
 
-    def opener() -> Storage:
+    def opener() -> SessionStorage:
         if request.param == "sqlite":
             opened.append(SqliteSessions(str(tmp_path / "sessions.db")))
         else:
@@ -192,7 +192,7 @@ def test_what_is_over_goes_away_by_itself(storage: Opener, clock: Clock) -> None
     waited_for(gone, "it stays for ever")
 
 
-def _user_of(kept: Storage, user: str) -> str:
+def _user_of(kept: SessionStorage, user: str) -> str:
     from hashlib import sha256
 
     return sha256(user.encode()).hexdigest()[:32]

@@ -18,7 +18,7 @@ from types import FunctionType
 
 import pytest
 
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind
@@ -31,7 +31,7 @@ KINDS = names("noetl.tools")
 TESTS = Path(__file__).parent.parent / "runtime" / "tools"
 FIRST_TURNS = 25
 """Turns of the loop within which a tool has connected to a server on this machine."""
-Run = Callable[[Call, Env], Awaitable[Outcome]]
+Run = Callable[[ToolCall, Env], Awaitable[Outcome]]
 
 
 class Silent(BaseHTTPRequestHandler):
@@ -84,7 +84,7 @@ TOO_SOON = """the call is over too soon. Write into tests/runtime/tools/test_{0}
 with the fields of a call that takes minutes: `url` is of a server that never responds; `slow.sh` in `root` sleeps."""
 
 
-def slow_call(kind: str, root: Path, url: str) -> Call | None:
+def slow_call(kind: str, root: Path, url: str) -> ToolCall | None:
     """A call that is not done for a long time; None for a tool that never waits.
 
     `url` is of a server that never responds, `root` the folder of the playbook. Most kinds wait for their credential

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import httpx
 
-from noetl.api.bearer_tokens import Token
+from noetl.api.bearer_tokens import BearerToken
 from noetl.api.service import compiled
-from noetl.api.serving import Lines, Listening, serve
+from noetl.api.serving import Listening, ServingCallbacks, serve
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
 
@@ -46,7 +46,7 @@ class Listener(NamedTuple):
 
 
 @contextlib.contextmanager
-def listening(folder: Path, *tokens: Token, secret: str = "", port: int = 0) -> Iterator[Listener]:
+def listening(folder: Path, *tokens: BearerToken, secret: str = "", port: int = 0) -> Iterator[Listener]:
     """A server over the store in a folder, on a port of its own or on one that it had."""
     ready, said = threading.Event(), list[str]()
 
@@ -55,7 +55,7 @@ def listening(folder: Path, *tokens: Token, secret: str = "", port: int = 0) -> 
         ready.set()
 
     with open_runtime(f"sqlite:///{folder}/noetl.db", Settings(root=folder), _no_catalogue) as runtime:
-        lines = Lines(lambda text: None, heard)
+        lines = ServingCallbacks(lambda text: None, heard)
         where = Listening("127.0.0.1", port, lambda: tokens)
         thread = threading.Thread(
             target=serve,

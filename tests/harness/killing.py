@@ -25,7 +25,7 @@ from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl.worker import launcher
 from noetl_ir.events import Event
 from noetl_ir.outcome import Outcome, error, ok
@@ -117,7 +117,7 @@ def _no_compiler(path: Path) -> bytes:
     raise AssertionError(f"asked to compile {path}")
 
 
-async def _stand_in(call: Call, env: Env) -> Outcome:
+async def _stand_in(call: ToolCall, env: Env) -> Outcome:
     import asyncio
 
     handle = os.open(os.path.join(env.root(), "calls"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from starlette.testclient import TestClient
 
 from noetl.api.authorization import Authorization
-from noetl.api.bearer_tokens import Token
+from noetl.api.bearer_tokens import BearerToken
 from noetl.api.notifier import Notifier
 from noetl.api.page_sessions import PageSessions
 from noetl.api.routes import application
@@ -32,7 +32,7 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def served(folder: Path, *tokens: Token, host: str = "http://localhost") -> Iterator[Served]:
+def served(folder: Path, *tokens: BearerToken, host: str = "http://localhost") -> Iterator[Served]:
     """A server over the store in a folder, until the block ends: as if it were stopped."""
     said: list[str] = []
     with open_runtime(f"sqlite:///{folder}/noetl.db", Settings(root=folder), _no_catalogue) as runtime:

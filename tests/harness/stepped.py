@@ -17,7 +17,7 @@ from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.task_environment import TaskEnvironments
 from noetl.cli import main
 from noetl.engine.program import Program
-from noetl.ports import Call, Clock, Env
+from noetl.ports import Clock, Env, ToolCall
 from noetl.ports.needs import Needs
 from noetl.server import inbox
 from noetl.worker import launcher
@@ -56,18 +56,18 @@ class Stage:
 class StagedLauncher(launcher.AsyncLauncher):
     """A launcher with a scripted one for each script; where there is no entry, pure tools run."""
 
-    def __init__(self, env_of: Callable[[Call], Env], clock: Clock, output: OutputWriter | None = None) -> None:
+    def __init__(self, env_of: Callable[[ToolCall], Env], clock: Clock, output: OutputWriter | None = None) -> None:
         super().__init__(env_of, clock, output)
         self._pure = launcher.AsyncLauncher(env_of, clock)
         self._scripted: dict[str, ScriptedLauncher] = {}
         self._times: dict[str, VirtualClock] = {}
         self._running: dict[int, ScriptedLauncher] = {}
 
-    def immediate(self, call: Call) -> Outcome | None:
+    def immediate(self, call: ToolCall) -> Outcome | None:
         """`Launcher.immediate`."""
         return self._by_script(call).immediate(call)
 
-    def launch(self, ticket: object, call: Call) -> None:
+    def launch(self, ticket: object, call: ToolCall) -> None:
         """`Launcher.launch`."""
         found = self._running[id(ticket)] = self._by_script(call)
         found.launch(ticket, call)
@@ -85,7 +85,7 @@ class StagedLauncher(launcher.AsyncLauncher):
         """`Launcher.stop`."""
         self._running.pop(id(ticket)).stop(ticket)
 
-    def _by_script(self, call: Call) -> ScriptedLauncher:
+    def _by_script(self, call: ToolCall) -> ScriptedLauncher:
         name = _roots[call.execution_id]
         if name not in self._scripted:
             script = read_script(yaml.safe_load(Path(f"{name}.script").read_text("utf-8")) or {})

@@ -3,13 +3,13 @@
 import pytest
 
 from noetl.cli.inputs import json_of, with_sets
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl.worker import launcher
 from noetl_ir.events import MAX_DEPTH, Event, read_event, write_event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Handle, Outcome, ok
 
-CALL = Call("e", "s", "t", "third", {}, {}, {}, None, "a", 1, {})
+CALL = ToolCall("e", "s", "t", "third", {}, {}, {}, None, "a", 1, {})
 
 
 def nested(levels: int) -> Json:

@@ -9,7 +9,7 @@ import pytest
 from harness.browsing import Listener, listening, page_of
 from harness.running import HEAD
 from harness.serving import until
-from noetl.api.bearer_tokens import Token, digest_of
+from noetl.api.bearer_tokens import BearerToken, digest_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -130,7 +130,7 @@ def test_neither_do_findings_and_differences(server: Listener, browser: "Browser
 
 
 def test_signing_in_hinders_nobody_either(browser: "Browser", tmp_path: Path) -> None:
-    token = Token("ada", "admin", digest_of("secret-ada"))
+    token = BearerToken("ada", "admin", digest_of("secret-ada"))
     with listening(tmp_path, token, secret="secret-ada") as server, page_of(browser) as page:
         page.add_init_script(AXE)
         page.goto(server.url)

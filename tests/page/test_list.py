@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from harness.browsing import Listener, listening, page_of
 from harness.running import HEAD
-from noetl.api.bearer_tokens import ROLES, Token, digest_of
+from noetl.api.bearer_tokens import ROLES, BearerToken, digest_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 WAITS = "workflow: [{step: start, tool: {name: w, kind: wait, events: [go]}}]\n"
 EVIL = '<img src=x onerror="document.title=1">"\'`${1}&amp;'
-TOKENS = [Token(role, role, digest_of(f"secret-{role}")) for role in ROLES]
+TOKENS = [BearerToken(role, role, digest_of(f"secret-{role}")) for role in ROLES]
 
 
 def rows(page: "Page") -> list[str]:

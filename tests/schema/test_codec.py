@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noetl_ir import codec
-from noetl_ir.codec import CodecError, Parts, pack, pack_record, pack_unsorted, unpack
+from noetl_ir.codec import CodecError, PartReader, pack, pack_record, pack_unsorted, unpack
 from noetl_ir.expr import Json
 
 TEXTS = st.text(st.characters(exclude_categories=()))
@@ -178,7 +178,7 @@ def test_scenario_94_big_integers_survive_exactly() -> None:
 
 
 def test_a_list_is_read_part_by_part() -> None:
-    parts = Parts(pack([[1, [2.5, None]], {"a": ["ü" * 2_000_000]}, 2**70]))
+    parts = PartReader(pack([[1, [2.5, None]], {"a": ["ü" * 2_000_000]}, 2**70]))
     assert [parts.enter(), parts.enter()] == [3, 2]
     assert [parts.value(), parts.value()] == [1, [2.5, None]]
     assert [parts.value(), parts.value()] == [{"a": ["ü" * 2_000_000]}, 2**70]
@@ -189,21 +189,21 @@ def test_parts_are_refused_as_wholes_are(data: bytes) -> None:
     with pytest.raises(CodecError):
         unpack(data)
     with pytest.raises(CodecError):
-        Parts(data).value()
+        PartReader(data).value()
 
 
 def test_parts_keep_to_the_limits() -> None:
     data = pack([[1, 2], [3, [4]]])
-    parts = Parts(data, max_items=7, max_depth=1)
+    parts = PartReader(data, max_items=7, max_depth=1)
     assert [parts.enter(), parts.value()] == [2, [1, 2]]
     with pytest.raises(CodecError, match="deeper"):
         parts.value()
-    parts = Parts(data, max_items=4)
+    parts = PartReader(data, max_items=4)
     assert [parts.enter(), parts.value()] == [2, [1, 2]]
     with pytest.raises(CodecError, match="parts"):
         parts.value()
     with pytest.raises(CodecError):
-        Parts(pack({"a": 1})).enter()
+        PartReader(pack({"a": 1})).enter()
 
 
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 65_535, 65_536])

@@ -14,9 +14,9 @@ from noetl_ir.plan_format.packed import (
     Numbers,
     Optional,
     Packed,
+    PackedRows,
+    PackedTable,
     Plainly,
-    Rows,
-    Table,
     Texts,
 )
 
@@ -25,19 +25,21 @@ COUNT = (WHOLE + 3) * BLOCK + 5
 
 
 def test_rows_are_those_of_a_tuple_wherever_they_are_asked_for() -> None:
-    rows, table = tuple(range(COUNT)), Table(Numbers(list(range(COUNT))))
+    rows, table = tuple(range(COUNT)), PackedTable(Numbers(list(range(COUNT))))
     places = [0, 1, BLOCK - 1, BLOCK, COUNT - 1, -1, -BLOCK, -COUNT, *range(0, COUNT, BLOCK - 1), 0]
     assert len(table) == COUNT and [table[at] for at in places] == [rows[at] for at in places]
     assert [table[5:BLOCK:7], table[-3:], table[9:2]] == [list(rows[5:BLOCK:7]), list(rows[-3:]), []]
-    assert tuple(table) == rows and tuple(Table(Numbers([7, 8]))) == (7, 8) and tuple(Table(Numbers([]))) == ()
+    assert (
+        tuple(table) == rows and tuple(PackedTable(Numbers([7, 8]))) == (7, 8) and tuple(PackedTable(Numbers([]))) == ()
+    )
     for beyond in (COUNT, -COUNT - 1, 10**9):
         with pytest.raises(IndexError):
             table[beyond]
 
 
 def test_a_table_equals_the_tuple_of_its_rows() -> None:
-    table = Table(Texts(["a", "b"]))
-    assert table == ("a", "b") and table == ("a", "b") and table == Table(Plainly(["a", "b"]))
+    table = PackedTable(Texts(["a", "b"]))
+    assert table == ("a", "b") and table == ("a", "b") and table == PackedTable(Plainly(["a", "b"]))
     assert table != ("a",) and table != ("a", "c") and table != ["a", "b"]
     assert hash(table) == hash(("a", "b")) and repr(table) == repr(("a", "b"))
 
@@ -59,7 +61,7 @@ def test_what_was_packed_is_there_again(
         (Flags(flags), [*flags]),
         (Lists([len(each) for each in lists], Numbers([n for each in lists for n in each])), [*map(tuple, lists)]),
         (Optional(flags, Numbers(there)), [*some]),
-        (Rows(tuple, [Numbers([n for n, _ in pairs]), Texts([text for _, text in pairs])]), [*pairs]),
+        (PackedRows(tuple, [Numbers([n for n, _ in pairs]), Texts([text for _, text in pairs])]), [*pairs]),
     ]
     for packed, values in cases:
         for stop in range(start, len(values) + 3):

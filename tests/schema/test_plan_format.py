@@ -23,7 +23,7 @@ from noetl_ir.net import Transition
 from noetl_ir.plan import Child, Limits, Plan
 from noetl_ir.plan_format import HEADER, VERSION, PlanError, digest_of, open_plan, read_plan, write_plan
 from noetl_ir.plan_format.json import plan_from_json, plan_schema, plan_to_json
-from noetl_ir.plan_format.packed import Table
+from noetl_ir.plan_format.packed import PackedTable
 from noetlc.pipeline import compile_source
 
 CASES = [case for case in goldens.cases() if case.stage in ("net", "plan")]
@@ -58,7 +58,7 @@ def test_a_step_of_a_net_has_its_transitions_together_and_alone_takes_from_its_p
     net = open_plan(write_plan(plan_in(case.path)), verified=True).net
     assert [t.step for t in net.transitions] == sorted(t.step for t in net.transitions)
     assert all(net.places[arc.place].step == t.step for t in net.transitions for arc in t.inputs)
-    assert isinstance(net.transitions, Table)
+    assert isinstance(net.transitions, PackedTable)
     for name in ("step", "task", "fault"):
         column = net.transitions.numbers(Transition._fields.index(name))
         assert list(column) == [getattr(t, name) for t in net.transitions]

@@ -18,7 +18,7 @@ from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl.server.control import ControlPlane
 from noetl.server.execution import OwnedExecution
 from noetl.server.journal import BEFORE_EFFECTS, Batching
@@ -83,7 +83,7 @@ class Hands:
         self.finished = tools.finished
         self.stop = tools.stop
 
-    def launch(self, ticket: object, call: Call) -> None:
+    def launch(self, ticket: object, call: ToolCall) -> None:
         """`Launcher.launch`."""
         slot: Any = ticket
         order = slot.session.order

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl.worker.launcher import AsyncLauncher
 from noetl_ir.outcome import Outcome, error, ok
 from simulator.timeline import SECOND, Timeline
@@ -28,7 +28,7 @@ class Deed(NamedTuple):
     claim: int
 
 
-def outcome_of(call: Call) -> Outcome:
+def outcome_of(call: ToolCall) -> Outcome:
     """The outcome of a tool: the same for the same call, whoever runs it."""
     name = str(call.fields.get("url", "")).rpartition("/")[2]
     if name.startswith("flaky") and call.attempt <= int(name[5:]):
@@ -64,7 +64,7 @@ class Tools:
         """How many tools run now."""
         return len(self._running) - len(self._stopped)
 
-    def launch(self, ticket: object, call: Call) -> None:
+    def launch(self, ticket: object, call: ToolCall) -> None:
         """`Launcher.launch`."""
         order = ticket.session.order  # type: ignore[attr-defined]
         self._deeds[Deed(call.execution_id, order.run, call.task, call.visit, call.attempt, order.claim)] += 1

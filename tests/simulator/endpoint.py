@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 
-from noetl.messages.batches import Part, grouped, joined, parts_of
+from noetl.messages.batches import BatchPart, grouped, joined, parts_of
 from noetl.messages.encoding import (
     read_answer,
     read_broadcast,
@@ -23,7 +23,7 @@ from simulator.network import Item, Network, WorkQueue
 Answered = Callable[[bytes, str], None]
 """Gives a reporter an answer, and who gave it."""
 
-Waited = tuple[Part, Answered]
+Waited = tuple[BatchPart, Answered]
 """A report or an answer that is collected, and who hears the answer."""
 
 READS_BATCHES = "+"
@@ -178,7 +178,7 @@ class Endpoint:
         if is_silent:
             self._network.tell_all(lambda server: server.hear(data, self.address, answered, passed=True))
         elif self._reported is not None and route.endswith(READS_BATCHES):
-            self._reported.setdefault(route, []).append((Part(next(self._numbers), key, data), answered))
+            self._reported.setdefault(route, []).append((BatchPart(next(self._numbers), key, data), answered))
         elif route:
             self._network.tell(route, lambda server: server.hear(data, self.address, answered, passed=False), to_any)
         else:
@@ -200,7 +200,7 @@ class Endpoint:
         """Tell the reporter of a report how much of it was recorded."""
         data = write_answer(answer)
         if self._answers is not None and reporter.endswith(READS_BATCHES):
-            self._answers.setdefault(reporter, []).append((Part(next(self._numbers), "", data), answered))
+            self._answers.setdefault(reporter, []).append((BatchPart(next(self._numbers), "", data), answered))
         elif self.is_alive and self.is_linked:
             self._network.tell(reporter, lambda _: answered(data, self.address))
 

@@ -16,7 +16,7 @@ from noetl.engine.program import Program
 from noetl.ports import Blobs
 from noetl.ports.needs import Needs
 from noetl.server.children import NotFound
-from noetl.server.control import ControlPlane, Observer
+from noetl.server.control import ControlPlane, EventObserver
 from noetl.server.journal import Batching
 from noetl.server.service import Service
 from noetl.server.workers.leases import Leases
@@ -104,7 +104,7 @@ class ServerProcess:
         *,
         odds: DiskOdds,
         skew: int,
-        observe: Observer,
+        observe: EventObserver,
         batching: Batching,
     ) -> None:
         self.name = name

@@ -16,7 +16,7 @@ from harness.running import HEAD, MEMORY, compiled
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Settings, open_runtime
 from noetl.engine.starting import Request
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl.worker.scripted import Ledger, Script, ScriptedLauncher, Signal
 from noetl_ir.outcome import Outcome
 
@@ -76,7 +76,7 @@ def outcome_of(tools: ToolDouble) -> Iterator[None]:
     """The runtimes that are put together inside ask `tools` instead of a script."""
 
     class Launcher(ScriptedLauncher):
-        def immediate(self, call: Call) -> Outcome | None:
+        def immediate(self, call: ToolCall) -> Outcome | None:
             if call.kind == "noop":
                 return super().immediate(call)
             args = call.args if "tag" in call.args else call.fields["params"]

@@ -8,12 +8,12 @@ from goldens import Case
 from noetl_cli.excerpts import PLAIN
 from noetlc import rules
 from noetlc.cli.baseline import read_baseline, unknown
-from noetlc.cli.cache import Kept
+from noetlc.cli.cache import CachedFile
 from noetlc.cli.checking import text_of, unusable
 from noetlc.cli.files import Unusable
 from noetlc.cli.inspection import found_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 from noetlc.source.decoding import decode
 from noetlc.source.text import Source
 
@@ -35,13 +35,13 @@ def findings(case: Case) -> str:
     return "\n".join(filter(None, [shown, told])) or "no findings\n"
 
 
-def _failing(name: str, data: bytes) -> Kept:
+def _failing(name: str, data: bytes) -> CachedFile:
     """The findings of a file where one rule is replaced by one that raises."""
 
     def fails(unit: Unit) -> Iterator[Diagnostic]:
         raise KeyError(unit.playbook.name)
 
-    def rules_for(unit: Unit, level: str, at_least: Severity, *, partial: bool) -> Iterator[tuple[str, Rule]]:
+    def rules_for(unit: Unit, level: str, at_least: Severity, *, partial: bool) -> Iterator[tuple[str, LintRule]]:
         for slug, rule in asked(unit, level, at_least, partial=partial):
             yield slug, rule._replace(check=fails) if slug == "unreachable-step" else rule
 

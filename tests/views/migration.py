@@ -3,7 +3,7 @@
 from unittest.mock import patch
 
 from goldens import Case
-from noetlc.cli.migration_report import Row, text_of_row
+from noetlc.cli.migration_report import MigratedFile, text_of_row
 from noetlc.diag.text import rendered
 from noetlc.migrate import migration
 from noetlc.migrate.migration import Migration, migrated
@@ -23,7 +23,7 @@ def problems(case: Case) -> str:
 def changes(case: Case) -> str:
     """Each change with its place, class and pass."""
     made = _migrated(case)
-    return text_of_row(Row(case.path.name, "", made.changes, (), (), b"", made.after, False))
+    return text_of_row(MigratedFile(case.path.name, "", made.changes, (), (), b"", made.after, False))
 
 
 def _migrated(case: Case) -> Migration:

@@ -21,12 +21,12 @@ def waits(path: Path) -> dict[str, float]:
     """The medians of both."""
     from noetlc.cli.inspection import looked_into
     from noetlc.lsp.completion import offers_at
-    from noetlc.lsp.known import Known
+    from noetlc.lsp.known import KnownFile
 
     text = path.read_text("utf-8")
     compiled = looked_into(path.name, text.encode())[1]
     assert compiled is not None
-    known = Known(compiled)
+    known = KnownFile(compiled)
     lines = text.split("\n")
     line = next(at for at in range(len(lines) // 2, len(lines)) if "{{ " in lines[at])
     column = lines[line].index("{{ ") + 4

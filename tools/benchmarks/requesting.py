@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import httpx
 
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl.tools import http
 
 _CALLS = 150
@@ -47,7 +47,7 @@ async def _by_httpx(url: str) -> float:
 
 async def _by_tool(url: str) -> float:
     env = SimpleNamespace(fence=lambda: None, holds_secret=lambda text: False)
-    call = Call("1", "step", "task", "http", {"url": url}, {}, {}, None, "a", 1, {})
+    call = ToolCall("1", "step", "task", "http", {"url": url}, {}, {}, None, "a", 1, {})
     begun = time.process_time()
     for _ in range(_CALLS):
         outcome = await http.run(call, env)

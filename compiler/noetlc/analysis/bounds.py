@@ -24,7 +24,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.resets import renewed_joins
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.formulas import ONE, ZERO, Formula, largest, number, plus, size, smaller, times, unbounded, widest
-from noetlc.analysis.pipelines import NOTHING, Work, either, pipeline_of, together
+from noetlc.analysis.pipelines import NOTHING, PipelineWork, either, pipeline_of, together
 from noetlc.analysis.sizes import Sizes
 from noetlc.analysis.skeleton import is_forced, settles
 from noetlc.ast.components import components_of
@@ -45,7 +45,7 @@ class Bounds(NamedTuple):
 class _Load(NamedTuple):
     """The cost of a token: the work that follows from it in total, and the most tokens that it becomes at once."""
 
-    work: Work
+    work: PipelineWork
     tokens: Formula
 
 
@@ -61,8 +61,8 @@ def bounds_of(plan: Plan, extents: Sequence[Extent] = ()) -> Bounds:
     return _Bounding(plan).bounds(extents)
 
 
-def _event(count: int) -> Work:
-    return Work(ZERO, number(count))
+def _event(count: int) -> PipelineWork:
+    return PipelineWork(ZERO, number(count))
 
 
 class _Bounding:
@@ -207,13 +207,15 @@ class _Bounding:
             # Each round of a cycle with a fork may leave a token behind, so that no number of tokens can be promised
             # from the arcs.
             if each in self._leaving:
-                return _Load(Work(endless, endless), unbounded(f"`{row.name}` leaves iterations behind on a cycle"))
+                return _Load(
+                    PipelineWork(endless, endless), unbounded(f"`{row.name}` leaves iterations behind on a cycle")
+                )
             if row.inclusive and len(self._arcs[each]) > 1:
-                return _Load(Work(endless, endless), unbounded(f"`{row.name}` forks on a cycle"))
+                return _Load(PipelineWork(endless, endless), unbounded(f"`{row.name}` forks on a cycle"))
             outside = [arc for arc in self._arcs[each] if self._plan.arcs[arc].target not in inside]
             tokens += [self._along(arc).tokens for arc in outside]
         attempts = endless if any(self._plan.steps[each].tasks for each in members) else ZERO
-        return _Load(Work(attempts, endless), widest(tokens))
+        return _Load(PipelineWork(attempts, endless), widest(tokens))
 
     def _along(self, row: int) -> _Load:
         """The cost of a token that takes an arc."""

@@ -22,14 +22,14 @@ class BudgetError(Exception):
     """A budget that cannot be read."""
 
 
-class Budget(NamedTuple):
+class DeclaredBudget(NamedTuple):
     """Limits by what is counted, and the sizes that are promised."""
 
     limits: Mapping[str, int]
     sizes: Mapping[str, int]
 
 
-def budget_of(value: Json) -> Budget:
+def budget_of(value: Json) -> DeclaredBudget:
     """The budget that an extension's value is; raises BudgetError."""
     if not isinstance(value, dict):
         raise BudgetError(f"`{BUDGET}` is a mapping with {', '.join(f'`{key}`' for key in (*COUNTED, SIZES))}")
@@ -40,10 +40,10 @@ def budget_of(value: Json) -> Budget:
     if not isinstance(sizes, dict):
         raise BudgetError(f"`{BUDGET}.{SIZES}` is a mapping of names to numbers")
     limits = {key: _count(f"{BUDGET}.{key}", value[key]) for key in COUNTED if key in value}
-    return Budget(limits, {name: _count(f"{BUDGET}.{SIZES}.{name}", most) for name, most in sizes.items()})
+    return DeclaredBudget(limits, {name: _count(f"{BUDGET}.{SIZES}.{name}", most) for name, most in sizes.items()})
 
 
-def check_budget(bounds: Bounds, budget: Budget) -> Iterator[Verdict]:
+def check_budget(bounds: Bounds, budget: DeclaredBudget) -> Iterator[Verdict]:
     """A verdict on each limit: proved where the bound lies within; else unknown, for no run may come up to it."""
     formulas: dict[str, Formula] = {"attempts": bounds.attempts, "tokens": bounds.tokens, "events": bounds.events}
     for key, limit in budget.limits.items():

@@ -12,7 +12,7 @@ from noetlc.analysis.coverability import Coverability, coverability_of
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.properties import Properties, properties_of
 from noetlc.analysis.reachability import Graph, Pump, explored, graph_of
-from noetlc.analysis.symbolic import Counted, Stopped, counted
+from noetlc.analysis.symbolic import CountingStopped, StateCounts, counted
 
 QUICK_TREE = 300
 """Nodes of the tree that are tried before any state is enumerated: most unbounded nets show it within a few."""
@@ -78,7 +78,7 @@ def _counted(net: Petri, graph: Graph, found: Properties, limit: int) -> Census:
 
 
 def _census(
-    net: Petri, found: Properties | Counted, deadlock: tuple[int, ...] | None, unknown: frozenset[str], limit: int
+    net: Petri, found: Properties | StateCounts, deadlock: tuple[int, ...] | None, unknown: frozenset[str], limit: int
 ) -> Census:
     return Census(
         net=net,
@@ -100,7 +100,7 @@ def _large(net: Petri, graph: Graph, limit: int) -> Census:
     """A net with more states than the limit: as a decision diagram, if that is possible."""
     found = counted(net)
     # No diagram could be made, so that the census says what the cut graph has seen, and the rest is open.
-    if isinstance(found, Stopped):
+    if isinstance(found, CountingStopped):
         return _cut(net, graph, limit)._replace(why=f"{limit} states were seen; {found.why}")
     return _census(net, found, found.deadlock, frozenset({"live"} if found.live is None else ()), limit)
 

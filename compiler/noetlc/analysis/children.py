@@ -11,7 +11,7 @@ from noetl_ir.plan import Plan, Task
 from noetl_ir.plan_format import read_plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.soundness import ALWAYS, assumptions_of, child_ends
-from noetlc.analysis.verdict import Line, Status, Story, Verdict
+from noetlc.analysis.verdict import Status, Story, StoryLine, Verdict
 
 ENDING = "every cycle has an exit"
 """The question that decides whether a caller may wait for ever: a child that is stuck has ended."""
@@ -82,5 +82,5 @@ def _path_in(plan: Plan, task: Task) -> str:
 
 
 def _unplaced(story: Story) -> Story:
-    lines = tuple(Line(line.text, None) for line in story.lines)
-    return story._replace(lines=lines, related=tuple(Line(line.text, None) for line in story.related))
+    lines = tuple(StoryLine(line.text, None) for line in story.lines)
+    return story._replace(lines=lines, related=tuple(StoryLine(line.text, None) for line in story.related))

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from noetl_ir.expr import Attribute, Compare, Const, Expr, Literal, Name
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Arc, Guard, Playbook, Step
-from noetlc.ast.truth import Path, path_of, takes_part_on_failure, truth
+from noetlc.ast.truth import FactPath, path_of, takes_part_on_failure, truth
 
-Truths = tuple[bool, ...]
+_Truths = tuple[bool, ...]
 
 _KNOWN_ROOTS = ("event", "outcome")
 
@@ -16,7 +16,7 @@ class Choice(NamedTuple):
     """Guards in order, and the truths they can have together with an example of each; None where nobody knows."""
 
     guards: tuple[Expr, ...]
-    truths: Mapping[Truths, Mapping[Expr, str]] | None
+    truths: Mapping[_Truths, Mapping[Expr, str]] | None
 
     def may(self, number: int) -> bool:
         """Whether a guard can be true."""
@@ -71,7 +71,7 @@ class Choices:
         return self._known[key]
 
 
-def choice_of(exprs: tuple[Expr, ...], moment: str, numbers: frozenset[Path]) -> Choice:
+def choice_of(exprs: tuple[Expr, ...], moment: str, numbers: frozenset[FactPath]) -> Choice:
     """The choice between guards at a moment; `numbers` are paths at which a number stands."""
     known = _facts(moment)
     found = [truth(expr, known) for expr in exprs]
@@ -82,8 +82,8 @@ def choice_of(exprs: tuple[Expr, ...], moment: str, numbers: frozenset[Path]) ->
 
 
 def _truths(
-    exprs: tuple[Expr, ...], moment: str, numbers: frozenset[Path]
-) -> Mapping[Truths, Mapping[Expr, str]] | None:
+    exprs: tuple[Expr, ...], moment: str, numbers: frozenset[FactPath]
+) -> Mapping[_Truths, Mapping[Expr, str]] | None:
     guarded = [expr for expr in exprs if expr != Const(True)]
     if not guarded:
         return {(True,) * len(exprs): {}}
@@ -102,7 +102,7 @@ def _is_open(guard: Expr) -> bool:
     return isinstance(tested, Name | Attribute) and bool(root) and root[0] not in _KNOWN_ROOTS
 
 
-def _facts(moment: str) -> dict[Path, str]:
+def _facts(moment: str) -> dict[FactPath, str]:
     match moment:
         case "step.done" | "loop.done":
             return {("event", "name"): moment, ("event", "status"): "ok"}

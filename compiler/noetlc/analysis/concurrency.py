@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.petri import Arcs, Petri, consumers_of
+from noetlc.analysis.petri import Petri, PetriArcs, consumers_of
 
 FIRINGS, FEWEST_FIRINGS = 5, 20_000
 """Firings of the fixed point for each transition of a net, and at least: where all steps lead to each other, each place
@@ -19,7 +19,7 @@ PAIRS = 16
 """New pairs for each place up to which a round enters them one by one."""
 
 
-class Concurrency(NamedTuple):
+class ConcurrencyRelation(NamedTuple):
     """`rows[p]` has the bit of each place that may be marked together with p; its own for a second token."""
 
     rows: tuple[int, ...]
@@ -42,7 +42,7 @@ class Concurrency(NamedTuple):
         return not any(row >> place & 1 for place, row in enumerate(self.rows))
 
 
-def concurrency_of(net: Petri) -> Concurrency:
+def concurrency_of(net: Petri) -> ConcurrencyRelation:
     """The relation; where it would cost too much, the trivial one, in which every place may be beside every place."""
     return _Fixpoint(net).found()
 
@@ -75,14 +75,14 @@ class _Fixpoint:
         self._is_safe = True
         self._fired = 0
 
-    def found(self) -> Concurrency:
+    def found(self) -> ConcurrencyRelation:
         left = max(FEWEST_FIRINGS, FIRINGS * len(self._net.transitions))
         for _ in self._rounds():
             if self._fired > left:
                 count = len(self._rows)
-                return Concurrency(((1 << count) - 1,) * count, frozenset(range(count)))
+                return ConcurrencyRelation(((1 << count) - 1,) * count, frozenset(range(count)))
         marked = frozenset(place for place in range(len(self._rows)) if self._marked >> place & 1)
-        return Concurrency(tuple(self._rows), marked)
+        return ConcurrencyRelation(tuple(self._rows), marked)
 
     def is_safe(self) -> bool:
         return all(self._rounds())
@@ -126,7 +126,7 @@ class _Fixpoint:
         # A transition without inputs may fire in any marking, beside whatever is ever marked.
         return beside if taken else self._marked
 
-    def _mark(self, arcs: Arcs, made: int, beside: int) -> None:
+    def _mark(self, arcs: PetriArcs, made: int, beside: int) -> None:
         """Enter that the places of `made` get tokens, by `arcs`, while the places of `beside` may be marked.
 
         Both are sets of bits; `beside` has only places that were not beside the transition when it last fired.

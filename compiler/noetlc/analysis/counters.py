@@ -22,7 +22,7 @@ END = -1
 """The way out of a pipeline."""
 
 
-class Way(NamedTuple):
+class RuleWay(NamedTuple):
     """A way from the task `source` to the task `target` (or `END`), by the rule of that number of `source`.
 
     `rule` is the number of rules where the way is taken because none matched.
@@ -33,7 +33,7 @@ class Way(NamedTuple):
     rule: int
 
 
-class Counted(NamedTuple):
+class CounterRead(NamedTuple):
     """A read of a counter plus a number: `iter.key + more`; `least` is what it is where nothing was written yet."""
 
     key: str
@@ -41,18 +41,18 @@ class Counted(NamedTuple):
     least: int | None
 
 
-def ways_of(plan: Plan, tasks: Sequence[int]) -> list[Way]:
+def ways_of(plan: Plan, tasks: Sequence[int]) -> list[RuleWay]:
     """How a token may go on through a pipeline; a retry goes nowhere."""
-    found: list[Way] = []
+    found: list[RuleWay] = []
     for number_ in tasks:
         task = plan.tasks[number_]
         for at, rule in enumerate(task.rules):
             if rule.directive == "jump":
-                found.append(Way(number_, rule.to, at))
+                found.append(RuleWay(number_, rule.to, at))
             elif rule.directive != "retry":
-                found.append(Way(number_, task.following if rule.directive == "continue" else END, at))
+                found.append(RuleWay(number_, task.following if rule.directive == "continue" else END, at))
         if not task.rules or task.passes_errors or task.rules[-1].when >= 0:
-            found.append(Way(number_, task.following, len(task.rules)))
+            found.append(RuleWay(number_, task.following, len(task.rules)))
     return list(dict.fromkeys(found))
 
 
@@ -72,12 +72,12 @@ class Counters:
                 written[key] = written.get(key, True) and _grown(key, template) is not None
         return [key for key, counts in written.items() if counts]
 
-    def counts(self, key: str, way: Way) -> bool:
+    def counts(self, key: str, way: RuleWay) -> bool:
         """Whether a way counts the key up."""
         rule = self._rule(way)
         return rule is not None and any(name == key for name, _ in rule.set_iter)
 
-    def below(self, key: str, way: Way) -> Formula | None:
+    def below(self, key: str, way: RuleWay) -> Formula | None:
         """The bound that the counter is below where this way is taken."""
         rules = self._plan.tasks[way.source].rules
         asked = [] if way.rule >= len(rules) else self._conjuncts(rules[way.rule])
@@ -125,7 +125,7 @@ class Counters:
                 for key, row in rule.set_iter:
                     yield key, self._plan.templates[row], task
 
-    def _rule(self, way: Way) -> Rule | None:
+    def _rule(self, way: RuleWay) -> Rule | None:
         task: Task = self._plan.tasks[way.source]
         return task.rules[way.rule] if way.rule < len(task.rules) else None
 
@@ -151,13 +151,13 @@ class Counters:
         return None
 
 
-def _grown(key: str, template: Template) -> Counted | None:
+def _grown(key: str, template: Template) -> CounterRead | None:
     """The increment that is written, when it is the key itself and more."""
     read = _counted(template.expr) if isinstance(template, Native) else None
     return read if read is not None and read.key == key and read.more > 0 else None
 
 
-def _counted(expr: Expr) -> Counted | None:
+def _counted(expr: Expr) -> CounterRead | None:
     """`iter.key`, perhaps with a default and as a whole number, plus a written number."""
     more, least = 0, None
     while True:
@@ -171,6 +171,6 @@ def _counted(expr: Expr) -> Counted | None:
             case Filter(of=of, name="default" | "d", args=(Const(value=int() as value),), named=()):
                 least, expr = int(value), of
             case Attribute(of=Name(name="iter"), name=key):
-                return Counted(key, more, least)
+                return CounterRead(key, more, least)
             case _:
                 return None

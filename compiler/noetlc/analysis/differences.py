@@ -15,8 +15,8 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
 from noetlc.analysis.effort import Budget
 from noetlc.analysis.extents import Extent
-from noetlc.analysis.facts import Address, Class, Fact, facts_of
-from noetlc.analysis.regions import Region, regions_of
+from noetlc.analysis.facts import Class, Fact, FactAddress, facts_of
+from noetlc.analysis.regions import PhaseRegion, regions_of
 from noetlc.analysis.report import AnalysisReport, report_of
 from noetlc.analysis.skeleton import whole_skeleton
 from noetlc.analysis.traces import Compared, Trace, compared
@@ -61,12 +61,12 @@ def differences_of(old: Plan, new: Plan) -> tuple[Difference, ...]:
     return tuple(sorted(dict.fromkeys(told), key=lambda each: order.index(each.klass)))
 
 
-def _gone(region: Region) -> Difference:
+def _gone(region: PhaseRegion) -> Difference:
     message = f"a run that is in phase `{region.phase}` cannot go on"
     return Difference(Class.RESUME, "-", message, region.plan.steps[region.plan.entry].span)
 
 
-def _changed_facts(old: dict[Address, Fact], new: dict[Address, Fact]) -> Iterator[Difference]:
+def _changed_facts(old: dict[FactAddress, Fact], new: dict[FactAddress, Fact]) -> Iterator[Difference]:
     """Facts that came, went or changed; not the parts of what came or went itself."""
     for address, fact in old.items():
         if address not in new and _is_told(address, new):
@@ -81,13 +81,13 @@ def _changed_facts(old: dict[Address, Fact], new: dict[Address, Fact]) -> Iterat
             yield Difference(fact.klass, "~", f"{_called(address)}: {before} → {after}", fact.span)
 
 
-def _changed_steps(old: dict[Address, Fact], new: dict[Address, Fact]) -> frozenset[str]:
+def _changed_steps(old: dict[FactAddress, Fact], new: dict[FactAddress, Fact]) -> frozenset[str]:
     """The steps about which something changed that decides what can happen."""
     differing = {address for address in {*old, *new} if _said(old, address) != _said(new, address)}
     return frozenset(address[0].removeprefix("step ") for address in differing if address[0].startswith("step "))
 
 
-def _said(facts: dict[Address, Fact], address: Address) -> str | None:
+def _said(facts: dict[FactAddress, Fact], address: FactAddress) -> str | None:
     fact = facts.get(address)
     return fact.value if fact is not None and fact.klass is Class.RUN else None
 
@@ -98,12 +98,12 @@ def _neighbours(plan: Plan, names: frozenset[str]) -> frozenset[str]:
     return frozenset(name for pair in ends if not names.isdisjoint(pair) for name in pair)
 
 
-def _is_told(address: Address, others: dict[Address, Fact]) -> bool:
+def _is_told(address: FactAddress, others: dict[FactAddress, Fact]) -> bool:
     """Whether what came or went is told by itself: not with what it is a part of, and no order, which has no place."""
     return (not address[:-1] or address[:-1] in others) and not address[-1].startswith("order of ")
 
 
-def _follows(address: Address, old: dict[Address, Fact], new: dict[Address, Fact]) -> bool:
+def _follows(address: FactAddress, old: dict[FactAddress, Fact], new: dict[FactAddress, Fact]) -> bool:
     """Whether an order changed only because something came or went, which is told already."""
     if not address[-1].startswith("order of "):
         return False
@@ -206,7 +206,7 @@ def _shortened(trace: Trace, near: frozenset[str]) -> Iterator[str]:
             yield "…"
 
 
-def _called(address: Address) -> str:
+def _called(address: FactAddress) -> str:
     """An address in words: `step fetch`, task `get`: url."""
     parts = []
     for part in address:
@@ -216,7 +216,7 @@ def _called(address: Address) -> str:
     return ", ".join(parts)
 
 
-def _value(address: Address, fact: Fact) -> str:
+def _value(address: FactAddress, fact: Fact) -> str:
     return f": {_short(fact.value)}" if fact.value and len(address) != 1 else ""
 
 

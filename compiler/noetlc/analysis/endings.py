@@ -1,7 +1,7 @@
 """Which states of a reduced net may be ends of a run of the whole one: asked of some bits of the marking behind it."""
 
 from noetl_ir.net import PlaceClass
-from noetlc.analysis.petri import Marking
+from noetlc.analysis.petri import PetriMarking
 from noetlc.analysis.reachability import Graph
 from noetlc.analysis.reductions import Reduced
 from noetlc.analysis.skeleton import Skeleton, over_place
@@ -54,7 +54,7 @@ class Endings:
         """The tokens that are left there, to be compared with what is left in other states that were asked about."""
         return self._marking(state) & self._left
 
-    def marking(self, state: int) -> Marking:
+    def marking(self, state: int) -> PetriMarking:
         """The marking of the whole net."""
         return self._whole.marking(state)
 

@@ -9,7 +9,7 @@ from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Never, Reached, searched
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.query_checks import counting
-from noetlc.analysis.regions import Region, regions_of
+from noetlc.analysis.regions import PhaseRegion, regions_of
 from noetlc.analysis.skeleton import unemptied_skeleton, unended, whole_skeleton
 from noetlc.analysis.together import together_of
 from noetlc.analysis.waves import folded
@@ -71,7 +71,7 @@ def _undone(plan: Plan, steps: Sequence[int], found: Mapping[int, Extent]) -> in
     return most
 
 
-def _extents(region: Region, upper: Sequence[int | None], effort: Effort) -> dict[int, Extent]:
+def _extents(region: PhaseRegion, upper: Sequence[int | None], effort: Effort) -> dict[int, Extent]:
     """The extents of the steps of a region, none of which runs more often than its `upper` bound."""
     plan = region.plan
     places = enumerate(plan.net.places)

@@ -31,7 +31,7 @@ class Class(StrEnum):
     COSMETIC = "cosmetic"
 
 
-Address: TypeAlias = tuple[str, ...]
+FactAddress: TypeAlias = tuple[str, ...]
 """The names that lead to something, each with its word: `("step fetch", "task get", "url")`."""
 
 
@@ -43,7 +43,7 @@ class Fact(NamedTuple):
     span: Span
 
 
-def facts_of(plan: Plan) -> dict[Address, Fact]:
+def facts_of(plan: Plan) -> dict[FactAddress, Fact]:
     """The facts of a plan, in its order."""
     return dict(_Facts(plan).all())
 
@@ -95,7 +95,7 @@ class _Facts:
         self._guards = {t.arc: t.guard for t in transitions if t.role == "take" and not t.id.startswith("take+")}
         self._gates = {t.step: (t.guard, t.span) for t in transitions if t.role == "admit" and t.guard >= 0}
 
-    def all(self) -> Iterator[tuple[Address, Fact]]:
+    def all(self) -> Iterator[tuple[FactAddress, Fact]]:
         plan = self._plan
         yield ("name",), Fact(Class.COSMETIC, plan.name, NOWHERE)
         yield ("path",), Fact(Class.RUN, plan.path, NOWHERE)
@@ -136,7 +136,7 @@ class _Facts:
         for number, step in enumerate(plan.steps):
             yield from self._step(number, step)
 
-    def _step(self, number: int, step: Step) -> Iterator[tuple[Address, Fact]]:
+    def _step(self, number: int, step: Step) -> Iterator[tuple[FactAddress, Fact]]:
         at = (f"step {step.name}",)
         yield at, Fact(Class.RUN, "", step.span)
         yield (*at, "join"), Fact(Class.RUN, join_text(step.join), step.span)
@@ -181,7 +181,7 @@ class _Facts:
         events = ", ".join(sorted(row.events)) or "no signal"
         return f"{events}, timers {self._text(row.timers)}" if row.timers >= 0 else events
 
-    def _loop(self, at: Address, loop: Loop) -> Iterator[tuple[Address, Fact]]:
+    def _loop(self, at: FactAddress, loop: Loop) -> Iterator[tuple[FactAddress, Fact]]:
         mode = "one after the other" if loop.sequential else f"at once, at most {self._text(loop.in_flight) or 'all'}"
         yield at, Fact(Class.RUN, "", loop.span)
         yield (*at, "iterations"), Fact(Class.RUN, mode, loop.span)
@@ -189,7 +189,7 @@ class _Facts:
         yield (*at, "iterator"), Fact(Class.DATA, loop.iterator, loop.span)
         yield (*at, "exec"), Fact(Class.DATA, loop.exec, loop.span)
 
-    def _task(self, at: Address, task: Task) -> Iterator[tuple[Address, Fact]]:
+    def _task(self, at: FactAddress, task: Task) -> Iterator[tuple[FactAddress, Fact]]:
         yield at, Fact(Class.RUN, "", task.span)
         yield (*at, "kind"), Fact(Class.RUN, task.kind, task.span)
         yield from self._parts(at, "", task.fields, task.span)
@@ -220,7 +220,7 @@ class _Facts:
             words += [f"{word} {self._text(index)}"] if index >= 0 else []
         return " ".join(words)
 
-    def _arcs(self, at: Address, step: Step) -> Iterator[tuple[Address, Fact]]:
+    def _arcs(self, at: FactAddress, step: Step) -> Iterator[tuple[FactAddress, Fact]]:
         # Arcs go by their targets and not by their numbers, or one that is put in first would change all behind it.
         called = self._names([(index, self._plan.arcs[index]) for index in step.arcs])
         if step.arcs:
@@ -246,7 +246,7 @@ class _Facts:
             found[index] = f"arc to {target}" + (f" ({seen[target]})" if seen[target] > 1 else "")
         return found
 
-    def _parts(self, at: Address, word: str, index: int, span: Span) -> Iterator[tuple[Address, Fact]]:
+    def _parts(self, at: FactAddress, word: str, index: int, span: Span) -> Iterator[tuple[FactAddress, Fact]]:
         """A fact for each key of a mapping."""
         if index < 0:
             return

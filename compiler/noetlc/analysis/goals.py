@@ -10,7 +10,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.effort import Budget, Effort
 from noetlc.analysis.packing import is_too_large
-from noetlc.analysis.petri import Arcs, Petri
+from noetlc.analysis.petri import Petri, PetriArcs
 from noetlc.analysis.reachability import Graph, explored, graph_of
 from noetlc.analysis.reductions import Reduced, reduced
 
@@ -49,7 +49,7 @@ class Open(NamedTuple):
     states: int
 
 
-def coverable(net: Petri, target: Arcs, effort: Effort | int) -> Reached | Never | Open:
+def coverable(net: Petri, target: PetriArcs, effort: Effort | int) -> Reached | Never | Open:
     """Whether some reachable marking has the tokens of `target`."""
     goal = _Goal(net, target)
     # A proof in polynomial time, before any marking is looked at.
@@ -58,7 +58,7 @@ def coverable(net: Petri, target: Arcs, effort: Effort | int) -> Reached | Never
     return goal.searched(_account(effort, net))
 
 
-def searched(net: Petri, target: Arcs, effort: Effort | int) -> Reached | Never | Open:
+def searched(net: Petri, target: PetriArcs, effort: Effort | int) -> Reached | Never | Open:
     """`coverable` without its proof from the arcs, for callers that know already that it excludes nothing."""
     return _Goal(net, target).searched(_account(effort, net))
 
@@ -75,7 +75,7 @@ def _account(effort: Effort | int, net: Petri) -> Effort:
 class _Goal:
     """The net with a transition that takes the tokens of a target and marks (@goal), reduced so that (@goal) stays."""
 
-    def __init__(self, net: Petri, target: Arcs) -> None:
+    def __init__(self, net: Petri, target: PetriArcs) -> None:
         goal = len(net.places)
         self._transition = len(net.transitions)
         asked = Petri(

@@ -18,10 +18,10 @@ from noetlc.expr.shorthand import static_path
 MAX_CASES = 64
 """Combinations of values up to which a guard is worked out; one with more may be anything."""
 
-Value: TypeAlias = str
+GuardValue: TypeAlias = str
 """A value of a variable: `true` and `false` for anything else that is so, or a constant as `=repr`."""
 
-Case: TypeAlias = tuple[tuple[int, Value], ...]
+GuardCase: TypeAlias = tuple[tuple[int, GuardValue], ...]
 """(variable, value) pairs."""
 
 
@@ -39,7 +39,7 @@ class Variables:
     def __init__(self) -> None:
         self.known: list[Variable] = []
         self._numbers: dict[Expr, int] = {}
-        self._constants: list[dict[Value, None]] = []
+        self._constants: list[dict[GuardValue, None]] = []
 
     def add_guard(self, expr: Expr) -> None:
         """Take in a guard."""
@@ -52,11 +52,11 @@ class Variables:
                 case _:
                     self._number(part)
 
-    def values(self, number: int) -> list[Value]:
+    def values(self, number: int) -> list[GuardValue]:
         """The values of a variable."""
         return [*self._constants[number], "true", "false"]
 
-    def value_of(self, number: int, value: Json) -> Value:
+    def value_of(self, number: int, value: Json) -> GuardValue:
         """The value of a variable where its path has some JSON."""
         # Only scalars can equal a constant of a guard. Lists and mappings are known to be true or false alone.
         if value is None or isinstance(value, str | int | float | bool):
@@ -65,7 +65,7 @@ class Variables:
                 return found
         return "true" if value and not (isinstance(value, str) and value.lower() == "false") else "false"
 
-    def value_at_start(self, number: int, ctx: dict[str, Json]) -> Value | None:
+    def value_at_start(self, number: int, ctx: dict[str, Json]) -> GuardValue | None:
         """The value of a variable over `ctx` while nothing has been set; None where that raises, or is not certain."""
         expr = self.known[number].expr
         # A call may give another value at another time.
@@ -91,7 +91,7 @@ class Variables:
         }
         return sorted(found)
 
-    def cases(self, expr: Expr, wanted: bool) -> list[Case] | None:
+    def cases(self, expr: Expr, wanted: bool) -> list[GuardCase] | None:
         """The combinations of values with which a guard is as wanted; None when there are too many to list."""
         used = self.variables_of(expr)
         size = 1
@@ -114,7 +114,7 @@ class Variables:
             self._constants.append({})
         return number
 
-    def truth(self, expr: Expr, trial: Mapping[int, Value]) -> bool:
+    def truth(self, expr: Expr, trial: Mapping[int, GuardValue]) -> bool:
         """The truth of a guard under values, without recursion: operands first."""
         truth: dict[int, bool] = {}
         # Operands come before what they are in. No recursion: a guard may be nested deeper than Python's stack.
@@ -186,7 +186,7 @@ def _constants_of(expr: Expr) -> list[Const]:
             return []
 
 
-def _value(const: Const) -> Value:
+def _value(const: Const) -> GuardValue:
     """A constant as a value; 1, 1.0 and true are equal where guards compare."""
     value = const.value
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
@@ -194,7 +194,7 @@ def _value(const: Const) -> Value:
     return f"={value!r}"
 
 
-def _is_true(value: Value) -> bool:
+def _is_true(value: GuardValue) -> bool:
     return value == "true" or (value.startswith("=") and value.lower() not in ("=0", "=none", "=''", "='false'"))
 
 

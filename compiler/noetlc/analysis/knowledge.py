@@ -20,8 +20,8 @@ from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
-from noetlc.analysis.guards import Case, Variables
-from noetlc.analysis.petri import Arcs, Petri, arcs_of
+from noetlc.analysis.guards import GuardCase, Variables
+from noetlc.analysis.petri import Petri, PetriArcs, arcs_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import Skeleton
 from noetlc.analysis.starts import starts_of
@@ -80,7 +80,7 @@ class _Informing:
         old = self._old.net
         if not self._kept and all(self._asked(self._old.transition(each)) is None for each in range(len(old.inputs))):
             return self._old
-        ids, inputs, outputs, origin = list[str](), list[Arcs](), list[Arcs](), list[int]()
+        ids, inputs, outputs, origin = list[str](), list[PetriArcs](), list[PetriArcs](), list[int]()
         for number, id in enumerate(old.transitions):
             for before, after in self._variants(self._old.transition(number)):
                 ids.append(id)
@@ -122,7 +122,7 @@ class _Informing:
         for before, after in found:
             yield list(before), list(after)
 
-    def _asked(self, t: Transition) -> list[Case] | None:
+    def _asked(self, t: Transition) -> list[GuardCase] | None:
         """The cases in which a transition may fire; None when nothing is asked, or too much."""
         expr = self._guards.get(_key(t))
         if expr is None or t.role not in ("take", "pass", "admit", "deny"):
@@ -142,7 +142,7 @@ class _Informing:
         # may be known already or not, hence the power of two.
         return None if () in fewer or sum(2 ** len(case) for case in fewer) > MAX_VARIANTS else fewer
 
-    def _learning(self, step: int, case: Case) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    def _learning(self, step: int, case: GuardCase) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         kept = [(found, value) for variable, value in case if (found := self._place(variable, step)) is not None]
         after = tuple(self._places[each, value] for each, value in kept)
         for known in product((False, True), repeat=len(kept)):

@@ -10,7 +10,7 @@ from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.resets import played, rows_of
 from noetlc.analysis.skeleton import Skeleton, success_skeleton, unemptied_skeleton
 from noetlc.analysis.story import story_of, ways_to
-from noetlc.analysis.verdict import Claim, Story
+from noetlc.analysis.verdict import Defect, Story
 
 
 class Locked(NamedTuple):
@@ -25,7 +25,7 @@ class Locked(NamedTuple):
     sure: bool
 
 
-def locked_of(plan: Plan, claims: Iterable[Claim]) -> tuple[Locked, ...]:
+def locked_of(plan: Plan, claims: Iterable[Defect]) -> tuple[Locked, ...]:
     """The gates at which tokens wait for locks in the runs of some claims, each gate and lock once."""
     found: dict[tuple[int, str], Locked] = {}
     skeleton = success_skeleton(plan)

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Json
 
-Ends: TypeAlias = tuple[int | None, ...]
+LoopEnds: TypeAlias = tuple[int | None, ...]
 """For each iteration of a loop the number of the outcome whose result is its entry: -1 where none is, None for one that
 failed.
 """
@@ -19,12 +19,12 @@ def result_of(trees: Trees, number: int) -> Json:
     return trees.get(number, {}).get("result")
 
 
-def entries_of(trees: Trees, ends: Ends) -> list[Json]:
+def entries_of(trees: Trees, ends: LoopEnds) -> list[Json]:
     """The result of a loop: an entry for each iteration, null for one that failed."""
     return [None if number is None else result_of(trees, number) for number in ends]
 
 
-def event_of_loop(trees: Trees, ends: Ends, error: Mapping[str, Json], *, done: bool) -> dict[str, Json]:
+def event_of_loop(trees: Trees, ends: LoopEnds, error: Mapping[str, Json], *, done: bool) -> dict[str, Json]:
     """The fields of a loop's event beside those of the event of any step (`noetl.engine.views.terminal_event`)."""
     failed = [index for index, number in enumerate(ends) if number is None]
     return {

@@ -23,26 +23,26 @@ class Nothing(NamedTuple):
 class Then(NamedTuple):
     """`first`, then `second` `times` times."""
 
-    first: "Origin"
-    second: "Origin"
+    first: "ValueOrigin"
+    second: "ValueOrigin"
     times: int
 
 
 class Either(NamedTuple):
     """`one` or `other`: each can stand for the other."""
 
-    one: "Origin"
-    other: "Origin"
+    one: "ValueOrigin"
+    other: "ValueOrigin"
 
 
 class Also(NamedTuple):
     """`one`; and `loop`, which changes nothing, is enabled where `one` is."""
 
-    one: "Origin"
-    loop: "Origin"
+    one: "ValueOrigin"
+    loop: "ValueOrigin"
 
 
-Origin: TypeAlias = Leaf | Nothing | Then | Either | Also
+ValueOrigin: TypeAlias = Leaf | Nothing | Then | Either | Also
 
 LONGEST = 1_000_000
 """Nodes of trees that a run is written down from, about two for each transition. A step of a chain has 17."""
@@ -55,7 +55,7 @@ class TooLong(Exception):
         return f"the run to it has some {LONGEST // 2:,} transitions or more, too many to be told"
 
 
-def run_of(origins: Iterable[Origin], longest: int = LONGEST) -> tuple[int, ...]:
+def run_of(origins: Iterable[ValueOrigin], longest: int = LONGEST) -> tuple[int, ...]:
     """A run of the net that a run of reduced transitions stands for; raises TooLong where it has more than `longest`
     nodes.
 
@@ -87,7 +87,7 @@ def run_of(origins: Iterable[Origin], longest: int = LONGEST) -> tuple[int, ...]
     raise TooLong
 
 
-def circle_in(origin: Origin) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def circle_in(origin: ValueOrigin) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """A circle that was taken out of the run of `run_of`: the run up to it, and the run once round; both empty where
     that run passes none. Raises TooLong.
     """
@@ -111,7 +111,7 @@ def circle_in(origin: Origin) -> tuple[tuple[int, ...], tuple[int, ...]]:
     raise TooLong
 
 
-def firings(origins: Iterable[Origin]) -> dict[int, int]:
+def firings(origins: Iterable[ValueOrigin]) -> dict[int, int]:
     """Transition → how often it fires in the run of `run_of`, however long that is: linear in the shared tree."""
     times: dict[int, int] = {}
     roots = list(origins)
@@ -127,7 +127,7 @@ def firings(origins: Iterable[Origin]) -> dict[int, int]:
     return found
 
 
-def _parts(origin: Origin) -> tuple[tuple[Origin, int], ...]:
+def _parts(origin: ValueOrigin) -> tuple[tuple[ValueOrigin, int], ...]:
     """The parts of a run, each with how often it is run."""
     match origin:
         case Then(first=first, second=second, times=times):
@@ -138,9 +138,9 @@ def _parts(origin: Origin) -> tuple[tuple[Origin, int], ...]:
             return ()
 
 
-def _from_the_leaves(roots: list[Origin]) -> list[Origin]:
+def _from_the_leaves(roots: list[ValueOrigin]) -> list[ValueOrigin]:
     """Each node once, behind its parts."""
-    found: list[Origin] = []
+    found: list[ValueOrigin] = []
     seen: set[int] = set()
     waiting = [(root, False) for root in roots]
     while waiting:
@@ -154,17 +154,17 @@ def _from_the_leaves(roots: list[Origin]) -> list[Origin]:
     return found
 
 
-def covered(origins: list[Origin]) -> set[int]:
+def covered(origins: list[ValueOrigin]) -> set[int]:
     """The transitions of the net that can fire when each of these reduced ones can."""
     return {here.transition for here in _within(origins) if isinstance(here, Leaf)}
 
 
-def has_loop(origin: Origin) -> bool:
+def has_loop(origin: ValueOrigin) -> bool:
     """Whether a circle was taken out on the way."""
     return any(isinstance(here, Also) for here in _within([origin]))
 
 
-def _within(origins: list[Origin]) -> Iterator[Origin]:
+def _within(origins: list[ValueOrigin]) -> Iterator[ValueOrigin]:
     """Each node of the trees once, of equal transitions and of circles too.
 
     Trees are shared, and after many reductions their paths are exponentially many.

@@ -9,7 +9,7 @@ outgrown its field, and never reaches the field above. A guard bit also answers 
 from collections.abc import Sequence
 
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.petri import Marking, Petri, consumers_of, effect_of
+from noetlc.analysis.petri import Petri, PetriMarking, consumers_of, effect_of
 from noetlc.analysis.verdict import TooLarge
 
 MOST_FIELDS = 50_000_000
@@ -33,11 +33,11 @@ class Packing(NamedTuple):
     want: tuple[int, ...]
     touching: tuple[tuple[int, ...], ...]
 
-    def packed(self, marking: Marking) -> int:
+    def packed(self, marking: PetriMarking) -> int:
         """The integer of a marking that fits."""
         return sum(tokens << shift for tokens, shift in zip(marking, self.shift, strict=True) if tokens)
 
-    def marking(self, packed: int) -> Marking:
+    def marking(self, packed: int) -> PetriMarking:
         """The marking of an integer."""
         return tuple((packed >> shift) & ((1 << bits) - 1) for bits, shift in zip(self.bits, self.shift, strict=True))
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from noetl_ir.records import NamedTuple
 
 if TYPE_CHECKING:  # lint reads no nets from XML
-    from noetlc.source.pnml_reader import Written
+    from noetlc.source.pnml_reader import WrittenNet
 
-Arcs: TypeAlias = tuple[tuple[int, int], ...]
+PetriArcs: TypeAlias = tuple[tuple[int, int], ...]
 """(place, weight) pairs, each place once, sorted by place; weights are at least 1."""
 
-Marking: TypeAlias = tuple[int, ...]
+PetriMarking: TypeAlias = tuple[int, ...]
 """Tokens by place."""
 
 
@@ -21,12 +21,12 @@ class Petri(NamedTuple):
     name: str
     places: tuple[str, ...]
     transitions: tuple[str, ...]
-    inputs: tuple[Arcs, ...]
-    outputs: tuple[Arcs, ...]
-    initial: Marking
+    inputs: tuple[PetriArcs, ...]
+    outputs: tuple[PetriArcs, ...]
+    initial: PetriMarking
 
 
-def petri_of(written: "Written") -> Petri:
+def petri_of(written: "WrittenNet") -> Petri:
     """The net that a PNML file holds. Elements go by their ids, which are unique; names need not be."""
     places = {node.id: number for number, node in enumerate(written.places)}
     transitions = {node.id: number for number, node in enumerate(written.transitions)}
@@ -47,7 +47,7 @@ def petri_of(written: "Written") -> Petri:
     )
 
 
-def arcs_of(pairs: Iterable[tuple[int, int]]) -> Arcs:
+def arcs_of(pairs: Iterable[tuple[int, int]]) -> PetriArcs:
     """Arcs in their one form; several between the same two nodes add up."""
     found: dict[int, int] = {}
     for place, weight in pairs:
@@ -64,12 +64,12 @@ def effect_of(net: Petri, transition: int) -> dict[int, int]:
     return {place: count for place, count in change.items() if count}
 
 
-def is_enabled(net: Petri, marking: Marking, transition: int) -> bool:
+def is_enabled(net: Petri, marking: PetriMarking, transition: int) -> bool:
     """Whether a transition may fire."""
     return all(marking[place] >= weight for place, weight in net.inputs[transition])
 
 
-def fired(net: Petri, marking: Marking, transition: int) -> Marking:
+def fired(net: Petri, marking: PetriMarking, transition: int) -> PetriMarking:
     """The marking after an enabled transition."""
     after = list(marking)
     for place, weight in net.inputs[transition]:
@@ -89,12 +89,12 @@ def producers_of(net: Petri) -> list[list[int]]:
     return _by_place(len(net.places), net.outputs)
 
 
-def named(net: Petri, marking: Marking) -> Mapping[str, int]:
+def named(net: Petri, marking: PetriMarking) -> Mapping[str, int]:
     """The marked places by id."""
     return {net.places[place]: tokens for place, tokens in enumerate(marking) if tokens}
 
 
-def _by_place(count: int, sides: tuple[Arcs, ...]) -> list[list[int]]:
+def _by_place(count: int, sides: tuple[PetriArcs, ...]) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in range(count)]
     for transition, arcs in enumerate(sides):
         for place, _ in arcs:

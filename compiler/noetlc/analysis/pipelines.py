@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from noetl_ir.plan import Plan, Task
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.counters import END, Counters, Way, ways_of
+from noetlc.analysis.counters import END, Counters, RuleWay, ways_of
 from noetlc.analysis.formulas import ZERO, Formula, largest, number, plus, times
 from noetlc.analysis.sizes import Sizes
 from noetlc.ast.components import components_of
@@ -22,36 +22,36 @@ DEEPEST = 8
 """Circles inside each other that are looked into."""
 
 
-class Work(NamedTuple):
+class PipelineWork(NamedTuple):
     """Attempts and events."""
 
     attempts: Formula
     events: Formula
 
-    def times(self, count: Formula) -> "Work":
+    def times(self, count: Formula) -> "PipelineWork":
         """As often as that."""
-        return Work(times(self.attempts, count), times(self.events, count))
+        return PipelineWork(times(self.attempts, count), times(self.events, count))
 
 
-NOTHING = Work(ZERO, ZERO)
+NOTHING = PipelineWork(ZERO, ZERO)
 
 
-def together(parts: Iterable[Work]) -> Work:
+def together(parts: Iterable[PipelineWork]) -> PipelineWork:
     """One after the other, or side by side."""
     rows = list(parts)
-    return Work(plus(row.attempts for row in rows), plus(row.events for row in rows))
+    return PipelineWork(plus(row.attempts for row in rows), plus(row.events for row in rows))
 
 
-def either(parts: Iterable[Work]) -> Work:
+def either(parts: Iterable[PipelineWork]) -> PipelineWork:
     """One of them, whichever does more."""
     rows = list(parts)
-    return Work(largest(row.attempts for row in rows), largest(row.events for row in rows))
+    return PipelineWork(largest(row.attempts for row in rows), largest(row.events for row in rows))
 
 
 class Pipeline(NamedTuple):
     """The most of one run. `is_counted` is false where only `limits.max_tasks_per_run` bounds it."""
 
-    work: Work
+    work: PipelineWork
     is_counted: bool
 
 
@@ -65,7 +65,7 @@ def pipeline_of(plan: Plan, sizes: Sizes, tasks: Sequence[int]) -> Pipeline:
     return Pipeline(either(work.values()).times(number(plan.limits.max_tasks_per_run)), False)
 
 
-def _visit(task: Task) -> Work:
+def _visit(task: Task) -> PipelineWork:
     """One arrival at a task with all its attempts: started, done; patches of `ctx`; timers and signals it waits for."""
     retries = [rule for rule in task.rules if rule.directive == "retry"]
     attempts = max([1, *(rule.attempts for rule in retries)])
@@ -76,24 +76,29 @@ def _visit(task: Task) -> Work:
     # Sent, or over time and sent nonetheless.
     parked += int(task.kind == "signal")
     events = (attempts - 1) * (again + 1) + last + later + attempts * parked
-    return Work(number(attempts), number(events))
+    return PipelineWork(number(attempts), number(events))
 
 
 class _Walks:
-    def __init__(self, counters: Counters, work: dict[int, Work]) -> None:
+    def __init__(self, counters: Counters, work: dict[int, PipelineWork]) -> None:
         self._counters = counters
         self._work = work
 
     def longest(
-        self, tasks: frozenset[int], ways: list[Way], sources: frozenset[int], goals: frozenset[int] | None, depth: int
-    ) -> Work | None:
+        self,
+        tasks: frozenset[int],
+        ways: list[RuleWay],
+        sources: frozenset[int],
+        goals: frozenset[int] | None,
+        depth: int,
+    ) -> PipelineWork | None:
         """The dearest walk from a source to a goal, or to anywhere; None where nothing bounds it."""
         names = sorted(tasks)
         index = {task: at for at, task in enumerate(names)}
         targets: list[list[int]] = [[] for _ in names]
         for way in ways:
             targets[index[way.source]].append(index[way.target])
-        best: dict[int, Work | None] = {}
+        best: dict[int, PipelineWork | None] = {}
         for members in components_of(targets):  # each after all that it leads to
             inside = frozenset(names[member] for member in members)
             after = [best[at] for member in members for at in targets[member] if at not in members]
@@ -114,7 +119,9 @@ class _Walks:
         found = [work for source in sources if (work := best[index[source]]) is not None]
         return either(found)
 
-    def _circle(self, tasks: frozenset[int], ways: list[Way], entries: frozenset[int], depth: int) -> Work | None:
+    def _circle(
+        self, tasks: frozenset[int], ways: list[RuleWay], entries: frozenset[int], depth: int
+    ) -> PipelineWork | None:
         """The dearest walk inside tasks that lead to each other."""
         # Each circle that is looked into asks four times about the rest. Deeper ones count as unbounded, which is
         # always right.
@@ -145,7 +152,7 @@ class _Walks:
             return either((without, together((first, middle.times(_less_one(passes)), last))))
         return None
 
-    def _grows(self, key: str, tasks: frozenset[int], ways: list[Way], asking: frozenset[Way]) -> bool:
+    def _grows(self, key: str, tasks: frozenset[int], ways: list[RuleWay], asking: frozenset[RuleWay]) -> bool:
         """Whether the counter grows from each time that it is asked to the next."""
         after: dict[int, list[int]] = {task: [] for task in tasks}
         for way in ways:

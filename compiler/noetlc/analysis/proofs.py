@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from noetlc.analysis.verdict import Claim, Status, Verdict
+from noetlc.analysis.verdict import Defect, Status, Verdict
 from noetlc.diag.internal import Bug
 
 if TYPE_CHECKING:  # most playbooks are checked without
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # most playbooks are checked without
     from noetlc.analysis.crowding import Crowded
     from noetlc.analysis.effort import Effort
     from noetlc.analysis.locked import Locked
-    from noetlc.analysis.regions import Region
+    from noetlc.analysis.regions import PhaseRegion
     from noetlc.analysis.stalls import Stalled
     from noetlc.analysis.starvation import Starved
 
@@ -141,7 +141,7 @@ class Proofs:
             found.update({self.plan.steps[at].name: beside[self.plan.steps[at].name] for at in sorted(region.steps)})
         return found
 
-    def claims(self, question: str) -> tuple[Claim, ...]:
+    def claims(self, question: str) -> tuple[Defect, ...]:
         """The fault by one of the questions of `soundness`."""
         return tuple([claim for _, verdicts in self._judged for claim in _claims(verdicts, question)])
 
@@ -161,7 +161,7 @@ class Proofs:
         return self._query_verdicts[text]
 
     @cached_property
-    def _regions(self) -> "tuple[Region, ...]":
+    def _regions(self) -> "tuple[PhaseRegion, ...]":
         from noetlc.analysis.regions import regions_of
 
         return regions_of(self.plan)
@@ -207,9 +207,9 @@ class Proofs:
         return Effort(Budget(STATES, NODES, SINGLY, WORK))
 
 
-def _claims(verdicts: Sequence[Verdict], question: str) -> tuple[Claim, ...]:
+def _claims(verdicts: Sequence[Verdict], question: str) -> tuple[Defect, ...]:
     return tuple(
-        Claim(verdict, verdict.status is Status.REFUTED)
+        Defect(verdict, verdict.status is Status.REFUTED)
         for verdict in verdicts
         if verdict.question == question and (verdict.status is Status.REFUTED or verdict.story)
     )

@@ -59,7 +59,7 @@ class QueryError(Exception):
     """A query that cannot be read, or names what is not there."""
 
 
-class Subject(NamedTuple):
+class QuerySubject(NamedTuple):
     """The meaning of a name: a step, or a task of one when `task` is not -1 (both indices of the plan's tables)."""
 
     step: int
@@ -103,13 +103,13 @@ def query_of(text: str) -> Query:
     )
 
 
-def subject_of(plan: Plan, name: str) -> Subject:
+def subject_of(plan: Plan, name: str) -> QuerySubject:
     """The meaning of a name in a query; raises QueryError."""
     for number, step in enumerate(plan.steps):
         if step.name == name:
-            return Subject(number, -1)
+            return QuerySubject(number, -1)
     found = [
-        Subject(task.step, number)
+        QuerySubject(task.step, number)
         for number, task in enumerate(plan.tasks)
         if f"{plan.steps[task.step].name}.{task.name}" == name
     ]

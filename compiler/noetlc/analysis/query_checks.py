@@ -7,7 +7,7 @@ from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Never, Open, Reached, coverable
-from noetlc.analysis.petri import Arcs, Petri, arcs_of
+from noetlc.analysis.petri import Petri, PetriArcs, arcs_of
 from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reachable, Reaches, subject_of
 from noetlc.analysis.reaching import reaches
 from noetlc.analysis.skeleton import Skeleton, chosen_of, success_skeleton, whole_skeleton
@@ -17,11 +17,11 @@ from noetlc.analysis.verdict import Status, Verdict
 from noetlc.analysis.waves import folded
 from noetlc.analysis.witness import has_words
 
-Seen: TypeAlias = Callable[[Skeleton], Skeleton]
+_Seen: TypeAlias = Callable[[Skeleton], Skeleton]
 """How a skeleton is looked at: as it is, or with what guards show."""
 
 
-class Subjects(NamedTuple):
+class QuerySubjects(NamedTuple):
     """The places that stand for the names of queries, in the skeletons of a plan."""
 
     plan: Plan
@@ -45,9 +45,9 @@ def scripted(skeleton: Skeleton) -> Skeleton:
     return chosen_of(skeleton, [each for each in numbers if has_words(skeleton.transition(each))])
 
 
-def check_query(plan: Plan, query: Query, text: str, effort: Effort, seen: Seen = as_it_is) -> Verdict:
+def check_query(plan: Plan, query: Query, text: str, effort: Effort, seen: _Seen = as_it_is) -> Verdict:
     """The verdict on a query, on skeletons as `seen` makes them; raises QueryError for names that are not there."""
-    subjects = Subjects(plan)
+    subjects = QuerySubjects(plan)
     match query:
         case Reachable(x=x):
             skeleton = seen(folded(whole_skeleton(plan)))
@@ -103,7 +103,7 @@ def _without(skeleton: Skeleton, place: int) -> Skeleton:
     return chosen_of(skeleton, kept)
 
 
-def counting(net: Petri, place: int, count: int) -> tuple[Petri, Arcs]:
+def counting(net: Petri, place: int, count: int) -> tuple[Petri, PetriArcs]:
     """The net in which a place gets no more than about `count` tokens in all, and the target: that it got `count`.
 
     The place (@left) bounds the tokens that are still to come, so that the count does not make the net unbounded;

@@ -10,7 +10,7 @@ was left out is enabled one of them is, too. Whoever takes only these comes to a
 
 from heapq import heappop, heappush
 
-from noetlc.analysis.petri import Arcs, Petri, consumers_of, producers_of
+from noetlc.analysis.petri import Petri, PetriArcs, consumers_of, producers_of
 
 
 def every_run_ends(net: Petri) -> bool:
@@ -48,7 +48,7 @@ def _leading_out(net: Petri) -> Petri:
     inputs = [dict(arcs) for arcs in net.inputs]
     kept = []
     # Once for all that ask for the same: they are as many as a place has takers, and beside each other.
-    known: dict[Arcs, float] = {}
+    known: dict[PetriArcs, float] = {}
     for number, row in enumerate(inputs):
         # A transition that asks for no more is enabled whenever this one is. So leaving this one out makes no marking
         # dead that was not.

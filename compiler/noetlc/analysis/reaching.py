@@ -15,7 +15,7 @@ from itertools import islice
 from noetlc.analysis.effort import STUBBORN, Effort
 from noetlc.analysis.origin import TooLong, circle_in, has_loop
 from noetlc.analysis.packing import is_too_large
-from noetlc.analysis.petri import Marking, Petri, fired, is_enabled
+from noetlc.analysis.petri import Petri, PetriMarking, fired, is_enabled
 from noetlc.analysis.reachability import Graph, graph_of
 from noetlc.analysis.reductions import Reduced, reduced
 from noetlc.analysis.resets import SHUT
@@ -111,7 +111,7 @@ class _Question:
             )
         return None
 
-    def _opened(self, marking: Marking) -> Marking:
+    def _opened(self, marking: PetriMarking) -> PetriMarking:
         """A marking with the tokens that do not move at their gates."""
         tokens = [*marking]
         for shut, gate in self._opening.items():
@@ -124,7 +124,7 @@ class _Question:
         ids, forced = self._skeleton.net.transitions, set(self._skeleton.forced)
         return [number for number, id in enumerate(ids) if not (id.startswith(SHUT) or number in forced)]
 
-    def _is_about_to(self, marking: Marking) -> bool:
+    def _is_about_to(self, marking: PetriMarking) -> bool:
         return any(is_enabled(self._whole.net, marking, number) for number in self._starting)
 
     def _circles(self, small: Reduced, graph: Graph) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -184,7 +184,7 @@ class _Question:
         own = {place for number in circle for place, _ in self._taken(number)}
         free = [number for number in sorted(rows) if own.isdisjoint(place for place, _ in self._taken(number))]
         left = MAX_ASIDE
-        waiting: list[tuple[Marking, tuple[int, ...]]] = [(marking, ())]
+        waiting: list[tuple[PetriMarking, tuple[int, ...]]] = [(marking, ())]
         seen = {marking}
         while waiting and left:
             left -= 1
@@ -211,7 +211,7 @@ class _Question:
         count = len(self._whole.plan.net.places)
         return [each for each in self._skeleton.net.inputs[number] if each[0] < count]
 
-    def _has_tokens(self, marking: Marking, number: int) -> bool:
+    def _has_tokens(self, marking: PetriMarking, number: int) -> bool:
         """Whether all tokens that a transition takes from places of the plan are there, so that only an analysis place,
         such as a lock's, can hold it back.
         """
@@ -281,7 +281,7 @@ class _Question:
         return self._whole.gives_up(small.marking_after(net, graph.path_to(min(members))))
 
 
-def _after(net: Petri, marking: Marking, run: Sequence[int]) -> Marking | None:
+def _after(net: Petri, marking: PetriMarking, run: Sequence[int]) -> PetriMarking | None:
     """The marking after the transitions of `run`; None where one of them is not enabled in its turn."""
     for number in run:
         if not is_enabled(net, marking, number):

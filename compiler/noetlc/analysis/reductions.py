@@ -19,8 +19,8 @@ The caller names places that it asks about: these `kept` places are never remove
 """
 
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.origin import LONGEST, Also, Either, Leaf, Nothing, Origin, Then, covered, firings, run_of
-from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of
+from noetlc.analysis.origin import LONGEST, Also, Either, Leaf, Nothing, Then, ValueOrigin, covered, firings, run_of
+from noetlc.analysis.petri import Petri, PetriMarking, arcs_of, effect_of
 
 MAX_PRODUCT, MAX_ARCS = 64, 256
 """Takers times makers of a place, and arcs of what they become, up to which it is agglomerated although that makes more
@@ -52,7 +52,7 @@ class Reduced(NamedTuple):
     """
 
     net: Petri
-    origins: tuple[Origin, ...]
+    origins: tuple[ValueOrigin, ...]
     places: tuple[int, ...]
     dead: frozenset[int]
 
@@ -68,7 +68,7 @@ class Reduced(NamedTuple):
                 found[place] = found.get(place, 0) + times * count
         return {place: count for place, count in found.items() if count}
 
-    def marking_after(self, original: Petri, run: tuple[int, ...]) -> Marking:
+    def marking_after(self, original: Petri, run: tuple[int, ...]) -> PetriMarking:
         """The marking of the original net after a run of this one from the initial marking."""
         change = self.change(original, run)
         return tuple(tokens + change.get(place, 0) for place, tokens in enumerate(original.initial))
@@ -95,7 +95,7 @@ def reduced_for_bounds(net: Petri, transient: frozenset[int] = frozenset()) -> R
 class _Macro(NamedTuple):
     inputs: dict[int, int]
     outputs: dict[int, int]
-    origin: Origin
+    origin: ValueOrigin
 
     def side(self, *, makes: bool) -> dict[int, int]:
         """The places that a transition makes tokens in, or takes them from."""
@@ -117,7 +117,7 @@ class _Work:
         self._makers: list[dict[int, None]] = [{} for _ in range(count)]
         self._shapes: dict[object, int] = {}
         self._next = 0
-        self._dead: list[Origin] = []
+        self._dead: list[ValueOrigin] = []
         self._gone = bytearray(count)
         self._dirty: dict[int, None] = {}
         self._grown: set[int] = set()  # wide macros of this round

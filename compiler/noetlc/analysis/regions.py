@@ -18,7 +18,7 @@ from noetlc.analysis.verdict import Status, Verdict
 LATER = "it was not looked for how main comes to phase `{}` with such data"
 
 
-class Region(NamedTuple):
+class PhaseRegion(NamedTuple):
     """A phase, the plan in which it is all there is, and the rows of its steps. The tables of the plan are those of the
     whole; its net is the part of these steps.
     """
@@ -28,10 +28,10 @@ class Region(NamedTuple):
     steps: frozenset[int]
 
 
-def regions_of(plan: Plan) -> tuple[Region, ...]:
+def regions_of(plan: Plan) -> tuple[PhaseRegion, ...]:
     """The regions of a plan, that of main first; of one without phases behind main the plan as it is."""
     if not plan.phases and not plan.compensations:
-        return (Region(MAIN, plan, frozenset(range(len(plan.steps)))),)
+        return (PhaseRegion(MAIN, plan, frozenset(range(len(plan.steps)))),)
     undoing = dict.fromkeys(each.target for each in plan.compensations)
     starts = [(f"{COMPENSATION} by {plan.steps[step].name}", step) for step in undoing]
     starts += [(phase.name, phase.step) for phase in plan.phases]
@@ -40,7 +40,7 @@ def regions_of(plan: Plan) -> tuple[Region, ...]:
     others = frozenset[int]().union(*(steps for _, _, steps in later))
     main = (MAIN, plan.entry, frozenset(range(len(plan.steps))) - others)
     parts = _Parts(plan)
-    return tuple([Region(name, parts.alone(entry, steps), steps) for name, entry, steps in (main, *later)])
+    return tuple([PhaseRegion(name, parts.alone(entry, steps), steps) for name, entry, steps in (main, *later)])
 
 
 def _led_to(plan: Plan, start: int) -> frozenset[int]:

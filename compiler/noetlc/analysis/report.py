@@ -25,7 +25,7 @@ from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, assumptions_of, verdicts_on
-from noetlc.analysis.verdict import Line, Status, Story, Verdict, attempted, failed
+from noetlc.analysis.verdict import Status, Story, StoryLine, Verdict, attempted, failed
 from noetlc.analysis.waves import folded
 from noetlc.analysis.witness import has_words
 
@@ -319,4 +319,4 @@ def _judged(question: str, holds: bool, is_open: bool) -> Verdict:
 
 
 def _story(run: list[str], end: str) -> Story:
-    return Story(tuple(Line(each, None) for each in run), end, (), tuple(run))
+    return Story(tuple(StoryLine(each, None) for each in run), end, (), tuple(run))

@@ -33,7 +33,7 @@ from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset, resets_of
 from noetlc.analysis.growing import Growing
-from noetlc.analysis.petri import Marking, Petri, arcs_of, effect_of, fired, is_enabled
+from noetlc.analysis.petri import Petri, PetriMarking, arcs_of, effect_of, fired, is_enabled
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.stubborn import terminals_within
 
@@ -141,7 +141,7 @@ def rows_of(plan: Plan, net: Petri, origin: Sequence[int]) -> dict[str, list[int
     return rows
 
 
-def played(net: Petri, run: Sequence[Sequence[int]]) -> Marking:
+def played(net: Petri, run: Sequence[Sequence[int]]) -> PetriMarking:
     """The marking after a run of a plan, each transition of which is given by those of the net that stand for it.
 
     After each, the added transitions that empty places fire until none is enabled.

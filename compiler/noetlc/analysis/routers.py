@@ -14,13 +14,13 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Binary, Compare, Const, Expr, Filter, Logic, Name, Not, Unary, walk
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.guards import Value, Variables
-from noetlc.ast.truth import Path, path_of
+from noetlc.analysis.guards import GuardValue, Variables
+from noetlc.ast.truth import FactPath, path_of
 
 MAX_TRIALS = 4_096
 """Combinations that are tried; guards with more are left alone."""
 
-Truths: TypeAlias = tuple[bool, ...]
+_Truths: TypeAlias = tuple[bool, ...]
 """One truth for each guard."""
 
 _SWAPPED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -45,8 +45,8 @@ class _Order(NamedTuple):
 
 
 def truths_of(
-    guards: Sequence[Expr], facts: Mapping[Path, str], numbers: frozenset[Path]
-) -> dict[Truths, Mapping[Expr, Value]] | None:
+    guards: Sequence[Expr], facts: Mapping[FactPath, str], numbers: frozenset[FactPath]
+) -> dict[_Truths, Mapping[Expr, GuardValue]] | None:
     """The truths that the guards can have together, each with values for it; None where there are too many to try.
 
     `facts` are texts known at paths, `numbers` paths at which a number stands.
@@ -65,7 +65,7 @@ def truths_of(
         if size > MAX_TRIALS:
             return None
     orders = list(_orders(variables, used))
-    found: dict[Truths, Mapping[Expr, Value]] = {}
+    found: dict[_Truths, Mapping[Expr, GuardValue]] = {}
     for combination in product(*values):
         trial = dict(zip(used, combination, strict=True))
         truths = tuple(variables.truth(guard, trial) for guard in plain)
@@ -127,7 +127,9 @@ def _booleans(variables: Variables, guards: Sequence[Expr]) -> frozenset[int]:
     return frozenset(number for number, each in enumerate(variables.known) if each.expr in both)
 
 
-def _values(variables: Variables, number: int, facts: Mapping[Path, str], booleans: frozenset[int]) -> list[Value]:
+def _values(
+    variables: Variables, number: int, facts: Mapping[FactPath, str], booleans: frozenset[int]
+) -> list[GuardValue]:
     known = facts.get(path_of(variables.known[number].expr))
     values = variables.values(number)
     if known is None:
@@ -146,7 +148,7 @@ def _orders(variables: Variables, used: Sequence[int]) -> Iterator[_Order]:
 
 
 def _is_possible(
-    variables: Variables, trial: Mapping[int, Value], orders: Sequence[_Order], numbers: frozenset[Path]
+    variables: Variables, trial: Mapping[int, GuardValue], orders: Sequence[_Order], numbers: frozenset[FactPath]
 ) -> bool:
     """Whether some value of each base has the truths that a trial gives to its orderings and equalities."""
     for base in dict.fromkeys(order.base for order in orders):
@@ -177,7 +179,7 @@ def _points(numbers: set[float], base: Expr) -> list[float]:
     return [x for x in [*tried, *(a + 1 for a in points), *(a - 1 for a in points)] if x >= 0 and x == int(x)]
 
 
-def _agrees(x: float, value: Value | None, named: Sequence[float]) -> bool:
+def _agrees(x: float, value: GuardValue | None, named: Sequence[float]) -> bool:
     """Whether a number is one of those that a value stands for."""
     match value:
         case None:
@@ -194,7 +196,7 @@ def _is_count(expr: Expr) -> bool:
     )
 
 
-def _number_of(value: Value) -> list[float]:
+def _number_of(value: GuardValue) -> list[float]:
     """The number that a constant is; nothing for any other value."""
     try:
         return [float(value[1:])]
@@ -216,7 +218,7 @@ def _holds(x: float, order: _Order) -> bool:
             return x >= order.number
 
 
-def _is_number(expr: Expr, numbers: frozenset[Path]) -> bool:
+def _is_number(expr: Expr, numbers: frozenset[FactPath]) -> bool:
     """Whether an expression is a number wherever it has a value at all (NET.md)."""
     waiting = [expr]
     while waiting:

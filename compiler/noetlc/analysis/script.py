@@ -14,11 +14,11 @@ from noetl_ir.locks import takes_of
 from noetl_ir.net import Transition, Trigger
 from noetl_ir.plan import Plan
 from noetlc.analysis.iterations import indexes_of, sizes_of, weight_of
-from noetlc.analysis.verdict import Script
+from noetlc.analysis.verdict import WitnessScript
 from noetlc.analysis.witness import OUTCOMES, Witness, witness_of
 
 
-def script_of(plan: Plan, run: Sequence[str], *, tried: bool = False) -> Script | None:
+def script_of(plan: Plan, run: Sequence[str], *, tried: bool = False) -> WitnessScript | None:
     """The script of a run, given as transition ids; None when no data were found that make its choices.
 
     `tried` says that the script is run before anything is said of it, so that it may be one that need not hold.
@@ -34,7 +34,7 @@ def script_of(plan: Plan, run: Sequence[str], *, tried: bool = False) -> Script 
     witness = witness_of(plan, transitions, tried=tried)
     if witness is None:
         return None
-    return Script({"outcomes": _entries(plan, transitions, witness)}, witness.workload())
+    return WitnessScript({"outcomes": _entries(plan, transitions, witness)}, witness.workload())
 
 
 def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:

@@ -26,7 +26,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.resets import resets_of
 from noetl_ir.settling import Settled, settled_joins, sources_of
 from noetlc.analysis.growing import Growing
-from noetlc.analysis.petri import Marking, Petri, effect_of
+from noetlc.analysis.petri import Petri, PetriMarking, effect_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.resets import CHAIN, MARK, SHUT
 from noetlc.analysis.stubborn import terminals_within
@@ -46,7 +46,7 @@ MOST_FORCED = 24
 NEVER, OVER, ALL = "@never", "@full", "@far"
 
 
-class Part(NamedTuple):
+class PlanPart(NamedTuple):
     """A net made of some transitions of a plan: `origin[t]` is the transition of the plan that t of `net` stands for.
 
     `moving` maps each place behind the plan's own, in which a token lies while a step starts (`resets`), to the place
@@ -57,10 +57,10 @@ class Part(NamedTuple):
     net: Petri
     origin: Sequence[int]
     moving: Mapping[int, int]
-    fails: Callable[[Marking], bool]
+    fails: Callable[[PetriMarking], bool]
 
 
-class Counted(NamedTuple):
+class PlainNet(NamedTuple):
     """The plain net: the transitions of the part, then the added ones.
 
     `owners` are the transitions of the part that the added ones belong to, in their order; `forced` the numbers of the
@@ -80,14 +80,14 @@ class _Known(NamedTuple):
     transitions: int
     size: int
     places: int
-    found: Counted
+    found: PlainNet
 
 
 _known: list[_Known] = []
 """The last answers: lint and analysis ask for the same skeletons again and again."""
 
 
-def counted(part: Part, size: int) -> Counted:
+def counted(part: PlanPart, size: int) -> PlainNet:
     """The plain net of a part with settled joins; `size` is the number of items of its loops."""
     key = (len(part.origin), size, len(part.net.places))
     known = next((each for each in _known if each.plan is part.plan and each[1:4] == key), None)
@@ -97,7 +97,7 @@ def counted(part: Part, size: int) -> Counted:
     return known.found
 
 
-def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> Counted:
+def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> PlainNet:
     """The net in which each token of a settled join starts the step, or ends: it has every run of the other one."""
     made = Growing(net)
     never = made.place(NEVER, 0)
@@ -112,10 +112,10 @@ def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> Counted:
             beside = [each for each in made.inputs[row] if each[0] >= len(plan.net.places)]
             made.inputs[row], made.outputs[row] = [*taken, *beside], [(gates[t.step], 1), *beside]
             made.add_row(f"{net.transitions[row]} @ends", [*taken, *beside], beside, row)
-    return Counted(made.net(), tuple(made.owners), (), (), "")
+    return PlainNet(made.net(), tuple(made.owners), (), (), "")
 
 
-def _counted(part: Part) -> Counted:
+def _counted(part: PlanPart) -> PlainNet:
     plan, net, origin = part.plan, part.net, part.origin
     reset = {place for row in resets_of(plan).values() for place in row.places}
     waves = {wave.got for each in sources_of(plan).values() for wave in each.waves}
@@ -125,7 +125,7 @@ def _counted(part: Part) -> Counted:
         return _loose(plan, net, origin, "a step is cancelled whose gate waits, beside a `settled` join")
     widest = max((sum(weight for _, weight in arcs) for arcs in net.outputs), default=1)
     cap, most = 4 * widest, WIDEST * widest
-    forced: list[Marking] = []
+    forced: list[PetriMarking] = []
     left, seen = STEPS, 0
     while cap <= most:
         made = _Counting(part, cap)
@@ -144,7 +144,7 @@ def _counted(part: Part) -> Counted:
         markings = map(WholeMarkings(watched, small, ends.graph).marking, ends.dead)
         fresh = [*dict.fromkeys(each for m in markings if made.is_stalled(m) and (each := made.cut(m)) not in forced)]
         if not fresh:
-            return Counted(made.rows.net(), tuple(made.rows.owners), tuple(made.forced), made.shut, "")
+            return PlainNet(made.rows.net(), tuple(made.rows.owners), tuple(made.forced), made.shut, "")
         forced += fresh
         if len(forced) > MOST_FORCED:
             reason = f"nothing else can move where a `settled` join has tokens, in more than {MOST_FORCED} markings"
@@ -152,7 +152,7 @@ def _counted(part: Part) -> Counted:
     return _loose(plan, net, origin, f"more than {most // 2} tokens may be on the way to a `settled` join")
 
 
-def _loose(plan: Plan, net: Petri, origin: Sequence[int], reason: str) -> Counted:
+def _loose(plan: Plan, net: Petri, origin: Sequence[int], reason: str) -> PlainNet:
     return loosened(plan, net, origin)._replace(loose=reason)
 
 
@@ -168,7 +168,7 @@ class _Counter(NamedTuple):
 class _Counting:
     """The plain net while it is made; right as long as each counter counts less than `cap` tokens."""
 
-    def __init__(self, part: Part, cap: int) -> None:
+    def __init__(self, part: PlanPart, cap: int) -> None:
         plan, net, origin = part.plan, part.net, part.origin
         self._fails, self._plan, self._net, self._origin, self._cap = part.fails, plan, net, origin, cap
         self._places = len(net.places)
@@ -300,7 +300,7 @@ class _Counting:
         if join.force in self._owner:
             inputs[self._owner[join.force]].append((self._never, 1))
 
-    def is_stalled(self, marking: Marking) -> bool:
+    def is_stalled(self, marking: PetriMarking) -> bool:
         """Whether a settled join has tokens in a marking in which nothing moves."""
         over = len(self._plan.net.places) + 1
         # A run that ends by itself in a failure does not stall.
@@ -308,11 +308,11 @@ class _Counting:
             return False
         return any(marking[join.got] for join in self._joins)
 
-    def cut(self, marking: Marking) -> Marking:
+    def cut(self, marking: PetriMarking) -> PetriMarking:
         """A marking without the counters: the places of the part and those of shut gates."""
         return marking[: self._places] + tuple(marking[place] for place, _ in self.shut)
 
-    def force(self, markings: Sequence[Marking]) -> None:
+    def force(self, markings: Sequence[PetriMarking]) -> None:
         """Add, for each marking in which nothing moves, a start of each join that has tokens in it.
 
         The transition takes exactly that marking: all its tokens, while the counter of all tokens says that there are

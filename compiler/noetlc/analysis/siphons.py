@@ -23,7 +23,7 @@ SETS = 5_000
 """Sets of places that are looked at."""
 
 
-class Found(Enum):
+class SiphonResult(Enum):
     """The answers that the siphons of a net give."""
 
     MARKED = "every siphon has a marked trap"
@@ -34,7 +34,7 @@ class Found(Enum):
 class Siphons(NamedTuple):
     """`bare` is a siphon without a marked trap; empty without one."""
 
-    found: Found
+    found: SiphonResult
     bare: frozenset[int]
 
 
@@ -52,7 +52,7 @@ def siphons_of(net: Petri, limit: int = SETS) -> Siphons:
         looked += 1
         # The number of siphons may be exponential. The limit counts sets and not time, and leads to no verdict.
         if looked > limit:
-            return Siphons(Found.OPEN, frozenset())
+            return Siphons(SiphonResult.OPEN, frozenset())
         # A marked trap inside keeps the set from ever being empty, and every larger set with it.
         if any(net.initial[place] for place in _trap(places, takers, outputs)):
             continue  # so has whatever is larger
@@ -64,13 +64,13 @@ def siphons_of(net: Petri, limit: int = SETS) -> Siphons:
             None,
         )
         if refills is None:
-            return Siphons(Found.BARE, places)
+            return Siphons(SiphonResult.BARE, places)
         for place in inputs[refills]:
             larger = places | {place}
             if larger not in seen:
                 seen.add(larger)
                 waiting.append(larger)
-    return Siphons(Found.MARKED, frozenset())
+    return Siphons(SiphonResult.MARKED, frozenset())
 
 
 def _trap(places: frozenset[int], takers: list[list[int]], outputs: list[frozenset[int]]) -> frozenset[int]:
@@ -105,15 +105,15 @@ def theory_of(net: Petri, limit: int = SETS) -> Theory:
     if not shape.ordinary or not net.transitions:
         return Theory(None, None, "")
     siphons = siphons_of(net, limit)
-    if siphons.found is Found.MARKED:
+    if siphons.found is SiphonResult.MARKED:
         # In other classes no dead marking is all that follows (Commoner 1972): part of the net may still stop for
         # ever.
         if shape.extended_free_choice or shape.asymmetric_choice:
             kind = "free choice" if shape.extended_free_choice else "asymmetric choice"
-            return Theory(True, True, f"{kind}, and {Found.MARKED.value}")
-        return Theory(True, None, Found.MARKED.value)
+            return Theory(True, True, f"{kind}, and {SiphonResult.MARKED.value}")
+        return Theory(True, None, SiphonResult.MARKED.value)
     # The reverse is a theorem for free choice alone (Hack 1972). Elsewhere a bare siphon may never become empty.
-    if siphons.found is Found.BARE and shape.extended_free_choice:
+    if siphons.found is SiphonResult.BARE and shape.extended_free_choice:
         names = ", ".join(net.places[place] for place in sorted(siphons.bare))
         return Theory(None, False, f"free choice, and the siphon {names} has no marked trap")
     return Theory(None, None, "")

@@ -14,11 +14,11 @@ from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import MORE, Plan, asks_places
 from noetl_ir.records import NamedTuple
 from noetl_ir.words import DIRECTIVES
-from noetlc.analysis.petri import Arcs, Marking, Petri, arcs_of
-from noetlc.ast.truth import Known, truth
+from noetlc.analysis.petri import Petri, PetriArcs, PetriMarking, arcs_of
+from noetlc.ast.truth import KnownTexts, truth
 
 if TYPE_CHECKING:
-    from noetlc.analysis.settling import Counted
+    from noetlc.analysis.settling import PlainNet
 
 
 class Skeleton(NamedTuple):
@@ -37,13 +37,13 @@ class Skeleton(NamedTuple):
     net: Petri
     origin: tuple[int, ...]
     doomed: frozenset[int] = frozenset()
-    hopeless: tuple[tuple[int, Arcs], ...] = ()
+    hopeless: tuple[tuple[int, PetriArcs], ...] = ()
     folded: frozenset[int] = frozenset()
     loose: str = ""
     forced: tuple[int, ...] = ()
     shut: tuple[tuple[int, int], ...] = ()
 
-    def is_final(self, marking: Marking) -> bool:
+    def is_final(self, marking: PetriMarking) -> bool:
         """Whether an execution may end here: nothing is left of control, and no counting join has half a wave.
 
         A marking may have more places than the plan, behind those of the plan. What is left where a step has ended the
@@ -66,16 +66,16 @@ class Skeleton(NamedTuple):
                     held.add(place.step)
         return idle.isdisjoint(held)
 
-    def is_shut(self, marking: Marking) -> bool:
+    def is_shut(self, marking: PetriMarking) -> bool:
         """Whether a token stays at a gate that does not move, and nothing has ended the execution: a run that ends so
         is not complete.
         """
         return not self._is_over(marking) and any(marking[place] for place, _ in self.shut)
 
-    def _is_over(self, marking: Marking) -> bool:
+    def _is_over(self, marking: PetriMarking) -> bool:
         return bool(self.plan.terminates and marking[over_place(self.plan)])
 
-    def gives_up(self, marking: Marking) -> bool:
+    def gives_up(self, marking: PetriMarking) -> bool:
         """Whether a token has no way left but into an unhandled failure, so that what comes of the others proves
         nothing; to be asked where nothing more happens to it.
         """
@@ -208,7 +208,7 @@ def _never_chosen(plan: Plan, t: Transition) -> bool:
     rules, directive = plan.tasks[t.task].rules, t.role.removesuffix("_later")
     if not rules or directive not in DIRECTIVES:
         return False
-    facts: Known = {("outcome", "status"): t.outcome}
+    facts: KnownTexts = {("outcome", "status"): t.outcome}
     for rule in rules:
         template = plan.templates[rule.when] if rule.when >= 0 else None
         asked = truth(template.expr, facts) if isinstance(template, Native) else None
@@ -221,7 +221,7 @@ def _never_chosen(plan: Plan, t: Transition) -> bool:
     return directive != "continue"  # where none matches the task goes on
 
 
-def _facts(plan: Plan, t: Transition) -> Known:
+def _facts(plan: Plan, t: Transition) -> KnownTexts:
     """The event as a guard of the chain that a transition belongs to sees of the event."""
     if _chain(t) == "ko":
         return {("event", "name"): "step.failed", ("event", "status"): "error"}
@@ -325,11 +325,11 @@ def _with_sets(skeleton: Skeleton, size: int) -> Skeleton:
         origin = (*skeleton.origin, *(skeleton.origin[row] for row in owners))
         skeleton = skeleton._replace(net=net, origin=origin, loose=loose)
     if settles(skeleton.plan):
-        from noetlc.analysis.settling import Part, counted  # and few wait for all that can come
+        from noetlc.analysis.settling import PlanPart, counted  # and few wait for all that can come
 
         if skeleton.loose:
             return _loosened(plain)._replace(loose=skeleton.loose)
-        part = Part(skeleton.plan, skeleton.net, skeleton.origin, moving, lambda marking: _fails(skeleton, marking))
+        part = PlanPart(skeleton.plan, skeleton.net, skeleton.origin, moving, lambda marking: _fails(skeleton, marking))
         found = counted(part, size)
         if found.loose:  # a join that may end its tokens anywhere would leave counts of them behind
             return _loosened(plain)._replace(loose=found.loose)
@@ -337,7 +337,7 @@ def _with_sets(skeleton: Skeleton, size: int) -> Skeleton:
     return skeleton
 
 
-def _fails(skeleton: Skeleton, marking: Marking) -> bool:
+def _fails(skeleton: Skeleton, marking: PetriMarking) -> bool:
     """Whether a run fails by itself from here."""
     return any(marking[place] for place in skeleton.doomed) or skeleton.gives_up(marking)
 
@@ -351,7 +351,7 @@ def _wider(skeleton: Skeleton) -> Petri:
     return loosened(skeleton.plan, skeleton.net, skeleton.origin).net
 
 
-def _counted(skeleton: Skeleton, found: "Counted") -> Skeleton:
+def _counted(skeleton: Skeleton, found: "PlainNet") -> Skeleton:
     origin = (*skeleton.origin, *(skeleton.origin[row] for row in found.owners))
     return skeleton._replace(net=found.net, origin=origin, forced=found.forced, shut=found.shut)
 
@@ -390,20 +390,20 @@ def unended(skeleton: Skeleton) -> Skeleton:
     added = {over_place(skeleton.plan) - 1, over_place(skeleton.plan)}
     net = skeleton.net
 
-    def without(rows: tuple[Arcs, ...]) -> tuple[Arcs, ...]:
+    def without(rows: tuple[PetriArcs, ...]) -> tuple[PetriArcs, ...]:
         return tuple([tuple([(place, weight) for place, weight in arcs if place not in added]) for arcs in rows])
 
     return skeleton._replace(net=net._replace(inputs=without(net.inputs), outputs=without(net.outputs)))
 
 
-def _made(t: Transition, size: int) -> Arcs:
+def _made(t: Transition, size: int) -> PetriArcs:
     """The tokens that a transition makes. An item that is added is one of those that the loop begins with: they may
     begin at any time later, or be skipped, which is as if they had never come.
     """
     return _arcs(t.inputs if t.role == "add" else t.outputs, size)
 
 
-def _arcs(arcs: tuple[Arc, ...], size: int) -> Arcs:
+def _arcs(arcs: tuple[Arc, ...], size: int) -> PetriArcs:
     if len(arcs) == 1 and arcs[0].weight == 1:
         return ((arcs[0].place, 1),)
     return arcs_of([(arc.place, size if isinstance(arc.weight, Weight) else arc.weight) for arc in arcs])

@@ -22,7 +22,7 @@ from noetlc.analysis.endings import Endings
 from noetlc.analysis.goals import Never, Open, searched
 from noetlc.analysis.origin import TooLong, covered
 from noetlc.analysis.packing import check_size
-from noetlc.analysis.petri import Marking, Petri
+from noetlc.analysis.petri import Petri, PetriMarking
 from noetlc.analysis.ranks import an_end_is_always_near, every_run_ends
 from noetlc.analysis.reachability import Pump, graph_of
 from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
@@ -40,7 +40,7 @@ from noetlc.analysis.skeleton import (
 )
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Search, Terminals, terminals_of
-from noetlc.analysis.verdict import Line, Status, TooLarge, Verdict, attempted
+from noetlc.analysis.verdict import Status, StoryLine, TooLarge, Verdict, attempted
 from noetlc.analysis.waves import folded
 from noetlc.analysis.whole_markings import WholeMarkings, depths_of
 
@@ -235,7 +235,7 @@ def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]
         if tried >= MAX_TRIED or sum(each.script is not None for each in told.values()) == MAX_STORIES:
             break
         marking = endings.marking(states[0])
-        left = tuple(left_over(skeleton, marking)) or (Line("tokens are left in the net", None),)
+        left = tuple(left_over(skeleton, marking)) or (StoryLine("tokens are left in the net", None),)
         key = tuple(line.text for line in left)
         if key in told and told[key].script is not None:
             continue
@@ -283,7 +283,7 @@ def _cycles(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict
         names = [step.name for number, step in enumerate(skeleton.plan.steps) if number in steps]
         end = "no end can be reached from " + " and ".join(f"`{name}`" for name in names)
         rows = [step for number, step in enumerate(skeleton.plan.steps) if number in steps]
-        related = [Line(f"`{step.name}` runs again and again", step.span) for step in rows]
+        related = [StoryLine(f"`{step.name}` runs again and again", step.span) for step in rows]
         story = story_of(skeleton, small.run(graph.path_to(state)), end, related)
         yield Verdict(question, Status.REFUTED, end, assumed, tuple(names), rows[0].span, story)
     if not endless:
@@ -441,7 +441,7 @@ def _pumped(skeleton: Skeleton, small: Reduced, pump: Pump, question: str, assum
     names = tuple(dict.fromkeys(steps[place.step].name for place in grown))
     end = f"it can go on like this without end, and ever more tokens come to {' and '.join(f'`{n}`' for n in names)}"
     round_ = dict.fromkeys(skeleton.transition(number).step for number in cycle)
-    related = [Line(f"`{steps[step].name}` is on the cycle", steps[step].span) for step in round_]
+    related = [StoryLine(f"`{steps[step].name}` is on the cycle", steps[step].span) for step in round_]
     span = grown[0].span if grown else None
     return Verdict(question, Status.REFUTED, end, assumed, names, span, story_of(skeleton, run, end, related))
 
@@ -470,7 +470,7 @@ def _part(plan: Plan, t: Transition) -> str:
     return f"the arc from `{step}` to `{plan.steps[target].name if target >= 0 else 'end'}` can never be taken"
 
 
-def _marked_in_flow(skeleton: Skeleton, marking: Marking) -> list[int]:
+def _marked_in_flow(skeleton: Skeleton, marking: PetriMarking) -> list[int]:
     roles = ("free", "idle", "cold", "slot")
     places = skeleton.plan.net.places
     counted = zip(places, marking, strict=False)

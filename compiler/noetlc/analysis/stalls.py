@@ -10,7 +10,7 @@ from noetlc.analysis.origin import TooLong
 from noetlc.analysis.script import script_of
 from noetlc.analysis.skeleton import Skeleton, settles, success_skeleton
 from noetlc.analysis.story import left_over, story_of
-from noetlc.analysis.verdict import Line, Story
+from noetlc.analysis.verdict import Story, StoryLine
 
 
 class Stalled(NamedTuple):
@@ -48,7 +48,7 @@ def stalled_of(plan: Plan, effort: Effort) -> tuple[Stalled, ...]:
     return tuple(found[step] for step in sorted(found))
 
 
-def _waiting(skeleton: Skeleton, row: int, join: int) -> Iterator[Line]:
+def _waiting(skeleton: Skeleton, row: int, join: int) -> Iterator[StoryLine]:
     """The tokens that wait elsewhere when a join is forced to start."""
     plan, net = skeleton.plan, skeleton.net
     marking = [0] * len(net.places)
@@ -61,4 +61,4 @@ def _waiting(skeleton: Skeleton, row: int, join: int) -> Iterator[Line]:
     for shut, gate in skeleton.shut:
         if marking[shut]:
             step = plan.steps[plan.net.places[gate].step]
-            yield Line(f"a token waits at the gate of `{step.name}`", step.span)
+            yield StoryLine(f"a token waits at the gate of `{step.name}`", step.span)

@@ -14,11 +14,11 @@ from typing import Literal, TypeAlias
 from noetl_ir.net import PlaceClass, Transition
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.petri import Marking
+from noetlc.analysis.petri import PetriMarking
 from noetlc.analysis.resets import played, rows_of
 from noetlc.analysis.skeleton import success_skeleton
 from noetlc.analysis.story import story_of, ways_to
-from noetlc.analysis.verdict import Claim, Story
+from noetlc.analysis.verdict import Defect, Story
 
 Cause: TypeAlias = Literal["choice", "gate", "itself", "cycle", "rest", ""]
 
@@ -46,7 +46,7 @@ class Starved(NamedTuple):
     sure: bool
 
 
-def starved_of(plan: Plan, claims: Iterable[Claim]) -> tuple[Starved, ...]:
+def starved_of(plan: Plan, claims: Iterable[Defect]) -> tuple[Starved, ...]:
     """The joins that starve in the runs of some claims, each once, those that are sure first."""
     found: dict[int, Starved] = {}
     finder = _Finder(plan)
@@ -65,7 +65,7 @@ class _Finder:
         self._names = {step.name: number for number, step in enumerate(plan.steps)}
         self._targets = [[plan.arcs[arc].target for arc in step.arcs] for step in plan.steps]
 
-    def starved_by(self, claim: Claim) -> Iterator[Starved]:
+    def starved_by(self, claim: Defect) -> Iterator[Starved]:
         rows = [self._rows[id] for id in claim.verdict.story.run] if claim.verdict.story is not None else []
         marking = played(self._skeleton.net, rows)
         run = [each[0] for each in rows]
@@ -76,7 +76,7 @@ class _Finder:
                 cause, culprit = self._cause(step, missing, transitions)
                 yield Starved(step, has, missing, cause, culprit, self._story(step, run, claim), claim.sure)
 
-    def _story(self, join: int, run: Sequence[int], claim: Claim) -> Story:
+    def _story(self, join: int, run: Sequence[int], claim: Defect) -> Story:
         """The events on the ways to the join."""
         ways = ways_to(self._plan, (join,))
         steps = [number for number in run if self._skeleton.transition(number).step in ways]
@@ -86,7 +86,7 @@ class _Finder:
             self._skeleton, steps, claim.verdict.detail, [line for line in told if line.text.startswith(end)]
         )
 
-    def _lying(self, marking: Marking) -> dict[int, tuple[str, ...]]:
+    def _lying(self, marking: PetriMarking) -> dict[int, tuple[str, ...]]:
         """Step → the sources of which tokens lie there; the rest of a wave that is done with is left out."""
         marked = [place for place, tokens in zip(self._plan.net.places, marking, strict=False) if tokens]
         idle = {place.step for place in marked if place.role == "idle"}

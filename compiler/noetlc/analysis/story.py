@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 from noetlc.analysis.cut_short import told_by_outcomes
-from noetlc.analysis.petri import Marking
+from noetlc.analysis.petri import PetriMarking
 from noetlc.analysis.skeleton import Skeleton
-from noetlc.analysis.verdict import Line, Story
+from noetlc.analysis.verdict import Story, StoryLine
 from noetlc.analysis.waves import unfolded
 from noetlc.ast.graph import reached
 
 OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later", "fault"})
 
 
-def story_of(skeleton: Skeleton, run: Sequence[int], end: str, related: Sequence[Line] = ()) -> Story:
+def story_of(skeleton: Skeleton, run: Sequence[int], end: str, related: Sequence[StoryLine] = ()) -> Story:
     """The story of a run of a skeleton."""
     transitions = told_by_outcomes(skeleton.plan, unfolded(skeleton, run))
     lines = [line for each in transitions if (line := _line(skeleton.plan, each)) is not None]
@@ -33,7 +33,7 @@ def ways_to(plan: Plan, steps: Iterable[int]) -> set[int]:
     return reached(tuple([tuple(each) for each in sources]), steps)
 
 
-def left_over(skeleton: Skeleton, marking: Marking) -> Iterator[Line]:
+def left_over(skeleton: Skeleton, marking: PetriMarking) -> Iterator[StoryLine]:
     """The tokens that a dead marking that is not final still holds, as the author would say it."""
     plan = skeleton.plan
     waiting: dict[int, list[str]] = {}
@@ -46,20 +46,22 @@ def left_over(skeleton: Skeleton, marking: Marking) -> Iterator[Line]:
             )
         elif place.role == "merge":
             row = plan.steps[place.step]
-            yield Line(f"`{row.name}` has {tokens} of the {row.join.n} tokens that start it", row.span)
+            yield StoryLine(f"`{row.name}` has {tokens} of the {row.join.n} tokens that start it", row.span)
         elif place.role in ("gate", "parked"):
-            yield Line(f"a token is left at `{plan.steps[place.step].name}` ({place.role})", place.span)
+            yield StoryLine(f"a token is left at `{plan.steps[place.step].name}` ({place.role})", place.span)
     for step, sources in waiting.items():
         row = plan.steps[step]
         missing = [source for source in row.join.sources if source not in sources]
         if row.join.mode == "settled":
-            yield Line(f"`{row.name}` has a token from {_listed(sources)}, and waits for what can still come", row.span)
+            yield StoryLine(
+                f"`{row.name}` has a token from {_listed(sources)}, and waits for what can still come", row.span
+            )
             continue
         more = f", and nothing more comes from {_listed(missing)}" if missing else ""
-        yield Line(f"`{row.name}` has a token from {_listed(sources)}{more}", row.span)
+        yield StoryLine(f"`{row.name}` has a token from {_listed(sources)}{more}", row.span)
 
 
-def forks_behind(skeleton: Skeleton, run: Sequence[int]) -> Iterator[Line]:
+def forks_behind(skeleton: Skeleton, run: Sequence[int]) -> Iterator[StoryLine]:
     """The forks whose branches are still apart at the end of a run and have a token that waits at a join.
 
     Each token remembers the routers that it came through with others; those that meet, what they have in common.
@@ -82,7 +84,7 @@ def forks_behind(skeleton: Skeleton, run: Sequence[int]) -> Iterator[Line]:
             behind.setdefault(place, []).extend([(*forks, t.step) if splits else forks] * weight)
     waiting = [forks for place in sorted(_places(plan, "in", "held", "merge")) for forks in behind.get(place, ())]
     for step in dict.fromkeys(forks[-1] for forks in waiting if forks):
-        yield Line(f"`{plan.steps[step].name}` forks", plan.steps[step].span)
+        yield StoryLine(f"`{plan.steps[step].name}` forks", plan.steps[step].span)
 
 
 def _places(plan: Plan, *roles: str) -> frozenset[int]:
@@ -98,40 +100,40 @@ def _common(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return found
 
 
-def _line(plan: Plan, t: Transition) -> Line | None:
+def _line(plan: Plan, t: Transition) -> StoryLine | None:
     step = plan.steps[t.step].name
     task = plan.tasks[t.task].name if t.task >= 0 else ""
     match t.role:
         case "begin" if t.level < 0:
-            return Line(f"`{step}` starts", t.span)
+            return StoryLine(f"`{step}` starts", t.span)
         case "expand":
-            return Line(f"the loop of `{step}` starts", t.span)
+            return StoryLine(f"the loop of `{step}` starts", t.span)
         case "empty":
-            return Line(f"the loop of `{step}` has no items", t.span)
+            return StoryLine(f"the loop of `{step}` has no items", t.span)
         case "deny":
-            return Line(f"`{step}` is not admitted", t.span)
+            return StoryLine(f"`{step}` is not admitted", t.span)
         case "none" if t.id.endswith(" ok"):
-            return Line(f"no arc of `{step}` is taken" if plan.steps[t.step].arcs else f"`{step}` ends", t.span)
+            return StoryLine(f"no arc of `{step}` is taken" if plan.steps[t.step].arcs else f"`{step}` ends", t.span)
         case "terminate":
-            return Line(f"`{step}` ends the execution", t.span)
+            return StoryLine(f"`{step}` ends the execution", t.span)
         case "settle":
-            return Line(f"nothing more can come to `{step}`", t.span)
+            return StoryLine(f"nothing more can come to `{step}`", t.span)
         case "force":
-            return Line(f"nothing else can move, and `{step}` goes on with what has come", t.span)
+            return StoryLine(f"nothing else can move, and `{step}` goes on with what has come", t.span)
         case "meet":
-            return Line(f"the tokens for `{step}` have come together", t.span)
+            return StoryLine(f"the tokens for `{step}` have come together", t.span)
         case "meet_none":
-            return Line(f"no branch brings a token to `{step}`", t.span)
+            return StoryLine(f"no branch brings a token to `{step}`", t.span)
         case "interrupt":
-            return Line(f"`{step}` is interrupted", t.span)
+            return StoryLine(f"`{step}` is interrupted", t.span)
         case "shut":
-            return Line(f"no items come to the loop of `{step}` any more", t.span)
+            return StoryLine(f"no items come to the loop of `{step}` any more", t.span)
         case "leave":
-            return Line(f"`{step}` goes on, and leaves the iterations that still run behind", t.span)
+            return StoryLine(f"`{step}` goes on, and leaves the iterations that still run behind", t.span)
         case "empty_failed":
-            return Line(f"the loop of `{step}` has no items, which are not enough", t.span)
+            return StoryLine(f"the loop of `{step}` has no items, which are not enough", t.span)
         case "close_failed":
-            return Line(f"the loop of `{step}` fails", t.span)
+            return StoryLine(f"the loop of `{step}` fails", t.span)
         case "take" | "pass":
             return _arc(plan, t)
         case role if role in OUTCOMES:
@@ -140,26 +142,26 @@ def _line(plan: Plan, t: Transition) -> Line | None:
             return None
 
 
-def _arc(plan: Plan, t: Transition) -> Line | None:
+def _arc(plan: Plan, t: Transition) -> StoryLine | None:
     arc = plan.arcs[t.arc]
     target = plan.steps[arc.target].name if arc.target >= 0 else "end"
     verb = "takes" if t.role == "take" else "does not take"
-    return Line(f"`{plan.steps[t.step].name}` {verb} the arc to `{target}`", t.span)
+    return StoryLine(f"`{plan.steps[t.step].name}` {verb} the arc to `{target}`", t.span)
 
 
-def _outcome(plan: Plan, t: Transition, step: str, task: str) -> Line | None:
+def _outcome(plan: Plan, t: Transition, step: str, task: str) -> StoryLine | None:
     row = plan.tasks[t.task]
     plain = not row.rules and t.role == "continue"
     if plain and row.generated:
         return None
     name = f"`{step}`" if len(plan.steps[t.step].tasks) == 1 else f"`{step}`, task `{task}`"
     if plain:
-        return Line(f"{name} succeeds", t.span)
+        return StoryLine(f"{name} succeeds", t.span)
     if t.role == "fault":
-        return Line(f"{name} fails", t.span)
+        return StoryLine(f"{name} fails", t.span)
     target = f" to `{t.id.split(' jump ', 1)[1].removesuffix(' later')}`" if t.role.startswith("jump") else ""
     directive = "jump" if t.role.startswith("jump") else t.role
-    return Line(f"{name} ends {'well' if t.outcome == 'ok' else 'in an error'}: {directive}{target}", t.span)
+    return StoryLine(f"{name} ends {'well' if t.outcome == 'ok' else 'in an error'}: {directive}{target}", t.span)
 
 
 def _listed(names: Sequence[str]) -> str:

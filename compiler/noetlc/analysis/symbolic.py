@@ -31,7 +31,7 @@ MAX_COMPONENTS = 1_000
 """Terminal components that are looked at for liveness."""
 
 
-class Counted(NamedTuple):
+class StateCounts(NamedTuple):
     """The numbers. `deadlock` is a run to a dead marking, None without one; `live` None where that is open."""
 
     states: int
@@ -44,24 +44,24 @@ class Counted(NamedTuple):
     deadlock: tuple[int, ...] | None
 
 
-class Stopped(NamedTuple):
+class CountingStopped(NamedTuple):
     """Why there are no numbers."""
 
     why: str
 
 
-def counted(net: Petri, nodes: int = NODES) -> Counted | Stopped:
+def counted(net: Petri, nodes: int = NODES) -> StateCounts | CountingStopped:
     """The numbers of a safe net, with at most so many nodes."""
     try:
         import oxidd.bdd  # noqa: F401
     except ImportError:
-        return Stopped("larger spaces need `pip install noetlc[symbolic]`")
+        return CountingStopped("larger spaces need `pip install noetlc[symbolic]`")
     if max(net.initial, default=0) > 1:
-        return Stopped(UNSAFE)
+        return CountingStopped(UNSAFE)
     try:
         return _Space(net, nodes).counted()
     except MemoryError:
-        return Stopped(f"the limit of {nodes} nodes was hit")
+        return CountingStopped(f"the limit of {nodes} nodes was hit")
 
 
 class _Rule(NamedTuple):
@@ -94,7 +94,7 @@ class _Space:
         self._rules = [self._rule(number) for number in range(len(net.transitions))]
         self._turn = _turn_of(net)
 
-    def counted(self) -> Counted | Stopped:
+    def counted(self) -> StateCounts | CountingStopped:
         """Everything about the space."""
         first = self._all(
             bit[place] for place, tokens in enumerate(self._net.initial) for bit in [self._is if tokens else self._not]
@@ -104,7 +104,7 @@ class _Space:
         # One bit cannot hold a second token, so that behind a firing that makes one the space is wrong. That firing
         # itself starts in a marking that is right: to look for it afterwards is enough, and costs no round.
         if any((space & rule.asked & rule.second).satisfiable() for rule in self._rules):
-            return Stopped(UNSAFE)
+            return CountingStopped(UNSAFE)
         able = [space & rule.asked for rule in self._rules]
         dead = tuple(number for number, states in enumerate(able) if not states.satisfiable())
         stuck = space
@@ -113,7 +113,7 @@ class _Space:
         deadlock = self._run(stuck, history) if stuck.satisfiable() else None
         marked = [(space & bit).satisfiable() for bit in self._is]
         empty = [(space & bit).satisfiable() for bit in self._not]
-        return Counted(
+        return StateCounts(
             states=space.sat_count(self._count),
             edges=sum(states.sat_count(self._count) for states in able),
             bounds=tuple(map(int, marked)),

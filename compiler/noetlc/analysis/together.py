@@ -6,7 +6,7 @@ The relation says too much where tokens are counted; the markings say it exactly
 """
 
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.concurrency import Concurrency, bits_of, concurrency_of
+from noetlc.analysis.concurrency import ConcurrencyRelation, bits_of, concurrency_of
 from noetlc.analysis.effort import Effort
 from noetlc.analysis.packing import is_too_large
 from noetlc.analysis.petri import Petri
@@ -58,13 +58,13 @@ def together_of(net: Petri, asked: frozenset[int], effort: Effort | int) -> Toge
     return Together(small, {place: frozenset(row - {place}) for place, row in beside.items()}, most, True)
 
 
-def _is_plain(relation: Concurrency, at: dict[int, int]) -> bool:
+def _is_plain(relation: ConcurrencyRelation, at: dict[int, int]) -> bool:
     """Whether no two tokens are ever beside each other: then there is nothing to look at."""
     mask = sum(1 << number for number in at.values())
     return not any(relation.rows[number] & mask for number in at.values())
 
 
-def _by_arcs(small: Reduced, relation: Concurrency, at: dict[int, int]) -> Together:
+def _by_arcs(small: Reduced, relation: ConcurrencyRelation, at: dict[int, int]) -> Together:
     beside, most = {}, dict[int, int | None]()
     places = {number: place for place, number in at.items()}
     mask = sum(1 << number for number in places)

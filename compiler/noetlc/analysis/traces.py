@@ -15,7 +15,7 @@ from typing import TypeAlias
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.origin import firings
-from noetlc.analysis.petri import Arcs, Petri, arcs_of
+from noetlc.analysis.petri import Petri, PetriArcs, arcs_of
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import success_skeleton
@@ -161,7 +161,7 @@ def _with_markers(net: Petri, names: list[str]) -> Petri:
     first = len(net.places)
     markers = {name: first + number for number, name in enumerate(sorted(set(names) - {""}))}
 
-    def widened(sides: tuple[Arcs, ...]) -> tuple[Arcs, ...]:
+    def widened(sides: tuple[PetriArcs, ...]) -> tuple[PetriArcs, ...]:
         rows = zip(sides, names, strict=True)
         return tuple(arcs_of([*arcs, (markers[name], 1)]) if name else arcs for arcs, name in rows)
 

@@ -21,7 +21,7 @@ from noetlc.expr.shorthand import static_path
 PLAIN: list[Json] = [True, False, "x", 1, 0, [1], []]
 """What is tried for any path."""
 
-Path = tuple[str | int, ...]
+TrialPath = tuple[str | int, ...]
 """`('workload', …)`, or `('outcome', k, …)` for the k-th outcome of the run."""
 
 
@@ -39,7 +39,7 @@ class Candidates:
                     if names:
                         self._by_name.setdefault(names[-1], []).extend(constants_in(part))
 
-    def values_for(self, path: Path, first: Iterable[Json]) -> list[Json]:
+    def values_for(self, path: TrialPath, first: Iterable[Json]) -> list[Json]:
         """The values that are tried for a path: what its guard names, what others compare it with, some of each
         type.
         """
@@ -67,7 +67,7 @@ def constants_in(expr: Expr) -> list[Json]:
     return found
 
 
-def tree_of(values: dict[Path, Json], under: Path) -> dict[str, Json]:
+def tree_of(values: dict[TrialPath, Json], under: TrialPath) -> dict[str, Json]:
     tree: dict[str, Json] = {}
     for path, value in values.items():
         if path[: len(under)] == under:

@@ -30,7 +30,7 @@ class Status(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Line(NamedTuple):
+class StoryLine(NamedTuple):
     """One line of a story: what happens, and where the author wrote it."""
 
     text: str
@@ -40,13 +40,13 @@ class Line(NamedTuple):
 class Story(NamedTuple):
     """A run: what happens, how it ends, and other places in the file that belong to it. `run` are transition ids."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[StoryLine, ...]
     end: str
-    related: tuple[Line, ...]
+    related: tuple[StoryLine, ...]
     run: tuple[str, ...]
 
 
-class Script(NamedTuple):
+class WitnessScript(NamedTuple):
     """A run that replays: `document` is what `noetl run --script` reads, `payload` what `--payload` does."""
 
     document: dict[str, Json]
@@ -67,12 +67,12 @@ class Verdict(NamedTuple):
     about: tuple[str, ...] = ()
     span: Span | None = None
     story: Story | None = None
-    script: Script | None = None
+    script: WitnessScript | None = None
     bug: Bug | None = None
     sought: bool = False
 
 
-class Claim(NamedTuple):
+class Defect(NamedTuple):
     """Something wrong: what `verdict` says. It is `sure` when a run replays, or when no run at all is needed."""
 
     verdict: Verdict

@@ -20,7 +20,7 @@ from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
-from noetlc.analysis.petri import Arcs, Petri, arcs_of
+from noetlc.analysis.petri import Petri, PetriArcs, arcs_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import Skeleton, has_sets, whole_skeleton
 
@@ -99,7 +99,7 @@ def _join(plan: Plan, step: int, places: Mapping[str, Mapping[str, int]]) -> _Jo
 def _folded(skeleton: Skeleton, joins: Sequence[_Join]) -> Skeleton:
     old = skeleton.net
     making = _Making(skeleton.plan, len(old.places), joins)
-    ids, inputs, outputs, origin = list[str](), list[Arcs](), list[Arcs](), list[int]()
+    ids, inputs, outputs, origin = list[str](), list[PetriArcs](), list[PetriArcs](), list[int]()
     for number, (takes, makes) in enumerate(zip(old.inputs, old.outputs, strict=True)):
         for before, after in making.made(skeleton.transition(number), takes, makes):
             ids.append(old.transitions[number])
@@ -132,7 +132,7 @@ class _Making:
         self._twins: dict[int, int] = {}  # a place of the row `s` → its twin, in which no branch was taken yet
         self.names: list[str] = []
 
-    def made(self, t: Transition, takes: Arcs, makes: Arcs) -> Iterator[tuple[Arcs, Arcs]]:
+    def made(self, t: Transition, takes: PetriArcs, makes: PetriArcs) -> Iterator[tuple[PetriArcs, PetriArcs]]:
         """The transition as it becomes."""
         join, fork = self._joins.get(t.step), self._forks.get(t.step)
         # Tokens wait in `in` until the join meets. Arriving one by one is what makes a marking for every subset of
@@ -146,7 +146,7 @@ class _Making:
         else:
             yield takes, makes
 
-    def _meeting(self, join: _Join, t: Transition, makes: Arcs) -> Iterator[tuple[Arcs, Arcs]]:
+    def _meeting(self, join: _Join, t: Transition, makes: PetriArcs) -> Iterator[tuple[PetriArcs, PetriArcs]]:
         everything = [(place, 1) for place in join.live]
         after = tuple(arc for arc in makes if arc[0] not in join.memory)
         if join.fork >= 0:
@@ -154,7 +154,9 @@ class _Making:
         elif t.role == "meet":
             yield arcs_of(everything), after
 
-    def _routing(self, join: _Join, t: Transition, takes: Arcs, makes: Arcs) -> Iterator[tuple[Arcs, Arcs]]:
+    def _routing(
+        self, join: _Join, t: Transition, takes: PetriArcs, makes: PetriArcs
+    ) -> Iterator[tuple[PetriArcs, PetriArcs]]:
         lives = t.arc in join.branches
         match t.role, self._plan.net.places[takes[0][0]].role:
             case "none", "n":
@@ -172,7 +174,7 @@ class _Making:
             case _:  # also the failure of a fork of which no arc asks for it: no wave begins
                 yield takes, makes
 
-    def _doubled(self, arcs: Arcs) -> Arcs:
+    def _doubled(self, arcs: PetriArcs) -> PetriArcs:
         """The arcs with the twins of places in the row `s`."""
         return arcs_of((self._twin(place), weight) for place, weight in arcs)
 
@@ -185,7 +187,7 @@ class _Making:
             self.names.append(f"{row.id} @none")
         return self._twins[place]
 
-    def _with_live(self, makes: Arcs) -> Arcs:
+    def _with_live(self, makes: PetriArcs) -> PetriArcs:
         return arcs_of((self._dead.get(place, place), weight) for place, weight in makes)
 
 

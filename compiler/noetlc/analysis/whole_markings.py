@@ -7,7 +7,7 @@ graph is thousands of firings deep.
 
 from collections.abc import Iterator, Mapping
 
-from noetlc.analysis.petri import Marking, Petri
+from noetlc.analysis.petri import Petri, PetriMarking
 from noetlc.analysis.reachability import Graph
 from noetlc.analysis.reductions import Reduced
 
@@ -44,7 +44,7 @@ class WholeMarkings:
             self._lay_out(2 * self.bits)
         return found
 
-    def marking(self, state: int) -> Marking:
+    def marking(self, state: int) -> PetriMarking:
         """The marking behind a state."""
         packed, count = self.packed(state), len(self._net.places)
         size = self.bits // 8

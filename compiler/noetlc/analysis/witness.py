@@ -22,9 +22,9 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.reducing import Unfit, reduced
 from noetl_ir.scopes import PlayScope
 from noetlc.analysis.iterations import are_told, indexes_of, sizes_of
-from noetlc.analysis.loop_values import Ends, allows, entries_of, event_of_loop, result_of
+from noetlc.analysis.loop_values import LoopEnds, allows, entries_of, event_of_loop, result_of
 from noetlc.analysis.starts import starts_of
-from noetlc.analysis.trials import PLAIN, Candidates, Path, constants_in, guard_of, merged, tree_of, workload_of
+from noetlc.analysis.trials import PLAIN, Candidates, TrialPath, constants_in, guard_of, merged, tree_of, workload_of
 from noetlc.expr.shorthand import static_path
 
 MAX_TRIES, MAX_ASKED = 4_000, 4_000
@@ -47,7 +47,7 @@ many items it has, of which a run of the net has one.
 """
 
 
-class Known(NamedTuple):
+class KnownData(NamedTuple):
     """The data at one place of a run: `ctx`, `iter` by step, and the results of steps by name."""
 
     ctx: dict[str, Json]
@@ -58,8 +58,8 @@ class Known(NamedTuple):
 class Witness(NamedTuple):
     """Values by path; what is not named may be anything. `known` are the data at the places that were asked for."""
 
-    values: dict[Path, Json]
-    known: tuple[Known, ...] = ()
+    values: dict[TrialPath, Json]
+    known: tuple[KnownData, ...] = ()
 
     def workload(self) -> dict[str, Json]:
         """The payload."""
@@ -80,18 +80,18 @@ class _State(NamedTuple):
     `ended` has the ends of the iterations of each step's latest loop, `lists` those of its latest loop that ended well.
     """
 
-    values: dict[Path, Json]
-    absent: frozenset[Path]
+    values: dict[TrialPath, Json]
+    absent: frozenset[TrialPath]
     ctx: dict[str, Json]
     iters: dict[int, dict[str, Json]]
     last: dict[int, int]
     results: dict[int, int]
     failed: frozenset[int]
     outcomes: int
-    ended: dict[int, Ends]
-    lists: dict[int, Ends]
+    ended: dict[int, LoopEnds]
+    lists: dict[int, LoopEnds]
     good: frozenset[int] = frozenset()
-    behind: frozenset[Path] = frozenset()
+    behind: frozenset[TrialPath] = frozenset()
 
 
 _Fits: TypeAlias = Callable[[_State], bool]
@@ -126,7 +126,7 @@ def witness_of(
     walk_ = _Walk(plan, run, tried=tried)
     states = [_NOTHING._replace(ctx=starts_of(plan))]
     ways = [walk_.after(states[0], run[0], 0)] if run else []
-    blame: list[frozenset[Path]] = [frozenset()]
+    blame: list[frozenset[TrialPath]] = [frozenset()]
     for _ in range(MAX_TRIES):
         if len(ways) < len(states) or not ways:
             values = states[-1].values  # some of what is read early is chosen late
@@ -160,8 +160,8 @@ def witness_of(
     return None
 
 
-def _known(plan: Plan, state: _State) -> Known:
-    return Known(state.ctx, state.iters, _results(plan, state, _outcomes(state.values)))
+def _known(plan: Plan, state: _State) -> KnownData:
+    return KnownData(state.ctx, state.iters, _results(plan, state, _outcomes(state.values)))
 
 
 def _results(plan: Plan, state: _State, trees: dict[int, dict[str, Json]]) -> dict[str, Json]:
@@ -170,7 +170,7 @@ def _results(plan: Plan, state: _State, trees: dict[int, dict[str, Json]]) -> di
     return found | {plan.steps[each].name: entries_of(trees, ends) for each, ends in state.lists.items()}
 
 
-def _depends(guilty: frozenset[Path], before: _State, after: _State, at: int) -> bool:
+def _depends(guilty: frozenset[TrialPath], before: _State, after: _State, at: int) -> bool:
     """Whether something guilty was decided between two states: by a value, its absence, or the choice of a rule."""
     # The choice of a rule decides what is written, also where it chose no value.
     if ("rule", at) in guilty:
@@ -180,7 +180,7 @@ def _depends(guilty: frozenset[Path], before: _State, after: _State, at: int) ->
     return any(_related(path, other) for path in fresh for other in guilty)
 
 
-def _related(one: Path, other: Path) -> bool:
+def _related(one: TrialPath, other: TrialPath) -> bool:
     """Whether one path is the other, or lies above or below it."""
     return one[: len(other)] == other or other[: len(one)] == one
 
@@ -198,9 +198,9 @@ class _Walk:
         self._admits = {t.step: t.guard for t in plan.net.transitions if t.role == "admit"}
         self._certain = self._constraints(run)
 
-    def _constraints(self, run: Sequence[Transition]) -> dict[Path, list[tuple[_Asked, bool]]]:
+    def _constraints(self, run: Sequence[Transition]) -> dict[TrialPath, list[tuple[_Asked, bool]]]:
         """The demands of those guards of a run that read one path of the workload and nothing else."""
-        found: dict[Path, dict[tuple[int, bool], _Asked]] = {}
+        found: dict[TrialPath, dict[tuple[int, bool], _Asked]] = {}
         for t in run:
             guards = self._admits if t.role in ("admit", "deny") else self._guards
             guard = guards.get(t.step if guards is self._admits else t.arc, -1)
@@ -215,9 +215,9 @@ class _Walk:
                 found.setdefault(next(iter(paths)), {})[guard, wanted] = compile_guard(expr)
         return {path: [(asked, key[1]) for key, asked in rows.items()] for path, rows in found.items()}
 
-    def reads(self, state: _State, t: Transition) -> frozenset[Path]:
+    def reads(self, state: _State, t: Transition) -> frozenset[TrialPath]:
         """The paths of earlier decisions that decide whether a transition can be the next."""
-        found: set[Path] = set()
+        found: set[TrialPath] = set()
         for expr in self._exprs(t):
             found.update(self._paths(expr, state, t.step, -1))
             for each in walk(expr):
@@ -225,7 +225,7 @@ class _Walk:
                     found.update(self._behind(each.name, state, t.step))
         return frozenset(found)
 
-    def _behind(self, name: str, state: _State, step: int) -> Iterator[Path]:
+    def _behind(self, name: str, state: _State, step: int) -> Iterator[TrialPath]:
         """The paths that a name of an expression may stand for."""
         if name in ("ctx", "iter"):
             yield from state.behind
@@ -424,7 +424,7 @@ class _Walk:
             if self._holds(fits, trial) and self._may_stay(trial, free):
                 yield trial
 
-    def _may_stay(self, state: _State, free: list[Path]) -> bool:
+    def _may_stay(self, state: _State, free: list[TrialPath]) -> bool:
         """Whether what was just decided about the workload agrees with what guards on the way ask of it later."""
         asked = [row for path in free for row in self._certain.get(path, ())]
         if not asked:
@@ -444,7 +444,7 @@ class _Walk:
         except Fault:
             return False
 
-    def _paths(self, expr: Expr, state: _State, step: int, number: int) -> Iterator[Path]:
+    def _paths(self, expr: Expr, state: _State, step: int, number: int) -> Iterator[TrialPath]:
         """The reads of an expression that a script or a payload can choose."""
         inner: set[int] = set()
         for each in walk(expr):
@@ -460,7 +460,7 @@ class _Walk:
             if path is not None:
                 yield path
 
-    def _meant(self, names: tuple[str, ...], state: _State, step: int, number: int) -> Path | None:
+    def _meant(self, names: tuple[str, ...], state: _State, step: int, number: int) -> TrialPath | None:
         root, rest = names[0], names[1:]
         last = state.last.get(step, -1)
         match root:
@@ -482,7 +482,7 @@ class _Walk:
             case _:
                 return None
 
-    def _workload_with(self, values: dict[Path, Json]) -> dict[str, Json]:
+    def _workload_with(self, values: dict[TrialPath, Json]) -> dict[str, Json]:
         """The workload with the values of a payload."""
         payload = tree_of(values, ("workload",))
         return merged(self._workload, payload) if payload else self._workload
@@ -539,9 +539,9 @@ def _is_free(keys: tuple[str, ...], good: bool) -> bool:
     return bool(keys) and keys[0] != "status" and not (good and keys[0] == "error")
 
 
-def _outcomes(values: dict[Path, Json]) -> dict[int, dict[str, Json]]:
+def _outcomes(values: dict[TrialPath, Json]) -> dict[int, dict[str, Json]]:
     """The fields of each outcome that has some."""
-    found: dict[int, dict[Path, Json]] = {}
+    found: dict[int, dict[TrialPath, Json]] = {}
     for path, value in values.items():
         if path[0] == "outcome" and isinstance(path[1], int):
             found.setdefault(path[1], {})[path[2:]] = value
@@ -574,6 +574,6 @@ def rule_fits(plan: Plan, rule: Rule, t: Transition) -> bool:
     return rule.to < 0 or t.id.removesuffix(" later").endswith(f" jump {plan.tasks[rule.to].name}")
 
 
-def _is_set(path: Path, state: _State) -> bool:
+def _is_set(path: TrialPath, state: _State) -> bool:
     """Whether a choice was made already for a path, for one above it or for one below it."""
     return any(_related(path, other) for other in (*state.values, *state.absent))

@@ -13,21 +13,21 @@ from collections.abc import Sequence
 from noetlc.ast.graph import StepGraph, reached
 from noetlc.ast.pipeline import always_fails
 from noetlc.ast.playbook import Arc, Playbook, Step
-from noetlc.ast.surely import MOST, NOTHING, Facts, surely_before
+from noetlc.ast.surely import MOST, NOTHING, SureFacts, surely_before
 from noetlc.ast.truth import FAILED_FACTS, done_facts, takes_part_on_failure, truth_of
 
 _WELL = "completed"
 """The status of an end that completes."""
 
 
-def surely_at_the_end(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) -> Facts | None:
+def surely_at_the_end(playbook: Playbook, graph: StepGraph, added: Sequence[SureFacts]) -> SureFacts | None:
     """The facts that hold whenever main has completed; `added` by step on success. None where that is not known."""
     every = NOTHING.union(*added)
     if graph.entry < 0 or len(every) * len(added) > MOST:
         return None
     # A greatest fixed point: sets begin with all facts and shrink, so that a cycle brings what each way out of it
     # brings.
-    found: list[Facts] = [every] * len(playbook.steps)
+    found: list[SureFacts] = [every] * len(playbook.steps)
     cancelled = _cancelled(playbook, graph)
     cancelling: dict[int, list[int]] = {}
     for other, targets in cancelled.items():
@@ -67,7 +67,7 @@ def _cancelled(playbook: Playbook, graph: StepGraph) -> dict[int, list[int]]:
     }
 
 
-def _brought(step: Step, graph: StepGraph, added: Facts, found: Sequence[Facts], every: Facts) -> Facts:
+def _brought(step: Step, graph: StepGraph, added: SureFacts, found: Sequence[SureFacts], every: SureFacts) -> SureFacts:
     """The facts that a token at a step brings by the time the execution has completed; `every` is the set
     of all facts.
     """
@@ -76,7 +76,7 @@ def _brought(step: Step, graph: StepGraph, added: Facts, found: Sequence[Facts],
         return NOTHING
     arcs = step.router.arcs if step.router is not None else ()
 
-    def behind(arc: Arc) -> Facts:
+    def behind(arc: Arc) -> SureFacts:
         return NOTHING if (target := graph.positions.get(arc.target)) is None else found[target]
 
     brought = added | _routed(step, [(arc, behind(arc)) for arc in arcs])
@@ -96,13 +96,13 @@ def _opens(step: Step) -> bool:
     return all(rule.allow for rule in rules) and bool(rules) and rules[-1].when is None
 
 
-def _routed(step: Step, arcs: list[tuple[Arc, Facts]]) -> Facts:
+def _routed(step: Step, arcs: list[tuple[Arc, SureFacts]]) -> SureFacts:
     """The facts that are brought by the arcs that a step takes when it has succeeded; `arcs` has those of each arc."""
     facts = done_facts(step)
     taken = [(truth_of(arc.when, facts), brought) for arc, brought in arcs]
     if step.router is not None and step.router.mode == "inclusive":
         return NOTHING.union(*(brought for is_taken, brought in taken if is_taken))
-    sure: Facts | None = None
+    sure: SureFacts | None = None
     for is_taken, brought in taken:
         if is_taken is not False:
             sure = brought if sure is None else sure & brought

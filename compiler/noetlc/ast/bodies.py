@@ -140,10 +140,10 @@ def all_tasks(tasks: Tasks, extras: tuple[Sugar, ...] = ()) -> Iterator[Task]:
         bodies += [extra for extra in task.extras if isinstance(extra, HasBodies)]
 
 
-Found = TypeVar("Found", bound=Sugar)
+_Found = TypeVar("_Found", bound=Sugar)
 
 
-def taken(task: Task, kind: type[Found]) -> tuple[Found | None, Task]:
+def taken(task: Task, kind: type[_Found]) -> tuple[_Found | None, Task]:
     """The task's sugar of a kind, if it has any, and the task without it."""
     found = next((extra for extra in task.extras if isinstance(extra, kind)), None)
     if found is None:
@@ -151,7 +151,7 @@ def taken(task: Task, kind: type[Found]) -> tuple[Found | None, Task]:
     return found, task._replace(extras=tuple(extra for extra in task.extras if extra is not found))
 
 
-def taken_of(step: Step, kind: type[Found]) -> tuple[Found | None, Step]:
+def taken_of(step: Step, kind: type[_Found]) -> tuple[_Found | None, Step]:
     """The step's sugar of a kind, if it has any, and the step without it."""
     found = next((extra for extra in step.extras if isinstance(extra, kind)), None)
     if found is None:
@@ -159,7 +159,7 @@ def taken_of(step: Step, kind: type[Found]) -> tuple[Found | None, Step]:
     return found, step._replace(extras=tuple(extra for extra in step.extras if extra is not found))
 
 
-def all_taken(playbook: Playbook, kind: type[Found]) -> tuple[tuple[Found, ...], Playbook]:
+def all_taken(playbook: Playbook, kind: type[_Found]) -> tuple[tuple[_Found, ...], Playbook]:
     """All sugar of a kind that stands at the playbook itself, and the playbook without; itself where there is none."""
     found = tuple(extra for extra in playbook.extras if isinstance(extra, kind))
     if not found:

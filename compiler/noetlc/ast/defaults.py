@@ -5,14 +5,11 @@ merge deeply, lists replace; a policy is taken whole.
 """
 
 from collections.abc import Container, Iterator, Sequence
-from typing import TypeAlias
 
 from noetl_ir.expr import Template
-from noetlc.ast.playbook import Playbook, Step, Task, TaskDefaults, Value
+from noetlc.ast.playbook import Pairs, Playbook, Step, Task, TaskDefaults, Value
 from noetlc.ast.walk import loops_of, replace_tasks
 from noetlc.ast.workbook import pairs_of, template_of_pairs
-
-Named: TypeAlias = tuple[tuple[str, Value], ...]
 
 
 def defaults_of(playbook: Playbook, task: Task) -> TaskDefaults | None:
@@ -37,7 +34,7 @@ def with_policies(playbook: Playbook) -> Playbook:
     return replace_tasks(playbook, lambda step, task: taken(task))._replace(workbook=entries)
 
 
-def knobs_of(playbook: Playbook, step: Step, task: Task, declared: Container[str]) -> Named:
+def knobs_of(playbook: Playbook, step: Step, task: Task, declared: Container[str]) -> Pairs:
     """The knobs of a task, of those that its kind has `declared`, in the order in which they were first written."""
     found = defaults_of(playbook, task)
     outer = [step.spec.knobs, *(loop.knobs for loop in loops_of(step))]
@@ -70,7 +67,7 @@ def _timeouts(playbook: Playbook, step: Step, task: Task, parks: bool) -> Iterat
         yield playbook.executor.timeout
 
 
-def overlaid(levels: Sequence[Named]) -> Named:
+def overlaid(levels: Sequence[Pairs]) -> Pairs:
     """Several levels of named values as one, later levels over earlier ones."""
     found: dict[str, Value] = {}
     for level in levels:
@@ -92,5 +89,5 @@ def merged(outer: Template, inner: Template) -> Template:
     return template_of_pairs(below)
 
 
-def _declared(level: Named, knobs: Container[str]) -> Named:
+def _declared(level: Pairs, knobs: Container[str]) -> Pairs:
     return tuple([(name, value) for name, value in level if name in knobs])

@@ -6,16 +6,16 @@ Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001).
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
-Node = TypeVar("Node", bound=Hashable)
+_Node = TypeVar("_Node", bound=Hashable)
 
 
-def dominators_of(entry: Node, after: Mapping[Node, Sequence[Node]]) -> dict[Node, Node]:
+def dominators_of(entry: _Node, after: Mapping[_Node, Sequence[_Node]]) -> dict[_Node, _Node]:
     """Node → its immediate dominator, for every node but the entry that can be reached from it; dominators first."""
     if entry not in after:
         return {}
     order = _postorder(entry, after)
     rank = {node: index for index, node in enumerate(order)}
-    before: dict[Node, list[Node]] = {node: [] for node in order}
+    before: dict[_Node, list[_Node]] = {node: [] for node in order}
     for node in order:
         for target in after[node]:
             before[target].append(node)
@@ -36,7 +36,7 @@ def dominators_of(entry: Node, after: Mapping[Node, Sequence[Node]]) -> dict[Nod
     return found
 
 
-def dominated_of(entry: Node, dominators: Mapping[Node, Node]) -> dict[Node, range]:
+def dominated_of(entry: _Node, dominators: Mapping[_Node, _Node]) -> dict[_Node, range]:
     """Node → numbers, the first of them its own: it dominates the nodes whose own number is among them.
 
     `dominators` are those of `dominators_of`, in which each node stands behind its immediate dominator.
@@ -52,7 +52,7 @@ def dominated_of(entry: Node, dominators: Mapping[Node, Node]) -> dict[Node, ran
     return found
 
 
-def _meeting(one: Node, other: Node, found: dict[Node, Node], rank: dict[Node, int]) -> Node:
+def _meeting(one: _Node, other: _Node, found: dict[_Node, _Node], rank: dict[_Node, int]) -> _Node:
     # The two walk up the tree found so far, the deeper one first; a higher postorder number is nearer to the entry.
     while one != other:
         while rank[one] < rank[other]:
@@ -62,8 +62,8 @@ def _meeting(one: Node, other: Node, found: dict[Node, Node], rank: dict[Node, i
     return one
 
 
-def _postorder(entry: Node, after: Mapping[Node, Sequence[Node]]) -> list[Node]:
-    order: list[Node] = []
+def _postorder(entry: _Node, after: Mapping[_Node, Sequence[_Node]]) -> list[_Node]:
+    order: list[_Node] = []
     seen = {entry}
     path = [(entry, iter(after[entry]))]
     while path:

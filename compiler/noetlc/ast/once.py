@@ -6,13 +6,13 @@ from typing import Generic, TypeVar
 
 from noetl_ir.expr import Expr
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 MANY = 10_000
 """How many answers are remembered before the memory starts anew."""
 
 
-class Once(Generic[Result]):
+class Once(Generic[_Result]):
     """A function of expressions that remembers its answers.
 
     Results are found by the `id` of an expression, and kept with the expression itself: an object that is gone could
@@ -21,11 +21,11 @@ class Once(Generic[Result]):
 
     __slots__ = ("_ask", "_results")
 
-    def __init__(self, ask: Callable[[Expr], Result]) -> None:
+    def __init__(self, ask: Callable[[Expr], _Result]) -> None:
         self._ask = ask
-        self._results: dict[int, tuple[Expr, Result]] = {}
+        self._results: dict[int, tuple[Expr, _Result]] = {}
 
-    def __call__(self, expr: Expr) -> Result:
+    def __call__(self, expr: Expr) -> _Result:
         """The answer for an expression."""
         found = self._results.get(id(expr))
         if found is None:

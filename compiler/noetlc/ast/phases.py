@@ -16,7 +16,7 @@ PHASE_ARGS = {
 """The args that the first token of a phase brings."""
 
 
-class Part(NamedTuple):
+class PhaseSteps(NamedTuple):
     """The steps of a phase, which begins at the step `entry`.
 
     `before` maps the position of each step to that of the step from which it was reached first, -1 for the entry.
@@ -34,12 +34,12 @@ class Part(NamedTuple):
         return tuple(reversed(way))
 
 
-def parts_of(playbook: Playbook, graph: StepGraph) -> tuple[Part, ...]:
+def parts_of(playbook: Playbook, graph: StepGraph) -> tuple[PhaseSteps, ...]:
     """The parts of all phases whose first steps exist, that of main first."""
     starts = [(MAIN, graph.entry)] if graph.entry >= 0 else []
     named = later_of(playbook)
     starts += [(phase.name, graph.positions[phase.step]) for phase in named if phase.step in graph.positions]
-    return tuple([Part(name, start, _led_to(graph, start)) for name, start in starts])
+    return tuple([PhaseSteps(name, start, _led_to(graph, start)) for name, start in starts])
 
 
 def _led_to(graph: StepGraph, start: int) -> dict[int, int]:

@@ -13,11 +13,11 @@ from noetl_ir.span import Span
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Node, Scalar
 
-Place: TypeAlias = Span | Node
+WrittenAt: TypeAlias = Span | Node
 """Where something stands: its span, or the node that works it out when it is asked for, which most never are."""
 
 
-def span_at(place: Place) -> Span:
+def span_at(place: WrittenAt) -> Span:
     """The span of a place."""
     return place if isinstance(place, Span) else place.span
 
@@ -26,13 +26,17 @@ class Value(NamedTuple):
     """A value that may hold templates; `node` is None for a generated one."""
 
     template: Template
-    place: Place
+    place: WrittenAt
     node: Node | None
 
     @property
     def span(self) -> Span:
         """Where it stands."""
         return span_at(self.place)
+
+
+Pairs: TypeAlias = tuple[tuple[str, Value], ...]
+"""Keys with their values, in the order of the file."""
 
 
 class Guard(NamedTuple):
@@ -43,7 +47,7 @@ class Guard(NamedTuple):
 
     expr: Expr
     text: str
-    place: Place
+    place: WrittenAt
     node: Scalar | None
     offset: int
 

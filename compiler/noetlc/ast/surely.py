@@ -14,24 +14,24 @@ from noetlc.ast.pipeline import asked_rules
 from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.truth import FAILED_FACTS, NO_FACTS, takes_part_on_failure, truth_of
 
-Facts: TypeAlias = frozenset[str]
+SureFacts: TypeAlias = frozenset[str]
 
-NOTHING: Facts = frozenset()
+NOTHING: SureFacts = frozenset()
 
 MOST = 2_000_000
 """Facts times steps: each step has a set of its own, so that beyond this nothing is claimed."""
 
 
-def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) -> list[Facts | None]:
+def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[SureFacts]) -> list[SureFacts | None]:
     """For each step the facts that hold whenever it starts, None where it never does; `added` by step on success.
 
     None everywhere when there are more than `MOST`.
     """
-    found: list[Facts | None] = [None] * len(playbook.steps)
+    found: list[SureFacts | None] = [None] * len(playbook.steps)
     # A file of 20,000 steps that each write a key would hold 20,000 sets of as many names.
     if len(frozenset[str]().union(*added)) * len(added) > MOST:
         return found
-    brought: list[dict[int, Facts]] = [{} for _ in playbook.steps]
+    brought: list[dict[int, SureFacts]] = [{} for _ in playbook.steps]
     waiting = []
     for entry in graph.entries:
         found[entry] = NOTHING
@@ -53,7 +53,7 @@ def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[Facts]) 
     return found
 
 
-def surely_set(step: Step, what: str) -> Facts:
+def surely_set(step: Step, what: str) -> SureFacts:
     """The keys of `ctx` or `iter` that a run of a step surely sets when it succeeds."""
     # A loop over nothing runs no task and succeeds.
     if step.loop is not None or not step.tasks:
@@ -61,7 +61,7 @@ def surely_set(step: Step, what: str) -> Facts:
     return set_before(step, what)[-1] or NOTHING
 
 
-def set_before(step: Step, what: str) -> list[Facts | None]:
+def set_before(step: Step, what: str) -> list[SureFacts | None]:
     """The keys of `ctx` or `iter` that are surely set in a run before each task, and at its good end (last).
 
     None where the run does not come. What a retry sets counts for nothing; what stands in sugar (`while`, `choose`)
@@ -71,7 +71,7 @@ def set_before(step: Step, what: str) -> list[Facts | None]:
         return [frozenset(key for task in step.tasks for key in _keys(task, what))] * (len(step.tasks) + 1)
     # Backwards, so that of two tasks of one name the first counts, as for a jump.
     positions = {task.name: at for at, task in reversed(list(enumerate(step.tasks)))}
-    found: list[Facts | None] = [None] * (len(step.tasks) + 1)
+    found: list[SureFacts | None] = [None] * (len(step.tasks) + 1)
     found[0] = NOTHING
     waiting = [0]
     while waiting:
@@ -89,9 +89,9 @@ def set_before(step: Step, what: str) -> list[Facts | None]:
     return found
 
 
-def _out(step: Step, graph: StepGraph, before: Facts, added: Facts) -> dict[int, Facts]:
+def _out(step: Step, graph: StepGraph, before: SureFacts, added: SureFacts) -> dict[int, SureFacts]:
     """The facts that the arcs of a step bring to each target."""
-    found: dict[int, Facts] = {}
+    found: dict[int, SureFacts] = {}
     for arc in step.router.arcs if step.router is not None else ():
         target = graph.positions.get(arc.target)
         if target is not None:
@@ -103,21 +103,21 @@ def _out(step: Step, graph: StepGraph, before: Facts, added: Facts) -> dict[int,
     return found
 
 
-def _met(step: Step, brought: dict[int, Facts], sources: tuple[int, ...]) -> Facts | None:
+def _met(step: Step, brought: dict[int, SureFacts], sources: tuple[int, ...]) -> SureFacts | None:
     if step.spec.join != "all":
         return frozenset.intersection(*brought.values())
     return NOTHING.union(*brought.values()) if all(source in brought for source in sources) else None
 
 
-def _keys(task: Task, what: str) -> Facts:
+def _keys(task: Task, what: str) -> SureFacts:
     return frozenset(key for rule in task.rules for key, _ in (rule.set_ctx if what == "ctx" else rule.set_iter))
 
 
-def _ways(task: Task, here: int, end: int, positions: dict[str, int], what: str) -> list[tuple[int, Facts]]:
+def _ways(task: Task, here: int, end: int, positions: dict[str, int], what: str) -> list[tuple[int, SureFacts]]:
     """(next task or `end`, keys that are set on the way) for each way on after a task; failures end the run."""
     if not task.rules:
         return [] if task.kind == FAILING else [(here + 1, NOTHING)]
-    ways: list[tuple[int, Facts]] = []
+    ways: list[tuple[int, SureFacts]] = []
     rules = asked_rules(task)
     for rule in rules:
         keys = frozenset(key for key, _ in (rule.set_ctx if what == "ctx" else rule.set_iter))

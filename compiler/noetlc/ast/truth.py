@@ -24,8 +24,8 @@ from noetl_ir.expr import (
 from noetlc.ast.once import Once
 from noetlc.ast.playbook import Arc, Guard, Step
 
-Path = tuple[str, ...]
-Known = Mapping[Path, str]
+FactPath = tuple[str, ...]
+KnownTexts = Mapping[FactPath, str]
 """Path → the text that stands there, as in `('event', 'name')` → `step.done`."""
 
 _MISSING = object()
@@ -37,7 +37,7 @@ class Facts:
 
     __slots__ = ("verdict",)
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownTexts) -> None:
         self.verdict: Once[bool | None] = Once(lambda expr: truth(expr, known))
 
 
@@ -65,7 +65,7 @@ def truth_of(guard: Guard | None, facts: Facts) -> bool | None:
     return True if guard is None else facts.verdict(guard.expr)
 
 
-def truth(expr: Expr, facts: Known) -> bool | None:
+def truth(expr: Expr, facts: KnownTexts) -> bool | None:
     """The truth of an expression as guards ask for it: the text `false` in any case is false (LANGUAGE
     §2).
     """
@@ -94,7 +94,7 @@ def truth(expr: Expr, facts: Known) -> bool | None:
             return bool(value) and not (isinstance(value, str) and value.lower() == "false")
 
 
-def path_of(expr: Expr) -> Path:
+def path_of(expr: Expr) -> FactPath:
     """The dotted path that an expression is; () for any other expression."""
     names: list[str] = []
     while isinstance(expr, Attribute):
@@ -105,7 +105,7 @@ def path_of(expr: Expr) -> Path:
     return (expr.name, *reversed(names))
 
 
-def _compared(first: Expr, op: str, second: Expr, facts: Known) -> bool | None:
+def _compared(first: Expr, op: str, second: Expr, facts: KnownTexts) -> bool | None:
     left = _value(first, facts)
     if op in ("in", "not in"):
         if left is _MISSING or not isinstance(second, ListOf | TupleOf):
@@ -132,7 +132,7 @@ def _ordered(less: bool, equal: bool, op: str) -> bool | None:
     return {"<": less, "<=": less or equal, ">": not less and not equal, ">=": not less}.get(op)
 
 
-def _value(expr: Expr, facts: Known) -> object:
+def _value(expr: Expr, facts: KnownTexts) -> object:
     match expr:
         case Const(value=value):
             return value

@@ -242,11 +242,11 @@ def all_expressions(playbook: Playbook) -> Iterator[tuple[Expr, Scalar | None]]:
         yield guard.expr, guard.node
 
 
-Asked: TypeAlias = tuple[Expr, Scalar | None, str]
+_Asked: TypeAlias = tuple[Expr, Scalar | None, str]
 """An expression, its scalar, and when it is asked: `before` the tasks, by a `task` or `arc`."""
 
 
-def step_expressions(step: Step) -> list[Asked]:
+def step_expressions(step: Step) -> list[_Asked]:
     """Every expression of a step."""
     spec = step.spec
     found = _early(step)
@@ -264,10 +264,10 @@ def step_expressions(step: Step) -> list[Asked]:
     return found
 
 
-def _early(step: Step) -> list[Asked]:
+def _early(step: Step) -> list[_Asked]:
     """The expressions that are asked before the tasks."""
     spec = step.spec
-    found: list[Asked] = []
+    found: list[_Asked] = []
     if spec.admit is not None:
         guards = [rule.when for rule in spec.admit.rules if rule.when is not None]
         found += [(guard.expr, guard.node, "before") for guard in guards]
@@ -282,7 +282,7 @@ def _early(step: Step) -> list[Asked]:
     return found
 
 
-def _at(values: Iterable[Value | None], when: str) -> list[Asked]:
+def _at(values: Iterable[Value | None], when: str) -> list[_Asked]:
     return [
         (expr, scalar, when)
         for value in values

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Guard, Merge, Playbook, Router, Rule, Step, Task, TaskDefaults, Value
 
-Part: TypeAlias = Step | Task | Rule | Router | Arc
+_Part: TypeAlias = Step | Task | Rule | Router | Arc
 
 _GROUND = (Span, Value, Guard, str)
 
@@ -21,7 +21,7 @@ class Written:
     def __init__(self, read: Playbook, lowered: Playbook) -> None:
         # In a canonical file nothing was lowered, and no walk is needed.
         self._all = read is lowered
-        self._spans: dict[type[Part], set[Span]] = {Step: set(), Task: set(), Rule: set(), Router: set(), Arc: set()}
+        self._spans: dict[type[_Part], set[Span]] = {Step: set(), Task: set(), Rule: set(), Router: set(), Arc: set()}
         self._joins: dict[Span, str | int | Merge] = {}
         if not self._all:
             self._take(read)
@@ -51,7 +51,7 @@ class Written:
                     pass
             waiting += [part for part in here if isinstance(part, tuple) and part and not isinstance(part, _GROUND)]
 
-    def has(self, part: Part) -> bool:
+    def has(self, part: _Part) -> bool:
         """Whether the author wrote a part."""
         if self._all:
             return not isinstance(part, Task) or not part.generated
@@ -76,7 +76,7 @@ class Written:
         """The places at which parts of the lowered `playbook` stand, all of them generated."""
         if self._all:
             return frozenset()
-        parts: list[Part] = []
+        parts: list[_Part] = []
         for step in playbook.steps:
             parts += (step, *step.tasks, *(rule for task in step.tasks for rule in task.rules))
             parts += () if step.router is None else (step.router, *step.router.arcs)
@@ -86,7 +86,7 @@ class Written:
         return frozenset({place for part in parts if not self.has(part) for place in _places(part)} - mine)
 
 
-def _places(part: Part) -> tuple[Span, ...]:
+def _places(part: _Part) -> tuple[Span, ...]:
     match part:
         case Step() | Task():
             return part.name_span, part.span

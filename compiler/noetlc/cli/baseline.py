@@ -18,7 +18,7 @@ FORMAT = "noetlc-baseline/1"
 STALE = "NL025"
 
 
-class Entry(NamedTuple):
+class BaselineEntry(NamedTuple):
     """A finding that is known, and the line of the baseline that knows it."""
 
     file: str
@@ -32,20 +32,20 @@ class Baseline(NamedTuple):
 
     name: str
     text: str
-    entries: dict[str, tuple[Entry, ...]]
+    entries: dict[str, tuple[BaselineEntry, ...]]
 
-    def entries_of(self, file: str) -> tuple[Entry, ...]:
+    def entries_of(self, file: str) -> tuple[BaselineEntry, ...]:
         """The entries of a file."""
         return self.entries.get(_from(self.name, file), ())
 
-    def missing(self) -> Iterable[Entry]:
+    def missing(self) -> Iterable[BaselineEntry]:
         """The entries of files that are not there any more."""
         home = os.path.dirname(self.name)
         for file, entries in self.entries.items():
             if not os.path.exists(os.path.join(home, file)):
                 yield from entries
 
-    def stale(self, entries: Iterable[Entry]) -> list[Reported]:
+    def stale(self, entries: Iterable[BaselineEntry]) -> list[Reported]:
         """The findings about entries that nothing matches."""
         lines = self.text.split("\n")
         out = []
@@ -58,9 +58,9 @@ class Baseline(NamedTuple):
         return out
 
 
-def unknown(found: Sequence[Reported], entries: Iterable[Entry]) -> tuple[list[Reported], list[Entry]]:
+def unknown(found: Sequence[Reported], entries: Iterable[BaselineEntry]) -> tuple[list[Reported], list[BaselineEntry]]:
     """The findings that no entry knows, and the entries that nothing matched; an entry knows one finding."""
-    left: dict[tuple[str, str], list[Entry]] = {}
+    left: dict[tuple[str, str], list[BaselineEntry]] = {}
     for entry in entries:
         left.setdefault((entry.code, entry.address), []).append(entry)
     new = []
@@ -94,9 +94,9 @@ def read_baseline(name: str) -> Baseline:
     lines = [number for number, line in enumerate(text.split("\n"), 1) if line.lstrip().startswith('{"file"')]
     if len(lines) != len(rows):  # written by somebody else: then all of it is the place
         lines = [1] * len(rows)
-    entries: dict[str, list[Entry]] = {}
+    entries: dict[str, list[BaselineEntry]] = {}
     for (file, code, address), line in zip(rows, lines, strict=True):
-        entries.setdefault(file, []).append(Entry(file, code, address, line))
+        entries.setdefault(file, []).append(BaselineEntry(file, code, address, line))
     return Baseline(name, text, {file: tuple(found) for file, found in entries.items()})
 
 

@@ -26,7 +26,7 @@ _SHARD, _MANY, _DAYS = 2, 64, 30
 _EMPTY = b"[0, []]"
 
 
-class Kept(NamedTuple):
+class CachedFile(NamedTuple):
     """The record of a file: its findings after its own comments, how many those took back, and the children that
     were looked up for it: each path with the state of its file.
     """
@@ -42,7 +42,7 @@ class Cache(NamedTuple):
     folder: str
     program: bytes
 
-    def get(self, name: str, data: bytes) -> Kept | None:
+    def get(self, name: str, data: bytes) -> CachedFile | None:
         """The findings in a file with this content, None where that is not known."""
         try:
             with open(self._path(name), "rb") as file:
@@ -52,9 +52,9 @@ class Cache(NamedTuple):
         # The body is part of the digest, so that an entry that was cut off or edited counts as none.
         if head != self._head(name, data, body):
             return None
-        return Kept((), 0) if body == _EMPTY else _thawed(name, body)
+        return CachedFile((), 0) if body == _EMPTY else _thawed(name, body)
 
-    def put(self, name: str, data: bytes, kept: Kept) -> None:
+    def put(self, name: str, data: bytes, kept: CachedFile) -> None:
         """Keep what was found, unless a mistake of ours is among it: with the next version there may be more."""
         if any(one.diagnostic.code == INTERNAL for one in kept.findings):
             return
@@ -152,7 +152,7 @@ def _forget_old(shard: str) -> None:
             os.remove(path)
 
 
-def _frozen(kept: Kept) -> bytes:
+def _frozen(kept: CachedFile) -> bytes:
     if not kept.findings and not kept.ignored and not kept.children:
         return _EMPTY
     import json
@@ -166,7 +166,7 @@ def _frozen(kept: Kept) -> bytes:
     return json.dumps([kept.ignored, rows, list(fixes), kept.children]).encode()
 
 
-def _thawed(name: str, body: bytes) -> Kept | None:
+def _thawed(name: str, body: bytes) -> CachedFile | None:
     import json
 
     try:
@@ -176,7 +176,7 @@ def _thawed(name: str, body: bytes) -> Kept | None:
             Reported(name, slug, address, _diagnostic(row, fixes[number] if number >= 0 else None))
             for slug, address, row, number in rows
         ]
-        return Kept(tuple(found), ignored, tuple([(str(path), str(state)) for path, state in children]))
+        return CachedFile(tuple(found), ignored, tuple([(str(path), str(state)) for path, state in children]))
     # A digest can be right and the shape old, where `_FORMAT` was forgotten: then the file is checked anew.
     except (ValueError, TypeError, LookupError, RecursionError):
         return None

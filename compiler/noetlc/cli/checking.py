@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from noetl_cli.excerpts import Lines, Palette
 from noetl_ir.records import NamedTuple
-from noetlc.cli.cache import Cache, Kept
+from noetlc.cli.cache import Cache, CachedFile
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, read_playbook, shown
 from noetlc.cli.findings import Counts
@@ -18,10 +18,10 @@ from noetlc.diag.selection import Selection
 from noetlc.diag.text import one_line, rendered
 
 if TYPE_CHECKING:  # most runs have no baseline, and start sooner
-    from noetlc.cli.baseline import Entry
+    from noetlc.cli.baseline import BaselineEntry
 
 
-class Work(NamedTuple):
+class FileToCheck(NamedTuple):
     """A file to check: what is reported of it and how. `form` is `text`, `full`, or a format of whole reports;
     `mend` is `safe`, `any`, or "" for no fixes. Its children are looked up in `catalogue`.
     """
@@ -30,13 +30,13 @@ class Work(NamedTuple):
     form: str
     palette: Palette
     selection: Selection
-    entries: "tuple[Entry, ...]"
+    entries: "tuple[BaselineEntry, ...]"
     cache: Cache | None
     mend: str
     catalogue: Folders
 
 
-class Checked(NamedTuple):
+class CheckedFile(NamedTuple):
     """The report on a file, as values and as text. `ignored` counts what its comments took back, `known` what the
     baseline did; `stale` are the entries that matched nothing; `after` is the new content where fixes were applied.
     """
@@ -46,7 +46,7 @@ class Checked(NamedTuple):
     findings: tuple[Reported, ...]
     ignored: int
     known: int
-    stale: "tuple[Entry, ...]"
+    stale: "tuple[BaselineEntry, ...]"
     before: bytes
     after: bytes | None
     fixed: int
@@ -65,7 +65,7 @@ def counted(findings: Iterable[Reported]) -> Counts:
     return Counts(*found)
 
 
-def check(work: Work) -> Checked:
+def check(work: FileToCheck) -> CheckedFile:
     """Check a file, and mend what may be mended in what is then reported."""
     try:
         before = data = read_playbook(work.name)
@@ -91,14 +91,14 @@ def check(work: Work) -> Checked:
     told = [new[at]._replace(diagnostic=one) for at, one in gathered([one.diagnostic for one in new])]
     text = _text(work, name, data, told) if told and work.form in ("text", "full") else ""
     after = data if data != before else None
-    return Checked(
+    return CheckedFile(
         work.name, text, tuple(told), kept.ignored, len(selected) - len(new), tuple(stale),
         # The old content goes back to the process that writes only where it is needed: it may be large.
         before if after is not None or (work.mend and work.name == "-") else b"", after, fixed,
     )  # fmt: skip
 
 
-def unusable(name: str, form: str, palette: Palette, problem: Unusable) -> Checked:
+def unusable(name: str, form: str, palette: Palette, problem: Unusable) -> CheckedFile:
     """A file that cannot be read or written has this one finding, whatever is selected."""
     from noetlc.rules import slug_of
     from noetlc.source.decoding import decode
@@ -106,7 +106,7 @@ def unusable(name: str, form: str, palette: Palette, problem: Unusable) -> Check
     found = problem.finding()
     rows = (Reported(shown(name), slug_of(found.code), "", found),)
     text = text_of(rows, decode(shown(name), b"")[0], form, palette) if form in ("text", "full") else ""
-    return Checked(name, text, rows, 0, 0, (), b"", None, 0)
+    return CheckedFile(name, text, rows, 0, 0, (), b"", None, 0)
 
 
 def text_of(findings: Iterable[Reported], file: Lines, form: str, palette: Palette) -> str:
@@ -116,7 +116,7 @@ def text_of(findings: Iterable[Reported], file: Lines, form: str, palette: Palet
     return "\n".join([rendered(one.diagnostic, file, palette) for one in findings])
 
 
-def _looked_up(name: str, data: bytes, work: Work) -> Kept:
+def _looked_up(name: str, data: bytes, work: FileToCheck) -> CachedFile:
     """The findings of a file from the cache; else they are looked for, and put there."""
     kept = work.cache.get(name, data) if work.cache is not None else None
     if kept is None or not _is_current(kept, work):
@@ -126,19 +126,19 @@ def _looked_up(name: str, data: bytes, work: Work) -> Kept:
     return kept
 
 
-def _found(work: Work, name: str, data: bytes) -> Kept:
+def _found(work: FileToCheck, name: str, data: bytes) -> CachedFile:
     from noetlc.cli.inspection import found_in
 
     return found_in(name, data, work.catalogue)
 
 
-def _is_current(kept: Kept, work: Work) -> bool:
+def _is_current(kept: CachedFile, work: FileToCheck) -> bool:
     """Whether the children that an entry of the cache rests on are unchanged."""
     # Findings about calls follow from the children, whose files are no part of the entry's digest.
     return all(work.catalogue.state_of(path) == state for path, state in kept.children)
 
 
-def _compared(found: list[Reported], work: Work) -> "tuple[list[Reported], list[Entry]]":
+def _compared(found: list[Reported], work: FileToCheck) -> "tuple[list[Reported], list[BaselineEntry]]":
     """(findings that the baseline does not know, its entries that matched no finding, of codes that are reported)."""
     if not work.entries:
         return found, []
@@ -148,7 +148,7 @@ def _compared(found: list[Reported], work: Work) -> "tuple[list[Reported], list[
     return new, [entry for entry in left if work.selection.takes(entry.code)]
 
 
-def _text(work: Work, name: str, data: bytes, findings: list[Reported]) -> str:
+def _text(work: FileToCheck, name: str, data: bytes, findings: list[Reported]) -> str:
     from noetlc.source.decoding import decode
 
     return text_of(findings, decode(name, data)[0], work.form, work.palette)

@@ -9,13 +9,13 @@ import sys
 
 import click
 
-from noetl_ir.tallies import Log, NoLog, log_of
+from noetl_ir.tallies import LogTally, NoLog, log_of
 from noetlc.cli.files import read
 
 STORE = "NOETL_STORE"
 
 
-def read_log(execution: str | None, store: str | None, events: str | None) -> Log:
+def read_log(execution: str | None, store: str | None, events: str | None) -> LogTally:
     """The counts of the log of an execution, from a store or a file. Raises UsageError where it cannot be read."""
     data = _asked(execution, store) if execution is not None else read(events or "-")
     name = f"--run {execution}" if execution is not None else f"--events {events}"

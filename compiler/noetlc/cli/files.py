@@ -201,11 +201,11 @@ def begins_a_playbook(data: bytes) -> bool:
 MANY = 24
 """From how many files on it pays to start processes."""
 
-Work = TypeVar("Work")
+_Work = TypeVar("_Work")
 Done = TypeVar("Done")
 
 
-def over_cores(do: Callable[[Work], Done], work: Sequence[Work]) -> Iterator[Done]:
+def over_cores(do: Callable[[_Work], Done], work: Sequence[_Work]) -> Iterator[Done]:
     """The values that `do` makes of each piece of work, in their order. `do` is a function of a module."""
     cores = _cores()
     # A process takes longer to start than a few files to check.

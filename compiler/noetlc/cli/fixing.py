@@ -12,15 +12,15 @@ from typing import TypeAlias
 
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
-from noetlc.cli.baseline import Entry, unknown
-from noetlc.cli.cache import Kept
+from noetlc.cli.baseline import BaselineEntry, unknown
+from noetlc.cli.cache import CachedFile
 from noetlc.cli.inspection import found_in
 from noetlc.diag.diagnostic import Fix, Severity
 from noetlc.diag.findings import Reported
 from noetlc.source.decoding import decode, encode
 from noetlc.source.text import Source
 
-Find: TypeAlias = Callable[[str, bytes], Kept]
+Find: TypeAlias = Callable[[str, bytes], CachedFile]
 
 ROUNDS = 20
 ANY = "any"
@@ -37,7 +37,7 @@ def mended(
     name: str,
     data: bytes,
     takes: Callable[[Reported], bool],
-    entries: tuple[Entry, ...],
+    entries: tuple[BaselineEntry, ...],
     mend: str,
     find: Find | None = None,
 ) -> Mended:
@@ -62,7 +62,9 @@ def mended(
     return Mended(data, count)
 
 
-def _wanted(kept: Kept, takes: Callable[[Reported], bool], entries: tuple[Entry, ...], mend: str) -> Iterator[Fix]:
+def _wanted(
+    kept: CachedFile, takes: Callable[[Reported], bool], entries: tuple[BaselineEntry, ...], mend: str
+) -> Iterator[Fix]:
     new, _ = unknown([one for one in kept.findings if takes(one)], entries)
     reported = {id(one) for one in new}
     untouched = {one.diagnostic.fix for one in kept.findings if id(one) not in reported}  # shared with what is not told
@@ -74,8 +76,8 @@ def _wanted(kept: Kept, takes: Callable[[Reported], bool], entries: tuple[Entry,
 
 
 def _step(
-    source: Source, data: bytes, kept: Kept, wanted: list[Fix], find: Find
-) -> tuple[Source, bytes, Kept, int] | None:
+    source: Source, data: bytes, kept: CachedFile, wanted: list[Fix], find: Find
+) -> tuple[Source, bytes, CachedFile, int] | None:
     """The file after as many of the fixes as can be applied at once, None where none can."""
     chosen = _apart(source, wanted)
     whole = _tried(source, data, kept, chosen, find)
@@ -105,7 +107,9 @@ def _apart(source: Source, wanted: Iterable[Fix]) -> list[Fix]:
     return out or wide[:1]
 
 
-def _tried(source: Source, data: bytes, kept: Kept, fixes: list[Fix], find: Find) -> tuple[Source, bytes, Kept] | None:
+def _tried(
+    source: Source, data: bytes, kept: CachedFile, fixes: list[Fix], find: Find
+) -> tuple[Source, bytes, CachedFile] | None:
     """The file after these fixes, None where they change nothing or make errors."""
     text = source.text
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -121,7 +125,7 @@ def _tried(source: Source, data: bytes, kept: Kept, fixes: list[Fix], find: Find
     return (Source(source.name, text), after, found) if _is_better(found, kept, last) else None
 
 
-def _is_better(found: Kept, kept: Kept, last: int) -> bool:
+def _is_better(found: CachedFile, kept: CachedFile, last: int) -> bool:
     """Whether there are no more errors than before. A file that is no YAML has one error that ends its reading: after
     a fix of it that is gone, or the next one stands below the `last` line that was mended.
     """
@@ -142,7 +146,7 @@ def _range(source: Source, span: Span) -> tuple[int, int]:
     return source.offset_of(span.line, span.column), min(end, size)
 
 
-def _errors(kept: Kept) -> list[int]:
+def _errors(kept: CachedFile) -> list[int]:
     """How many errors there are by the first digit of their codes, the earlier stages first."""
     counts = [0] * 10
     for one in kept.findings:

@@ -13,10 +13,10 @@ from noetl_ir import registry
 from noetl_ir.records import NamedTuple
 from noetlc.cli.cache import Cache, cache_in, folder_of
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.checking import Checked, Work, check, counted, text_of, unusable
+from noetlc.cli.checking import CheckedFile, FileToCheck, check, counted, text_of, unusable
 from noetlc.cli.files import Unusable, over_cores, put, put_diff, shown
 from noetlc.cli.findings import palette_of, threshold_of
-from noetlc.cli.settings import Configurations, Settings
+from noetlc.cli.settings import Configuration, Configurations
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.findings import FindingsReport, Reported
 from noetlc.diag.selection import INTERNAL, Selection, Unselectable, beginning_of
@@ -55,7 +55,7 @@ class GateOptions(NamedTuple):
         return "any" if self.unsafe else "safe"
 
 
-class Gate:
+class LintRun:
     """A run: what was asked of which files. What it reads beside them it reads once."""
 
     def __init__(self, asked: GateOptions, names: list[str]) -> None:
@@ -79,11 +79,11 @@ class Gate:
             return self._written(list(over_cores(check, works)), asked.write_baseline)
         return self._reported(over_cores(check, works))
 
-    def _work(self, name: str) -> Work:
+    def _work(self, name: str) -> FileToCheck:
         asked = self._asked
         settings = self._configurations.settings_of(name)
         baseline = self._baseline(settings)
-        return Work(
+        return FileToCheck(
             name, asked.form, self._palette(), selection_of(name, settings, asked.select, asked.ignore),
             baseline.entries_of(shown(name)) if baseline is not None else (), self._cache(name, settings), asked.mend,
             self._catalogue,
@@ -98,7 +98,7 @@ class Gate:
         """Whether standard output is for the mended file."""
         return self._asked.fix and STANDARD_INPUT in self._names and self._asked.output == STANDARD_INPUT
 
-    def _baseline(self, settings: Settings) -> "Baseline | None":
+    def _baseline(self, settings: Configuration) -> "Baseline | None":
         name = self._asked.baseline or settings.baseline
         # A new baseline knows everything that is found, also what an old one knew.
         if not name or self._asked.write_baseline is not None:
@@ -109,7 +109,7 @@ class Gate:
             self._baselines[name] = read_baseline(name)
         return self._baselines[name]
 
-    def _cache(self, name: str, settings: Settings) -> Cache | None:
+    def _cache(self, name: str, settings: Configuration) -> Cache | None:
         # Standard input has no name by which it could be found again.
         if not self._asked.cached or name == STANDARD_INPUT:
             return None
@@ -118,10 +118,10 @@ class Gate:
             self._caches[folder] = cache_in(folder)
         return self._caches[folder]
 
-    def _reported(self, checked: Iterator[Checked]) -> int:
+    def _reported(self, checked: Iterator[CheckedFile]) -> int:
         """Write what was mended, then tell what is left."""
         asked, to_stderr = self._asked, self._to_stderr()
-        seen: list[Checked] = []
+        seen: list[CheckedFile] = []
         texts: list[str] = []
         for found in list(checked) if asked.fix else checked:  # nothing is written before all are looked at
             one = self._with_fixes_written(found)
@@ -149,7 +149,7 @@ class Gate:
             click.echo(_summary(seen, stale), err=True)
         return BROKEN if _is_broken(seen) else 1 if self._fails(seen, stale) else 0
 
-    def _with_fixes_written(self, one: Checked) -> Checked:
+    def _with_fixes_written(self, one: CheckedFile) -> CheckedFile:
         """Write a mended file; standard input goes to standard output, mended or not."""
         try:
             if one.after is not None:
@@ -167,7 +167,7 @@ class Gate:
         else:
             put(self._asked.output, data)
 
-    def _stale(self, seen: list[Checked]) -> list[Reported]:
+    def _stale(self, seen: list[CheckedFile]) -> list[Reported]:
         """The findings about entries of baselines that match nothing: those of these files, and of files that went."""
         if not self._baselines:
             return []
@@ -193,7 +193,7 @@ class Gate:
                 parts.append(text_of(found, Source(name, baseline.text), self._asked.form, self._palette()))
         return "\n".join(parts)
 
-    def _fails(self, seen: list[Checked], stale: list[Reported]) -> bool:
+    def _fails(self, seen: list[CheckedFile], stale: list[Reported]) -> bool:
         return any(one.counts.reach(self._threshold(one.name)) for one in seen) or any(
             one.diagnostic.severity >= self._threshold(one.file) for one in stale
         )
@@ -205,7 +205,7 @@ class Gate:
             return threshold_of(asked.fail_on or "error", strict=asked.strict)
         return threshold_of(self._configurations.settings_of(name).fail_on, strict=False)
 
-    def _written(self, checked: list[Checked], name: str) -> int:
+    def _written(self, checked: list[CheckedFile], name: str) -> int:
         from noetlc.cli.baseline import write_baseline
 
         # A baseline with a mistake of ours would hide it for good.
@@ -218,7 +218,7 @@ class Gate:
 
 
 def selection_of(
-    name: str, settings: Settings, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()
+    name: str, settings: Configuration, select: tuple[str, ...] = (), ignore: tuple[str, ...] = ()
 ) -> Selection:
     """The codes that are reported in a file: those of its configuration where a command line does not say others. A
     selector that fits no code is wrong usage.
@@ -264,7 +264,7 @@ def _refuse_folder(name: str) -> None:
         raise click.UsageError(f"{name}: there is no folder {folder!r}")
 
 
-def _is_broken(seen: list[Checked]) -> bool:
+def _is_broken(seen: list[CheckedFile]) -> bool:
     """Whether a mistake of ours is among the findings."""
     return any(found.diagnostic.code == INTERNAL for one in seen for found in one.findings)
 
@@ -275,7 +275,7 @@ def _whole(form: str, report: FindingsReport) -> str:
     return str(registry.load("noetlc.emit.findings", form, "emitted", FunctionType)(report, every_code()))
 
 
-def _diffs(checked: list[Checked]) -> int:
+def _diffs(checked: list[CheckedFile]) -> int:
     """Print what fixes would change; 1 where they would change anything."""
     changed = [one for one in checked if one.after is not None]
     for one in changed:
@@ -288,7 +288,7 @@ def _diffs(checked: list[Checked]) -> int:
     return 1 if changed else 0
 
 
-def _summary(seen: list[Checked], stale: list[Reported]) -> str:
+def _summary(seen: list[CheckedFile], stale: list[Reported]) -> str:
     counts = counted(stale)
     for one in seen:
         counts = counts.plus(one.counts)

@@ -13,9 +13,9 @@ from noetlc.cli.files import put
 
 if TYPE_CHECKING:  # each command line needs a few of them
     from noetl_ir.plan import Plan
-    from noetl_ir.tallies import Log
+    from noetl_ir.tallies import LogTally
     from noetlc.analysis.report import AnalysisReport
-    from noetlc.cli.subjects import Subject, Subjects
+    from noetlc.cli.subjects import FileSubjects, PictureSubject
     from noetlc.emit.pictures.coverage import Covered
     from noetlc.emit.pictures.picture import Picture
 
@@ -36,7 +36,7 @@ class GraphOptions(NamedTuple):
     form: str
     findings: tuple[str, ...]
     analysis: bool
-    log: "Log | None"
+    log: "LogTally | None"
     covered: "Covered | None"
     boxes: int | None
     limit: int
@@ -127,7 +127,7 @@ NET_PROOFS = ("bounds", "stuck", "dead", "cycle")
 """The same of the questions about a net that is no plan's, in their order."""
 
 
-def _refuse_for_nets(level: str | None, findings: tuple[str, ...], log: "Log | None") -> None:
+def _refuse_for_nets(level: str | None, findings: tuple[str, ...], log: "LogTally | None") -> None:
     """Say what a net in PNML does not have."""
     if level in ("steps", "tasks"):
         raise click.UsageError("a PNML net has no steps: its levels are net and states")
@@ -138,7 +138,7 @@ def _refuse_for_nets(level: str | None, findings: tuple[str, ...], log: "Log | N
             raise click.UsageError(f"--finding {name}: of a PNML net the proofs are {', '.join(NET_PROOFS)}")
 
 
-def _chosen(rows: "list[Subject]", number: int | None, form: str) -> "list[Subject]":
+def _chosen(rows: "list[PictureSubject]", number: int | None, form: str) -> "list[PictureSubject]":
     if number is not None:
         if number > len(rows):
             raise click.UsageError(f"the file has {len(rows)} playbooks and no {number}th")
@@ -148,7 +148,7 @@ def _chosen(rows: "list[Subject]", number: int | None, form: str) -> "list[Subje
     return rows
 
 
-def _written(found: "Subjects", asked: GraphOptions) -> bytes:
+def _written(found: "FileSubjects", asked: GraphOptions) -> bytes:
     if asked.form == "pnml":
         from noetlc.emit.pnml import document, emitted
 
@@ -158,7 +158,7 @@ def _written(found: "Subjects", asked: GraphOptions) -> bytes:
     return FORM[asked.form](pictures, found, asked)
 
 
-def _picture(found: "Subjects", subject: "Subject", asked: GraphOptions) -> "Picture":
+def _picture(found: "FileSubjects", subject: "PictureSubject", asked: GraphOptions) -> "Picture":
     """The picture of one playbook with everything painted on it, parts folded where the format needs it."""
     picture, plan = _bare(subject, asked), subject.plan
     for name in asked.findings:
@@ -192,7 +192,7 @@ def _picture(found: "Subjects", subject: "Subject", asked: GraphOptions) -> "Pic
     return folded(picture, most)
 
 
-def _bare(subject: "Subject", asked: GraphOptions) -> "Picture":
+def _bare(subject: "PictureSubject", asked: GraphOptions) -> "Picture":
     match asked.level:
         case "net":
             from noetlc.emit.pictures.net import net_of, net_of_petri
@@ -213,7 +213,7 @@ def _bare(subject: "Subject", asked: GraphOptions) -> "Picture":
     return (tasks_of if asked.level == "tasks" else steps_of)(subject.playbook)
 
 
-def _with_finding(picture: "Picture", found: "Subjects", subject: "Subject", name: str) -> "Picture":
+def _with_finding(picture: "Picture", found: "FileSubjects", subject: "PictureSubject", name: str) -> "Picture":
     from noetlc.emit.pictures.story import with_findings, with_verdict
 
     code = _code(name)
@@ -240,7 +240,7 @@ def _with_finding(picture: "Picture", found: "Subjects", subject: "Subject", nam
     return picture
 
 
-def _report(subject: "Subject", queries: list[str]) -> "AnalysisReport":
+def _report(subject: "PictureSubject", queries: list[str]) -> "AnalysisReport":
     from noetlc.analysis.report import net_report, report_of
 
     return net_report(subject.net) if subject.net is not None else report_of(_needed(subject.plan), queries)
@@ -276,7 +276,7 @@ def _covered(file: str | None) -> "Covered | None":
         raise click.UsageError(f"--coverage {file}: {problem}") from None
 
 
-def _log(execution: str | None, store: str | None, events: str | None) -> "Log | None":
+def _log(execution: str | None, store: str | None, events: str | None) -> "LogTally | None":
     if execution is None and events is None:
         return None
     from noetlc.cli.execution_log import read_log
@@ -284,22 +284,22 @@ def _log(execution: str | None, store: str | None, events: str | None) -> "Log |
     return read_log(execution, store, events)
 
 
-Form = Callable[["list[Picture]", "Subjects", GraphOptions], bytes]
+Form = Callable[["list[Picture]", "FileSubjects", GraphOptions], bytes]
 
 
-def _mermaid(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
+def _mermaid(pictures: "list[Picture]", found: "FileSubjects", asked: GraphOptions) -> bytes:
     from noetlc.emit.pictures.mermaid import emitted
 
     return "\n".join([emitted(picture) for picture in pictures]).encode("utf-8")
 
 
-def _dot(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
+def _dot(pictures: "list[Picture]", found: "FileSubjects", asked: GraphOptions) -> bytes:
     from noetlc.emit.pictures.dot import emitted
 
     return "\n".join([emitted(picture) for picture in pictures]).encode("utf-8")
 
 
-def _json(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
+def _json(pictures: "list[Picture]", found: "FileSubjects", asked: GraphOptions) -> bytes:
     import json
 
     from noetlc.emit.pictures.json import document_of
@@ -308,13 +308,13 @@ def _json(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> 
     return (json.dumps(documents[0] if len(documents) == 1 else documents, indent=1) + "\n").encode("ascii")
 
 
-def _svg(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
+def _svg(pictures: "list[Picture]", found: "FileSubjects", asked: GraphOptions) -> bytes:
     from noetlc.emit.pictures.svg import emitted
 
     return emitted(pictures[0]).encode("utf-8")
 
 
-def _png(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
+def _png(pictures: "list[Picture]", found: "FileSubjects", asked: GraphOptions) -> bytes:
     from noetlc.emit.pictures.png import NoRenderer, emitted
 
     try:
@@ -323,7 +323,7 @@ def _png(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> b
         raise click.UsageError(str(problem)) from None
 
 
-def _html(pictures: "list[Picture]", found: "Subjects", asked: GraphOptions) -> bytes:
+def _html(pictures: "list[Picture]", found: "FileSubjects", asked: GraphOptions) -> bytes:
     from noetlc.emit.pictures.html import emitted
 
     return emitted(pictures, found.source, asked.boxes).encode("utf-8")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from noetl_ir.span import Span
-from noetlc.cli.cache import Kept
+from noetlc.cli.cache import CachedFile
 from noetlc.codegen.family import COMPUTED, NOT_FOUND
 from noetlc.diag.findings import MIGRATED, Reported
 from noetlc.diag.internal import bug_of
@@ -19,21 +19,21 @@ if TYPE_CHECKING:  # most files have no such comments, and call nothing
     from noetlc.diag.ignores import Ignore
 
 
-def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Kept:
+def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> CachedFile:
     """Everything that there is to say about a file, less what its own comments take back."""
     return looked_into(name, data, catalogue)[0]
 
 
-def looked_into(name: str, data: bytes, catalogue: "Folders | None" = None) -> tuple[Kept, Compiled | None]:
+def looked_into(name: str, data: bytes, catalogue: "Folders | None" = None) -> tuple[CachedFile, Compiled | None]:
     """The findings of a file as `found_in` has them, and the file as it was understood, None where `noetlc` failed."""
     try:
         compiled = _alone(check_source(name, data)) if catalogue is None else _in_catalogue(name, data, catalogue)
         return _kept(name, data, compiled, catalogue), compiled
     except Exception as error:  # the other files go on
-        return Kept((Reported(name, slug_of(INTERNAL), "", bug_of(error).diagnostic("the compiler")),), 0), None
+        return CachedFile((Reported(name, slug_of(INTERNAL), "", bug_of(error).diagnostic("the compiler")),), 0), None
 
 
-def _kept(name: str, data: bytes, compiled: Compiled, catalogue: "Folders | None") -> Kept:
+def _kept(name: str, data: bytes, compiled: Compiled, catalogue: "Folders | None") -> CachedFile:
     found, ignored = list(compiled.diagnostics), 0
     # A search through the text spares the walk over all nodes in nearly every file.
     if "noetl:" in compiled.source.text:
@@ -49,7 +49,7 @@ def _kept(name: str, data: bytes, compiled: Compiled, catalogue: "Folders | None
     addresses = Addresses([document.node for document in compiled.documents if document.node is not None])
     rows = [Reported(name, slug_of(one.code), addresses.address_of(one.span), one) for one in found]
     called = sorted({path for document in compiled.documents for path in document.called})
-    return Kept(tuple(rows), ignored, tuple((path, catalogue.state_of(path)) for path in called if catalogue))
+    return CachedFile(tuple(rows), ignored, tuple((path, catalogue.state_of(path)) for path in called if catalogue))
 
 
 def _in_catalogue(name: str, data: bytes, catalogue: "Folders") -> Compiled:

@@ -4,7 +4,7 @@ from noetl_cli import STANDARD_INPUT
 from noetl_cli import lazy_click as click
 from noetlc.cli.files import expanded, only_playbooks
 from noetlc.cli.findings import FAIL_ON
-from noetlc.cli.gate import FORMATS, Gate, GateOptions
+from noetlc.cli.gate import FORMATS, GateOptions, LintRun
 
 
 @click.command("lint", short_help="Check playbooks and report what is wrong.")
@@ -40,7 +40,7 @@ def lint_paths(paths: tuple[str, ...], skip_others: bool, **options: object) -> 
     asked = GateOptions(**options)  # type: ignore[arg-type]
     _refuse_misuse(asked, paths)
     named = only_playbooks(paths) if skip_others else paths
-    return Gate(asked, expanded(named)).status() if named else 0
+    return LintRun(asked, expanded(named)).status() if named else 0
 
 
 COMMAND = lint_paths

@@ -9,7 +9,14 @@ from noetl_cli.excerpts import Palette
 from noetl_ir.records import NamedTuple
 from noetlc.cli.files import Unusable, expanded, over_cores, put, put_diff, read, shown
 from noetlc.cli.findings import palette_of
-from noetlc.cli.migration_report import Row, json_report, markdown_report, review_of_row, text_of_row, text_report
+from noetlc.cli.migration_report import (
+    MigratedFile,
+    json_report,
+    markdown_report,
+    review_of_row,
+    text_of_row,
+    text_report,
+)
 from noetlc.diag.text import rendered
 from noetlc.migrate.dialect import CANONICAL, dialect_of_file
 from noetlc.migrate.migration import glanced, migrated
@@ -110,20 +117,20 @@ def _unusable_text(name: str, problem: Unusable, palette: Palette) -> str:
     return rendered(problem.finding(), decode(name, b"")[0], palette)
 
 
-def _migrated(work: _Work) -> Row:
+def _migrated(work: _Work) -> MigratedFile:
     try:
         data = read(work.name)
     except Unusable as problem:
         text = _unusable_text(shown(work.name), problem, work.palette)
-        return Row(work.name, "", (), (problem.finding(),), (text,), b"", None, False)
+        return MigratedFile(work.name, "", (), (problem.finding(),), (text,), b"", None, False)
     made = migrated(shown(work.name), data)
     texts = tuple(rendered(problem, made.source, work.palette) for problem in made.problems)
     # Asked of files with changes only: it reads the file again.
     dialect = dialect_of_file(work.name, data) if made.changes or made.problems else CANONICAL
-    return Row(work.name, dialect, made.changes, made.problems, texts, data, made.after, made.is_broken)
+    return MigratedFile(work.name, dialect, made.changes, made.problems, texts, data, made.after, made.is_broken)
 
 
-def _written(row: Row, palette: Palette) -> Row:
+def _written(row: MigratedFile, palette: Palette) -> MigratedFile:
     """Write what changed, whole or not at all; a file that cannot be written is refused."""
     # An unchanged file keeps its time, by which build tools know it.
     if row.after is None or row.after == row.before or row.name == STANDARD_INPUT:
@@ -136,7 +143,7 @@ def _written(row: Row, palette: Palette) -> Row:
     return row
 
 
-def _show_source(row: Row) -> None:
+def _show_source(row: MigratedFile) -> None:
     """The new source on standard output, what changed on standard error."""
     if row.after is not None:
         put(STANDARD_INPUT, row.after)
@@ -144,7 +151,7 @@ def _show_source(row: Row) -> None:
         click.echo(text_of_row(row), err=True, nl=False)
 
 
-def _show_diffs(rows: list[Row]) -> None:
+def _show_diffs(rows: list[MigratedFile]) -> None:
     for row in rows:
         if row.after is None:
             click.echo(text_of_row(row), err=True, nl=False)

@@ -16,7 +16,7 @@ from noetlc.rules import slug_of
 CLASSES = ("exact", "safe", "review")
 
 
-class Row(NamedTuple):
+class MigratedFile(NamedTuple):
     """A file: the dialect it is mostly written in, "" where it is no playbook; its changes, the problems and how they
     are shown, its content before and after (None: not made).
     """
@@ -36,7 +36,7 @@ class Row(NamedTuple):
         return "refused" if self.problems else "migrated" if self.changes else "unchanged"
 
 
-def text_report(rows: Sequence[Row]) -> str:
+def text_report(rows: Sequence[MigratedFile]) -> str:
     """A paragraph for each file that changes or cannot, and a line about all."""
     told = "".join(text_of_row(row) for row in rows if row.changes or row.problems)
     statuses = Counter(row.status for row in rows)
@@ -45,7 +45,7 @@ def text_report(rows: Sequence[Row]) -> str:
     return f"{told}{dialects}{_files(len(rows))}: {', '.join(words)}; {_counted(_changes(rows))}\n"
 
 
-def text_of_row(row: Row) -> str:
+def text_of_row(row: MigratedFile) -> str:
     """The changes of one file, or what is in the way."""
     name = shown(row.name)
     if row.problems:
@@ -61,7 +61,7 @@ def _line(change: Change) -> str:
     return f"{place} {change.klass} {change.by}: {change.construct} → {change.message}"
 
 
-def review_of_row(row: Row) -> str:
+def review_of_row(row: MigratedFile) -> str:
     """The changes of one file that somebody is to look at; "" where there is none."""
     found = _reviewed(row)
     if not found:
@@ -70,7 +70,7 @@ def review_of_row(row: Row) -> str:
     return head + "".join(f"  {_line(change)}\n" for change in found)
 
 
-def json_report(rows: Sequence[Row]) -> str:
+def json_report(rows: Sequence[MigratedFile]) -> str:
     """The report for programs."""
     import json
 
@@ -85,7 +85,7 @@ def json_report(rows: Sequence[Row]) -> str:
     return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
 
-def _file_json(row: Row) -> dict[str, Json]:
+def _file_json(row: MigratedFile) -> dict[str, Json]:
     name = shown(row.name)
     changes: list[Json] = [
         {
@@ -107,7 +107,7 @@ def _file_json(row: Row) -> dict[str, Json]:
     }
 
 
-def markdown_report(rows: Sequence[Row]) -> str:
+def markdown_report(rows: Sequence[MigratedFile]) -> str:
     """The report to be read in a review."""
     lines = ["# Migration", "", f"{_files(len(rows))}; {_counted(_changes(rows))}."]
     lines += ["", "| file | dialect | | exact | safe | review |", "|---|---|---|---|---|---|"]
@@ -127,29 +127,29 @@ def _section(title: str, items: Iterable[str]) -> list[str]:
     return ["", f"## {title}", "", *found] if found else []
 
 
-def _place(row: Row, change: Change) -> str:
+def _place(row: MigratedFile, change: Change) -> str:
     return f"{shown(row.name)}:{change.span.line}: {change.construct} → {change.message}"
 
 
-def _at(row: Row, problem: Diagnostic) -> str:
+def _at(row: MigratedFile, problem: Diagnostic) -> str:
     return f"{shown(row.name)}:{problem.span.line}"
 
 
-def _reviewed(row: Row) -> list[Change]:
+def _reviewed(row: MigratedFile) -> list[Change]:
     return [change for change in row.changes if change.klass == "review"]
 
 
-def _changes(rows: Iterable[Row]) -> list[Change]:
+def _changes(rows: Iterable[MigratedFile]) -> list[Change]:
     return [change for row in rows for change in row.changes]
 
 
-def _constructs(rows: Iterable[Row]) -> list[tuple[str, int]]:
+def _constructs(rows: Iterable[MigratedFile]) -> list[tuple[str, int]]:
     """The legacy constructs met, the most frequent first."""
     counts = Counter(change.construct for change in _changes(rows))
     return sorted(counts.items(), key=lambda row: (-row[1], row[0]))
 
 
-def _dialects(rows: Iterable[Row]) -> list[tuple[str, int]]:
+def _dialects(rows: Iterable[MigratedFile]) -> list[tuple[str, int]]:
     """How many files are written in each dialect, the most frequent first."""
     counts = Counter(row.dialect or "no playbook" for row in rows)
     return sorted(counts.items(), key=lambda row: (-row[1], row[0]))

@@ -20,7 +20,7 @@ _TABLE = rb"""(?m)tool["']?\s*\.\s*["']?noetlc|^\s*\[\s*["']?tool["']?\s*\]|^\s*
 """What a `pyproject.toml` with a table of ours has: only such a one is worth reading as TOML."""
 
 
-class Settings(NamedTuple):
+class Configuration(NamedTuple):
     """The settings of a configuration. `home` is its folder, "" without one; `select` of nothing is all."""
 
     select: tuple[str, ...] = ()
@@ -52,15 +52,15 @@ class Configurations:
 
     def __init__(self, only: str = "") -> None:
         self._only = _read_file(only) if only else None
-        self._known: dict[str, Settings] = {}
+        self._known: dict[str, Configuration] = {}
 
-    def settings_of(self, name: str) -> Settings:
+    def settings_of(self, name: str) -> Configuration:
         """The settings for a file, `-` being in the current folder."""
         return self._only or self._above(os.path.dirname(os.path.abspath(name)))
 
-    def _above(self, folder: str) -> Settings:
+    def _above(self, folder: str) -> Configuration:
         passed = []
-        found: Settings | None = None
+        found: Configuration | None = None
         while found is None:
             if folder in self._known:
                 found = self._known[folder]
@@ -69,14 +69,14 @@ class Configurations:
             found = _in(folder)
             above = os.path.dirname(folder)
             if found is None and above == folder:
-                found = Settings()
+                found = Configuration()
             folder = above
         # All folders on the way up are known from now on: a thousand files of a tree ask for each once.
         self._known.update(dict.fromkeys(passed, found))
         return found
 
 
-def _in(folder: str) -> Settings | None:
+def _in(folder: str) -> Configuration | None:
     """The settings that a folder has itself."""
     own, shared = os.path.join(folder, OWN), os.path.join(folder, SHARED)
     if os.path.isfile(own):
@@ -91,7 +91,7 @@ def _in(folder: str) -> Settings | None:
     return None
 
 
-def _read_file(name: str) -> Settings:
+def _read_file(name: str) -> Configuration:
     data = read(name)
     table = _toml(name, data)
     if os.path.basename(name) == SHARED:
@@ -111,12 +111,12 @@ def _toml(name: str, data: bytes) -> dict[str, object]:
         raise click.UsageError(f"{_near(name)}: {problem}") from None
 
 
-def _settings(name: str, data: bytes, table: object) -> Settings:
+def _settings(name: str, data: bytes, table: object) -> Configuration:
     where = _Where(_near(name), data.decode("utf-8"))
     if not isinstance(table, dict):
         where.fail("noetlc", "`[tool.noetlc]` must be a table")
     home = os.path.dirname(os.path.abspath(name))
-    found = Settings(home=home, file=_near(name))
+    found = Configuration(home=home, file=_near(name))
     for key, value in table.items():
         if key not in _KEYS:
             near = nearest(key, _KEYS)
@@ -156,27 +156,27 @@ class _Key(NamedTuple):
         return _near(os.path.join(home, value))
 
 
-def _strict(found: Settings, value: object, key: _Key) -> Settings:
+def _strict(found: Configuration, value: object, key: _Key) -> Configuration:
     if not isinstance(value, bool):
         key.where.fail(key.name, "`strict` must be true or false")
     return found._replace(fail_on="note") if value else found
 
 
-def _fail_on(found: Settings, value: object, key: _Key) -> Settings:
+def _fail_on(found: Configuration, value: object, key: _Key) -> Configuration:
     if value not in FAIL_ON:
         key.where.fail(key.name, f"`fail-on` must be one of {', '.join(FAIL_ON)}")
     # `strict` says more, wherever in the file it stands.
     return found if found.fail_on == "note" else found._replace(fail_on=str(value))
 
 
-def _per_file(found: Settings, value: object, key: _Key) -> Settings:
+def _per_file(found: Configuration, value: object, key: _Key) -> Configuration:
     if not isinstance(value, dict):
         key.where.fail(key.name, "`per-file-ignores` must be a table of patterns")
     rows = tuple((str(pattern), _Key(key.where, str(pattern)).words(words)) for pattern, words in value.items())
     return found._replace(per_file=rows)
 
 
-_Setter: TypeAlias = Callable[[Settings, object, _Key], Settings]
+_Setter: TypeAlias = Callable[[Configuration, object, _Key], Configuration]
 _KEYS: dict[str, _Setter] = {
     "select": lambda found, value, key: found._replace(select=key.words(value)),
     "ignore": lambda found, value, key: found._replace(ignore=key.words(value)),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # each command line needs one of them
     from noetlc.cli.catalogue import Folders
 
 
-class Subject(NamedTuple):
+class PictureSubject(NamedTuple):
     """One picture's worth. A playbook comes with its plan; a plan alone was compiled before; else there is a net."""
 
     playbook: "Playbook | None"
@@ -25,17 +25,17 @@ class Subject(NamedTuple):
     net: "Petri | None"
 
 
-class Subjects(NamedTuple):
+class FileSubjects(NamedTuple):
     """The subjects that a file holds, in order; the text that is shown on click, which only playbooks have; what
     was found in it.
     """
 
-    rows: list[Subject]
+    rows: list[PictureSubject]
     source: Source
     findings: tuple[Diagnostic, ...]
 
 
-def subjects_in(file: str, catalogue: "Folders", *, checked: bool) -> Subjects | None:
+def subjects_in(file: str, catalogue: "Folders", *, checked: bool) -> FileSubjects | None:
     """The playbooks that a file holds, None where it does not compile, which is told. `checked` asks the rules on
     nets as well.
     """
@@ -43,11 +43,11 @@ def subjects_in(file: str, catalogue: "Folders", *, checked: bool) -> Subjects |
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or file.endswith(".pnml"):
         return _net(file, data)
     if is_plan(data):
-        return Subjects([Subject(None, plan_in(file, data), None)], Source(shown(file), ""), ())
+        return FileSubjects([PictureSubject(None, plan_in(file, data), None)], Source(shown(file), ""), ())
     return _playbooks(file, data, catalogue, checked=checked)
 
 
-def _net(file: str, data: bytes) -> Subjects:
+def _net(file: str, data: bytes) -> FileSubjects:
     from noetlc.analysis.petri import petri_of
     from noetlc.source.pnml_reader import PnmlError, read_pnml
 
@@ -55,7 +55,7 @@ def _net(file: str, data: bytes) -> Subjects:
         net = petri_of(read_pnml(data))
     except PnmlError as problem:
         raise click.UsageError(f"{file}: {problem}") from None
-    return Subjects([Subject(None, None, net)], Source(shown(file), ""), ())
+    return FileSubjects([PictureSubject(None, None, net)], Source(shown(file), ""), ())
 
 
 def is_plan(data: bytes) -> bool:
@@ -82,7 +82,7 @@ def plan_in(file: str, data: bytes) -> "Plan":
         raise click.UsageError(f"{shown(file)}: {problem}") from None
 
 
-def _playbooks(file: str, data: bytes, catalogue: "Folders", *, checked: bool) -> Subjects | None:
+def _playbooks(file: str, data: bytes, catalogue: "Folders", *, checked: bool) -> FileSubjects | None:
     from noetlc.pipeline import check_source, compile_source
 
     compiled = compile_source(shown(file), data, catalogue)
@@ -93,5 +93,5 @@ def _playbooks(file: str, data: bytes, catalogue: "Folders", *, checked: bool) -
     if checked:  # what the rules on nets find costs more than a picture
         more = check_source(shown(file), data).diagnostics
         found = tuple(sorted(dict.fromkeys((*found, *more)), key=lambda one: one.order))
-    rows = [Subject(one.playbook, one.plan, None) for one in compiled.documents if one.playbook is not None]
-    return Subjects(rows, compiled.source, found)
+    rows = [PictureSubject(one.playbook, one.plan, None) for one in compiled.documents if one.playbook is not None]
+    return FileSubjects(rows, compiled.source, found)

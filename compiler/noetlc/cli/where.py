@@ -12,7 +12,7 @@ from noetl_ir.span import Span
 from noetlc.cli.files import read
 
 
-class Found(NamedTuple):
+class FoundElement(NamedTuple):
     """An element: what it is, its name, where it was written, and the pass that made it if nobody wrote it."""
 
     kind: str
@@ -55,15 +55,15 @@ def where(plan: str, element: str, form: str) -> int:
 COMMAND = where
 
 
-def _elements(plan: Plan) -> Iterator[Found]:
+def _elements(plan: Plan) -> Iterator[FoundElement]:
     for step in plan.steps:
-        yield Found("step", step.name, step.span, "")
+        yield FoundElement("step", step.name, step.span, "")
     for task in plan.tasks:
-        yield Found("task", task.name, task.span, "a lowering" if task.generated else "")
+        yield FoundElement("task", task.name, task.span, "a lowering" if task.generated else "")
     for place in plan.net.places:
-        yield Found("place", place.id, place.span, place.maker)
+        yield FoundElement("place", place.id, place.span, place.maker)
     for transition in plan.net.transitions:
-        yield Found("transition", transition.id, transition.span, transition.maker)
+        yield FoundElement("transition", transition.id, transition.span, transition.maker)
 
 
 def _nearest(element: str, names: list[str]) -> str:
@@ -71,7 +71,7 @@ def _nearest(element: str, names: list[str]) -> str:
     return f"; did you mean `{near}`?" if near else ""
 
 
-def _row(plan: Plan, found: Found) -> dict[str, object]:
+def _row(plan: Plan, found: FoundElement) -> dict[str, object]:
     span = found.span
     at = None if span is None else {"file": plan.source, "line": span.line, "column": span.column}
     return {"kind": found.kind, "name": found.name, "at": at, "maker": found.maker or None}

@@ -8,14 +8,14 @@ import os
 from collections.abc import Sequence
 
 from noetl_cli import lazy_click as click
-from noetlc.cli.baseline import Baseline, Entry, read_baseline, unknown
-from noetlc.cli.cache import Kept
+from noetlc.cli.baseline import Baseline, BaselineEntry, read_baseline, unknown
+from noetlc.cli.cache import CachedFile
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, begins_a_playbook, playbooks_in, read, shown
 from noetlc.cli.fixing import mended
 from noetlc.cli.gate import selection_of
 from noetlc.cli.inspection import found_in, looked_into
-from noetlc.cli.settings import Configurations, Settings
+from noetlc.cli.settings import Configuration, Configurations
 from noetlc.diag.findings import Reported
 from noetlc.diag.selection import Selection
 from noetlc.lsp.project import Looked
@@ -71,7 +71,7 @@ class Workspace:
         def is_reported(one: Reported) -> bool:
             return takes.takes(one.diagnostic.code)
 
-        def find(name: str, data: bytes) -> Kept:
+        def find(name: str, data: bytes) -> CachedFile:
             return found_in(name, data, self._children())
 
         made = mended(shown(name), bytes_of(text), is_reported, entries, "safe", find)
@@ -105,7 +105,7 @@ class Workspace:
             found = self._catalogue = Folders((), tuple(contents), contents)
         return found
 
-    def _reported(self, name: str) -> tuple[Selection, tuple[Entry, ...]]:
+    def _reported(self, name: str) -> tuple[Selection, tuple[BaselineEntry, ...]]:
         """The codes that are reported in a file, and the entries of its baseline."""
         try:
             settings = self._configurations.settings_of(name)
@@ -118,5 +118,5 @@ class Workspace:
             return Selection(), ()
 
 
-def _baseline_of(settings: Settings) -> Baseline | None:
+def _baseline_of(settings: Configuration) -> Baseline | None:
     return read_baseline(settings.baseline) if settings.baseline else None

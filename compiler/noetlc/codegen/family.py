@@ -47,7 +47,7 @@ class NoCatalogue:
 NO_CATALOGUE = NoCatalogue()
 
 
-class Call(NamedTuple):
+class ChildCall(NamedTuple):
     """One call: the path as written, None where it is a template, and its place in the file."""
 
     path: str | None
@@ -82,14 +82,14 @@ class Family(NamedTuple):
         return CIRCLE if self.circle_of[self.keys[call]] == self.circle_of[caller] else ""
 
 
-def calls_of(playbook: Playbook) -> Iterator[Call]:
+def calls_of(playbook: Playbook) -> Iterator[ChildCall]:
     """Every call in file order, those of workbook entries last; a path may come several times."""
     for task in tasks_in(playbook):
         if task.kind == KIND:
             for name, value in task.fields:
                 if name == FIELD:
                     constant = value.template if isinstance(value.template, Literal) else None
-                    yield Call(None if constant is None else str(constant.value), value.span)
+                    yield ChildCall(None if constant is None else str(constant.value), value.span)
 
 
 def paths_of(playbook: Playbook) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ Input: a playbook without findings of severity error, of `refusals_of` among oth
 The tables are made here, and the net of them by `noetl_ir.assembly`.
 """
 
-from noetl_ir.assembly import Marks, Tables, Way, Ways, assemble
+from noetl_ir.assembly import Marks, NetTables, Way, Ways, assemble
 from noetl_ir.assembly.making import NetMaker
 from noetl_ir.expr import Conditional, Const, Expr
 from noetl_ir.plan import Arc, Child, Plan, Step, Task, edition_of
@@ -22,7 +22,7 @@ from noetlc.ast.walk import replace_tasks
 from noetlc.ast.workbook import inline_workbook
 from noetlc.ast.workload import workload_order
 from noetlc.codegen.forks import dead_places
-from noetlc.codegen.pool import Pool
+from noetlc.codegen.pool import TemplatePool
 from noetlc.codegen.reads import reads_of
 from noetlc.codegen.sources import arrival_spans, entry_of, sources_of, with_tasks
 from noetlc.codegen.statements import keep_statements
@@ -82,7 +82,7 @@ class _Build:
 
     def __init__(self, playbook: ast.Playbook) -> None:
         self._playbook = playbook
-        self._pool = Pool()
+        self._pool = TemplatePool()
         self._numbers = {step.name: index for index, step in enumerate(playbook.steps)}
         self._later = later_steps(playbook)
         # An arc of a later phase to the `end` of main ends its token (EXTENSIONS.md §1).
@@ -111,7 +111,7 @@ class _Build:
         later = frozenset([*(each.target for each in compensations), *(phase.step for phase in phases)])
         early, heard = loop_ends_of(playbook, pool), loop_signals_of(playbook, pool)
         rows, interrupts = (pool.templates, self._steps, self._tasks, self._arcs), interrupts_of(playbook, pool)
-        tables = Tables(*rows, _parks, ends, limited, later, early, heard, interrupts)
+        tables = NetTables(*rows, _parks, ends, limited, later, early, heard, interrupts)
         maker = NetMaker()
         assemble(tables, ways, maker, [_marks(step, spans[step.name]) for step in playbook.steps])
         plan = Plan(
@@ -223,7 +223,7 @@ def _parks(task: Task) -> bool:
 _TRUE, _FALSE = Const(True), Const(False)
 
 
-def guard_of(admit: Admit | None, pool: Pool) -> int:
+def guard_of(admit: Admit | None, pool: TemplatePool) -> int:
     """The pool index of the guard of a step's gate: its admission rules, folded. -1 when every token is admitted.
 
     rules: [{when: a, allow}, {when: b, deny}, {else: allow}]   →   true if a else (false if b else true)

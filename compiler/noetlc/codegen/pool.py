@@ -3,11 +3,11 @@
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.plan_format.nodes import Expressions
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Guard, Place, Value, span_at
+from noetlc.ast.playbook import Guard, Value, WrittenAt, span_at
 from noetlc.ast.workbook import template_of_pairs
 
 
-class Pool:
+class TemplatePool:
     """Templates by index, each with the span where it was first written.
 
     Equality looks into the nodes and at the text as written, never at object identity, so that what the
@@ -22,7 +22,7 @@ class Pool:
         self._kept: list[Template] = []  # an id in `_known` must not be given to another object
         self._expressions = Expressions()
 
-    def add_template(self, template: Template, place: Place) -> int:
+    def add_template(self, template: Template, place: WrittenAt) -> int:
         """The index of the template."""
         # By object first: the parser gives equal texts the same template, and a key of a large one costs a walk over
         # it.
@@ -58,7 +58,7 @@ class Pool:
         """The index of a guard's expression, -1 for none."""
         return -1 if guard is None else self.expression(guard.expr, guard.text, guard.place)
 
-    def expression(self, expr: Expr, text: str, place: Place) -> int:
+    def expression(self, expr: Expr, text: str, place: WrittenAt) -> int:
         """The index of a lone expression; a guard's text stands without braces."""
         # The text counts, too: a plan shows guards as their author wrote them, and two spellings are two templates.
         key = ("guard", self._expressions.add_expression(expr), text)

@@ -32,7 +32,7 @@ from noetlc.ast.python_code import code_of
 from noetlc.ast.walk import limits_of, timers_of_loop
 from noetlc.ast.workload import workload_names
 
-Path = tuple[str, ...]
+_Path = tuple[str, ...]
 
 
 class Reads(NamedTuple):
@@ -43,7 +43,7 @@ class Reads(NamedTuple):
     any reads.
     """
 
-    server: dict[str, tuple[Path, ...]]
+    server: dict[str, tuple[_Path, ...]]
     needs: dict[str, tuple[str, ...]]
     kept: frozenset[str]
 
@@ -51,7 +51,7 @@ class Reads(NamedTuple):
 def reads_of(playbook: Playbook, sources: dict[str, tuple[str, ...]]) -> Reads:
     """Collect the reads of a playbook; `sources` are the sources of each step's join."""
     finder = _Finder(playbook)
-    server: dict[str, set[Path]] = {}
+    server: dict[str, set[_Path]] = {}
     needs: dict[str, tuple[str, ...]] = {}
     for step in playbook.steps:
         # `event` at a gate is of whichever step sent the token, so all sources may be meant.
@@ -68,14 +68,14 @@ def reads_of(playbook: Playbook, sources: dict[str, tuple[str, ...]]) -> Reads:
     return Reads({name: _shortest(paths) for name, paths in server.items()}, needs, kept)
 
 
-def _collect(paths: Iterable[tuple[str, Path]], into: dict[str, set[Path]]) -> None:
+def _collect(paths: Iterable[tuple[str, _Path]], into: dict[str, set[_Path]]) -> None:
     for name, path in paths:
         into.setdefault(name, set()).add(path)
 
 
-def _shortest(paths: set[Path]) -> tuple[Path, ...]:
-    kept: list[Path] = []
-    seen: set[Path] = set()
+def _shortest(paths: set[_Path]) -> tuple[_Path, ...]:
+    kept: list[_Path] = []
+    seen: set[_Path] = set()
     for path in sorted(paths):
         # Sorted, a prefix stands before what it covers.
         if not any(path[:length] in seen for length in range(len(path))):
@@ -120,9 +120,9 @@ class _Finder:
         self.order = {step.name: index for index, step in enumerate(playbook.steps)}
         self._bare = self.order.keys() - workload_names(playbook)
         self._telling = {*self._bare, "steps", "event"}
-        self._paths: dict[int, tuple[tuple[str, Path], ...]] = {}
+        self._paths: dict[int, tuple[tuple[str, _Path], ...]] = {}
 
-    def paths(self, expr: Expr, ended: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    def paths(self, expr: Expr, ended: tuple[str, ...]) -> Iterator[tuple[str, _Path]]:
         """(step, path) of each result that a server expression reads; `ended` are the steps `event` may be
         of.
         """
@@ -179,7 +179,7 @@ class _Finder:
         named = reads.keys | reads.parameters
         return set(self.order) if "steps" in named else named & self._bare
 
-    def _step_of(self, root: str, path: Path) -> Iterable[tuple[str, Path]]:
+    def _step_of(self, root: str, path: _Path) -> Iterable[tuple[str, _Path]]:
         if root == "steps":
             if not path:
                 return [(name, ()) for name in self.order]
@@ -190,7 +190,7 @@ class _Finder:
         words = set(re.findall(r"\w+", text))
         return set(self.order) if "steps" in words else words & self._bare
 
-    def _roots(self, expr: Expr) -> tuple[tuple[str, Path], ...]:
+    def _roots(self, expr: Expr) -> tuple[tuple[str, _Path], ...]:
         found = self._paths.get(id(expr))
         if found is None:
             roots = [(root, path) for root, path in roots_of(expr) if root in self._telling]
@@ -230,7 +230,7 @@ def _of_the_worker(step: Step) -> tuple[list[Expr], list[Template]]:
     return guards, [template for template in templates if type(template) is not Literal]
 
 
-def roots_of(expr: Expr) -> Iterator[tuple[str, Path]]:
+def roots_of(expr: Expr) -> Iterator[tuple[str, _Path]]:
     """(bare name, constant path under it) of everything that an expression reads.
 
     A path stops before an index, a computed key and the name of a method that is called. `ref(x)` reads nothing

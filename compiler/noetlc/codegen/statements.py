@@ -9,14 +9,14 @@ A task that says `each_statement` itself keeps what it says.
 from collections.abc import Iterator
 
 from noetl_ir.expr import Block, ListTemplate, Literal, MapTemplate, Native, Template, Text, texts_in
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.walk import all_guards, all_values, replace_tasks
 from noetlc.expr.unparse import unparse
 from noetlc.reading.kinds import kind_of
 
 KNOB = "each_statement"
-NAMED = Late(r"(?<![A-Za-z0-9_])command_\d+(?:_rows)?(?![A-Za-z0-9_])")
+NAMED = LatePattern(r"(?<![A-Za-z0-9_])command_\d+(?:_rows)?(?![A-Za-z0-9_])")
 """How the result of a statement is named."""
 
 

@@ -28,10 +28,10 @@ from noetl_ir.plan import (
 )
 from noetlc.ast import playbook as ast
 from noetlc.ast.walk import loops_of
-from noetlc.codegen.pool import Pool
+from noetlc.codegen.pool import TemplatePool
 
 
-def task_rows(step: ast.Step, index: int, *, first: int, pool: Pool) -> list[Task]:
+def task_rows(step: ast.Step, index: int, *, first: int, pool: TemplatePool) -> list[Task]:
     """The rows of a step's tasks; `first` is the index that the first of them gets."""
     numbers = {task.name: first + offset for offset, task in enumerate(step.tasks)}
     made = []
@@ -58,7 +58,7 @@ def task_rows(step: ast.Step, index: int, *, first: int, pool: Pool) -> list[Tas
     return made
 
 
-def _rule(rule: ast.Rule, numbers: dict[str, int], pool: Pool) -> Rule:
+def _rule(rule: ast.Rule, numbers: dict[str, int], pool: TemplatePool) -> Rule:
     return Rule(
         pool.guard(rule.when),
         rule.directive,
@@ -77,7 +77,7 @@ def _rule(rule: ast.Rule, numbers: dict[str, int], pool: Pool) -> Rule:
     )
 
 
-def arc_rows(step: ast.Step, index: int, numbers: dict[str, int], pool: Pool) -> list[Arc]:
+def arc_rows(step: ast.Step, index: int, numbers: dict[str, int], pool: TemplatePool) -> list[Arc]:
     """The rows of a step's arcs; an arc to what `numbers` does not name has the target -1, and its token ends."""
     if step.router is None:
         return []
@@ -94,7 +94,7 @@ def arc_rows(step: ast.Step, index: int, numbers: dict[str, int], pool: Pool) ->
     ]
 
 
-def loop_rows(loop: ast.Loop | None, pool: Pool) -> tuple[Loop, ...]:
+def loop_rows(loop: ast.Loop | None, pool: TemplatePool) -> tuple[Loop, ...]:
     """The levels of a loop, outermost first."""
     made = []
     while loop is not None:
@@ -125,7 +125,7 @@ def join_of(step: ast.Step, sources: tuple[str, ...]) -> Join:
             return Join(mode, len(sources), sources)
 
 
-def keychain_rows(playbook: ast.Playbook, pool: Pool) -> tuple[KeychainEntry, ...]:
+def keychain_rows(playbook: ast.Playbook, pool: TemplatePool) -> tuple[KeychainEntry, ...]:
     """The declared credentials."""
     return tuple(
         [
@@ -175,7 +175,7 @@ def sections_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Sectio
     )
 
 
-def interrupts_of(playbook: ast.Playbook, pool: Pool) -> tuple[Interrupt, ...]:
+def interrupts_of(playbook: ast.Playbook, pool: TemplatePool) -> tuple[Interrupt, ...]:
     """The steps whose runs are stopped from outside, and by what."""
     return tuple(
         [
@@ -192,7 +192,7 @@ def terminates_of(playbook: ast.Playbook) -> tuple[Terminate, ...]:
     return tuple([Terminate(index, step.spec.terminate) for index, step in rows if step.spec.terminate])
 
 
-def iteration_limits_of(playbook: ast.Playbook, pool: Pool) -> tuple[IterationLimit, ...]:
+def iteration_limits_of(playbook: ast.Playbook, pool: TemplatePool) -> tuple[IterationLimit, ...]:
     """The time limits of iterations, by step and level."""
     return tuple(
         [
@@ -209,12 +209,12 @@ def phases_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[Phase, .
     return tuple([Phase(phase.name, numbers[phase.step]) for phase in playbook.executor.phases])
 
 
-def reducers_of(executor: ast.Executor, pool: Pool) -> tuple[Reducer, ...]:
+def reducers_of(executor: ast.Executor, pool: TemplatePool) -> tuple[Reducer, ...]:
     """The keys of `ctx` that are made of contributions."""
     return tuple([Reducer(one.key, one.reduce, pool.apart(one.initial)) for one in executor.reducers])
 
 
-def loop_ends_of(playbook: ast.Playbook, pool: Pool) -> tuple[LoopEnd, ...]:
+def loop_ends_of(playbook: ast.Playbook, pool: TemplatePool) -> tuple[LoopEnd, ...]:
     """How loops may end before their items are over, by step and level."""
     return tuple(
         [
@@ -226,7 +226,7 @@ def loop_ends_of(playbook: ast.Playbook, pool: Pool) -> tuple[LoopEnd, ...]:
     )
 
 
-def loop_signals_of(playbook: ast.Playbook, pool: Pool) -> tuple[LoopSignal, ...]:
+def loop_signals_of(playbook: ast.Playbook, pool: TemplatePool) -> tuple[LoopSignal, ...]:
     """The signals and timers that loops listen for, by step, level and verb."""
     return tuple(
         [
@@ -248,7 +248,7 @@ def compensations_of(playbook: ast.Playbook, numbers: dict[str, int]) -> tuple[C
     return tuple(found)
 
 
-def concurrency_of(executor: ast.Executor, pool: Pool) -> Concurrency | None:
+def concurrency_of(executor: ast.Executor, pool: TemplatePool) -> Concurrency | None:
     """The place that an execution asks for."""
     one = executor.concurrency
     return None if one is None else Concurrency(pool.apart(one.key), one.limit, one.on_conflict)

@@ -8,7 +8,7 @@ from noetl_ir.span import Span
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
 
-Class: TypeAlias = Literal["exact", "safe", "review", "refused"]
+ChangeClass: TypeAlias = Literal["exact", "safe", "review", "refused"]
 """`exact`: means the same; `safe`: differs only where the old engines disagreed; `review`: look at it; `refused`:
 could not be lowered.
 """
@@ -22,7 +22,7 @@ class Change(NamedTuple):
     by: str
     span: Span
     construct: str
-    klass: Class
+    klass: ChangeClass
     message: str
 
 

@@ -1,4 +1,4 @@
-"""Every lint rule as `noetlc.rules.Row` has it; written by `tools/gen` from the modules of the rules."""
+"""Every lint rule as `noetlc.rules.RuleRow` has it; written by `tools/gen` from the modules of the rules."""
 
 # fmt: off
 TABLE: tuple[tuple[str, str, int, str, bool, tuple[str, ...], tuple[str, ...]], ...] = (

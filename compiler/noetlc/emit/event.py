@@ -12,13 +12,13 @@ from noetl_ir.events import INPUT_EVENTS, WORKER_EVENTS
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
-Schema = dict[str, Json]
+_Schema = dict[str, Json]
 
 
 class Key(NamedTuple):
     """A key of a payload: its schema, what it holds, and whether it may be missing."""
 
-    schema: Schema
+    schema: _Schema
     doc: str
     optional: bool = False
 
@@ -30,39 +30,39 @@ class EventType(NamedTuple):
     payload: dict[str, Key]
 
 
-_ANY: Schema = {}
-_PHASE: Schema = {"enum": ["compensation", "on_failure", "finally"]}
-_PHASES: Schema = {"enum": ["main", "compensation", "on_failure", "finally"]}
-_TEXT: Schema = {"type": "string"}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
+_ANY: _Schema = {}
+_PHASE: _Schema = {"enum": ["compensation", "on_failure", "finally"]}
+_PHASES: _Schema = {"enum": ["main", "compensation", "on_failure", "finally"]}
+_TEXT: _Schema = {"type": "string"}
+_COUNT: _Schema = {"type": "integer", "minimum": 0}
 _BY = Key({"type": "string"}, "the run that began")
-_MAP: Schema = {"type": "object"}
-_TEXTS: Schema = {"type": "array", "items": _TEXT}
-_LIST: Schema = {"type": "array"}
-_TRUE: Schema = {"const": True}
-_ERROR: Schema = {
+_MAP: _Schema = {"type": "object"}
+_TEXTS: _Schema = {"type": "array", "items": _TEXT}
+_LIST: _Schema = {"type": "array"}
+_TRUE: _Schema = {"const": True}
+_ERROR: _Schema = {
     "type": "object",
     "properties": {"code": _TEXT, "kind": _TEXT, "message": {"type": ["string", "number", "boolean"]}},
     "required": ["code", "message"],
 }
-_OUTCOME: Schema = {
+_OUTCOME: _Schema = {
     "type": "object",
     "properties": {"status": {"enum": ["ok", "error"]}, "error": {"anyOf": [_ERROR, {"type": "null"}]}, "meta": _MAP},
     "required": ["error", "meta", "status"],
 }
-_STATS: Schema = {
+_STATS: _Schema = {
     "type": "object",
     "properties": dict.fromkeys(("total", "ok", "failed", "skipped"), _COUNT),
     "required": ["failed", "ok", "skipped", "total"],
     "additionalProperties": False,
 }
-_ARC: Schema = {
+_ARC: _Schema = {
     "type": "object",
     "properties": {"arc": _COUNT, "key": _TEXT, "args": _MAP, "due": {"type": "integer"}, "ends": _TRUE},
     "required": ["arc", "key"],
     "additionalProperties": False,
 }
-_ASKED: Schema = {
+_ASKED: _Schema = {
     "type": "object",
     "properties": {"target": _TEXT, "when": _TEXT},
     "required": ["target", "when"],
@@ -70,7 +70,7 @@ _ASKED: Schema = {
 }
 
 
-def _maybe(schema: Schema, doc: str) -> Key:
+def _maybe(schema: _Schema, doc: str) -> Key:
     return Key(schema, doc, optional=True)
 
 
@@ -455,7 +455,7 @@ def schema_text() -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def _payload_schema(known: EventType) -> Schema:
+def _payload_schema(known: EventType) -> _Schema:
     keys = known.payload
     properties: dict[str, Json] = {
         name: {**key.schema, "description": key.doc} if key.doc else key.schema for name, key in keys.items()

@@ -7,16 +7,16 @@ import json
 
 from noetl_ir.expr import Json
 from noetl_ir.registry import names
-from noetl_ir.suite import REAL_KINDS, STATUSES, Limits
+from noetl_ir.suite import REAL_KINDS, STATUSES, CaseLimits
 from noetlc.emit.event import EVENTS
 
-Schema = dict[str, Json]
+_Schema = dict[str, Json]
 
-_ROW: Schema = {"type": "string", "pattern": "\\{\\{\\s*row\\."}
-_ANY: Schema = {}
-_DURATION: Schema = {"type": ["number", "string"]}
-_NAME: Schema = {"type": "string"}
-_PLACE: dict[str, tuple[Schema, str]] = {
+_ROW: _Schema = {"type": "string", "pattern": "\\{\\{\\s*row\\."}
+_ANY: _Schema = {}
+_DURATION: _Schema = {"type": ["number", "string"]}
+_NAME: _Schema = {"type": "string"}
+_PLACE: dict[str, tuple[_Schema, str]] = {
     "step": (_NAME, "The step; any when left out."),
     "task": (_NAME, "The task; any when left out."),
     "run": ({"type": "integer", "minimum": 1}, "Which run of the step, from 1."),
@@ -24,7 +24,7 @@ _PLACE: dict[str, tuple[Schema, str]] = {
     "visit": ({"type": "integer", "minimum": 1}, "Which arrival at the task in a run, from 1."),
     "attempt": ({"type": "integer", "minimum": 1}, "Which try, from 1."),
 }
-_COUNT: Schema = {"type": "integer", "minimum": 0}
+_COUNT: _Schema = {"type": "integer", "minimum": 0}
 
 
 def schema_text() -> str:
@@ -32,7 +32,7 @@ def schema_text() -> str:
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def schema() -> Schema:
+def schema() -> _Schema:
     """The schema as a value."""
     shared = _shared()
     case = {
@@ -53,30 +53,31 @@ def schema() -> Schema:
     }
 
 
-def _object(keys: dict[str, tuple[Schema, str]], required: tuple[str, ...] = ()) -> Schema:
+def _object(keys: dict[str, tuple[_Schema, str]], required: tuple[str, ...] = ()) -> _Schema:
     """A mapping with these keys, each with its sentence, and no others but `x-…`."""
     properties: dict[str, Json] = {}
     for key, (shape, sentence) in keys.items():
         is_plain = not shape or shape.get("type") in ("string", "array", "object")
-        open_: Schema = shape if is_plain else {"anyOf": [shape, _ROW]}
+        open_: _Schema = shape if is_plain else {"anyOf": [shape, _ROW]}
         properties[key] = {"description": sentence, **open_}
-    more: Schema = {"required": [*required]} if required else {}
+    more: _Schema = {"required": [*required]} if required else {}
     return {
         "type": "object", "properties": properties, "patternProperties": {"^x-": {}}, "additionalProperties": False,
         **more,
     }  # fmt: skip
 
 
-def _list(item: Schema) -> Schema:
+def _list(item: _Schema) -> _Schema:
     return {"type": "array", "items": item}
 
 
-def _shared() -> dict[str, tuple[Schema, str]]:
+def _shared() -> dict[str, tuple[_Schema, str]]:
     kinds: list[Json] = [*names("noetl_ir.kinds")]
     limits = _object({
-        "events": ({"type": "integer", "minimum": 1}, f"Events before a run is stopped; {Limits().events} by default."),
+        "events": ({"type": "integer", "minimum": 1}, "Events before a run is stopped; "
+                   f"{CaseLimits().events} by default."),
         "seconds": ({"type": "number", "exclusiveMinimum": 0}, "Seconds of real time; "
-                    f"{Limits().seconds:g} by default."),
+                    f"{CaseLimits().seconds:g} by default."),
     })  # fmt: skip
     signal = _object({
         "at": (_DURATION, "When it comes, on the virtual clock."),
@@ -105,8 +106,8 @@ def _shared() -> dict[str, tuple[Schema, str]]:
     }
 
 
-def _outcome() -> Schema:
-    outcome: Schema = {
+def _outcome() -> _Schema:
+    outcome: _Schema = {
         "type": "object",
         "properties": {
             "status": {"description": "Whether it succeeded.", "anyOf": [{"enum": ["ok", "error"]}, _ROW]},
@@ -122,7 +123,7 @@ def _outcome() -> Schema:
     })  # fmt: skip
 
 
-def _expect() -> Schema:
+def _expect() -> _Schema:
     event = _object({
         "event": ({"enum": [*sorted(EVENTS)]}, "The name of the event."),
         **_PLACE,

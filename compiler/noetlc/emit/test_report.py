@@ -5,13 +5,13 @@ import json
 from noetl_ir.expr import Json
 from noetl_ir.suite import PARTS, STATUSES
 
-Schema = dict[str, Json]
+_Schema = dict[str, Json]
 
-_TEXT: Schema = {"type": "string"}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_SECONDS: Schema = {"type": "number", "minimum": 0}
-_YES: Schema = {"type": "boolean"}
-_ANY: Schema = {}
+_TEXT: _Schema = {"type": "string"}
+_COUNT: _Schema = {"type": "integer", "minimum": 0}
+_SECONDS: _Schema = {"type": "number", "minimum": 0}
+_YES: _Schema = {"type": "boolean"}
+_ANY: _Schema = {}
 
 
 def schema_text() -> str:
@@ -19,7 +19,7 @@ def schema_text() -> str:
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def schema() -> Schema:
+def schema() -> _Schema:
     """The schema as a value."""
     counts = _object({
         "passed": (_COUNT, "Cases that do all that is expected of them."),
@@ -35,7 +35,7 @@ def schema() -> Schema:
         "file": (_TEXT, "The file of tests."),
         "said": (_TEXT, "What the compiler said of it, or of its playbook: lines for people."),
     })  # fmt: skip
-    root: dict[str, tuple[Schema, str]] = {
+    root: dict[str, tuple[_Schema, str]] = {
         "version": ({"const": 1}, "The version of this form."),
         "ok": (_YES, "Whether every case does what is expected of it, and every file could be read."),
         "counts": (counts, "How many there are."),
@@ -52,25 +52,25 @@ def schema() -> Schema:
     }
 
 
-def _object(keys: dict[str, tuple[Schema, str]], optional: tuple[str, ...] = ()) -> Schema:
+def _object(keys: dict[str, tuple[_Schema, str]], optional: tuple[str, ...] = ()) -> _Schema:
     """A mapping with these keys, each with its sentence, and no others."""
     properties: dict[str, Json] = {key: {"description": sentence, **shape} for key, (shape, sentence) in keys.items()}
     required: list[Json] = [key for key in keys if key not in optional]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _list(item: Schema) -> Schema:
+def _list(item: _Schema) -> _Schema:
     return {"type": "array", "items": item}
 
 
-def _or_null(shape: Schema) -> Schema:
+def _or_null(shape: _Schema) -> _Schema:
     return {"anyOf": [shape, {"type": "null"}]}
 
 
-_AT: Schema = {"$ref": "#/$defs/place"}
+_AT: _Schema = {"$ref": "#/$defs/place"}
 
 
-def _place() -> Schema:
+def _place() -> _Schema:
     return _object({
         "file": (_TEXT, "The file."),
         "line": (_COUNT, "The line, from 1; 0 of the file as a whole."),
@@ -80,7 +80,7 @@ def _place() -> Schema:
     })  # fmt: skip
 
 
-def _case() -> Schema:
+def _case() -> _Schema:
     failure = _object(
         {
             "message": (_TEXT, "What is wrong."),
@@ -123,7 +123,7 @@ def _case() -> Schema:
     })  # fmt: skip
 
 
-def _coverage() -> Schema:
+def _coverage() -> _Schema:
     kind = _object({"parts": (_COUNT, "How many there are."), "reached": (_COUNT, "How many were reached.")})
     part = _object({
         "kind": ({"enum": [*PARTS]}, "What it is."),

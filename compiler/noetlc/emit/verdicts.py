@@ -11,7 +11,7 @@ from noetlc.analysis.census import Census
 from noetlc.analysis.extents import MOST, Extent
 from noetlc.analysis.formulas import Formula
 from noetlc.analysis.report import AnalysisReport
-from noetlc.analysis.verdict import Line, Status, Verdict
+from noetlc.analysis.verdict import Status, StoryLine, Verdict
 
 MAX_LINES = 40
 """Lines of a story that are shown as text; a longer one is cut in the middle."""
@@ -127,7 +127,7 @@ def _verdict_json(verdict: Verdict) -> dict[str, Json]:
     }
 
 
-def _line_json(line: Line) -> dict[str, Json]:
+def _line_json(line: StoryLine) -> dict[str, Json]:
     return {"text": line.text, "span": _span_json(line.span)}
 
 

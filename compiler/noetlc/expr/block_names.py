@@ -13,22 +13,22 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from noetl_ir.expr import Block, Expr, ListTemplate, MapTemplate, Name, Template, expressions_of
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.records import NamedTuple
 from noetlc.expr import lalr
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.paths import accesses
-from noetlc.expr.tokens import END, Run, Token, tokens_until_braces, tokens_until_tag
+from noetlc.expr.tokens import END, ExpressionTokens, LexedToken, tokens_until_braces, tokens_until_tag
 
-Tokens = list[Token]
+Tokens = list[LexedToken]
 
-_OPENING = Late(r"\{(?:\{[-+]?|#|%[-+]?\s*(?P<word>\w*))")
+_OPENING = LatePattern(r"\{(?:\{[-+]?|#|%[-+]?\s*(?P<word>\w*))")
 _BEHIND = {"#": re.compile(r"#\}"), "raw": re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}")}
 _CALLEE = frozenset({"varargs", "kwargs", "caller"})
 _NOT_NAMES = frozenset({"DOT", "PIPE", "IS"})
 
 
-class Inside(NamedTuple):
+class BlockExpression(NamedTuple):
     """An expression in a block template, with offsets in the template's text, and the names that are bound there.
 
     `start` and `end` are where it stands, brackets around it too; both are 0 where no text of its own is in its place.
@@ -53,12 +53,12 @@ class _Frame:
 
 # Rules, lowering and the emitter ask for the same text one after another; block templates are few in a file.
 @lru_cache(maxsize=256)
-def expressions_inside(text: str) -> tuple[Inside, ...]:
+def expressions_inside(text: str) -> tuple[BlockExpression, ...]:
     """The expressions of a block template, in the order of its text. One that cannot be read is its names alone."""
     return tuple(_Walk(text).found())
 
 
-def expressions_within(template: Template) -> Iterator[Inside]:
+def expressions_within(template: Template) -> Iterator[BlockExpression]:
     """Every expression of a template, those of its block templates too."""
     match template:
         case Block(text=text):
@@ -70,7 +70,7 @@ def expressions_within(template: Template) -> Iterator[Inside]:
             for inner in items:
                 yield from expressions_within(inner)
         case _:
-            yield from (Inside(expr, frozenset()) for expr in expressions_of(template))
+            yield from (BlockExpression(expr, frozenset()) for expr in expressions_of(template))
 
 
 def names_bound_in(text: str) -> frozenset[str]:
@@ -93,7 +93,7 @@ class _Walk:
         self._text = text
         self._open = [_Frame("")]
 
-    def found(self) -> Iterator[Inside]:
+    def found(self) -> Iterator[BlockExpression]:
         at = 0
         while (opening := _OPENING.search(self._text, at)) is not None:
             at, word = opening.end(), opening["word"]
@@ -111,7 +111,7 @@ class _Walk:
                 tokens = run.tokens[:-1]
                 yield from self._read(tokens) if word is None else self._tag(word, tokens)
 
-    def _run(self, at: int, word: str | None) -> Run | None:
+    def _run(self, at: int, word: str | None) -> ExpressionTokens | None:
         try:
             return tokens_until_braces(self._text, at) if word is None else tokens_until_tag(self._text, at)
         except TemplateError:
@@ -119,7 +119,7 @@ class _Walk:
 
     # Tags
 
-    def _tag(self, word: str, tokens: Tokens) -> Iterator[Inside]:
+    def _tag(self, word: str, tokens: Tokens) -> Iterator[BlockExpression]:
         match word:
             case "for":
                 yield from self._for(tokens)
@@ -148,7 +148,7 @@ class _Walk:
             case _:
                 yield from self._read(tokens)
 
-    def _for(self, tokens: Tokens) -> Iterator[Inside]:
+    def _for(self, tokens: Tokens) -> Iterator[BlockExpression]:
         """`for TARGETS in EXPRESSION if EXPRESSION recursive`."""
         # `recursive` is a word of the tag at its end, and a name anywhere else, also behind a dot or a pipe.
         if tokens and tokens[-1][1] == "recursive" and len(tokens) > 1 and tokens[-2][0] not in _NOT_NAMES:
@@ -162,7 +162,7 @@ class _Walk:
         # Jinja2 gives every `for` a name `loop`.
         self._open.append(_Frame("for", names | {"loop"}))
 
-    def _set(self, tokens: Tokens) -> Iterator[Inside]:
+    def _set(self, tokens: Tokens) -> Iterator[BlockExpression]:
         """`set TARGETS = EXPRESSION`, or `set TARGET | FILTER` up to its end."""
         targets, value = _cut(tokens, "ASSIGN")
         # `set x` without `=` takes all up to `endset` as its value.
@@ -179,7 +179,7 @@ class _Walk:
         if is_block:
             self._open.append(_Frame("set"))
 
-    def _with(self, tokens: Tokens) -> Iterator[Inside]:
+    def _with(self, tokens: Tokens) -> Iterator[BlockExpression]:
         """`with NAME = EXPRESSION, …`: the values are those around it."""
         names = set[str]()
         for part in _parts(tokens):
@@ -188,7 +188,7 @@ class _Walk:
             yield from self._read(value)
         self._open.append(_Frame("with", frozenset(names)))
 
-    def _macro(self, tokens: Tokens) -> Iterator[Inside]:
+    def _macro(self, tokens: Tokens) -> Iterator[BlockExpression]:
         """`macro NAME(NAME, NAME = EXPRESSION)`."""
         # A macro's name is known around it, its parameters only inside.
         self._open[-1].names |= _targets(tokens[:1])
@@ -198,7 +198,7 @@ class _Walk:
             yield from self._read(value)
             self._open[-1].names |= _targets(target)
 
-    def _call(self, tokens: Tokens) -> Iterator[Inside]:
+    def _call(self, tokens: Tokens) -> Iterator[BlockExpression]:
         """`call(NAME) EXPRESSION`."""
         names: frozenset[str] = frozenset()
         if tokens and tokens[0][0] == "LPAR":
@@ -207,7 +207,7 @@ class _Walk:
         yield from self._read(tokens)
         self._open.append(_Frame("call", names | _CALLEE))
 
-    def _filtered(self, tokens: Tokens) -> Iterator[Inside]:
+    def _filtered(self, tokens: Tokens) -> Iterator[BlockExpression]:
         """The arguments of filters that stand for themselves."""
         if tokens:
             start = tokens[0][2]
@@ -230,7 +230,7 @@ class _Walk:
 
     # Expressions
 
-    def _read(self, tokens: Tokens, more: frozenset[str] = frozenset()) -> Iterator[Inside]:
+    def _read(self, tokens: Tokens, more: frozenset[str] = frozenset()) -> Iterator[BlockExpression]:
         """The expressions that tokens are, several with commas between them."""
         bound = more.union(*(frame.names for frame in self._open))
         for part in _parts(tokens):
@@ -238,11 +238,13 @@ class _Walk:
             # The constant in front of filters that stand alone has no text.
             first = part[0][2] if part[0][2] < part[0][3] else at
             try:
-                yield Inside(lalr.parse([*part, (END, "", at, at)]), bound, *((first, at) if first < at else (0, 0)))
+                yield BlockExpression(
+                    lalr.parse([*part, (END, "", at, at)]), bound, *((first, at) if first < at else (0, 0))
+                )
             # Jinja2 knows more than our grammar in tags; the names are taken from the tokens, so that no use of one
             # is overlooked.
             except TemplateError:
-                yield from (Inside(name, bound) for name in _names(part))
+                yield from (BlockExpression(name, bound) for name in _names(part))
 
 
 def _cut(tokens: Tokens, kind: str) -> tuple[Tokens, Tokens]:
@@ -264,7 +266,7 @@ def _parts(tokens: Tokens) -> Iterator[Tokens]:
             yield part
 
 
-def _deeper(token: Token) -> int:
+def _deeper(token: LexedToken) -> int:
     return (token[0] in ("LPAR", "LSQB", "LBRACE")) - (token[0] in ("RPAR", "RSQB", "RBRACE"))
 
 

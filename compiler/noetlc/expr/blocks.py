@@ -6,19 +6,19 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Expr
 from noetl_ir.nearest import nearest
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.records import NamedTuple
 from noetlc.expr.errors import TemplateError
 
 Parse: TypeAlias = Callable[[str, int], Expr]
 
-_HEAD = Late(r"\{%[-+]?\s*([A-Za-z_]\w*)?")
-_STOP = Late(r"""%\}|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|['"]""", re.DOTALL)
+_HEAD = LatePattern(r"\{%[-+]?\s*([A-Za-z_]\w*)?")
+_STOP = LatePattern(r"""%\}|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|['"]""", re.DOTALL)
 """What matters inside of a tag: its end, a whole string, or a quote that no other one closes.
 
 Possessive quantifiers would say it in one pattern, but those of Python 3.11.0 to 3.11.4 do not match what they should.
 """
-_SIGN = Late(r"[-+]\Z")
+_SIGN = LatePattern(r"[-+]\Z")
 _OPENERS = frozenset({"if", "for", "set", "filter", "with", "macro", "call", "autoescape"})
 _PARTS = {"elif": ("if",), "else": ("if", "for")}
 _SINGLE = frozenset({"do", "break", "continue"})

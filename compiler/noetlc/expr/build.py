@@ -31,9 +31,9 @@ from noetl_ir.expr import (
 from noetl_ir.records import NamedTuple
 from noetlc.expr.errors import TemplateError
 
-Parts: TypeAlias = list[Any]
+_Parts: TypeAlias = list[Any]
 """The values of an alternative's parts. What each is, the grammar alone says."""
-Maker: TypeAlias = Callable[[Parts, int, int], Any]
+_Maker: TypeAlias = Callable[[_Parts, int, int], Any]
 Arguments: TypeAlias = tuple[tuple[Expr, ...], tuple[tuple[str, Expr], ...]]
 
 
@@ -47,36 +47,36 @@ class _Bounds(NamedTuple):
     end: int
 
 
-def const(parts: Parts, start: int, end: int) -> Expr:
+def const(parts: _Parts, start: int, end: int) -> Expr:
     return Const(parts[0], start, end)
 
 
-def name(parts: Parts, start: int, end: int) -> Expr:
+def name(parts: _Parts, start: int, end: int) -> Expr:
     return Name(parts[0], start, end)
 
 
-def string(parts: Parts, start: int, end: int) -> str:
+def string(parts: _Parts, start: int, end: int) -> str:
     return str(parts[0])
 
 
-def string_more(parts: Parts, start: int, end: int) -> str:
+def string_more(parts: _Parts, start: int, end: int) -> str:
     return str(parts[0]) + str(parts[1])
 
 
-def text(parts: Parts, start: int, end: int) -> Expr:
+def text(parts: _Parts, start: int, end: int) -> Expr:
     return Const(parts[0], start, end)
 
 
-def attribute(parts: Parts, start: int, end: int) -> Expr:
+def attribute(parts: _Parts, start: int, end: int) -> Expr:
     return Attribute(parts[0], parts[2], start, end)
 
 
-def index(parts: Parts, start: int, end: int) -> Expr:
+def index(parts: _Parts, start: int, end: int) -> Expr:
     # `x.0` is the key 0 of Jinja2. The token's own offsets are gone here, so the key is counted back from the end.
     return Item(parts[0], Const(parts[2], end - len(str(parts[2])), end), start, end)
 
 
-def item(parts: Parts, start: int, end: int) -> Expr:
+def item(parts: _Parts, start: int, end: int) -> Expr:
     of, keys = parts[0], parts[2]
     if len(keys) == 1:
         key = keys[0]
@@ -92,33 +92,33 @@ def item(parts: Parts, start: int, end: int) -> Expr:
     return Item(of, TupleOf(tuple(keys), keys[0].start, keys[-1].end), start, end)
 
 
-def slice_(parts: Parts, start: int, end: int) -> _Bounds:
+def slice_(parts: _Parts, start: int, end: int) -> _Bounds:
     bounds = parts[::2]
     return _Bounds(bounds[0], bounds[1], bounds[2] if len(bounds) > 2 else None, start, end)
 
 
-def nothing(parts: Parts, start: int, end: int) -> None:
+def nothing(parts: _Parts, start: int, end: int) -> None:
     return None
 
 
-def call(parts: Parts, start: int, end: int) -> Expr:
+def call(parts: _Parts, start: int, end: int) -> Expr:
     args, named = parts[1]
     return Call(parts[0], args, named, start, end)
 
 
-def positional(parts: Parts, start: int, end: int) -> tuple[str, Expr]:
+def positional(parts: _Parts, start: int, end: int) -> tuple[str, Expr]:
     return ("", parts[0])
 
 
-def keyword(parts: Parts, start: int, end: int) -> tuple[str, Expr]:
+def keyword(parts: _Parts, start: int, end: int) -> tuple[str, Expr]:
     return (parts[0], parts[2])
 
 
-def unpacked(parts: Parts, start: int, end: int) -> tuple[str, Expr]:
+def unpacked(parts: _Parts, start: int, end: int) -> tuple[str, Expr]:
     return (parts[0], parts[1])
 
 
-def arguments(parts: Parts, start: int, end: int) -> Arguments:
+def arguments(parts: _Parts, start: int, end: int) -> Arguments:
     if len(parts) == 2:
         return (), ()
     args: list[Expr] = []
@@ -137,120 +137,120 @@ def arguments(parts: Parts, start: int, end: int) -> Arguments:
     return tuple(args), tuple(named)
 
 
-def dotted(parts: Parts, start: int, end: int) -> str:
+def dotted(parts: _Parts, start: int, end: int) -> str:
     return str(parts[0])
 
 
-def dotted_more(parts: Parts, start: int, end: int) -> str:
+def dotted_more(parts: _Parts, start: int, end: int) -> str:
     return f"{parts[0]}.{parts[2]}"
 
 
-def filter_(parts: Parts, start: int, end: int) -> Expr:
+def filter_(parts: _Parts, start: int, end: int) -> Expr:
     args, named = parts[3] if len(parts) > 3 else ((), ())
     return Filter(parts[0], parts[2], args, named, start, end)
 
 
-def test(parts: Parts, start: int, end: int) -> Expr:
+def test(parts: _Parts, start: int, end: int) -> Expr:
     args, named = parts[3] if len(parts) > 3 else ((), ())
     return Test(parts[0], parts[2], args, named, start, end)
 
 
-def test_one(parts: Parts, start: int, end: int) -> Expr:
+def test_one(parts: _Parts, start: int, end: int) -> Expr:
     return Test(parts[0], parts[2], (parts[3],), (), start, end)
 
 
-def test_not(parts: Parts, start: int, end: int) -> Expr:
+def test_not(parts: _Parts, start: int, end: int) -> Expr:
     args, named = parts[4] if len(parts) > 4 else ((), ())
     return Not(Test(parts[0], parts[3], args, named, start, end), start, end)
 
 
-def test_not_one(parts: Parts, start: int, end: int) -> Expr:
+def test_not_one(parts: _Parts, start: int, end: int) -> Expr:
     return Not(Test(parts[0], parts[3], (parts[4],), (), start, end), start, end)
 
 
-def unary(parts: Parts, start: int, end: int) -> Expr:
+def unary(parts: _Parts, start: int, end: int) -> Expr:
     return Unary(parts[0], parts[1], start, end)
 
 
-def negation(parts: Parts, start: int, end: int) -> Expr:
+def negation(parts: _Parts, start: int, end: int) -> Expr:
     return Not(parts[1], start, end)
 
 
-def binary(parts: Parts, start: int, end: int) -> Expr:
+def binary(parts: _Parts, start: int, end: int) -> Expr:
     return Binary(parts[1], parts[0], parts[2], start, end)
 
 
-def logic(parts: Parts, start: int, end: int) -> Expr:
+def logic(parts: _Parts, start: int, end: int) -> Expr:
     return Logic(parts[1], parts[0], parts[2], start, end)
 
 
-def concat(parts: Parts, start: int, end: int) -> Expr:
+def concat(parts: _Parts, start: int, end: int) -> Expr:
     return Concat(tuple(parts[0]), start, end)
 
 
-def comparator(parts: Parts, start: int, end: int) -> str:
+def comparator(parts: _Parts, start: int, end: int) -> str:
     return str(parts[0])
 
 
-def not_in(parts: Parts, start: int, end: int) -> str:
+def not_in(parts: _Parts, start: int, end: int) -> str:
     return "not in"
 
 
-def chain_start(parts: Parts, start: int, end: int) -> Parts:
+def chain_start(parts: _Parts, start: int, end: int) -> _Parts:
     return [parts[0], (parts[1], parts[2])]
 
 
-def chain_more(parts: Parts, start: int, end: int) -> Parts:
+def chain_more(parts: _Parts, start: int, end: int) -> _Parts:
     # Appended in place: a copy for each link would make a long chain quadratic. The list belongs to this chain alone.
     parts[0].append((parts[1], parts[2]))
     return list(parts[0])
 
 
-def comparison(parts: Parts, start: int, end: int) -> Expr:
+def comparison(parts: _Parts, start: int, end: int) -> Expr:
     return Compare(parts[0][0], tuple(parts[0][1:]), start, end)
 
 
-def conditional(parts: Parts, start: int, end: int) -> Expr:
+def conditional(parts: _Parts, start: int, end: int) -> Expr:
     return Conditional(parts[2], parts[0], parts[4] if len(parts) > 3 else None, start, end)
 
 
-def first(parts: Parts, start: int, end: int) -> Parts:
+def first(parts: _Parts, start: int, end: int) -> _Parts:
     return [parts[0]]
 
 
-def first_two(parts: Parts, start: int, end: int) -> Parts:
+def first_two(parts: _Parts, start: int, end: int) -> _Parts:
     return [parts[0], parts[2]]
 
 
-def one_more(parts: Parts, start: int, end: int) -> Parts:
+def one_more(parts: _Parts, start: int, end: int) -> _Parts:
     parts[0].append(parts[2])
-    kept: Parts = parts[0]
+    kept: _Parts = parts[0]
     return kept
 
 
-def bare_tuple(parts: Parts, start: int, end: int) -> Expr:
+def bare_tuple(parts: _Parts, start: int, end: int) -> Expr:
     return TupleOf(tuple(parts[0]), start, end)
 
 
-def single_tuple(parts: Parts, start: int, end: int) -> Expr:
+def single_tuple(parts: _Parts, start: int, end: int) -> Expr:
     return TupleOf((parts[0],), start, end)
 
 
-def empty_tuple(parts: Parts, start: int, end: int) -> Expr:
+def empty_tuple(parts: _Parts, start: int, end: int) -> Expr:
     return TupleOf((), start, end)
 
 
-def parenthesised(parts: Parts, start: int, end: int) -> Any:
+def parenthesised(parts: _Parts, start: int, end: int) -> Any:
     return parts[1]
 
 
-def list_of(parts: Parts, start: int, end: int) -> Expr:
+def list_of(parts: _Parts, start: int, end: int) -> Expr:
     return ListOf(tuple(parts[1]) if len(parts) > 2 else (), start, end)
 
 
-def map_of(parts: Parts, start: int, end: int) -> Expr:
+def map_of(parts: _Parts, start: int, end: int) -> Expr:
     return MapOf(tuple(parts[1]) if len(parts) > 2 else (), start, end)
 
 
-def pair(parts: Parts, start: int, end: int) -> tuple[Expr, Expr]:
+def pair(parts: _Parts, start: int, end: int) -> tuple[Expr, Expr]:
     return (parts[0], parts[2])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 
 from noetl_ir.expr import Attribute, Block, Const, Expr, MapOf, Name, Template
 from noetl_ir.kinds import CALLED
-from noetlc.ast.playbook import Step, Task, Value
+from noetlc.ast.playbook import Pairs, Step, Task, Value
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import own_args, pairs_of
 from noetlc.expr.binding import bound, with_blocks
@@ -18,7 +18,7 @@ from noetlc.expr.generated import expression_of
 from noetlc.expr.inside_blocks import by_name_where_rendered, has_blocks, spliced
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.templates import Node, Pairs, Templated, map_templated, pairs_with, rule_with, templated_with
+from noetlc.expr.templates import AnyNode, Templated, map_templated, pairs_with, rule_with, templated_with
 
 
 def with_own_args(step: Step, task: Task) -> Task:
@@ -74,7 +74,7 @@ def called_with(entry: Task, args: Value | None) -> Task:
     return entry._replace(fields=called(entry.fields, apart=entry.kind in CALLED), args=own, rules=rules)
 
 
-def with_args(node: Node, args: Mapping[str, Template], bare: Container[str]) -> Node:
+def with_args(node: AnyNode, args: Mapping[str, Template], bare: Container[str]) -> AnyNode:
     """A node with the values of args put in the places of `args.x`, and of a bare `x` where `bare` has that name.
 
     Args that are block templates are left out: they have no expression.

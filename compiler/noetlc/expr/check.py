@@ -7,7 +7,7 @@ from itertools import pairwise, takewhile
 from noetl_ir.expr import Expr
 from noetl_ir.nearest import nearest
 from noetl_ir.records import NamedTuple
-from noetl_ir.scopes import EVENT_ATTRIBUTES, LAYERS, LOOP_COUNTS, PLACES, RESERVED, Row, Site
+from noetl_ir.scopes import EVENT_ATTRIBUTES, LAYERS, LOOP_COUNTS, PLACES, RESERVED, PlaceRules, Site
 from noetl_ir.scopes.vocabulary import FUNCTIONS, LEGACY_FUNCTIONS
 from noetlc.expr.paths import Access, accesses
 
@@ -40,7 +40,7 @@ class Names(NamedTuple):
         return {"args": self.args, "ctx": self.ctx, "iter": self.iter, "workload": self.workload}[name]
 
 
-class Kind(Enum):
+class NameProblemKind(Enum):
     """The sort of problem that a name is."""
 
     OUT_OF_PLACE = "out-of-place"
@@ -52,7 +52,7 @@ class Kind(Enum):
     LEGACY_FUNCTION = "legacy-function"
 
 
-class Problem(NamedTuple):
+class NameProblem(NamedTuple):
     """A name that means nothing, or two things. `start` and `end` are offsets in the expression's template.
 
     `free` is the bare name that nothing declares, where it is one.
@@ -62,11 +62,11 @@ class Problem(NamedTuple):
     start: int
     end: int
     help: str
-    kind: Kind
+    kind: NameProblemKind
     free: str = ""
 
 
-def check_names(expr: Expr, place: Site, names: Names, bound: frozenset[str] = _NONE) -> Iterator[Problem]:
+def check_names(expr: Expr, place: Site, names: Names, bound: frozenset[str] = _NONE) -> Iterator[NameProblem]:
     """The faults of the names of an expression that stands in `place`, in the order of the text.
 
     `bound` are names that a block template around it gives a meaning of its own.
@@ -98,79 +98,84 @@ def check_names(expr: Expr, place: Site, names: Names, bound: frozenset[str] = _
             yield from _bare(access, row, names)
 
 
-def _problem(access: Access, message: str, help: str, kind: Kind) -> Problem:
-    return Problem(message, access.root.start, access.root.end, help, kind)
+def _problem(access: Access, message: str, help: str, kind: NameProblemKind) -> NameProblem:
+    return NameProblem(message, access.root.start, access.root.end, help, kind)
 
 
-def _function(access: Access, row: Row) -> Iterator[Problem]:
+def _function(access: Access, row: PlaceRules) -> Iterator[NameProblem]:
     word = access.root.name
     if word in LEGACY_FUNCTIONS:
         yield _problem(
-            access, f"`{word}()` is a function of old playbooks", "declare a keychain entry", Kind.LEGACY_FUNCTION
+            access,
+            f"`{word}()` is a function of old playbooks",
+            "declare a keychain entry",
+            NameProblemKind.LEGACY_FUNCTION,
         )
     elif word in FUNCTIONS and word not in row.functions:
-        yield _problem(access, f"`{word}()` is not known in {row.place.value}", "", Kind.OUT_OF_PLACE)
+        yield _problem(access, f"`{word}()` is not known in {row.place.value}", "", NameProblemKind.OUT_OF_PLACE)
 
 
-def _event(access: Access, known: frozenset[str]) -> Iterator[Problem]:
+def _event(access: Access, known: frozenset[str]) -> Iterator[NameProblem]:
     if not access.keys or access.keys[0] in known:
         return
     key, node = str(access.keys[0]), access.nodes[0]
     help = _meant(key, sorted(known)) or f"it has {', '.join(sorted(known))}"
-    yield Problem(f"`event` has no `{key}`", node.end - len(key), node.end, help, Kind.ATTRIBUTE)
+    yield NameProblem(f"`event` has no `{key}`", node.end - len(key), node.end, help, NameProblemKind.ATTRIBUTE)
 
 
-def _iter(access: Access, row: Row, names: Names) -> Iterator[Problem]:
+def _iter(access: Access, row: PlaceRules, names: Names) -> Iterator[NameProblem]:
     loops = len(names.iterators)
     if row.place in _AROUND and not loops:
-        yield _problem(access, "`iter` is not known here: there is no outer loop", "", Kind.OUT_OF_PLACE)
+        yield _problem(access, "`iter` is not known here: there is no outer loop", "", NameProblemKind.OUT_OF_PLACE)
         return
     if access.root.name == "loop_index":
         if not loops:
-            yield _problem(access, "`loop_index` needs a loop", "", Kind.NO_LOOP)
+            yield _problem(access, "`loop_index` needs a loop", "", NameProblemKind.NO_LOOP)
         return
     if not loops:
         if access.keys and access.keys[0] in ("index", "parent"):
             end = access.nodes[0].end
-            yield Problem(f"`iter.{access.keys[0]}` needs a loop", access.root.start, end, "", Kind.NO_LOOP)
+            yield NameProblem(
+                f"`iter.{access.keys[0]}` needs a loop", access.root.start, end, "", NameProblemKind.NO_LOOP
+            )
         return
     # The keys up to the first that is no `parent`: what follows is a key of that level.
     parents = list(takewhile(lambda key: key == "parent", access.keys))
     # A child called by a task of a loop sees its caller's `iter` above its own outermost loop.
     if len(parents) > loops:
         message = f"`iter.parent` goes {len(parents)} levels up, and the loops nest {loops} deep"
-        yield Problem(message, access.root.start, access.nodes[loops].end, "", Kind.NO_LOOP)
+        yield NameProblem(message, access.root.start, access.nodes[loops].end, "", NameProblemKind.NO_LOOP)
 
 
-def _steps(access: Access, names: Names) -> Iterator[Problem]:
+def _steps(access: Access, names: Names) -> Iterator[NameProblem]:
     if not access.keys:
         if access.dynamic is not None:
             node = access.dynamic
             message = "the subscript of `steps` is a literal name"
-            yield Problem(message, node.start, node.end, "write `steps['a/b']`", Kind.DYNAMIC_STEP)
+            yield NameProblem(message, node.start, node.end, "write `steps['a/b']`", NameProblemKind.DYNAMIC_STEP)
         return
     step, node = str(access.keys[0]), access.nodes[0]
     if step not in names.steps:
         help = _meant(step, sorted(names.steps))
-        yield Problem(f"there is no step `{step}`", access.root.start, node.end, help, Kind.UNKNOWN)
+        yield NameProblem(f"there is no step `{step}`", access.root.start, node.end, help, NameProblemKind.UNKNOWN)
 
 
-def _env(access: Access) -> Iterator[Problem]:
+def _env(access: Access) -> Iterator[NameProblem]:
     if not access.keys:
         message = "`env` is read by name: the environment as a whole is no value"
-        yield _problem(access, message, "write `env.NAME`", Kind.UNKNOWN)
+        yield _problem(access, message, "write `env.NAME`", NameProblemKind.UNKNOWN)
 
 
-def _out_of_place(access: Access, row: Row) -> Problem:
+def _out_of_place(access: Access, row: PlaceRules) -> NameProblem:
     word = access.root.name
     others = [other.place.value for other in PLACES.values() if word in other.names]
     help = f"it is known in {'; '.join(others)}"
     if word == "outcome" and row.place is Site.ARC:
         help = "write `event.outcome`; of a failure, `event.status == 'error'` and `event.error`"
-    return _problem(access, f"`{word}` is not known in {row.place.value}", help, Kind.OUT_OF_PLACE)
+    return _problem(access, f"`{word}` is not known in {row.place.value}", help, NameProblemKind.OUT_OF_PLACE)
 
 
-def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
+def _bare(access: Access, row: PlaceRules, names: Names) -> Iterator[NameProblem]:
     word = access.root.name
     meanings = [what for what, known in _scopes(row, names) if word in known]
     # A name with two meanings is harmless where both are the same value, or one of them is not there yet.
@@ -179,24 +184,24 @@ def _bare(access: Access, row: Row, names: Names) -> Iterator[Problem]:
     # Said of names that work, too: a playbook that grows would else change what they mean without a word.
     if len(differ) > 1:
         message = f"`{word}` is {_listed(meanings)}"
-        yield _problem(access, message, f"it means {meanings[0]}: write the scope out", Kind.AMBIGUOUS)
+        yield _problem(access, message, f"it means {meanings[0]}: write the scope out", NameProblemKind.AMBIGUOUS)
     if meanings:
         return
     # A name that exists elsewhere gets a better text than "there is none", and no hint to a name that is spelt like
     # it.
     hidden = _hidden(word, row, names)
     if hidden:
-        yield _problem(access, *hidden, Kind.OUT_OF_PLACE)
+        yield _problem(access, *hidden, NameProblemKind.OUT_OF_PLACE)
         return
     if word in FUNCTIONS:
-        yield _problem(access, f"`{word}` is a function", f"write `{word}(…)`", Kind.UNKNOWN)
+        yield _problem(access, f"`{word}` is a function", f"write `{word}(…)`", NameProblemKind.UNKNOWN)
         return
     known = [name for _, some in _scopes(row, names) for name in sorted(some)]  # the author's own names first
     help = _meant(word, [*known, *sorted(row.names)]) or f"a key of the payload is `workload.{word}`"
-    yield _problem(access, f"there is no `{word}`", help, Kind.UNKNOWN)._replace(free=word)
+    yield _problem(access, f"there is no `{word}`", help, NameProblemKind.UNKNOWN)._replace(free=word)
 
 
-def _hides(word: str, row: Row, names: Names) -> bool:
+def _hides(word: str, row: PlaceRules, names: Names) -> bool:
     """Whether what came before the run hides what it gave: in its arcs, where the result is there."""
     return row.place is Site.ARC and word in names.workload | (names.args - names.alike)
 
@@ -204,7 +209,7 @@ def _hides(word: str, row: Row, names: Names) -> bool:
 _OF_ARGS, _RESULT = "a key of `args`", "a step's result"
 
 
-def _scopes(row: Row, names: Names) -> Iterator[tuple[str, frozenset[str]]]:
+def _scopes(row: PlaceRules, names: Names) -> Iterator[tuple[str, frozenset[str]]]:
     """The meanings that a bare name can have in a place, the strongest first."""
     if row.tasks or (row.place in _AROUND and names.iterators):
         yield "an iterator", frozenset(names.iterators)
@@ -217,7 +222,7 @@ def _scopes(row: Row, names: Names) -> Iterator[tuple[str, frozenset[str]]]:
         yield _RESULT, names.steps
 
 
-def _hidden(word: str, row: Row, names: Names) -> tuple[str, str] | None:
+def _hidden(word: str, row: PlaceRules, names: Names) -> tuple[str, str] | None:
     """Why a name that exists is not known in this place, and what to write."""
     where = row.place.value
     if word in names.tasks:
@@ -232,7 +237,7 @@ def _hidden(word: str, row: Row, names: Names) -> tuple[str, str] | None:
     return None
 
 
-def _dashed(found: list[Access], names: Names) -> Iterator[tuple[int, list[Problem]]]:
+def _dashed(found: list[Access], names: Names) -> Iterator[tuple[int, list[NameProblem]]]:
     """Names with a dash that are read as a subtraction: one problem at the first part, none at the others."""
     # Names with nothing but one character between them are rare, so that nearly all expressions stop here.
     if not any(left.root.end + 1 == right.root.start for left, right in pairwise(found)):
@@ -250,7 +255,7 @@ def _dashed(found: list[Access], names: Names) -> Iterator[tuple[int, list[Probl
                     f"write `steps['{name}']`" if name in names.steps else f"rename it, as `{name.replace('-', '_')}`"
                 )
                 message = f"`{name}` is read as a subtraction"
-                yield run[0].root.start, [_problem(run[0], message, help, Kind.UNKNOWN)]
+                yield run[0].root.start, [_problem(run[0], message, help, NameProblemKind.UNKNOWN)]
                 for access in run[1:]:
                     # An empty list silences the other parts without a problem of their own.
                     yield access.root.start, []

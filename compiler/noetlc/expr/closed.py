@@ -8,7 +8,7 @@ from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, ListOf, Log
 from noetl_ir.nearest import nearest
 from noetl_ir.records import NamedTuple
 from noetlc.ast.once import Once
-from noetlc.ast.truth import Path, path_of
+from noetlc.ast.truth import FactPath, path_of
 from noetlc.expr.shorthand import static_path
 
 _EVENTS = ("step.done", "step.failed", "loop.done", "workflow.started")
@@ -21,12 +21,12 @@ _OLD = {"success": "ok", "completed": "ok", "done": "ok", "failed": "error", "fa
 class Strange(NamedTuple):
     """A word that never stands at a path; `near` is what was probably meant, "" where nothing is like it."""
 
-    path: Path
+    path: FactPath
     const: Const
     near: str
 
 
-def words_compared(expr: Expr) -> Iterator[tuple[Path, Const]]:
+def words_compared(expr: Expr) -> Iterator[tuple[FactPath, Const]]:
     """Every text that a path is compared with, by `==`, `!=` or `in`."""
     for part in walk(expr):
         if not isinstance(part, Compare):

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from noetl_ir.expr import Binary, Const, Expr, Literal, Name, Native
 from noetl_ir.kinds import seconds_of
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Guard, Rule, Task, Value
+from noetlc.ast.playbook import Guard, Pairs, Rule, Task, Value
 from noetlc.expr.generated import PREFIX, computed, constant, generated_name, guard, jump
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import both, compared, filtered, path
 from noetlc.expr.templates import guard_with, task_with
 
-Pairs = tuple[tuple[str, Value], ...]
 ITERATION = "_iteration"
 
 

@@ -21,14 +21,13 @@ from noetl_ir.expr import (
     Text,
 )
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Arc, Guard, Router, Rule, Step, StepSpec, Task, Value
+from noetlc.ast.playbook import Arc, Guard, Pairs, Router, Rule, Step, StepSpec, Task, Value
 from noetlc.expr.templates import native
 from noetlc.expr.unparse import unparse
 
 PREFIX = "__"
 """What every generated name begins with (LANGUAGE §6)."""
 
-Pairs = tuple[tuple[str, Value], ...]
 PLAIN_SPEC = StepSpec(None, None, None, "any", None, None, "fail_fast", ())
 
 

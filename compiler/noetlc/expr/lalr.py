@@ -6,7 +6,7 @@ from noetl_ir.expr import Expr, children
 from noetl_ir.records import NamedTuple
 from noetlc.expr import build
 from noetlc.expr.errors import TemplateError
-from noetlc.expr.tokens import END, Token
+from noetlc.expr.tokens import END, LexedToken
 
 MAX_DEPTH = 100
 """How high the tree of an expression may be: a chain of more than about 100 `and` or `+` is refused.
@@ -28,22 +28,22 @@ _HINTS = {
 }  # fmt: skip
 
 
-class Tables(NamedTuple):
+class ParseTables(NamedTuple):
     """Per state: terminal → state to shift to (positive), or minus the production to reduce by; and gotos."""
 
     actions: list[dict[str, int]]
     gotos: list[dict[str, int]]
-    productions: list[tuple[str, int, build.Maker | None]]
+    productions: list[tuple[str, int, build._Maker | None]]
 
 
 @cache
-def tables() -> Tables:
+def tables() -> ParseTables:
     """The generated tables, decoded. `0` as an action accepts; a maker that is None passes its part on."""
     from noetlc.expr.tables import PRODUCTIONS, STATES, TERMINALS
 
     # One character a terminal keeps the generated module small; it is imported when the first expression needs it.
     kinds = dict(word.split("=") for word in TERMINALS.split())
-    productions: list[tuple[str, int, build.Maker | None]] = [("", 0, None)]
+    productions: list[tuple[str, int, build._Maker | None]] = [("", 0, None)]
     for line in PRODUCTIONS.split(";"):
         origin, size, maker = line.split()
         productions.append((origin, int(size), None if maker == "same" else getattr(build, maker)))
@@ -56,17 +56,17 @@ def tables() -> Tables:
             action.update((kinds[letter], -int(production)) for letter in letters)
         actions.append(action)
         gotos.append({origin: int(state) for origin, state in (word.split("=") for word in targets.split())})
-    return Tables(actions, gotos, productions)
+    return ParseTables(actions, gotos, productions)
 
 
 _passed: dict[tuple[int, int, str], int] = {}
 
 
-def parse(tokens: list[Token]) -> Expr:
+def parse(tokens: list[LexedToken]) -> Expr:
     """The expression that the tokens make. Raises TemplateError."""
     actions, gotos, productions = tables()
     states: list[int] = [0]
-    values: build.Parts = []
+    values: build._Parts = []
     starts: list[int] = []
     ends: list[int] = []
     for token in tokens:
@@ -137,7 +137,7 @@ def _checked(expr: Expr, size: int) -> Expr:
     return expr
 
 
-def _unexpected(token: Token, tokens: list[Token], states: list[int]) -> TemplateError:
+def _unexpected(token: LexedToken, tokens: list[LexedToken], states: list[int]) -> TemplateError:
     kind, value, start, end = token
     wanted = _accepted(states)
     words = []

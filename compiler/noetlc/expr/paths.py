@@ -6,7 +6,7 @@ from typing import TypeAlias
 from noetl_ir.expr import Attribute, Call, Const, Expr, Item, Name, children
 from noetl_ir.records import NamedTuple
 
-Path: TypeAlias = tuple[str | int, ...]
+AccessPath: TypeAlias = tuple[str | int, ...]
 """The root name, then keys."""
 
 
@@ -49,7 +49,7 @@ def accesses(expr: Expr) -> Iterator[Access]:
         waiting.extend(reversed(children(here)))
 
 
-def paths_read(expr: Expr) -> tuple[Path, ...]:
+def paths_read(expr: Expr) -> tuple[AccessPath, ...]:
     """The paths that the expression reads, sorted; one that begins with another of them is left out."""
     found = {(access.root.name, *access.keys) for access in accesses(expr) if not access.called}
     # What lies under a path comes with it, so that a reader of `ctx` and `ctx.a` needs `ctx` alone.

@@ -6,13 +6,12 @@ from typing import TypeAlias, TypeVar, cast
 from noetl_ir.expr import Const, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, map_lists, with_lists
-from noetlc.ast.playbook import Arc, Guard, Rule, Step, Task, Value
+from noetlc.ast.playbook import Arc, Guard, Pairs, Rule, Step, Task, Value
 from noetlc.expr.parser import parse_template
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.unparse import unparse
 
-Pairs = tuple[tuple[str, Value], ...]
-Node = TypeVar("Node")
+AnyNode = TypeVar("AnyNode")
 Templated: TypeAlias = Guard | Value
 """What holds expressions."""
 Kept = TypeVar("Kept", bound=Templated)
@@ -116,7 +115,7 @@ def arc_with(arc: Arc, replace: Replace) -> Arc:
     )
 
 
-def all_with(node: Node, replace: Replace) -> Node:
+def all_with(node: AnyNode, replace: Replace) -> AnyNode:
     """A node with every guard and value in it rewritten, its sugar too; the task lists inside of sugar aside."""
 
     return map_templated(node, lambda templated: templated_with(templated, replace))
@@ -129,9 +128,9 @@ def templated_with(templated: Kept, replace: Replace) -> Kept:
     )
 
 
-def map_templated(node: Node, change: Callable[[Templated], Templated]) -> Node:
+def map_templated(node: AnyNode, change: Callable[[Templated], Templated]) -> AnyNode:
     """A node with every guard and value in it changed; itself where none is."""
-    return cast(Node, _map_templated(node, change))
+    return cast(AnyNode, _map_templated(node, change))
 
 
 def templated_in(node: object) -> list[Templated]:

@@ -12,8 +12,8 @@ from typing import TypeAlias
 from noetl_ir.records import NamedTuple
 from noetlc.expr.errors import TemplateError
 
-Value: TypeAlias = bool | int | float | str | None
-Token: TypeAlias = tuple[str, Value, int, int]
+_Value: TypeAlias = bool | int | float | str | None
+LexedToken: TypeAlias = tuple[str, _Value, int, int]
 
 MAX_BRACKETS = 100
 """How deep brackets may nest in an expression; the same bound holds for the tree (`noetlc.expr.lalr`)."""
@@ -52,25 +52,25 @@ _FOREIGN = {
 }  # fmt: skip
 
 
-class Run(NamedTuple):
+class ExpressionTokens(NamedTuple):
     """The tokens of one expression, `END` last, and where its text ended (behind `}}` in a template)."""
 
-    tokens: list[Token]
+    tokens: list[LexedToken]
     end: int
     closed: str
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[LexedToken]:
     """The tokens of a text that is one expression."""
     return _scan(text, 0, None).tokens
 
 
-def tokens_until_braces(text: str, start: int) -> Run:
+def tokens_until_braces(text: str, start: int) -> ExpressionTokens:
     """The tokens from `start` up to the `}}` or `-}}` that closes the expression."""
     return _scan(text, start, _CLOSING)
 
 
-def tokens_until_tag(text: str, start: int) -> Run:
+def tokens_until_tag(text: str, start: int) -> ExpressionTokens:
     """The tokens from `start` up to the `%}`, `-%}` or `+%}` that closes a tag."""
     return _scan(text, start, _CLOSING_TAG)
 
@@ -79,8 +79,8 @@ _CLOSING = re.compile(r"-?\}\}")
 _CLOSING_TAG = re.compile(r"[-+]?%\}")
 
 
-def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> Run:
-    tokens: list[Token] = []
+def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> ExpressionTokens:
+    tokens: list[LexedToken] = []
     brackets: list[tuple[str, int]] = []
     add = tokens.append
     match = re.compile(_TOKEN).match  # when it is needed: most files have plain expressions only
@@ -89,7 +89,7 @@ def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> Run:
         # Only outside of brackets: the `}}` of `{{ {'a': {}} }}` closes two mappings.
         if closing is not None and not brackets and (end := closing.match(text, at)):
             add((END, "", at, at))
-            return Run(tokens, end.end(), end.group())
+            return ExpressionTokens(tokens, end.end(), end.group())
         found = match(text, at)
         if found is None:
             raise _stray(text, at, text[at])
@@ -120,7 +120,7 @@ def _scan(text: str, at: int, closing: "re.Pattern[str] | None") -> Run:
         word, start = brackets[-1]
         raise TemplateError(f"`{word}` is never closed", start, start + 1, f"add the `{_CLOSER[word]}`")
     add((END, "", size, size))
-    return Run(tokens, size, "")
+    return ExpressionTokens(tokens, size, "")
 
 
 def _two_braces(inner: str) -> str:
@@ -128,7 +128,7 @@ def _two_braces(inner: str) -> str:
     return f"a template ends with two braces: `{{{{ {shown} }}}}`"
 
 
-def _kind_of(word: str, tokens: list[Token], text: str, start: int, end: int) -> str:
+def _kind_of(word: str, tokens: list[LexedToken], text: str, start: int, end: int) -> str:
     if not word.isidentifier():
         raise TemplateError(f"`{word}` is not a name", start, end, "names have letters, digits and `_`")
     before = tokens[-1][0] if tokens else ""
@@ -150,7 +150,7 @@ def _kind_of(word: str, tokens: list[Token], text: str, start: int, end: int) ->
     return "CONST" if word in CONSTANTS else "NAME"
 
 
-def _is_test_name(tokens: list[Token]) -> bool:
+def _is_test_name(tokens: list[LexedToken]) -> bool:
     """Whether the last token is the name of a test, which may be dotted, so that Jinja2 wants its argument."""
     at = len(tokens) - 1
     while at >= 2 and tokens[at][0] == "NAME" and tokens[at - 1][0] == "DOT":
@@ -222,6 +222,6 @@ def _stray(text: str, at: int, character: str) -> TemplateError:
     return TemplateError(f"unexpected `{shown}`", at, at + 1, help)
 
 
-def words_of(tokens: list[Token]) -> Iterator[str]:
+def words_of(tokens: list[LexedToken]) -> Iterator[str]:
     """The names among the tokens, as written."""
     return (str(value) for kind, value, _, _ in tokens if kind == "NAME")

@@ -23,14 +23,14 @@ from noetl_ir.expr import (
     TupleOf,
     Unary,
 )
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 
 # The levels of the grammar, the loosest first.
 _COND, _OR, _AND, _NOT, _COMPARE, _SUM, _CONCAT, _PRODUCT, _POWER, _FILTERED, _UNARY, _POSTFIX = range(12)
 _BINARY = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT, "**": _POWER}
-_BARE_TEST = Late(r" is (?:not )?\w+$")
+_BARE_TEST = LatePattern(r" is (?:not )?\w+$")
 _SPECIAL = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_WORD = Late(r"[^\W\d]\w*\Z")
+_WORD = LatePattern(r"[^\W\d]\w*\Z")
 
 
 def unparse(expr: Expr) -> str:

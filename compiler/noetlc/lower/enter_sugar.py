@@ -11,7 +11,7 @@ from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import PREFIX
 
-Place = tuple[int, ...]
+_Place = tuple[int, ...]
 """Which body a task stands in: the way from the outermost list."""
 
 
@@ -21,7 +21,7 @@ def enter_sugar(playbook: Playbook, record: RecordChange) -> Playbook:
 
 
 def _entered(step: Step, record: RecordChange) -> Step:
-    places: dict[str, Place] = {}
+    places: dict[str, _Place] = {}
     heads: set[str] = set()
     for place, task in _placed(step.tasks, ()):
         # The first task of a name, as everywhere.
@@ -43,7 +43,7 @@ def _entered(step: Step, record: RecordChange) -> Step:
     return step._replace(tasks=map_lists(step.tasks, lambda listed: tuple(entered(task) for task in listed)))
 
 
-def _target(rule: Rule, places: dict[str, Place], heads: set[str]) -> str | None:
+def _target(rule: Rule, places: dict[str, _Place], heads: set[str]) -> str | None:
     """Where the rule jumps to: a name that no task has may be that of sugar."""
     # A task of that very name comes before sugar.
     if rule.to is None or rule.to in places:
@@ -52,7 +52,7 @@ def _target(rule: Rule, places: dict[str, Place], heads: set[str]) -> str | None
     return head if head in heads else rule.to
 
 
-def _placed(tasks: Tasks, place: Place) -> Iterator[tuple[Place, Task]]:
+def _placed(tasks: Tasks, place: _Place) -> Iterator[tuple[_Place, Task]]:
     """Every task with the body that it stands in."""
     for position, task in enumerate(tasks):
         yield place, task

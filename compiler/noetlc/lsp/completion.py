@@ -7,11 +7,11 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import PLACES
 from noetl_ir.scopes.vocabulary import FILTERS, TESTS
 from noetlc.ast.playbook import Step, Task
-from noetlc.lsp.cursor import Cursor, Level, cursor_at, path_of
-from noetlc.lsp.grammar import Place, place_of
-from noetlc.lsp.known import Known, View
+from noetlc.lsp.cursor import CursorLevel, CursorPosition, cursor_at, path_of
+from noetlc.lsp.grammar import FittingSchemas, place_of
+from noetlc.lsp.known import KnownFile, PlaybookView
 from noetlc.lsp.scope_names import names_at, site_of
-from noetlc.lsp.shapes import Shape, outcome_of
+from noetlc.lsp.shapes import ValueShape, outcome_of
 from noetlc.source.nodes import Mapping as MappingNode
 from noetlc.source.nodes import Node, Scalar
 
@@ -35,7 +35,7 @@ class Offer(NamedTuple):
     replaces: int
 
 
-def offers_at(known: Known | None, text: str, line: int, column: int, playbooks: Iterable[str] = ()) -> list[Offer]:
+def offers_at(known: KnownFile | None, text: str, line: int, column: int, playbooks: Iterable[str] = ()) -> list[Offer]:
     """Offers for a place of a text, line and column from 1; `playbooks` are the paths of those that may be called."""
     cursor = cursor_at(text, line, column)
     if cursor is None:
@@ -53,7 +53,7 @@ def offers_at(known: Known | None, text: str, line: int, column: int, playbooks:
     return offers
 
 
-def _keys(cursor: Cursor, place: Place) -> Iterator[Offer]:
+def _keys(cursor: CursorPosition, place: FittingSchemas) -> Iterator[Offer]:
     here = cursor.levels[-1].node
     written = {key.text for key, _ in here.entries} if cursor.is_key and isinstance(here, MappingNode) else set()
     for one in place.allowed():
@@ -62,7 +62,7 @@ def _keys(cursor: Cursor, place: Place) -> Iterator[Offer]:
             yield Offer(one.key, "key", detail, one.sentence, f"{one.key}: ", len(cursor.typed))
 
 
-def _names(cursor: Cursor, view: View | None, playbooks: Iterable[str]) -> Iterator[Offer]:
+def _names(cursor: CursorPosition, view: PlaybookView | None, playbooks: Iterable[str]) -> Iterator[Offer]:
     """The names that the value of a key refers to."""
     sort = referred(cursor.levels)
     if sort == "playbook":
@@ -82,7 +82,7 @@ def _names(cursor: Cursor, view: View | None, playbooks: Iterable[str]) -> Itera
         yield from (_offer(name, "value", cursor.typed) for name in locks)
 
 
-def referred(levels: Sequence[Level]) -> str:
+def referred(levels: Sequence[CursorLevel]) -> str:
     """The sort of thing that the value behind some levels names: `step`, `task`, `entry` of the workbook, `playbook`,
     `lock`; "" for any other value.
     """
@@ -109,7 +109,7 @@ def referred(levels: Sequence[Level]) -> str:
 _OF_ANY_KIND = {"status", "result", "error", "meta"}
 
 
-def _kind_of_task(levels: Sequence[Level]) -> str:
+def _kind_of_task(levels: Sequence[CursorLevel]) -> str:
     """The kind of the innermost task around, as it stands there."""
     return next((kind for level in reversed(levels) if (kind := _text_at(level.node, "kind"))), "")
 
@@ -120,14 +120,14 @@ def _text_at(node: Node, key: str) -> str:
     return value.text if isinstance(value, Scalar) else ""
 
 
-def step_around(levels: Sequence[Level], view: View) -> Step | None:
+def step_around(levels: Sequence[CursorLevel], view: PlaybookView) -> Step | None:
     """The step that something is in, by its name."""
     if len(levels) < 3 or levels[0].key != "workflow":
         return None
     return view.steps.get(_text_at(levels[2].node, "step"))
 
 
-def task_around(levels: Sequence[Level], step: Step | None) -> Task | None:
+def task_around(levels: Sequence[CursorLevel], step: Step | None) -> Task | None:
     """The task of a step that something is in, by its name or its place in the list."""
     if step is None:
         return None
@@ -143,7 +143,7 @@ def task_around(levels: Sequence[Level], step: Step | None) -> Task | None:
     return None
 
 
-def _in_expression(cursor: Cursor, view: View | None) -> Iterator[Offer]:
+def _in_expression(cursor: CursorPosition, view: PlaybookView | None) -> Iterator[Offer]:
     inside = cursor.inside or ""
     # In a text of the expression every word is the author's own.
     if inside.count("'") % 2 or inside.count('"') % 2:
@@ -174,15 +174,15 @@ def _in_expression(cursor: Cursor, view: View | None) -> Iterator[Offer]:
         )
 
 
-def member(names: Mapping[str, Shape], path: str) -> Shape | None:
+def member(names: Mapping[str, ValueShape], path: str) -> ValueShape | None:
     """The shape behind a dotted path, None where nothing is known of it."""
-    shape: Shape | None = Shape("", names)
+    shape: ValueShape | None = ValueShape("", names)
     for quoted, doubly, plain in _LINKS.findall(path):
         shape = shape.keys.get(quoted or doubly or plain) if shape is not None else None
     return shape
 
 
-def _named(name: str, shape: Shape, typed: str) -> Offer:
+def _named(name: str, shape: ValueShape, typed: str) -> Offer:
     keys = ", ".join(list(shape.keys)[:8])
     return Offer(name, "name", f"{{{keys}}}" if keys else "", shape.what, name, len(typed))
 

@@ -25,7 +25,7 @@ _ITEM = re.compile(r"( *)- ?")
 _OPEN, _CLOSE = "[{", "]}"
 
 
-class Level(NamedTuple):
+class CursorLevel(NamedTuple):
     """A mapping or list around the cursor; `key` is the key or the number of the item in it that holds the cursor, None
     where the cursor is about to write one.
     """
@@ -34,11 +34,11 @@ class Level(NamedTuple):
     key: str | int | None
 
 
-Path: TypeAlias = "tuple[str | int, ...]"
+CursorPath: TypeAlias = "tuple[str | int, ...]"
 """Keys and numbers that lead somewhere from the root of a document."""
 
 
-def path_of(levels: Sequence[Level]) -> Path:
+def path_of(levels: Sequence[CursorLevel]) -> CursorPath:
     """The path along some levels, from the root inwards."""
     return tuple(level.key for level in levels if level.key is not None)
 
@@ -48,18 +48,18 @@ def touches(span: Span, line: int, column: int) -> bool:
     return span[:2] <= (line, column) <= span[2:]
 
 
-class Cursor(NamedTuple):
+class CursorPosition(NamedTuple):
     """The levels from the root inwards; `is_key` says whether a key is written; `typed` is what stands of the word
     before the cursor, `inside` the text of the expression before the cursor where it is in one.
     """
 
-    levels: tuple[Level, ...]
+    levels: tuple[CursorLevel, ...]
     is_key: bool
     typed: str
     inside: str | None
 
     @property
-    def path(self) -> Path:
+    def path(self) -> CursorPath:
         """The keys and numbers that lead to the cursor."""
         return path_of(self.levels)
 
@@ -72,7 +72,7 @@ class _Part(NamedTuple):
     after: str
 
 
-def cursor_at(text: str, line: int, column: int) -> Cursor | None:
+def cursor_at(text: str, line: int, column: int) -> CursorPosition | None:
     """The place of a cursor, line and column from 1; None where nothing around it can be read."""
     lines = lines_of(text) or [""]
     if text.endswith(("\n", "\r")):
@@ -84,7 +84,7 @@ def cursor_at(text: str, line: int, column: int) -> Cursor | None:
             continue
         is_key = bool(levels) and levels[-1].key is None
         before = scalar.text.partition(MARK)[0]
-        return Cursor(levels, is_key, before, _inside(before))
+        return CursorPosition(levels, is_key, before, _inside(before))
     return None
 
 
@@ -170,10 +170,10 @@ def _closers(before: str) -> str:
     return braces + quote + "".join(reversed(opened))
 
 
-def _found(text: str) -> tuple[tuple[Level, ...], Scalar | None]:
+def _found(text: str) -> tuple[tuple[CursorLevel, ...], Scalar | None]:
     """The way to the scalar that holds the mark in a text, and that scalar."""
     documents = read_yaml("", bytes_of(text)).documents
-    waiting: list[tuple[Node, tuple[Level, ...]]] = [(node, ()) for node in documents if node is not None]
+    waiting: list[tuple[Node, tuple[CursorLevel, ...]]] = [(node, ()) for node in documents if node is not None]
     while waiting:
         node, levels = waiting.pop()
         if isinstance(node, Scalar):
@@ -182,10 +182,10 @@ def _found(text: str) -> tuple[tuple[Level, ...], Scalar | None]:
         elif isinstance(node, Mapping):
             for key, value in node.entries:
                 if MARK in key.text:
-                    return (*levels, Level(node, None)), key
-                waiting.append((value, (*levels, Level(node, key.text))))
+                    return (*levels, CursorLevel(node, None)), key
+                waiting.append((value, (*levels, CursorLevel(node, key.text))))
         else:
-            waiting += [(item, (*levels, Level(node, number))) for number, item in enumerate(node.items)]
+            waiting += [(item, (*levels, CursorLevel(node, number))) for number, item in enumerate(node.items)]
     return (), None
 
 

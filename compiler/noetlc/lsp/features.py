@@ -5,14 +5,14 @@ from pygls import uris
 from pygls.exceptions import JsonRpcInvalidParams
 
 from noetlc.lsp.actions import edit_of
-from noetlc.lsp.files_index import Call, FileIndex, Named
-from noetlc.lsp.known import Known
+from noetlc.lsp.files_index import FileIndex, NamedPlaybook, PlaybookCall
+from noetlc.lsp.known import KnownFile
 from noetlc.lsp.lenses import lenses_of
 from noetlc.lsp.navigation import RENAMED, Refused, alike, line_of_code, occurrence_at, refusal
 from noetlc.lsp.outline import folds_of, symbols_of
 from noetlc.lsp.picture import picture_of
 from noetlc.lsp.positions import Positions
-from noetlc.lsp.session import Opened, Session
+from noetlc.lsp.session import EditorSession, OpenFile
 from noetlc.lsp.symbols import Occurrence, Symbol
 from noetlc.lsp.tokens import encoded, tokens_in
 
@@ -20,13 +20,13 @@ PICTURE = "noetlc/picture"
 """The request for a picture: `{uri, document, level}` → `{svg}`, null where the file has no such playbook."""
 
 
-async def definition(session: Session, params: types.DefinitionParams) -> list[types.Location]:
+async def definition(session: EditorSession, params: types.DefinitionParams) -> list[types.Location]:
     """The places that declare what stands at a place."""
     found = await _symbol_at(session, params.text_document.uri, params.position)
     return [] if found is None else await _places(session, *found, declaring=True)
 
 
-async def references(session: Session, params: types.ReferenceParams) -> list[types.Location]:
+async def references(session: EditorSession, params: types.ReferenceParams) -> list[types.Location]:
     """The places that use what stands at a place, with those that declare it where they are asked for."""
     found = await _symbol_at(session, params.text_document.uri, params.position)
     if found is None:
@@ -35,7 +35,9 @@ async def references(session: Session, params: types.ReferenceParams) -> list[ty
     return await _places(session, *found, declaring=declaring)
 
 
-async def prepare_rename(session: Session, params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder | None:
+async def prepare_rename(
+    session: EditorSession, params: types.PrepareRenameParams
+) -> types.PrepareRenamePlaceholder | None:
     """The name at a place that can be changed, and its range."""
     found = await _symbol_at(session, params.text_document.uri, params.position)
     if found is None or found[1].symbol.sort not in RENAMED:
@@ -44,7 +46,7 @@ async def prepare_rename(session: Session, params: types.PrepareRenameParams) ->
     return types.PrepareRenamePlaceholder(session.positions(one).range(occurrence.span), occurrence.symbol.name)
 
 
-async def rename(session: Session, params: types.RenameParams) -> types.WorkspaceEdit | None:
+async def rename(session: EditorSession, params: types.RenameParams) -> types.WorkspaceEdit | None:
     """Another name for what stands at a place, wherever it is used; what would change a meaning is refused."""
     found = await _symbol_at(session, params.text_document.uri, params.position)
     if found is None:
@@ -67,31 +69,33 @@ async def rename(session: Session, params: types.RenameParams) -> types.Workspac
     return types.WorkspaceEdit(document_changes=[change for edit in edits for change in edit])
 
 
-async def document_symbols(session: Session, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+async def document_symbols(session: EditorSession, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
     """The outline of a file."""
     found = await _known(session, params.text_document.uri)
     return symbols_of(found[1], session.positions(found[0])) if found is not None else []
 
 
-async def folding_ranges(session: Session, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
+async def folding_ranges(session: EditorSession, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
     """The ranges that can be folded."""
     found = await _known(session, params.text_document.uri)
     return folds_of(found[1]) if found is not None else []
 
 
-async def semantic_tokens(session: Session, params: types.SemanticTokensParams) -> types.SemanticTokens:
+async def semantic_tokens(session: EditorSession, params: types.SemanticTokensParams) -> types.SemanticTokens:
     """The tokens of templates and embedded languages."""
     found = await _known(session, params.text_document.uri)
     return types.SemanticTokens(encoded(tokens_in(found[1]), session.positions(found[0])) if found is not None else [])
 
 
-async def code_lenses(session: Session, params: types.CodeLensParams) -> list[types.CodeLens]:
+async def code_lenses(session: EditorSession, params: types.CodeLensParams) -> list[types.CodeLens]:
     """The commands for each playbook of a file."""
     found = await _known(session, params.text_document.uri)
     return lenses_of(found[1], found[0].uri, session.positions(found[0])) if found is not None else []
 
 
-async def prepare_calls(session: Session, params: types.CallHierarchyPrepareParams) -> list[types.CallHierarchyItem]:
+async def prepare_calls(
+    session: EditorSession, params: types.CallHierarchyPrepareParams
+) -> list[types.CallHierarchyItem]:
     """The playbook that is called at a place, else the one around it."""
     found = await _symbol_at(session, params.text_document.uri, params.position)
     if found is not None and found[1].symbol.sort == "playbook":
@@ -104,7 +108,7 @@ async def prepare_calls(session: Session, params: types.CallHierarchyPreparePara
 
 
 def incoming_calls(
-    session: Session, params: types.CallHierarchyIncomingCallsParams
+    session: EditorSession, params: types.CallHierarchyIncomingCallsParams
 ) -> list[types.CallHierarchyIncomingCall]:
     """Who calls a playbook."""
     found: dict[tuple[str, str], tuple[types.CallHierarchyItem, list[types.Range]]] = {}
@@ -117,7 +121,7 @@ def incoming_calls(
 
 
 def outgoing_calls(
-    session: Session, params: types.CallHierarchyOutgoingCallsParams
+    session: EditorSession, params: types.CallHierarchyOutgoingCallsParams
 ) -> list[types.CallHierarchyOutgoingCall]:
     """The playbooks that a playbook calls."""
     found: dict[tuple[str, str], tuple[types.CallHierarchyItem, list[types.Range]]] = {}
@@ -130,7 +134,7 @@ def outgoing_calls(
     return [types.CallHierarchyOutgoingCall(item, ranges) for item, ranges in found.values()]
 
 
-async def picture(session: Session, params: object) -> dict[str, str] | None:
+async def picture(session: EditorSession, params: object) -> dict[str, str] | None:
     """The picture of a playbook as the editor has it."""
     found = await _known(session, str(getattr(params, "uri", "")))
     if found is None:
@@ -140,13 +144,13 @@ async def picture(session: Session, params: object) -> dict[str, str] | None:
     return {"svg": svg} if svg is not None else None
 
 
-async def _known(session: Session, uri: str) -> tuple[Opened, Known] | None:
+async def _known(session: EditorSession, uri: str) -> tuple[OpenFile, KnownFile] | None:
     one = session.opened.get(uri)
     known = await session.known(one) if one is not None else None
     return (one, known) if one is not None and known is not None else None
 
 
-async def _symbol_at(session: Session, uri: str, position: types.Position) -> tuple[Opened, Occurrence] | None:
+async def _symbol_at(session: EditorSession, uri: str, position: types.Position) -> tuple[OpenFile, Occurrence] | None:
     one = session.opened.get(uri)
     if one is None:
         return None
@@ -155,7 +159,7 @@ async def _symbol_at(session: Session, uri: str, position: types.Position) -> tu
 
 
 async def _places(
-    session: Session, one: Opened, occurrence: Occurrence, *, declaring: bool | None
+    session: EditorSession, one: OpenFile, occurrence: Occurrence, *, declaring: bool | None
 ) -> list[types.Location]:
     """The places of a symbol: in its file, of a playbook in all files."""
     symbol = occurrence.symbol
@@ -167,7 +171,7 @@ async def _places(
     return [types.Location(one.uri, at.range(span)) for span in spans]
 
 
-def _playbook_places(session: Session, symbol: Symbol, *, declaring: bool | None) -> list[types.Location]:
+def _playbook_places(session: EditorSession, symbol: Symbol, *, declaring: bool | None) -> list[types.Location]:
     found = []
     if declaring is not False:
         found += [(name, index, each.span) for name, index, each in session.index.named(symbol.name)]
@@ -176,27 +180,27 @@ def _playbook_places(session: Session, symbol: Symbol, *, declaring: bool | None
     return [types.Location(_uri(session, name), _at(session, index).range(span)) for name, index, span in found]
 
 
-def _item(session: Session, name: str, index: FileIndex, one: Named) -> types.CallHierarchyItem:
+def _item(session: EditorSession, name: str, index: FileIndex, one: NamedPlaybook) -> types.CallHierarchyItem:
     at = _at(session, index)
     return types.CallHierarchyItem(
         one.path, types.SymbolKind.Module, _uri(session, name), at.range(one.document), at.range(one.span)
     )
 
 
-def _range(session: Session, index: FileIndex, call: Call) -> types.Range:
+def _range(session: EditorSession, index: FileIndex, call: PlaybookCall) -> types.Range:
     return _at(session, index).range(call.span)
 
 
-def _at(session: Session, index: FileIndex) -> Positions:
+def _at(session: EditorSession, index: FileIndex) -> Positions:
     return Positions(index.source, session.encoding)
 
 
-def _uri(session: Session, name: str) -> str:
+def _uri(session: EditorSession, name: str) -> str:
     """The URI of a file, as the editor writes it where it has the file open."""
     shown = next((one.uri for one in session.opened.values() if one.name == name), None)
     return shown or uris.from_fs_path(name) or name
 
 
-def _version(session: Session, uri: str) -> int | None:
+def _version(session: EditorSession, uri: str) -> int | None:
     one = session.opened.get(uri)
     return one.version if one is not None else None

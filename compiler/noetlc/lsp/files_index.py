@@ -14,7 +14,7 @@ from noetlc.source.text import Source
 from noetlc.source.yaml_reader import Reading, read_yaml
 
 
-class Named(NamedTuple):
+class NamedPlaybook(NamedTuple):
     """A playbook of a file: its path, where that stands, and the document that it is."""
 
     path: str
@@ -22,7 +22,7 @@ class Named(NamedTuple):
     document: Span
 
 
-class Call(NamedTuple):
+class PlaybookCall(NamedTuple):
     """A call of the playbook `path`, where the path stands, and the caller's path."""
 
     path: str
@@ -34,8 +34,8 @@ class FileIndex(NamedTuple):
     """The playbooks and calls of a file."""
 
     source: Source
-    playbooks: tuple[Named, ...]
-    calls: tuple[Call, ...]
+    playbooks: tuple[NamedPlaybook, ...]
+    calls: tuple[PlaybookCall, ...]
 
 
 class FilesIndex:
@@ -59,12 +59,12 @@ class FilesIndex:
         """The paths of all playbooks, each once."""
         yield from sorted({one.path for index in self.files().values() for one in index.playbooks})
 
-    def named(self, path: str) -> Iterator[tuple[str, FileIndex, Named]]:
+    def named(self, path: str) -> Iterator[tuple[str, FileIndex, NamedPlaybook]]:
         """The playbooks of a path: their file and place."""
         for name, index in self.files().items():
             yield from ((name, index, one) for one in index.playbooks if one.path == path)
 
-    def calls(self, path: str) -> Iterator[tuple[str, FileIndex, Call]]:
+    def calls(self, path: str) -> Iterator[tuple[str, FileIndex, PlaybookCall]]:
         """The calls of a path in all files."""
         for name, index in self.files().items():
             yield from ((name, index, one) for one in index.calls if one.path == path)
@@ -73,21 +73,21 @@ class FilesIndex:
 def indexed(name: str, text: str) -> FileIndex:
     """The index of one file, as far as it can be read."""
     reading = _read(name, text)
-    playbooks: list[Named] = []
-    calls: list[Call] = []
+    playbooks: list[NamedPlaybook] = []
+    calls: list[PlaybookCall] = []
     for root in reading.documents:
         if not isinstance(root, Mapping):
             continue
         own = ""
-        found: list[Call] = []
+        found: list[PlaybookCall] = []
         for one in scalars_in(root):
             if one.is_key or not one.scalar.text or "{{" in one.scalar.text:
                 continue
             if one.path in (("metadata", "path"), ("path",)):
                 own = own or one.scalar.text
-                playbooks.append(Named(one.scalar.text, _inside(reading.source, one.scalar), root.span))
+                playbooks.append(NamedPlaybook(one.scalar.text, _inside(reading.source, one.scalar), root.span))
             elif one.path[-1:] == ("path",) and referred(one.levels) == "playbook":
-                found.append(Call(one.scalar.text, _inside(reading.source, one.scalar), ""))
+                found.append(PlaybookCall(one.scalar.text, _inside(reading.source, one.scalar), ""))
         calls += [call._replace(caller=own) for call in found]
     return FileIndex(reading.source, tuple(playbooks), tuple(calls))
 

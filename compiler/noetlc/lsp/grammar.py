@@ -22,7 +22,7 @@ class Allowed(NamedTuple):
     required: bool
 
 
-class Place(NamedTuple):
+class FittingSchemas(NamedTuple):
     """The schemas that fit a place, and the names of their definitions: `step`, `task_http`, `then`, …"""
 
     schemas: tuple[Schema, ...]
@@ -61,7 +61,7 @@ def _schema() -> Schema:
     return playbook_schema()
 
 
-def place_of(way: Iterable[tuple[Node, "str | int | None"]]) -> Place:
+def place_of(way: Iterable[tuple[Node, "str | int | None"]]) -> FittingSchemas:
     """The place behind a way from the root of a document: each mapping or list on it with the key or number that is
     taken, None where a key is only about to be written.
     """
@@ -75,8 +75,10 @@ def place_of(way: Iterable[tuple[Node, "str | int | None"]]) -> Place:
     return _place(last)
 
 
-def _place(found: list[tuple[Schema, str]]) -> Place:
-    return Place(tuple(schema for schema, _ in found), tuple(dict.fromkeys(scope for _, scope in found if scope)))
+def _place(found: list[tuple[Schema, str]]) -> FittingSchemas:
+    return FittingSchemas(
+        tuple(schema for schema, _ in found), tuple(dict.fromkeys(scope for _, scope in found if scope))
+    )
 
 
 def _below(schema: Schema, key: "str | int") -> Iterator[tuple[Schema, str]]:

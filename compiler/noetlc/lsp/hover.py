@@ -14,20 +14,20 @@ from noetlc.expr.paths import Access, accesses
 from noetlc.lsp.completion import referred, step_around, task_around
 from noetlc.lsp.cursor import touches
 from noetlc.lsp.grammar import place_of
-from noetlc.lsp.known import Known, View
+from noetlc.lsp.known import KnownFile, PlaybookView
 from noetlc.lsp.scope_names import names_at, site_of
-from noetlc.lsp.shapes import Shape
+from noetlc.lsp.shapes import ValueShape
 from noetlc.lsp.symbols import Scalars, scalars_in
 
 
-class Said(NamedTuple):
+class HoverText(NamedTuple):
     """A text in Markdown, and the place that it is about."""
 
     text: str
     span: Span
 
 
-def scalar_at(known: Known, line: int, column: int) -> Scalars | None:
+def scalar_at(known: KnownFile, line: int, column: int) -> Scalars | None:
     """The scalar at a place, the innermost one."""
     document = known.document_at(line)
     for one in scalars_in(document[0]) if document is not None else ():
@@ -38,7 +38,7 @@ def scalar_at(known: Known, line: int, column: int) -> Scalars | None:
     return None
 
 
-def said_at(known: Known, line: int, column: int, extents: Sequence[Extent] = ()) -> Said | None:
+def said_at(known: KnownFile, line: int, column: int, extents: Sequence[Extent] = ()) -> HoverText | None:
     """The explanation of what stands at a place, line and column from 1; `extents` are those of its playbook."""
     one, view = scalar_at(known, line, column), known.view_at(line)
     if one is None or view is None:
@@ -46,14 +46,14 @@ def said_at(known: Known, line: int, column: int, extents: Sequence[Extent] = ()
     if one.is_key:
         place = place_of([(level.node, level.key) for level in one.levels])
         sentence = place.sentence()
-        return Said(f"**{one.scalar.text}**: {sentence}", one.scalar.span) if sentence else None
+        return HoverText(f"**{one.scalar.text}**: {sentence}", one.scalar.span) if sentence else None
     if _names_step(one):
         step = view.steps.get(one.scalar.text)
-        return Said(about_step(step, extents), one.scalar.span) if step is not None else None
+        return HoverText(about_step(step, extents), one.scalar.span) if step is not None else None
     return _in_expression(known, view, one, (line, column))
 
 
-def is_of_step(known: Known, line: int, column: int) -> bool:
+def is_of_step(known: KnownFile, line: int, column: int) -> bool:
     """Whether the name of a step stands at a place: only then is it asked how often steps run."""
     one = scalar_at(known, line, column)
     return one is not None and not one.is_key and _names_step(one)
@@ -90,7 +90,7 @@ def runs_of(extent: Extent) -> str:
     return "Runs at most once." if extent.runs == 1 else f"Runs at most {extent.runs} times."
 
 
-def _in_expression(known: Known, view: View, one: Scalars, at: tuple[int, int]) -> Said | None:
+def _in_expression(known: KnownFile, view: PlaybookView, one: Scalars, at: tuple[int, int]) -> HoverText | None:
     """The meaning of the name at a place in a template."""
     step = step_around(one.levels, view)
     names = names_at(view, site_of(one.path), step, task_around(one.levels, step))
@@ -103,7 +103,7 @@ def _in_expression(known: Known, view: View, one: Scalars, at: tuple[int, int]) 
             path = ".".join([access.root.name, *(str(key) for key in access.keys[:number])])
             shape = _shape(names, access, number)
             span = known.source.inner_span(one.scalar, access.root.start, end)
-            return Said(_meaning(path, shape), span) if shape is not None and shape.what else None
+            return HoverText(_meaning(path, shape), span) if shape is not None and shape.what else None
     return None
 
 
@@ -114,13 +114,13 @@ def _accesses(text: str) -> list[Access]:
     return [access for access in (*found, *hidden) if not access.called]
 
 
-def _shape(names: Mapping[str, Shape], access: Access, number: int) -> Shape | None:
-    shape: Shape | None = names.get(access.root.name)
+def _shape(names: Mapping[str, ValueShape], access: Access, number: int) -> ValueShape | None:
+    shape: ValueShape | None = names.get(access.root.name)
     for key in access.keys[:number]:
         shape = shape.keys.get(str(key)) if shape is not None else None
     return shape
 
 
-def _meaning(path: str, shape: Shape) -> str:
+def _meaning(path: str, shape: ValueShape) -> str:
     keys = f"\n\nIts keys: {', '.join(f'`{key}`' for key in shape.keys)}." if shape.keys else ""
     return f"**{path}**: {shape.what}{keys}"

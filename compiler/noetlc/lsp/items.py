@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from lsprotocol import types
 
 from noetlc.lsp.completion import Offer
-from noetlc.lsp.hover import Said
+from noetlc.lsp.hover import HoverText
 from noetlc.lsp.positions import Positions
 
 _KINDS = {
@@ -42,7 +42,7 @@ def items_of(offers: Iterable[Offer], at: Positions, line: int, column: int) -> 
     return items
 
 
-def hover_of(said: Said | None, at: Positions) -> types.Hover | None:
+def hover_of(said: HoverText | None, at: Positions) -> types.Hover | None:
     """An explanation at its place."""
     if said is None:
         return None

@@ -11,7 +11,7 @@ from noetlc.source.decoding import bytes_of
 from noetlc.source.nodes import Node
 
 
-class View:
+class PlaybookView:
     """One playbook, with what questions about its names need of the whole, worked out once."""
 
     def __init__(self, playbook: Playbook) -> None:
@@ -26,20 +26,20 @@ class View:
         return [step.name for step in self.playbook.steps if not step.name.startswith("__")]
 
 
-class Known:
+class KnownFile:
     """A file that was read and checked. `source` is the text that was read, with lines blanked where it was broken."""
 
     def __init__(self, compiled: Compiled) -> None:
         self.source = compiled.source
         playbooks = [(one.node, one.playbook) for one in compiled.documents]
-        self.documents = [(node, View(one)) for node, one in playbooks if node is not None and one is not None]
+        self.documents = [(node, PlaybookView(one)) for node, one in playbooks if node is not None and one is not None]
 
-    def document_at(self, line: int) -> tuple[Node, View] | None:
+    def document_at(self, line: int) -> tuple[Node, PlaybookView] | None:
         """The document that a line is in, with its root; the nearest one above it, or the first."""
         above = [one for one in self.documents if one[0].span.line <= line]
         return above[-1] if above else next(iter(self.documents), None)
 
-    def view_at(self, line: int) -> View | None:
+    def view_at(self, line: int) -> PlaybookView | None:
         """The playbook that a line is in."""
         document = self.document_at(line)
         return document[1] if document is not None else None

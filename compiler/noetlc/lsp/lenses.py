@@ -2,7 +2,7 @@
 
 from lsprotocol import types
 
-from noetlc.lsp.known import Known
+from noetlc.lsp.known import KnownFile
 from noetlc.lsp.positions import Positions
 from noetlc.source.nodes import Mapping
 
@@ -10,7 +10,7 @@ COMMANDS = (("run", "noetl.run"), ("test", "noetl.test"), ("picture", "noetl.pic
 """What a lens says, and the command of the editor that it calls with the URI of the file and the playbook's number."""
 
 
-def lenses_of(known: Known, uri: str, at: Positions) -> list[types.CodeLens]:
+def lenses_of(known: KnownFile, uri: str, at: Positions) -> list[types.CodeLens]:
     """The lenses of a file, at the workflow of each playbook."""
     found = []
     for number, (root, _) in enumerate(known.documents):

@@ -8,7 +8,7 @@ from noetl_ir.scopes import RESERVED
 from noetl_ir.span import Span
 from noetlc.ast.graph import END, ENTRY
 from noetlc.lsp.cursor import touches
-from noetlc.lsp.known import Known
+from noetlc.lsp.known import KnownFile
 from noetlc.lsp.symbols import Occurrence, Symbol, scalars_in
 from noetlc.lsp.tokens import language_of
 
@@ -77,7 +77,7 @@ def refusal(found: Sequence[Occurrence], symbol: Symbol, name: str, *, has_entry
     return None
 
 
-def line_of_code(known: Known, symbol: Symbol) -> int:
+def line_of_code(known: KnownFile, symbol: Symbol) -> int:
     """The line of Python code that may ask for a symbol by its name, through `context` or as a parameter of `main`; 0
     where none does.
     """

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from lsprotocol import types
 
-from noetlc.lsp.known import Known
+from noetlc.lsp.known import KnownFile
 from noetlc.lsp.positions import Positions
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
@@ -16,7 +16,7 @@ _SECTIONS = {
 }
 
 
-def symbols_of(known: Known, at: Positions) -> list[types.DocumentSymbol]:
+def symbols_of(known: KnownFile, at: Positions) -> list[types.DocumentSymbol]:
     """The steps of a file with their tasks and loops, and the other sections with their keys."""
     found = []
     for root, _ in known.documents:
@@ -83,7 +83,7 @@ def _scalar(node: Node | None, key: str) -> Scalar | None:
     return value if isinstance(value, Scalar) and value.text else None
 
 
-def folds_of(known: Known) -> list[types.FoldingRange]:
+def folds_of(known: KnownFile) -> list[types.FoldingRange]:
     """The lines of each key and item that has several, and comments of several lines."""
     found: dict[int, int] = {}
     for root, _ in known.documents:
@@ -102,7 +102,7 @@ def folds_of(known: Known) -> list[types.FoldingRange]:
     return folds + [types.FoldingRange(a - 1, b - 1, kind=types.FoldingRangeKind.Comment) for a, b in _comments(known)]
 
 
-def _fold(known: Known, first: int, end: int, column: int, found: dict[int, int]) -> None:
+def _fold(known: KnownFile, first: int, end: int, column: int, found: dict[int, int]) -> None:
     # A block ends where the next thing begins; the lines between are nobody's.
     last = end if column > 1 else end - 1
     while last > first and not known.source.line_text(last).strip():
@@ -122,7 +122,7 @@ def _closes(line: str) -> bool:
     return line.strip()[:1] in ("]", "}")
 
 
-def _comments(known: Known) -> Iterator[tuple[int, int]]:
+def _comments(known: KnownFile) -> Iterator[tuple[int, int]]:
     start = 0
     for line in range(1, known.source.line_count + 2):
         is_comment = known.source.line_text(line).lstrip().startswith("#")

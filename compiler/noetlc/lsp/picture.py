@@ -3,13 +3,13 @@
 from noetlc.emit.pictures.regions import folded
 from noetlc.emit.pictures.steps import steps_of, tasks_of
 from noetlc.emit.pictures.svg import emitted
-from noetlc.lsp.known import Known
+from noetlc.lsp.known import KnownFile
 
 MOST = 80
 """Boxes above which parts are folded, as `noetlc graph` does."""
 
 
-def picture_of(known: Known, number: int, level: str) -> str | None:
+def picture_of(known: KnownFile, number: int, level: str) -> str | None:
     """The SVG of a file's playbook by its number from 0, at the level `steps` or `tasks`; None where there is none."""
     if not 0 <= number < len(known.documents):
         return None

@@ -4,10 +4,10 @@ from noetl_ir.scopes import LOOP_COUNTS, LOOP_EVENT_NAMES, PLACES, SIGNAL_NAMES,
 from noetlc.ast.playbook import Step, Task
 from noetlc.ast.walk import loops_of
 from noetlc.expr.check import Names
-from noetlc.lsp.known import View
+from noetlc.lsp.known import PlaybookView
 from noetlc.lsp.shapes import (
     ERROR,
-    Shape,
+    ValueShape,
     iter_of,
     outcome_of,
     result_of_step,
@@ -77,14 +77,14 @@ def site_of(path: tuple[str | int, ...]) -> Site:
     return Site.RULE if is_rule or rest[-1:] == ("when",) else Site.TASK
 
 
-def names_at(view: View, site: Site, step: Step | None, task: Task | None) -> dict[str, Shape]:
+def names_at(view: PlaybookView, site: Site, step: Step | None, task: Task | None) -> dict[str, ValueShape]:
     """The names that are known in a place of a playbook, the author's own first; functions are not among them."""
     row = PLACES[site]
     names = view.around.names(step) if step is not None else view.around.outside()
-    found: dict[str, Shape] = {}
+    found: dict[str, ValueShape] = {}
     if row.tasks and step is not None:
         found |= {one.name: result_of_task(one) for one in step.tasks if not one.name.startswith("__")}
-        found |= {name: Shape("the current item of the loop") for name in names.iterators if name}
+        found |= {name: ValueShape("the current item of the loop") for name in names.iterators if name}
     layers = _layers(view, step, task, names)
     for layer, keys in layers.items():
         if layer in row.names:
@@ -95,11 +95,11 @@ def names_at(view: View, site: Site, step: Step | None, task: Task | None) -> di
     return found
 
 
-def _layers(view: View, step: Step | None, task: Task | None, names: Names) -> dict[str, dict[str, Shape]]:
+def _layers(view: PlaybookView, step: Step | None, task: Task | None, names: Names) -> dict[str, dict[str, ValueShape]]:
     playbook = view.playbook
     declared = {one.name: shape_of_input(one.schema, "an input") for one in playbook.executor.inputs or ()}
     workload = {key: shape_of_value(value, "a key of the workload") for key, value in playbook.workload}
-    args = {key: Shape("brought by an arc") for key in sorted(names.args) if key != "*"}
+    args = {key: ValueShape("brought by an arc") for key in sorted(names.args) if key != "*"}
     if task is not None and task.args is not None:
         args |= shape_of_value(task.args, "").keys
     scratch = iter_of(step) if step is not None else {}
@@ -107,41 +107,48 @@ def _layers(view: View, step: Step | None, task: Task | None, names: Names) -> d
 
 
 def _reserved(
-    word: str, view: View, site: Site, step: Step | None, task: Task | None, layers: dict[str, dict[str, Shape]]
-) -> Shape:
+    word: str,
+    view: PlaybookView,
+    site: Site,
+    step: Step | None,
+    task: Task | None,
+    layers: dict[str, dict[str, ValueShape]],
+) -> ValueShape:
     what = WORDS.get(word, "")
     if word in layers:
         keys = layers[word]
         if word == "iter" and step is not None and step.loop is not None:
-            items = {loop.iterator: Shape("the current item") for loop in loops_of(step)}
+            items = {loop.iterator: ValueShape("the current item") for loop in loops_of(step)}
             keys = {
                 **keys,
                 **items,
-                "index": Shape("the number of the item, from 0"),
-                "parent": Shape("`iter` of the outer loop"),
+                "index": ValueShape("the number of the item, from 0"),
+                "parent": ValueShape("`iter` of the outer loop"),
             }
-        return Shape(what, keys)
+        return ValueShape(what, keys)
     match word:
         case "event":
-            return Shape(what, _event_keys(site, step))
+            return ValueShape(what, _event_keys(site, step))
         case "outcome":
-            return Shape(what, outcome_of(task).keys)
+            return ValueShape(what, outcome_of(task).keys)
         case "steps":
-            return Shape(what, view.results)
+            return ValueShape(what, view.results)
         case "keychain":
-            return Shape(what, {one.name: Shape(f"a secret of kind `{one.kind}`") for one in view.playbook.keychain})
+            return ValueShape(
+                what, {one.name: ValueShape(f"a secret of kind `{one.kind}`") for one in view.playbook.keychain}
+            )
         case _:
-            return Shape(what)
+            return ValueShape(what)
 
 
-def _event_keys(site: Site, step: Step | None) -> dict[str, Shape]:
+def _event_keys(site: Site, step: Step | None) -> dict[str, ValueShape]:
     """The keys of `event`: of a loop's end those of loops too, and what a signal brings."""
     if site is Site.ENOUGH:
-        return {name: Shape(_EVENT[name]) for name in sorted(LOOP_COUNTS)}
+        return {name: ValueShape(_EVENT[name]) for name in sorted(LOOP_COUNTS)}
     left_out = set() if step is None or step.loop is not None else LOOP_EVENT_NAMES
-    found = {name: Shape(what) for name, what in _EVENT.items() if name not in left_out and name != "done"}
+    found = {name: ValueShape(what) for name, what in _EVENT.items() if name not in left_out and name != "done"}
     if site is not Site.ADMIT:
         found = {name: shape for name, shape in found.items() if name not in SIGNAL_NAMES}
     if step is not None:
         found["result"] = result_of_step(step) if site is Site.ARC else found["result"]
-    return found | {"error": Shape(_EVENT["error"], ERROR.keys)}
+    return found | {"error": ValueShape(_EVENT["error"], ERROR.keys)}

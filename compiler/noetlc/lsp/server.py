@@ -19,7 +19,7 @@ from noetlc.lsp.hover import is_of_step, said_at
 from noetlc.lsp.items import hover_of, items_of
 from noetlc.lsp.positions import UTF_16
 from noetlc.lsp.project import Project
-from noetlc.lsp.session import Session
+from noetlc.lsp.session import EditorSession
 from noetlc.lsp.tokens import TYPES
 
 NAME = "noetlc"
@@ -28,7 +28,7 @@ NAME = "noetlc"
 def serve(project_of: Callable[[list[str]], Project], asked: BinaryIO, told: BinaryIO) -> None:
     """Serve the editor that asks on one stream and is told on the other; a project is made of its folders."""
     server = LanguageServer(NAME, "", text_document_sync_kind=types.TextDocumentSyncKind.Full)
-    session = Session(server.text_document_publish_diagnostics)
+    session = EditorSession(server.text_document_publish_diagnostics)
 
     def begin_session(params: types.InitializeParams) -> None:
         session.begin_session(project_of(_folders_of(params)))
@@ -44,33 +44,33 @@ def serve(project_of: Callable[[list[str]], Project], asked: BinaryIO, told: Bin
     server.start_io(asked, told)
 
 
-def open_text(session: Session, params: types.DidOpenTextDocumentParams) -> None:
+def open_text(session: EditorSession, params: types.DidOpenTextDocumentParams) -> None:
     """An editor opened a file."""
     document = params.text_document
     session.open(document.uri, uris.to_fs_path(document.uri) or document.uri, document.version, document.text)
 
 
-def change_text(session: Session, params: types.DidChangeTextDocumentParams) -> None:
+def change_text(session: EditorSession, params: types.DidChangeTextDocumentParams) -> None:
     """An editor's text of a file changed."""
     for change in params.content_changes:
         session.change(params.text_document.uri, params.text_document.version, change.text)
 
 
-def close_text(session: Session, params: types.DidCloseTextDocumentParams) -> None:
+def close_text(session: EditorSession, params: types.DidCloseTextDocumentParams) -> None:
     """An editor closed a file."""
     session.close(params.text_document.uri)
 
 
-def look_again(session: Session, params: types.DidChangeWatchedFilesParams) -> None:
+def look_again(session: EditorSession, params: types.DidChangeWatchedFilesParams) -> None:
     """Files or configurations changed on disk."""
     session.look_again()
 
 
-def pass_by(session: Session, params: object) -> None:
+def pass_by(session: EditorSession, params: object) -> None:
     """Nothing: the configuration is that of the files."""
 
 
-async def code_actions(session: Session, params: types.CodeActionParams) -> list[types.CodeAction]:
+async def code_actions(session: EditorSession, params: types.CodeActionParams) -> list[types.CodeAction]:
     """The fixes for a range, of the kinds that are asked for."""
     one = session.opened.get(params.text_document.uri)
     if one is None:
@@ -88,7 +88,7 @@ async def code_actions(session: Session, params: types.CodeActionParams) -> list
     return actions
 
 
-def completion(session: Session, params: types.CompletionParams) -> types.CompletionList:
+def completion(session: EditorSession, params: types.CompletionParams) -> types.CompletionList:
     """The offers at a place. From the last reading of the file: to read it anew takes longer than a key."""
     one = session.opened.get(params.text_document.uri)
     if one is None:
@@ -99,7 +99,7 @@ def completion(session: Session, params: types.CompletionParams) -> types.Comple
     return types.CompletionList(False, items_of(offers, at, line, column))
 
 
-async def hover(session: Session, params: types.HoverParams) -> types.Hover | None:
+async def hover(session: EditorSession, params: types.HoverParams) -> types.Hover | None:
     """The explanation of what stands at a place."""
     one = session.opened.get(params.text_document.uri)
     known = await session.known(one) if one is not None else None

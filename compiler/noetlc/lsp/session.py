@@ -14,7 +14,7 @@ from lsprotocol import types
 
 from noetlc.analysis.extents import Extent
 from noetlc.lsp.files_index import FilesIndex
-from noetlc.lsp.known import Known, extents_in
+from noetlc.lsp.known import KnownFile, extents_in
 from noetlc.lsp.lasting import Whole, is_broken, with_lasting
 from noetlc.lsp.positions import UTF_16, Positions
 from noetlc.lsp.project import Looked, Project
@@ -26,11 +26,11 @@ PAUSE = 0.05
 """Seconds for which a text has to rest before it is looked at: a burst of keys is looked at once."""
 
 
-Asked = TypeVar("Asked")
-Found = TypeVar("Found")
+_Asked = TypeVar("_Asked")
+_Found = TypeVar("_Found")
 
 
-class Opened:
+class OpenFile:
     """A file that an editor has open.
 
     `looked` are the findings of the present text, `extents` how often its steps run and `occurrences` its names, each
@@ -45,7 +45,7 @@ class Opened:
         self.source = Source(name, text)
         self.looked: Looked | None = None
         self.whole: Whole | None = None
-        self.known: Known | None = None
+        self.known: KnownFile | None = None
         self.extents: tuple[Extent, ...] | None = None
         self.occurrences: list[Occurrence] | None = None
         self.looking: asyncio.Task[None] | None = None
@@ -61,11 +61,11 @@ class Opened:
         self.looked = self.extents = self.occurrences = None
 
 
-class Session:
+class EditorSession:
     """The session of one editor, which is shown findings by `publish`; `project` is that of its folders."""
 
     def __init__(self, publish: Callable[[types.PublishDiagnosticsParams], None]) -> None:
-        self.opened: dict[str, Opened] = {}
+        self.opened: dict[str, OpenFile] = {}
         self.project: Project
         self.index: FilesIndex
         self.encoding = UTF_16
@@ -79,13 +79,13 @@ class Session:
         """Take the project of the folders that the editor has open."""
         self.project, self.index = project, FilesIndex(project)
 
-    def positions(self, one: Opened) -> Positions:
+    def positions(self, one: OpenFile) -> Positions:
         """The positions in a file's text."""
         return Positions(one.source, self.encoding)
 
     def open(self, uri: str, name: str, version: int, text: str) -> None:
         """Take a file that the editor holds from now on."""
-        self.opened[uri] = Opened(uri, name, version, text)
+        self.opened[uri] = OpenFile(uri, name, version, text)
         self.project.hold(name, text)
         self.look_at(uri)
 
@@ -115,7 +115,7 @@ class Session:
         if self._checks is None or self._checks.done():
             self._checks = asyncio.get_running_loop().create_task(self._look_at_all())
 
-    async def looked(self, one: Opened) -> Looked:
+    async def looked(self, one: OpenFile) -> Looked:
         """The findings in a file's text as it is, looked for now where that was not done."""
         while one.looked is None:
             # Several questions may wait for one look; a question that is taken back does not end it.
@@ -124,21 +124,21 @@ class Session:
             await asyncio.shield(one.looking)
         return one.looked
 
-    async def _look(self, one: Opened) -> None:
+    async def _look(self, one: OpenFile) -> None:
         text = one.text
         found = await self._find(one, text)
         if found.compiled is not None:
-            one.known = await self.in_thread(Known, found.compiled)
+            one.known = await self.in_thread(KnownFile, found.compiled)
         # Another text came meanwhile: whoever waits asks again.
         if one.text == text:
             one.looked = found
 
-    async def known(self, one: Opened) -> Known | None:
+    async def known(self, one: OpenFile) -> KnownFile | None:
         """The file as its text is now, read as far as it can be."""
         looked = await self.looked(one)
         return one.known if looked.compiled is not None else None
 
-    async def occurrences(self, one: Opened) -> list[Occurrence]:
+    async def occurrences(self, one: OpenFile) -> list[Occurrence]:
         """Every name of the file as its text is now."""
         while (known := await self.known(one)) is not None and one.occurrences is None:
             text = one.text
@@ -148,7 +148,7 @@ class Session:
                 one.occurrences = found
         return one.occurrences or []
 
-    async def extents(self, one: Opened) -> tuple[Extent, ...]:
+    async def extents(self, one: OpenFile) -> tuple[Extent, ...]:
         """The extents of the steps of the file's playbooks; none of a file with errors."""
         text = one.text
         if one.extents is None:
@@ -158,7 +158,7 @@ class Session:
             one.extents = found
         return one.extents
 
-    async def mended(self, one: Opened) -> str:
+    async def mended(self, one: OpenFile) -> str:
         """The file's text after all fixes that are safe."""
         return await self.in_thread(partial(self.project.mended, one.name), one.text)
 
@@ -176,7 +176,7 @@ class Session:
                 self._publish(types.PublishDiagnosticsParams(uri, reports, version))
                 self._look_at_callers(one)
 
-    def _look_at_callers(self, one: Opened) -> None:
+    def _look_at_callers(self, one: OpenFile) -> None:
         """Queue the open files whose findings rest on an older text of a playbook that they call."""
         for other in self.opened.values():
             children = other.looked.children if other.looked is not None else ()
@@ -184,7 +184,7 @@ class Session:
                 other.looked = None
                 self.look_at(other.uri)
 
-    async def _find(self, one: Opened, text: str) -> Looked:
+    async def _find(self, one: OpenFile, text: str) -> Looked:
         look = partial(self.project.found_in, one.name)
         found = await self.in_thread(look, text)
         if not is_broken(found):
@@ -193,6 +193,6 @@ class Session:
             return await self.in_thread(lambda whole: with_lasting(text, found, whole, look), one.whole)
         return found
 
-    async def in_thread(self, do: Callable[[Asked], Found], about: Asked) -> Found:
+    async def in_thread(self, do: Callable[[_Asked], _Found], about: _Asked) -> _Found:
         """The value of a function, computed in the session's thread, so that the server goes on answering."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, do, about)

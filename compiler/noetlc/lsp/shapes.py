@@ -11,52 +11,52 @@ from noetlc.source.nodes import Mapping as MappingNode
 from noetlc.source.nodes import Node, Scalar, Sequence
 
 
-class Shape(NamedTuple):
+class ValueShape(NamedTuple):
     """A value: `what` it is, in words, and the keys that are known of it."""
 
     what: str
-    keys: "Mapping[str, Shape]" = {}  # noqa: RUF012  (never written to)
+    keys: "Mapping[str, ValueShape]" = {}  # noqa: RUF012  (never written to)
 
 
-ERROR = Shape(
+ERROR = ValueShape(
     "the error, null after a success",
     {
-        "code": Shape("the error's code, as `http.404`"),
-        "kind": Shape("the sort of error: `timeout`, `connection`, `rate_limit`, …, else its code"),
-        "message": Shape("what happened, in words"),
-        "retryable": Shape("whether another attempt may succeed"),
+        "code": ValueShape("the error's code, as `http.404`"),
+        "kind": ValueShape("the sort of error: `timeout`, `connection`, `rate_limit`, …, else its code"),
+        "message": ValueShape("what happened, in words"),
+        "retryable": ValueShape("whether another attempt may succeed"),
     },
 )
-_META = Shape(
+_META = ValueShape(
     "when and how often it was tried",
-    {name: Shape(f"`{name}` of the attempt") for name in ("attempt", "duration", "started", "ended", "trace_id")},
+    {name: ValueShape(f"`{name}` of the attempt") for name in ("attempt", "duration", "started", "ended", "trace_id")},
 )
 _KEYS = re.compile(r"\{([^{}]*)\}")
 
 
-def shape_of_node(node: Node | None, what: str) -> Shape:
+def shape_of_node(node: Node | None, what: str) -> ValueShape:
     """The shape of a value as it is written."""
     if isinstance(node, MappingNode):
-        return Shape(what, {key.text: shape_of_node(inner, _shown(inner)) for key, inner in node.entries})
-    return Shape(what)
+        return ValueShape(what, {key.text: shape_of_node(inner, _shown(inner)) for key, inner in node.entries})
+    return ValueShape(what)
 
 
-def shape_of_value(value: Value | None, what: str) -> Shape:
+def shape_of_value(value: Value | None, what: str) -> ValueShape:
     """The shape of a value of a playbook."""
     return shape_of_node(value.node if value is not None else None, what)
 
 
-def shape_of_input(schema: Mapping[str, object], what: str) -> Shape:
+def shape_of_input(schema: Mapping[str, object], what: str) -> ValueShape:
     """The shape that a JSON Schema describes."""
     properties = schema.get("properties")
     inner = properties if isinstance(properties, dict) else {}
     said = str(schema.get("description") or what)
-    return Shape(
+    return ValueShape(
         said, {key: shape_of_input(one if isinstance(one, dict) else {}, "a value") for key, one in inner.items()}
     )
 
 
-def result_of_task(task: Task) -> Shape:
+def result_of_task(task: Task) -> ValueShape:
     """The result of a task, by its kind, its code or its args."""
     kind = kind_of(task.kind)
     said = f"the result of `{task.name}` (`{task.kind}`)" + (
@@ -66,41 +66,43 @@ def result_of_task(task: Task) -> Shape:
         written = dict(task.fields).get("result") or task.args
         return shape_of_value(written, said)
     if task.kind == "python":
-        return Shape(said, {key: Shape("a key that the code gives") for key in keys_of_code(code_of(task) or "")})
+        return ValueShape(
+            said, {key: ValueShape("a key that the code gives") for key in keys_of_code(code_of(task) or "")}
+        )
     text = kind.result if kind is not None else ""
     keys = [key.strip() for group in _KEYS.findall(text) for key in group.split(",")]
-    return Shape(said, {key: Shape(f"`{key}` of the result") for key in keys if key.isidentifier()})
+    return ValueShape(said, {key: ValueShape(f"`{key}` of the result") for key in keys if key.isidentifier()})
 
 
-def result_of_step(step: Step) -> Shape:
+def result_of_step(step: Step) -> ValueShape:
     """The result of a step: that of its last task, of a loop the list of them."""
     if step.loop is not None:
-        return Shape(f"the results of the loop `{step.name}`, a list in the order of the items")
-    last = result_of_task(step.tasks[-1]) if step.tasks else Shape("")
-    return Shape(f"the result of step `{step.name}`: {last.what.removeprefix('the result of ')}", last.keys)
+        return ValueShape(f"the results of the loop `{step.name}`, a list in the order of the items")
+    last = result_of_task(step.tasks[-1]) if step.tasks else ValueShape("")
+    return ValueShape(f"the result of step `{step.name}`: {last.what.removeprefix('the result of ')}", last.keys)
 
 
-def outcome_of(task: Task | None, word: str = "") -> Shape:
+def outcome_of(task: Task | None, word: str = "") -> ValueShape:
     """The outcome of a task's attempt; of one that is not known yet `word` is the kind."""
     kind = kind_of(task.kind if task is not None else word)
     extras = kind.extras if kind is not None else {}
     keys = {
-        "status": Shape("`ok` or `error`"),
-        "result": result_of_task(task) if task is not None else Shape("the result"),
+        "status": ValueShape("`ok` or `error`"),
+        "result": result_of_task(task) if task is not None else ValueShape("the result"),
         "error": ERROR,
         "meta": _META,
         **{
-            key: Shape(f"`{key}` of the outcome", {name: Shape(f"`{name}`") for name in names})
+            key: ValueShape(f"`{key}` of the outcome", {name: ValueShape(f"`{name}`") for name in names})
             for key, names in extras.items()
         },
     }
-    return Shape("the outcome of the attempt", keys)
+    return ValueShape("the outcome of the attempt", keys)
 
 
-def ctx_of(playbook: Playbook) -> dict[str, Shape]:
+def ctx_of(playbook: Playbook) -> dict[str, ValueShape]:
     """The keys of `ctx`, with who sets each."""
-    found: dict[str, Shape] = {
-        one.key: Shape(f"made by the reducer `{one.reduce}`") for one in playbook.executor.reducers
+    found: dict[str, ValueShape] = {
+        one.key: ValueShape(f"made by the reducer `{one.reduce}`") for one in playbook.executor.reducers
     }
     for step in playbook.steps:
         for task in step.tasks:
@@ -108,7 +110,7 @@ def ctx_of(playbook: Playbook) -> dict[str, Shape]:
     return found
 
 
-def iter_of(step: Step) -> dict[str, Shape]:
+def iter_of(step: Step) -> dict[str, ValueShape]:
     """The keys of `iter` that the rules of a step set."""
     return _with_set({}, (pair for task in step.tasks for rule in task.rules for pair in rule.set_iter), step)
 
@@ -132,12 +134,12 @@ def keys_of_code(code: str) -> list[str]:
     return [key for key in dict.fromkeys(keys) if isinstance(key, str)]
 
 
-def _with_set(found: dict[str, Shape], pairs: Iterable[tuple[str, Value]], step: Step) -> dict[str, Shape]:
+def _with_set(found: dict[str, ValueShape], pairs: Iterable[tuple[str, Value]], step: Step) -> dict[str, ValueShape]:
     for key, value in pairs:
         shape = shape_of_value(value, f"set by step `{step.name}`")
         old = found.get(key)
         if old is not None and old.what != shape.what:
-            shape = Shape(f"{old.what}, {shape.what}", {**old.keys, **shape.keys})
+            shape = ValueShape(f"{old.what}, {shape.what}", {**old.keys, **shape.keys})
         found[key] = shape
     return found
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Attribute, Expr, expressions_of
 from noetl_ir.records import NamedTuple
-from noetl_ir.scopes import PLACES, RESERVED, Row
+from noetl_ir.scopes import PLACES, RESERVED, PlaceRules
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Step
 from noetlc.expr.block_names import expressions_within
@@ -17,8 +17,8 @@ from noetlc.expr.check import Names
 from noetlc.expr.parser import parse_template
 from noetlc.expr.paths import Access, accesses
 from noetlc.lsp.completion import referred, step_around
-from noetlc.lsp.cursor import Level, Path, path_of
-from noetlc.lsp.known import Known, View
+from noetlc.lsp.cursor import CursorLevel, CursorPath, path_of
+from noetlc.lsp.known import KnownFile, PlaybookView
 from noetlc.lsp.scope_names import site_of
 from noetlc.source.nodes import Mapping, Node, Scalar
 from noetlc.source.text import Source
@@ -54,16 +54,16 @@ class Scalars(NamedTuple):
     """A scalar, the way to it, and whether it is a key."""
 
     scalar: Scalar
-    levels: tuple[Level, ...]
+    levels: tuple[CursorLevel, ...]
     is_key: bool
 
     @property
-    def path(self) -> Path:
+    def path(self) -> CursorPath:
         """The keys and numbers that lead to it, its own among them."""
         return path_of(self.levels)
 
 
-def occurrences_in(known: Known) -> list[Occurrence]:
+def occurrences_in(known: KnownFile) -> list[Occurrence]:
     """Every occurrence in a file, in the order of the file."""
     found: set[Occurrence] = set()
     for number, (root, view) in enumerate(known.documents):
@@ -75,24 +75,24 @@ def occurrences_in(known: Known) -> list[Occurrence]:
 
 def scalars_in(root: Node) -> Iterator[Scalars]:
     """Every scalar of a document, keys among them, in the order of the file."""
-    waiting: list[tuple[Node, tuple[Level, ...], bool]] = [(root, (), False)]
+    waiting: list[tuple[Node, tuple[CursorLevel, ...], bool]] = [(root, (), False)]
     while waiting:
         node, levels, is_key = waiting.pop()
         if isinstance(node, Scalar):
             yield Scalars(node, levels, is_key)
         elif isinstance(node, Mapping):
             for key, value in reversed(node.entries):
-                here = (*levels, Level(node, key.text))
+                here = (*levels, CursorLevel(node, key.text))
                 waiting += [(value, here, False), (key, here, True)]
         else:
             numbered = reversed(list(enumerate(node.items)))
-            waiting += [(item, (*levels, Level(node, at)), False) for at, item in numbered]
+            waiting += [(item, (*levels, CursorLevel(node, at)), False) for at, item in numbered]
 
 
 class _Reader:
     """One document: what its names mean."""
 
-    def __init__(self, source: Source, view: View, number: int) -> None:
+    def __init__(self, source: Source, view: PlaybookView, number: int) -> None:
         self._source = source
         self._view = view
         self._number = number
@@ -183,7 +183,7 @@ class _Reader:
         return self._names[step.name]
 
     def _access(
-        self, access: Access, scalar: Scalar, row: Row, names: Names, step: Step | None
+        self, access: Access, scalar: Scalar, row: PlaceRules, names: Names, step: Step | None
     ) -> Iterator[Occurrence]:
         word, owner = access.root.name, step.name if step is not None else ""
         root = self._source.inner_span(scalar, access.root.start, access.root.end)
@@ -233,7 +233,7 @@ def _is_label(one: Scalars) -> bool:
     return isinstance(value, Mapping) and value.get("kind") is not None
 
 
-def _meanings(row: Row, names: Names) -> Iterator[tuple[str, frozenset[str]]]:
+def _meanings(row: PlaceRules, names: Names) -> Iterator[tuple[str, frozenset[str]]]:
     """The meanings that a bare name can have, the strongest first."""
     yield "iterator", frozenset(names.iterators)
     if row.tasks:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import RESERVED
 from noetl_ir.scopes.vocabulary import FILTERS, FUNCTIONS, TESTS
-from noetlc.lsp.known import Known
+from noetlc.lsp.known import KnownFile
 from noetlc.lsp.symbols import Scalars, scalars_in
 from noetlc.reading.kinds import kind_of
 from noetlc.source.nodes import Mapping, Scalar
@@ -54,7 +54,7 @@ _SQL_TEXT = """
 _SQL_WORDS = frozenset(_SQL_TEXT.split())
 
 
-class Token(NamedTuple):
+class SemanticToken(NamedTuple):
     """A token in one line, by its offset in the text of the file and its length, both in code points."""
 
     start: int
@@ -62,14 +62,14 @@ class Token(NamedTuple):
     type: str
 
 
-def tokens_in(known: Known) -> list[Token]:
+def tokens_in(known: KnownFile) -> list[SemanticToken]:
     """The tokens of a file in its order, none over another."""
-    found: list[Token] = []
+    found: list[SemanticToken] = []
     for root, _ in known.documents:
         for one in scalars_in(root):
             if not one.is_key:
                 found += _tokens(known, one)
-    out: list[Token] = []
+    out: list[SemanticToken] = []
     # An aliased scalar is met again at each use, at the place of its anchor.
     for token in sorted(set(found)):
         if not out or token.start >= out[-1].start + out[-1].length:
@@ -77,7 +77,7 @@ def tokens_in(known: Known) -> list[Token]:
     return out
 
 
-def encoded(tokens: list[Token], at: "Positions") -> list[int]:
+def encoded(tokens: list[SemanticToken], at: "Positions") -> list[int]:
     """The tokens as the protocol has them: each by its distance from the one before, in positions."""
     data: list[int] = []
     line = column = 0
@@ -90,7 +90,7 @@ def encoded(tokens: list[Token], at: "Positions") -> list[int]:
     return data
 
 
-def _tokens(known: Known, one: Scalars) -> Iterator[Token]:
+def _tokens(known: KnownFile, one: Scalars) -> Iterator[SemanticToken]:
     text = one.scalar.text
     language = language_of(one)
     if language == "code":
@@ -121,17 +121,17 @@ def language_of(one: Scalars) -> str:
     return field.text if field is not None and field.text in ("code", "sql") else ""
 
 
-def _words(text: str, pattern: "re.Pattern[str]", keywords: frozenset[str], offset: int) -> Iterator[Token]:
+def _words(text: str, pattern: "re.Pattern[str]", keywords: frozenset[str], offset: int) -> Iterator[SemanticToken]:
     for found in pattern.finditer(text):
         sort = found.lastgroup or ""
         if sort in ("word", "call"):
             is_keyword = found[0] in keywords or (pattern is _SQL and found[0].lower() in keywords)
             sort = "keyword" if is_keyword else "function" if sort == "call" else ""
         if sort:
-            yield Token(offset + found.start(), len(found[0]), sort)
+            yield SemanticToken(offset + found.start(), len(found[0]), sort)
 
 
-def _expression(text: str, offset: int) -> Iterator[Token]:
+def _expression(text: str, offset: int) -> Iterator[SemanticToken]:
     """The tokens of an expression; names behind a dot are keys, behind a bar filters."""
     before = ""
     for found in _EXPRESSION.finditer(text):
@@ -149,10 +149,12 @@ def _expression(text: str, offset: int) -> Iterator[Token]:
             else:
                 sort = "parameter" if word in RESERVED else "variable"
         before = word
-        yield Token(offset + found.start(), len(word), sort)
+        yield SemanticToken(offset + found.start(), len(word), sort)
 
 
-def _placed(known: Known, scalar: Scalar, words: "Iterator[Token] | list[Token]") -> Iterator[Token]:
+def _placed(
+    known: KnownFile, scalar: Scalar, words: "Iterator[SemanticToken] | list[SemanticToken]"
+) -> Iterator[SemanticToken]:
     """Tokens of a scalar's text as tokens of the file, each in one line."""
     for word in words:
         span = known.source.inner_span(scalar, word.start, word.start + word.length)
@@ -164,4 +166,4 @@ def _placed(known: Known, scalar: Scalar, words: "Iterator[Token] | list[Token]"
             first = span.column if line == span.line else len(text) - len(text.lstrip()) + 1
             last = span.end_column if line == span.end_line else len(text) + 1
             if last > first:
-                yield Token(known.source.offset_of(line, first), last - first, word.type)
+                yield SemanticToken(known.source.offset_of(line, first), last - first, word.type)

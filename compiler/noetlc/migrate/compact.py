@@ -12,7 +12,7 @@ being read.
 from re import compile as pattern
 
 from noetlc.ast.yaml_text import STEP
-from noetlc.migrate.lines import Line
+from noetlc.migrate.lines import NewLine
 
 WIDTH = 120
 """Characters of a line that is joined, at most."""
@@ -22,9 +22,9 @@ _MARK = "- "
 _SIMPLE = pattern(r"""[\w-]+: ("(?:[^"\\]|\\.)*"|'[^']*'|[\w./-]+)""")
 
 
-def compacted(lines: list[Line]) -> list[Line]:
+def compacted(lines: list[NewLine]) -> list[NewLine]:
     """The lines, with blocks joined from the inside out."""
-    found: list[Line] = []  # from the last to the first
+    found: list[NewLine] = []  # from the last to the first
     # From below: an inner block is one line before the block around it is looked at, and so may fit, too.
     for line in reversed(lines):
         if line.is_new and (block := _block(line, found)):
@@ -41,7 +41,7 @@ def is_simple(text: str) -> bool:
     return _SIMPLE.fullmatch(text.strip(" ")) is not None
 
 
-def _block(head: Line, below: list[Line]) -> int:
+def _block(head: NewLine, below: list[NewLine]) -> int:
     """How many lines below a head belong to it; 0 where there are none, too many for a line, or some are not new."""
     depth, count, size = _depth(head.text), 0, len(head.text)
     for line in reversed(below):

@@ -4,8 +4,8 @@ from bisect import bisect_right
 
 from noetl_ir.span import Span
 from noetlc.ast.yaml_text import STEP as INDENT
-from noetlc.migrate.entries import Entry, Refusal, entries_of
-from noetlc.migrate.lines import Line, Spot, comments_in, settle
+from noetlc.migrate.entries import NodeEntry, Refusal, entries_of
+from noetlc.migrate.lines import NewLine, Spot, comments_in, settle
 from noetlc.migrate.scalars import Edit, with_edits
 from noetlc.source.nodes import Mapping, Node, all_nodes
 
@@ -23,7 +23,7 @@ class Copies:
         self._mappings: dict[Span, Mapping] = {}
         self._holders: dict[Span, tuple[Mapping, int]] = {}
         self._keys: dict[Span, tuple[Mapping, int]] = {}
-        self._entries: dict[int, list[Entry]] = {}
+        self._entries: dict[int, list[NodeEntry]] = {}
         for node in self._nodes:
             if isinstance(node, Mapping):
                 # Of nodes in one place the first, which is the outermost: that is what a construct's span means.
@@ -40,7 +40,7 @@ class Copies:
         """Whether the value of some key stands there."""
         return span in self._holders
 
-    def entry_at(self, span: Span) -> Entry | None:
+    def entry_at(self, span: Span) -> NodeEntry | None:
         """The key whose value stands there; None too for one that a merge key brought."""
         if span not in self._holders:
             return None
@@ -51,7 +51,7 @@ class Copies:
         except Refusal:
             return None
 
-    def entries(self, mapping: Mapping) -> list[Entry]:
+    def entries(self, mapping: Mapping) -> list[NodeEntry]:
         """The keys of a mapping. Raises Refusal where a merge key brought some."""
         if id(mapping) not in self._entries:
             self._entries[id(mapping)] = entries_of(self.text, mapping)
@@ -61,7 +61,7 @@ class Copies:
         """How far from the beginning of its line an offset is."""
         return offset - self.text.rfind("\n", 0, offset) - 1
 
-    def copy(self, entry: Entry, column: int, edits: list[Edit] | None = None) -> list[Line]:
+    def copy(self, entry: NodeEntry, column: int, edits: list[Edit] | None = None) -> list[NewLine]:
         """The lines of an entry as it stands, with some edits, moved to a column."""
         edits = edits or []
         if (entry.start, entry.stop) in self._copied:  # the comment beside it is told once
@@ -75,12 +75,12 @@ class Copies:
             # Only the beginning of an entry stands behind a margin that is not its own; all lines below it move by
             # one distance.
             first, *others = text.split("\n")
-            lines = [Line(" " * column + first), *(Line(_shifted(line, shift)) for line in others)]
+            lines = [NewLine(" " * column + first), *(NewLine(_shifted(line, shift)) for line in others)]
         lines[0].before += self.lead(entry, column)
         self.stands(entry, lines[0])
         return lines
 
-    def _unfolded(self, entry: Entry, column: int, edits: list[Edit]) -> list[Line]:
+    def _unfolded(self, entry: NodeEntry, column: int, edits: list[Edit]) -> list[NewLine]:
         """The entries that stood in brackets, on lines of its own."""
         # Text in brackets becomes lines: the brackets around it are gone in the new place.
         head, at = "- ", entry.start
@@ -90,9 +90,9 @@ class Copies:
         value = with_edits(self.text, at, entry.stop, [edit for edit in edits if edit.start >= at])
         first, *others = value.lstrip().removeprefix(":" if entry.key is not None else "").lstrip().split("\n")
         below = " " * (column + DEEPER)
-        return [Line(f"{' ' * column}{head}{first}".rstrip()), *(Line(below + line.strip()) for line in others)]
+        return [NewLine(f"{' ' * column}{head}{first}".rstrip()), *(NewLine(below + line.strip()) for line in others)]
 
-    def lead(self, entry: Entry, column: int) -> list[str]:
+    def lead(self, entry: NodeEntry, column: int) -> list[str]:
         """The lines above an entry, once."""
         margin = self.text.rfind("\n", 0, entry.start) + 1
         # One entry may be copied to several places, and its comments only once.
@@ -102,7 +102,7 @@ class Copies:
         shift = column - self.column(entry.start)
         return [_shifted(line, shift) for line in self.text[entry.lead : margin - 1].split("\n")]
 
-    def beside(self, entry: Entry) -> str:
+    def beside(self, entry: NodeEntry) -> str:
         """The text behind the value of an entry of one line."""
         line = self.text.find("\n", entry.start)
         if entry.stop == entry.end or 0 <= line < entry.end:
@@ -110,12 +110,12 @@ class Copies:
         self._copied.add((entry.end, entry.stop))
         return self.text[entry.end : entry.stop].rstrip()
 
-    def stands(self, entry: Entry, line: Line) -> None:
+    def stands(self, entry: NodeEntry, line: NewLine) -> None:
         """Remember the line that an entry became, for the comments at it."""
         # A spot is never empty, or no comment could be found to stand in it.
         self._spots.append(Spot(entry.start, max(entry.stop, entry.start + 1), line))
 
-    def comes_from(self, span: Span, line: Line) -> None:
+    def comes_from(self, span: Span, line: NewLine) -> None:
         """Remember the line that the construct became that stood there."""
         first: Node
         last: Node

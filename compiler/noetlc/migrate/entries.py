@@ -17,7 +17,7 @@ class Refusal(Exception):
         self.node = node
 
 
-class Entry(NamedTuple):
+class NodeEntry(NamedTuple):
     """A key with its value, or an item of a list (`key` is then the item).
 
     `lead` is where the lines above it begin, `start` where it begins (for an item: its dash), `end` where its value
@@ -39,9 +39,9 @@ def is_flow(text: str, node: Mapping | Sequence) -> bool:
     return text[node.end.index - 1 : node.end.index] in ("}", "]") and text[node.start.index] in "{["
 
 
-def entries_of(text: str, mapping: Mapping) -> list[Entry]:
+def entries_of(text: str, mapping: Mapping) -> list[NodeEntry]:
     """The keys of a mapping with their values."""
-    flow, found = is_flow(text, mapping), list[Entry]()
+    flow, found = is_flow(text, mapping), list[NodeEntry]()
     above = mapping.start.index
     for key, value in mapping.entries:
         # What a merge key brought stands at its anchor: to rewrite it here would change what else uses the anchor.
@@ -55,9 +55,9 @@ def entries_of(text: str, mapping: Mapping) -> list[Entry]:
     return found
 
 
-def items_of(text: str, listed: Sequence) -> list[Entry]:
+def items_of(text: str, listed: Sequence) -> list[NodeEntry]:
     """The items of a list."""
-    flow, found = is_flow(text, listed), list[Entry]()
+    flow, found = is_flow(text, listed), list[NodeEntry]()
     above = listed.start.index
     for item in listed.items:
         shared = not above <= item.start.index <= listed.end.index
@@ -73,13 +73,13 @@ def items_of(text: str, listed: Sequence) -> list[Entry]:
 
 def _entry(
     text: str, key: Scalar | None, value: Node, above: int, start: int, end: int, *, flow: bool, shared: bool
-) -> Entry:
+) -> NodeEntry:
     # In brackets what follows on the line belongs to the next entry.
     rest = None if flow else _REST.match(text, end)
     margin = text.rfind("\n", 0, start) + 1
     # Comments above belong to what they stand above, from the end of the line of the entry before.
     lead = min(above if above == 0 or text[above - 1] == "\n" else text.find("\n", above) + 1 or start, margin)
-    return Entry(key, value, max(lead, 0), start, end, rest.end() if rest else end, flow, shared)
+    return NodeEntry(key, value, max(lead, 0), start, end, rest.end() if rest else end, flow, shared)
 
 
 def end_of(text: str, node: Node) -> int:

@@ -20,7 +20,7 @@ from noetlc.expr.shorthand import path
 from noetlc.expr.templates import Templated, guard_with, map_templated, template_with
 from noetlc.older import ABSENT
 from noetlc.pipeline import Document
-from noetlc.reading.places import Unknown
+from noetlc.reading.places import UndeclaredName
 
 
 class WrittenOut(NamedTuple):
@@ -64,7 +64,7 @@ def written_out(document: Document) -> WrittenOut:
     return WrittenOut(document._replace(playbook=playbook), tuple(changes), tuple(dict.fromkeys(refused)))
 
 
-def _change(unknown: Unknown) -> Change:
+def _change(unknown: UndeclaredName) -> Change:
     construct, became = f"`{unknown.free}`, which nothing declares", f"`{SCOPE}.{unknown.free}`, a key of the payload"
     if is_secret_name(unknown.free):
         became += ", which stands in plain in the log: a secret belongs in `keychain`"
@@ -73,7 +73,7 @@ def _change(unknown: Unknown) -> Change:
     return Change("migrate", unknown.finding.span, construct, "review", became)
 
 
-def _refusal(unknown: Unknown, *, is_torn: bool) -> Diagnostic:
+def _refusal(unknown: UndeclaredName, *, is_torn: bool) -> Diagnostic:
     """The error about a name that cannot be written out: it is no bare name, or its value was put into several places,
     in one of which the name is declared (`is_torn`).
     """

@@ -14,7 +14,7 @@ from noetlc.source.nodes import Node, Scalar
 _HASH = pattern(r"#[^\n]*")
 
 
-class Line:
+class NewLine:
     """A line of the new file, with its indentation. `before` are lines that were copied above it, `comments` comments
     that found their place above it. `is_new` says that the line did not stand in this place before.
     """
@@ -40,7 +40,7 @@ class Spot(NamedTuple):
 
     start: int
     stop: int
-    line: Line
+    line: NewLine
 
 
 class Comment(NamedTuple):

@@ -21,8 +21,8 @@ from noetlc.ast.printing import Keys, Placed, Tree, plain_tree
 from noetlc.ast.yaml_text import entry_lines, scalar_text
 from noetlc.migrate.compact import compacted, is_simple
 from noetlc.migrate.copying import DEEPER, Copies
-from noetlc.migrate.entries import Entry, Refusal, end_of, is_flow, items_of
-from noetlc.migrate.lines import Line
+from noetlc.migrate.entries import NodeEntry, Refusal, end_of, is_flow, items_of
+from noetlc.migrate.lines import NewLine
 from noetlc.migrate.parts import (
     DOCUMENT,
     STEP,
@@ -77,7 +77,7 @@ class _Document:
 
     # Mappings
 
-    def _mapping(self, here: Here, node: Mapping | None, column: int) -> list[Line]:
+    def _mapping(self, here: Here, node: Mapping | None, column: int) -> list[NewLine]:
         """The lines of the keys of a mapping; `node` is the mapping that it was."""
         tree = here.tree
         assert isinstance(tree, dict)
@@ -90,7 +90,7 @@ class _Document:
         stays = [key for key, entry in own.items() if key in tree or self._stays(here, entry)]
         # Where a key is gone, its value may stand under another key now, so that no key here counts as unchanged.
         moved = here.scope != DOCUMENT and (here.moved or is_new or len(stays) < len(own))
-        lines: list[Line] = []
+        lines: list[NewLine] = []
         for key in in_order(
             list(tree), self._placed(stays, own, tree) or (self._kept_in_place(tree) if here.scope else [])
         ):
@@ -117,7 +117,7 @@ class _Document:
             return True
         return not self._touched.has_legacy(entry.start, entry.end)
 
-    def _placed(self, stays: list[str], own: dict[str, Entry], tree: Keys) -> list[str]:
+    def _placed(self, stays: list[str], own: dict[str, NodeEntry], tree: Keys) -> list[str]:
         """The keys that stay, under their present names, in the order in which they stood in this mapping."""
         if not stays:
             return []
@@ -132,7 +132,7 @@ class _Document:
         places = {key: value.span for key, value in tree.items() if isinstance(value, Value | Guard)}
         return sorted((key for key, span in places.items() if self._copies.holds(span)), key=places.__getitem__)
 
-    def _stays(self, here: Here, entry: Entry) -> bool:
+    def _stays(self, here: Here, entry: NodeEntry) -> bool:
         """Whether a key that the canonical text leaves out is canonical all the same."""
         assert entry.key is not None
         key = entry.key.text
@@ -143,7 +143,7 @@ class _Document:
         known = keys_of(here.scope)
         return here.read is not None if known is None else key in known
 
-    def _entry(self, key: str, here: Here, entry: Entry, column: int) -> list[Line]:
+    def _entry(self, key: str, here: Here, entry: NodeEntry, column: int) -> list[NewLine]:
         """The lines of a key that was there, in this mapping or in another."""
         assert entry.key is not None
         renamed = entry.key.text != key
@@ -168,7 +168,7 @@ class _Document:
         self._copies.stands(entry, lines[0])
         return lines
 
-    def _below(self, here: Here, entry: Entry, edits: list[Edit], column: int) -> list[Line] | None:
+    def _below(self, here: Here, entry: NodeEntry, edits: list[Edit], column: int) -> list[NewLine] | None:
         """The lines of a key whose block changes inside; None where it becomes something else."""
         value, shift = entry.value, column - self._copies.column(entry.start)
         match value:
@@ -185,7 +185,7 @@ class _Document:
                 return lines + self._list(here, value, self._copies.column(first) + shift)
         return None
 
-    def _head(self, entry: Entry, below: int, edits: list[Edit], column: int) -> list[Line]:
+    def _head(self, entry: NodeEntry, below: int, edits: list[Edit], column: int) -> list[NewLine]:
         """The lines from a key to the line before its first child."""
         stop = self._text.rfind("\n", 0, below)
         # Comments between a key and its first child are part of its head.
@@ -193,7 +193,7 @@ class _Document:
         self._copies.stands(entry, head[0])
         return head
 
-    def _new_entry(self, key: str, here: Here, column: int) -> list[Line]:
+    def _new_entry(self, key: str, here: Here, column: int) -> list[NewLine]:
         """The lines of a key that was not in this mapping; its value may have stood in another."""
         span = here.tree.span if isinstance(here.tree, Value | Guard | Placed) else None
         if span is None:
@@ -208,7 +208,7 @@ class _Document:
 
     # Lists
 
-    def _list(self, here: Here, node: Sequence | None, column: int) -> list[Line]:
+    def _list(self, here: Here, node: Sequence | None, column: int) -> list[NewLine]:
         """The lines of the items of a list, with their dashes in `column`; `node` is the list that it was."""
         trees = here.tree
         assert isinstance(trees, list)
@@ -218,7 +218,7 @@ class _Document:
         homes = {place_of(item.value): number for number, item in enumerate(items)}
         # Where steps have blank lines between them a new step gets one.
         apart = here.scope == STEP and any(self._text[item.lead : item.start].lstrip(" ")[:1] == "\n" for item in items)
-        lines: list[Line] = []
+        lines: list[NewLine] = []
         for number, tree in enumerate(trees):
             home: int | None = None
             read: Tree = None
@@ -238,7 +238,7 @@ class _Document:
                 lines += made
         return lines
 
-    def _item(self, here: Here, item: Entry, column: int) -> list[Line]:
+    def _item(self, here: Here, item: NodeEntry, column: int) -> list[NewLine]:
         """The lines of an item that was there."""
         if self._keeps(here, item):
             return self._copies.copy(item, column)
@@ -260,7 +260,7 @@ class _Document:
         lines[0].before += self._copies.lead(item, column)
         return lines
 
-    def _new_item(self, here: Here, column: int) -> list[Line]:
+    def _new_item(self, here: Here, column: int) -> list[NewLine]:
         """The lines of an item that was not in this list; its mapping may have stood elsewhere."""
         here = here.opened()
         span = here.tree.span if isinstance(here.tree, Placed) else None
@@ -286,7 +286,7 @@ class _Document:
 
     # Values
 
-    def _printed(self, head: str, here: Here, node: Node | None, column: int) -> list[Line]:
+    def _printed(self, head: str, here: Here, node: Node | None, column: int) -> list[NewLine]:
         """The lines of a value behind its head, printed anew; `node` is what stood there."""
         here = here.opened()
         tree = here.tree
@@ -294,14 +294,14 @@ class _Document:
             base = node if isinstance(node, Mapping) else None
             if base is None and isinstance(tree, Placed):
                 base = self._copies.mapping_at(tree.span)
-            return [Line(head, is_new=True), *self._mapping(here, base, column + DEEPER)]
+            return [NewLine(head, is_new=True), *self._mapping(here, base, column + DEEPER)]
         if isinstance(tree, list) and tree:
             listed = node if isinstance(node, Sequence) else None
-            return [Line(head, is_new=True), *self._list(here, listed, column + DEEPER)]
+            return [NewLine(head, is_new=True), *self._list(here, listed, column + DEEPER)]
         value = plain_tree(tree)
         if isinstance(node, Scalar) and (text := rewritten(self._text, node, value)) is not None and "\n" not in text:
-            return [Line(f"{head} {text}")]
-        return [Line(line, is_new=node is None) for line in entry_lines(head, value, " " * column)]
+            return [NewLine(f"{head} {text}")]
+        return [NewLine(line, is_new=node is None) for line in entry_lines(head, value, " " * column)]
 
     def _edits(self, here: Here, node: Node, begin: int) -> list[Edit] | None:
         """The edits that make a node say what the tree does; None where its shape changes. Its entry begins before."""
@@ -349,7 +349,7 @@ class _Document:
                 found += edits
         return found
 
-    def _keeps(self, here: Here, item: Entry) -> bool:
+    def _keeps(self, here: Here, item: NodeEntry) -> bool:
         """Whether an item stays as it is: a step with nothing but sugar of today does."""
         start, stop = item.start, item.stop
         # The tree has the sugar lowered, and would differ; people go on writing it, so the step stays.
@@ -368,7 +368,7 @@ class _Document:
         return is_same(value, plain_tree(here.read))
 
 
-def _moved(lines: list[Line]) -> list[Line]:
+def _moved(lines: list[NewLine]) -> list[NewLine]:
     """The lines of a key that did not stand in this mapping. A single line with a simple value counts as new, so that
     it may be joined with others (`compact`), even if it was copied.
     """
@@ -385,14 +385,14 @@ def _items_in(tree: Tree) -> Iterator[tuple[Span, Placed]]:
         yield from _items_in(part)
 
 
-def _stood_in(spec: Entry | None, tree: Tree) -> bool:
+def _stood_in(spec: NodeEntry | None, tree: Tree) -> bool:
     """Whether a key of this mapping was written in its `spec`, as older forms have fields of tools."""
     if spec is None or not isinstance(spec.value, Mapping) or not isinstance(tree, Value | Guard | Placed):
         return False
     return any(value.span == tree.span for _, value in spec.value.entries)
 
 
-def _came_from(key: str, tree: Tree, entry: Entry) -> bool:
+def _came_from(key: str, tree: Tree, entry: NodeEntry) -> bool:
     """Whether the value of a key is the one that an entry held. A value that a pass made has the entry's
     place as well.
     """
@@ -406,7 +406,7 @@ def _came_from(key: str, tree: Tree, entry: Entry) -> bool:
     return False
 
 
-def _dashed(lines: list[Line], column: int, gap: int) -> list[Line]:
+def _dashed(lines: list[NewLine], column: int, gap: int) -> list[NewLine]:
     """The lines of an item, `gap` behind its dash; what stands above its first key stands above the dash."""
     lines[0].before = [line.removeprefix(" " * gap) for line in lines[0].before]
     lines[0].text = f"{' ' * column}-{' ' * (gap - 1)}{lines[0].text[column + gap :]}"

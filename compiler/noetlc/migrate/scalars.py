@@ -17,7 +17,7 @@ _UNFIT_PLAIN = pattern(r": |:$| #|^\W|\n")
 """What no plain scalar has; one with a template in it stands outside of brackets."""
 
 
-class Part(NamedTuple):
+class TemplateToken(NamedTuple):
     """A token of a template: what it is, and where it stands in the text."""
 
     what: tuple[str, object]
@@ -99,7 +99,7 @@ def _escaped(style: str, text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"') if style == '"' else text
 
 
-def _differences(old: list[Part], was: str, new: list[Part], text: str) -> list[Edit]:
+def _differences(old: list[TemplateToken], was: str, new: list[TemplateToken], text: str) -> list[Edit]:
     """Edits on the text `was`, which has the tokens `old`, that give it the tokens of another text."""
     # `autojunk` would take tokens that are frequent in a long template for noise.
     matcher = SequenceMatcher(None, [part.what for part in old], [part.what for part in new], autojunk=False)
@@ -115,35 +115,35 @@ def _differences(old: list[Part], was: str, new: list[Part], text: str) -> list[
     return edits
 
 
-def _gap(parts: list[Part], number: int, text: str) -> str:
+def _gap(parts: list[TemplateToken], number: int, text: str) -> str:
     """The space before a token."""
     return text[_end_before(parts, number) : _start_of(parts, number, text)]
 
 
-def _end_before(parts: list[Part], number: int) -> int:
+def _end_before(parts: list[TemplateToken], number: int) -> int:
     return parts[number - 1].end if number else 0
 
 
-def _start_of(parts: list[Part], number: int, text: str) -> int:
+def _start_of(parts: list[TemplateToken], number: int, text: str) -> int:
     return parts[number].start if number < len(parts) else len(text)
 
 
-def _parts(text: str) -> list[Part] | None:
+def _parts(text: str) -> list[TemplateToken] | None:
     """The tokens of a template; None where it has blocks, or none at all."""
     if "{{" not in text or "{%" in text or "{#" in text:
         return None
-    found, at = list[Part](), 0
+    found, at = list[TemplateToken](), 0
     while (start := text.find("{{", at)) >= 0:
         if start > at:
-            found.append(Part(("", text[at:start]), at, start))
+            found.append(TemplateToken(("", text[at:start]), at, start))
         try:
             run = tokens_until_braces(text, start + 2)
         except TemplateError:
             return None
-        found.append(Part(("{{", ""), start, start + 2))
-        found += [Part((kind, value), first, last) for kind, value, first, last in run.tokens[:-1]]
-        found.append(Part(("}}", ""), run.end - len(run.closed), run.end))
+        found.append(TemplateToken(("{{", ""), start, start + 2))
+        found += [TemplateToken((kind, value), first, last) for kind, value, first, last in run.tokens[:-1]]
+        found.append(TemplateToken(("}}", ""), run.end - len(run.closed), run.end))
         at = run.end
     if at < len(text):
-        found.append(Part(("", text[at:]), at, len(text)))
+        found.append(TemplateToken(("", text[at:]), at, len(text)))
     return found

@@ -17,7 +17,7 @@ from noetlc.dialects import canonical, dialects_of, merged
 from noetlc.older.absent import ABSENT
 from noetlc.older.dialects import by
 from noetlc.older.hints import hints_of
-from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, Observer, is_asked_whole, lowered
+from noetlc.older.passes import AUTHORING, LOWERING, BrokenPass, Lowering, PassObserver, is_asked_whole, lowered
 from noetlc.reading.document import read_document
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.reader import Forms, Legacy, Reader, Tables
@@ -48,7 +48,7 @@ class Canonical(NamedTuple):
     was: Playbook | None
 
 
-def read(source: Source, node: Node | None, observer: Observer) -> Canonical:
+def read(source: Source, node: Node | None, observer: PassObserver) -> Canonical:
     """Read a document in whatever dialects it is written, and lower it to canonical form. Never raises.
 
     With an error among the findings of the reader the playbook holds what could be understood.

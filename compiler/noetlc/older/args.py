@@ -18,13 +18,13 @@ from noetl_ir.kinds import CALLED
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import ChangeList, HasBodies, Tasks, map_lists, taken_of, with_lists
-from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.playbook import Pairs, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import blocks_in, replace_steps, task_values
 from noetlc.ast.workbook import pairs_of, template_of_pairs
-from noetlc.diag.change import Change, Class, RecordChange
+from noetlc.diag.change import Change, ChangeClass, RecordChange
 from noetlc.expr.binding import bound, with_blocks
-from noetlc.expr.generated import Pairs, computed, expression_of, generated_name
+from noetlc.expr.generated import computed, expression_of, generated_name
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, static_path
 from noetlc.expr.templates import all_with, fields_with
@@ -131,7 +131,7 @@ def _of_saved(step: Step, record: RecordChange) -> Step:
         rest = rest._replace(extras=(*rest.extras, StepArgs(saved.word, saved.pairs, saved.span)))
     else:
         said = "nothing: every result is there" if "log" in saved.where else "nothing: every result is in the event log"
-    klass: Class = "safe" if said.startswith("nothing") else "exact"
+    klass: ChangeClass = "safe" if said.startswith("nothing") else "exact"
     record(Change("lower_args", saved.span, f"{saved.word} {saved.where}", klass, said))
     return _of_saved(rest, record)  # `save` and `sink` may both stand there
 

@@ -11,11 +11,11 @@ from collections.abc import Container
 
 from noetl_ir.expr import Const, Expr, Filter, MapTemplate, Name, Template
 from noetl_ir.span import Span
-from noetlc.ast.playbook import Arc, Router, Rule, Step, Value
+from noetlc.ast.playbook import Arc, Pairs, Router, Rule, Step, Value
 from noetlc.ast.truth import LOOP_DONE_FACTS
 from noetlc.ast.walk import expressions_in
 from noetlc.ast.workbook import template_of_pairs
-from noetlc.expr.generated import PLAIN_SPEC, PREFIX, Pairs, computed, generated_name, guard, noop
+from noetlc.expr.generated import PLAIN_SPEC, PREFIX, computed, generated_name, guard, noop
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import FALSE, TRUE, both, equal, otherwise, path, result_of, static_path

@@ -17,7 +17,7 @@ construct such block templates are errors, and stay what they are.
 from noetl_ir.expr import Block, Expr, MapTemplate, Name
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
-from noetlc.ast.playbook import Arc, Playbook, Rule, Step, Task, Value
+from noetlc.ast.playbook import Arc, Pairs, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import all_values, blocks_in, expressions_in, replace_steps, task_values
 from noetlc.ast.workload import SCOPE
@@ -41,7 +41,6 @@ class OldBlocks(Guess):
 
 BY = "lower_blocks"
 
-Pairs = tuple[tuple[str, Value], ...]
 
 _FAILURE = frozenset({"status", "error"})
 

@@ -74,7 +74,7 @@ def _braces(text: str) -> Iterator[tuple[int, int, Template]]:
 _TRIES = 4
 """How many closing braces are tried for an opening pair: a bound, so that odd code stays linear."""
 
-Places = list[tuple[int, TokenInfo]]
+_Places = list[tuple[int, TokenInfo]]
 
 
 def _tokens(lines: list[str]) -> list[TokenInfo]:
@@ -87,13 +87,13 @@ def _tokens(lines: list[str]) -> list[TokenInfo]:
     return found
 
 
-def _adjacent(places: Places) -> Iterator[tuple[tuple[int, TokenInfo], tuple[int, TokenInfo]]]:
+def _adjacent(places: _Places) -> Iterator[tuple[tuple[int, TokenInfo], tuple[int, TokenInfo]]]:
     """Two operators of which nothing stands between."""
     for first, second in pairwise(places):
         if first[1].type == second[1].type == OP and first[0] + 1 == second[0]:
             yield first, second
 
 
-def _touches(places: Places, start: int, end: int) -> bool:
+def _touches(places: _Places, start: int, end: int) -> bool:
     words = [(at, at + len(token.string)) for at, token in places if token.type in (NAME, NUMBER)]
     return any(first == end or last == start for first, last in words)

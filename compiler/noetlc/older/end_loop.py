@@ -21,13 +21,13 @@ from noetlc.ast.playbook import Arc, Playbook, Router, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, template_of_pairs
-from noetlc.diag.change import Change, Class, RecordChange
+from noetlc.diag.change import Change, ChangeClass, RecordChange
 from noetlc.expr.generated import PREFIX, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import otherwise, path, result_of
 from noetlc.expr.templates import arc_with, native, task_with
 from noetlc.older.legacy_names import arc_meanings, renamed
-from noetlc.older.regions import Region, arcs_of, forks_of, keys_of, may_bind, obstacle, reads, region_of
+from noetlc.older.regions import LoopRegion, arcs_of, forks_of, keys_of, may_bind, obstacle, reads, region_of
 from noetlc.older.skips import may_be_skipped
 from noetlc.reading.drafts import StepDraft
 from noetlc.reading.reader import Reader
@@ -112,7 +112,7 @@ def _without(playbook: Playbook, name: str, end: EndLoop, record: RecordChange) 
     return playbook._replace(steps=tuple(made.get(s.name, s) for s in steps if s.name in made or s.name not in gone))
 
 
-def _with_own_names(region: Region, known: frozenset[str]) -> Region:
+def _with_own_names(region: LoopRegion, known: frozenset[str]) -> LoopRegion:
     """The region in whose arcs old names are those of their steps: in a task they would be the task's."""
 
     def named(step: Step) -> Step:
@@ -131,8 +131,8 @@ def _with_own_names(region: Region, known: frozenset[str]) -> Region:
 class _Lifting:
     """The pipeline of one region. `klass` is `review` where tokens of it ended or ran beside each other."""
 
-    def __init__(self, region: Region) -> None:
-        self.klass: Class = "safe"
+    def __init__(self, region: LoopRegion) -> None:
+        self.klass: ChangeClass = "safe"
         self._region = region
         self._order = [step.name for step in region.steps]
         self._forks = forks_of(region)

@@ -21,7 +21,7 @@ from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import FALSE, TRUE, both, equal, one_of, path, result_of, static_path
 from noetlc.expr.templates import arc_with
 from noetlc.older.events import events_in, folded, on_failed, on_failure
-from noetlc.older.legacy_names import Meanings, Path, arc_meanings, has_old_names, only_old, renamed
+from noetlc.older.legacy_names import LegacyPath, Meanings, arc_meanings, has_old_names, only_old, renamed
 from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.skips import may_be_skipped
 
@@ -112,7 +112,7 @@ def _at_failure(expr: Expr, known: Container[str]) -> Expr:
     return folded(rewritten(on_failure(expr), _failed))
 
 
-def _tells(here: Path, known: Container[str]) -> bool:
+def _tells(here: LegacyPath, known: Container[str]) -> bool:
     return bool(here) and here[0] not in known and any(here[:n] in _TELLING for n in (1, 2))
 
 

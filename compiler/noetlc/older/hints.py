@@ -9,7 +9,7 @@ from re import compile as pattern
 from noetl_ir import registry
 from noetl_ir.expr import Literal, Name, walk
 from noetl_ir.nearest import nearest
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.span import Span
 from noetlc.ast.graph import END, ENTRY
 from noetlc.ast.playbook import Step, Value
@@ -30,20 +30,20 @@ _OLD = pattern(
 _BEFORE_ENTRIES = ("noetl.io/v1", "noetl.io/v2")
 """Versions with files in which the first step is the entry, and leaves lead to a step `end`."""
 _LIST = ", list)"
-_LOOP_KEYS = Late(r"['\"](?:results|stats)\\?['\"]")
+_LOOP_KEYS = LatePattern(r"['\"](?:results|stats)\\?['\"]")
 """What code may read of a loop; a quote may be escaped in YAML."""
 _LONGEST = 200
 _WORD = pattern(rf"[\w-]{{1,{_LONGEST}}}")
 """A name of ordinary length."""
 _SLIP = 0.85
 """How much a step's name looks like `start` where it was to be that; `status` looks less so."""
-_SECRET = Late(r"(?<![\w.'\"])(?:(?:env|secrets?|auth|credentials?)\s*[.\[]|token\s*\()")
+_SECRET = LatePattern(r"(?<![\w.'\"])(?:(?:env|secrets?|auth|credentials?)\s*[.\[]|token\s*\()")
 _SECRET_WORDS = ("env", "token", "secret", "auth", "credential")
 
 
-_STORED = Late(r"\b_(?:ref|store|preview)\b")
+_STORED = LatePattern(r"\b_(?:ref|store|preview)\b")
 """What stands under the name of a step for how its result is stored."""
-_SQL_DATA = Late(r"\.data\.(?:command_\d|rows\b|row_count\b|columns\b)|\bcommand_\d+['\"\]]*\[\d")
+_SQL_DATA = LatePattern(r"\.data\.(?:command_\d|rows\b|row_count\b|columns\b)|\bcommand_\d+['\"\]]*\[\d")
 _SQL_WORDS = ("command_", ".data.row", ".data.columns")
 """A key of a SQL result behind a `data` that it does not have, or a row's number right behind a statement."""
 _REQUEST = pattern(r"(?<![\w.'\"])(?:job|payload|spec|input|data)\b(?!['\"])")

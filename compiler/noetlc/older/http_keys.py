@@ -10,7 +10,7 @@ from typing import TypeAlias
 from noetl_ir.expr import Attribute, Call, Compare, Conditional, Const, Expr, Filter, Item, Test
 from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import FALSE, TRUE, chosen, compared, defined, negated, otherwise, static_path
-from noetlc.older.http_status import FAILED, NO_TEXTS, OK, Evidence, Texts, said_by
+from noetlc.older.http_status import FAILED, NO_TEXTS, OK, Evidence, StatusTexts, said_by
 
 BY = "complete_http_paths"
 
@@ -63,7 +63,7 @@ def untold(_: str) -> None:
 
 
 def completed(
-    is_envelope: IsEnvelope, own: frozenset[str] = ENVELOPE, texts: Texts = NO_TEXTS, tell: Tell = untold
+    is_envelope: IsEnvelope, own: frozenset[str] = ENVELOPE, texts: StatusTexts = NO_TEXTS, tell: Tell = untold
 ) -> Replace:
     """A replacement that completes paths behind expressions for which `is_envelope` is true, and leaves all others.
 
@@ -146,7 +146,7 @@ def _is_own(key: Expr, own: frozenset[str]) -> bool:
     return not isinstance(key, Const) or key.value in own
 
 
-def _decided(expr: Expr, is_status: Callable[[Expr], bool], texts: Texts, tell: Tell) -> Expr | None:
+def _decided(expr: Expr, is_status: Callable[[Expr], bool], texts: StatusTexts, tell: Tell) -> Expr | None:
     """A node in which each `status` that the node itself interprets is replaced by what it means; None without any."""
     found = {id(read): (read, said) for read, said in said_by(expr, texts) if is_status(read)}
     if not found:

@@ -11,7 +11,7 @@ from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, loops_of
 from noetlc.ast.workbook import kind_called
-from noetlc.diag.change import Change, Class, RecordChange
+from noetlc.diag.change import Change, ChangeClass, RecordChange
 from noetlc.expr.binding import with_blocks
 from noetlc.expr.inside_blocks import block_with
 from noetlc.expr.rewrite import rewritten
@@ -32,7 +32,7 @@ from noetlc.older.http_keys import (
     status_as,
     status_of,
 )
-from noetlc.older.http_status import Texts, constants, possible_values
+from noetlc.older.http_status import StatusTexts, constants, possible_values
 from noetlc.older.legacy_names import declared_names, named_events
 from noetlc.older.nearer import Nearer
 from noetlc.older.page_nodes import Page, Pages, gathers
@@ -40,12 +40,12 @@ from noetlc.older.page_nodes import Page, Pages, gathers
 if TYPE_CHECKING:
     from noetlc.older.stored_status import StoredStatus
 
-Node = TypeVar("Node")
+_Node = TypeVar("_Node")
 
 _KEY = f"a key of the body, `.data.KEY`: a result of http has {', '.join(f'`{key}`' for key in sorted(ENVELOPE))}"
 
 _STATUS = "`status` of an http result"
-_TOLD: dict[str, tuple[str, Class, str]] = {
+_TOLD: dict[str, tuple[str, ChangeClass, str]] = {
     "key": ("a key that http results lack", "safe", _KEY),
     "whole": ("`result` of an http result", "safe", "the body, `.data`"),
     "ok": ("`ok` of an http result", "safe", "`.status_code < 400`"),
@@ -147,7 +147,7 @@ class _Scope(NamedTuple):
     names: Container[str]
     listed: Container[str]
     nearer: Nearer
-    texts: Texts
+    texts: StatusTexts
     stored: Callable[[], "StoredStatus"]
     record: RecordChange
 
@@ -284,7 +284,7 @@ class _Scope(NamedTuple):
         made = self.with_words(extra._replace(policies=policies) if policies != extra.policies else extra, http)
         return made.with_bodies(lambda tasks: self.tasks(tasks, fields=http, extras=True))
 
-    def with_words(self, node: Node, http: Words) -> Node:
+    def with_words(self, node: _Node, http: Words) -> _Node:
         """A node with its values and guards completed, the lists of tasks in it aside."""
         replace = self.completing(http)
         return map_templated(node, lambda templated: self.each(templated, replace))

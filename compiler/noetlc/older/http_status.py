@@ -36,10 +36,10 @@ OK = frozenset({"ok", "success"})
 FAILED = frozenset({"error", "failed", "failure"})
 """The words for how a call ended."""
 
-Texts: TypeAlias = Mapping[tuple[str, ...], str]
+StatusTexts: TypeAlias = Mapping[tuple[str, ...], str]
 """The paths that lead to a text which is written out: constants of the workload."""
 
-NO_TEXTS: Texts = {}
+NO_TEXTS: StatusTexts = {}
 
 TEXT_METHODS = frozenset(
     {"lower", "upper", "title", "capitalize", "startswith", "endswith", "split", "replace", "strip", "find", "casefold"}
@@ -92,7 +92,7 @@ NO_EVIDENCE = Evidence()
 NUMBER, TEXT, KEYS = Evidence(number=True), Evidence(text=True), Evidence(keys=True)
 
 
-def evidence(expr: Expr, texts: Texts) -> Iterator[tuple[Expr, Evidence]]:
+def evidence(expr: Expr, texts: StatusTexts) -> Iterator[tuple[Expr, Evidence]]:
     """(value in an expression, what the expression takes it for), wherever the use of a value tells."""
     waiting = [expr]
     while waiting:
@@ -101,7 +101,7 @@ def evidence(expr: Expr, texts: Texts) -> Iterator[tuple[Expr, Evidence]]:
         yield from said_by(here, texts)
 
 
-def said_by(expr: Expr, texts: Texts) -> Iterator[tuple[Expr, Evidence]]:
+def said_by(expr: Expr, texts: StatusTexts) -> Iterator[tuple[Expr, Evidence]]:
     """`evidence` of one node alone: what it takes the values directly below it for."""
     match expr:
         case Compare(first=first, rest=rest):
@@ -136,14 +136,14 @@ def _typed(expr: Expr) -> Iterator[tuple[Expr, Evidence]]:
                     yield one, TEXT if isinstance(other.value, str) else NUMBER
 
 
-def _compared(left: Expr, op: str, right: Expr, texts: Texts) -> Iterator[tuple[Expr, Evidence]]:
+def _compared(left: Expr, op: str, right: Expr, texts: StatusTexts) -> Iterator[tuple[Expr, Evidence]]:
     for one, other in ((left, right), (right, left)):
         said = compared_with(one, op, other, texts, is_left=one is left)
         if said is not None:
             yield from ((read, said) for read in possible_values(one))
 
 
-def compared_with(one: Expr, op: str, other: Expr, texts: Texts, *, is_left: bool) -> Evidence | None:
+def compared_with(one: Expr, op: str, other: Expr, texts: StatusTexts, *, is_left: bool) -> Evidence | None:
     """The reading of one side of a comparison; None where it says nothing."""
     if op in ("in", "not in") and not is_left:
         # `'act' in status` looks into a text; no code holds anything.
@@ -157,7 +157,7 @@ def compared_with(one: Expr, op: str, other: Expr, texts: Texts, *, is_left: boo
     return NUMBER if _are_numbers(other) or (op in _ORDER and isinstance(other, Const)) else None
 
 
-def words_of(expr: Expr, texts: Texts) -> frozenset[str]:
+def words_of(expr: Expr, texts: StatusTexts) -> frozenset[str]:
     """The texts that something is compared with; empty where one of them is no text."""
     match expr:
         case Const(value=str(word)):
@@ -213,7 +213,7 @@ def possible_values(expr: Expr) -> Iterator[Expr]:
             yield expr
 
 
-def constants(workload: Mapping[str, object], hidden: Container[str]) -> Texts:
+def constants(workload: Mapping[str, object], hidden: Container[str]) -> StatusTexts:
     """The texts of a workload by their paths."""
     found: dict[tuple[str, ...], str] = {}
     for key, value in workload.items():

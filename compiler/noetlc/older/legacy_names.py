@@ -15,10 +15,10 @@ from noetlc.expr.rewrite import Replace, rewritten
 from noetlc.expr.shorthand import OUTCOME_OK, compared, equal, negated, one_of, otherwise, path, static_path
 from noetlc.older.absent import asked_for_error, asked_for_none, is_name_itself, none_of
 
-Path: TypeAlias = tuple[str, ...]
+LegacyPath: TypeAlias = tuple[str, ...]
 ITSELF = ""
 """The end of a path that is the value itself, and not what is below."""
-Meanings: TypeAlias = Mapping[Path, Expr]
+Meanings: TypeAlias = Mapping[LegacyPath, Expr]
 
 ROOTS = frozenset(
     (
@@ -153,7 +153,7 @@ def declared_in(step: Step, shared: frozenset[str]) -> frozenset[str]:
     return shared if step.loop is None else shared.union(loop.iterator for loop in loops_of(step))
 
 
-class Known:
+class DeclaredNames:
     """Names that a playbook declares: those that all steps share, and a step's own."""
 
     __slots__ = ("_own", "_shared")
@@ -221,7 +221,7 @@ def _ok(expr: Expr) -> Expr:
             return expr
 
 
-def below(expr: Expr, keys: Path) -> Expr:
+def below(expr: Expr, keys: LegacyPath) -> Expr:
     """The values under some keys of a value."""
     for key in keys:
         expr = Attribute(expr, key) if key.isidentifier() else Item(expr, Const(key))

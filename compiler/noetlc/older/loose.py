@@ -2,7 +2,7 @@
 
 from noetl_ir.expr import Block, Expr, Literal, Native
 from noetlc.ast.playbook import Guard
-from noetlc.diag.change import Class
+from noetlc.diag.change import ChangeClass
 from noetlc.expr.parser import parse_template
 from noetlc.expr.unparse import unparse
 from noetlc.older.hints import LOOSE
@@ -31,7 +31,7 @@ def read_loose_guard(r: Reader, node: Node, what: str, *, in_arc: bool = False) 
         return None
 
 
-def _read(r: Reader, node: Scalar, expr: Expr, klass: Class) -> Guard:
+def _read(r: Reader, node: Scalar, expr: Expr, klass: ChangeClass) -> Guard:
     text = unparse(expr)
     r.respelt(node.span, LOOSE, f"`{{{{ {text} }}}}`", klass)
     return Guard(expr, text, node.span, None, 0)

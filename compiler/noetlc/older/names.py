@@ -29,7 +29,7 @@ from noetlc.older.failing_arcs import meant_arcs, run_again
 from noetlc.older.legacy_names import (
     CTX,
     IN_RULES,
-    Known,
+    DeclaredNames,
     arc_events,
     declared_names,
     has_old_names,
@@ -81,8 +81,8 @@ def rename_names(playbook: Playbook, record: RecordChange) -> Playbook:
 
 def _renamed(step: Step, shared: frozenset[str], nearer: Nearer, *, again: bool) -> Step:
     own = {loop.iterator for loop in loops_of(step)} | {task.name for task in step.tasks}
-    known = Known(shared, own)
-    everywhere = only_old(_everywhere(Known(shared | nearer.brought(step), own), nearer.within(step) | own))
+    known = DeclaredNames(shared, own)
+    everywhere = only_old(_everywhere(DeclaredNames(shared | nearer.brought(step), own), nearer.within(step) | own))
     tasks = tuple(_task(task, known, everywhere) for task in step.tasks)
     # Whole, as every limit and item in them may read a variable.
     loop, spec = all_with(step.loop, everywhere), all_with(step.spec, everywhere)

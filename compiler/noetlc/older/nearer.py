@@ -25,7 +25,7 @@ _RESULT = frozenset({"result", "response"})
 _OUTCOMES = frozenset({"outcome", "output", "this", "event"})
 
 
-class Names(Set[str]):
+class NamesUnion(Set[str]):
     """A union of sets that copies none of them: the names of all steps are shared by the sets of each step."""
 
     __slots__ = ("_sets",)
@@ -46,8 +46,8 @@ class Names(Set[str]):
     def __len__(self) -> int:
         return len(frozenset().union(*self._sets))
 
-    def __or__(self, other: Set[str]) -> "Names":  # type: ignore[override]
-        return Names(*self._sets, frozenset(other))
+    def __or__(self, other: Set[str]) -> "NamesUnion":  # type: ignore[override]
+        return NamesUnion(*self._sets, frozenset(other))
 
 
 class Nearer:
@@ -74,17 +74,17 @@ class Nearer:
         self.everywhere = self._ctx.union([key for key, _ in playbook.workload])
         self._inside = {name: frozenset(found) for name, found in inside.items()}
 
-    def within(self, step: Step) -> Names:
+    def within(self, step: Step) -> NamesUnion:
         """All names that are bound nearer than results in a step, its iterators among them."""
-        return Names(self.brought(step), self.everywhere, frozenset([loop.iterator for loop in loops_of(step)]))
+        return NamesUnion(self.brought(step), self.everywhere, frozenset([loop.iterator for loop in loops_of(step)]))
 
     def brought(self, step: Step) -> frozenset[str]:
         """The args that tokens bring to a step, its own args, and its keys of `iter`."""
         return self._inside.get(step.name, frozenset())
 
-    def args_and_ctx(self, step: Step) -> Names:
+    def args_and_ctx(self, step: Step) -> NamesUnion:
         """The args that a step is given, and the keys of `ctx`."""
-        return Names(self.brought(step), self._ctx)
+        return NamesUnion(self.brought(step), self._ctx)
 
 
 def _nodes(roots: tuple[object, ...]) -> Iterator[object]:

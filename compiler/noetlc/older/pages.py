@@ -25,11 +25,11 @@ from noetl_ir.kinds import CALLED
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
-from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value
+from noetlc.ast.playbook import Guard, Pairs, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import expressions_in, replace_steps
 from noetlc.ast.workbook import pairs_of, template_of_pairs
-from noetlc.diag.change import Change, Class, RecordChange
+from noetlc.diag.change import Change, ChangeClass, RecordChange
 from noetlc.expr.generated import computed, constant, expression_of, generated_name, guard, jump, noop
 from noetlc.expr.parser import parse_template
 from noetlc.expr.rewrite import Replace
@@ -47,7 +47,7 @@ from noetlc.expr.shorthand import (
     result_of,
     static_path,
 )
-from noetlc.expr.templates import Pairs, all_with, fields_with, guard_with, native, pairs_with, value_with
+from noetlc.expr.templates import all_with, fields_with, guard_with, native, pairs_with, value_with
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_own_names
 from noetlc.older.events import events_in, on_success
 from noetlc.older.hoisting import kept_words, with_meanings
@@ -323,7 +323,7 @@ class _Paged(NamedTuple):
     step: Step
 
     @property
-    def said(self) -> tuple[Class, str]:
+    def said(self) -> tuple[ChangeClass, str]:
         """The class of the change, and the words for what the construct became."""
         if any(repeats_success(page) for page in self.pages.policies):
             return "review", "rules that retry, and a loop over pages, which stops at its limit and keeps what it has"

@@ -28,7 +28,7 @@ of them.
 """
 
 
-class Observer(Protocol):
+class PassObserver(Protocol):
     """Told of every pass."""
 
     def stage_begun(self, stage: str) -> None: ...
@@ -173,7 +173,7 @@ AUTHORING = frozenset(f"lower_{block.lower()}" for block in BLOCKS)
 """Passes for what people write today: their changes are no notes."""
 
 
-def lowered(playbook: Playbook, record: RecordChange, observer: Observer) -> Playbook:
+def lowered(playbook: Playbook, record: RecordChange, observer: PassObserver) -> Playbook:
     """The playbook after all passes; without any sugar, itself."""
     there, gone = _kinds_in(playbook), frozenset[str]()
     for row in LOWERING:

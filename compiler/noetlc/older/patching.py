@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from noetl_ir.expr import Expr, Name, walk
-from noetlc.ast.playbook import Rule, Task
+from noetlc.ast.playbook import Pairs, Rule, Task
 from noetlc.ast.truth import Facts
 from noetlc.expr.generated import computed, expression_of, guard
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, path
-from noetlc.expr.templates import Pairs, pairs_with
+from noetlc.expr.templates import pairs_with
 from noetlc.older.legacy_names import IN_RULES, Meanings, renamed, rule_meanings
 
 GOES_ON = frozenset({"continue", "break", "jump"})

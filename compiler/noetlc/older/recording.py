@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from noetlc.diag.change import Change, Class, RecordChange
+from noetlc.diag.change import Change, ChangeClass, RecordChange
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.templates import Templated, templated_with
 
 
 def recording(
-    replace: Replace, record: RecordChange, by: str, construct: str, klass: Class, became: str
+    replace: Replace, record: RecordChange, by: str, construct: str, klass: ChangeClass, became: str
 ) -> Callable[[Templated], Templated]:
     """Rewrites a guard or value, and tells of a change at the place of each that is another one then."""
 

@@ -23,7 +23,7 @@ _CLAIMING = "__worker"
 """The iterator of a loop that claims rows."""
 
 
-class Region(NamedTuple):
+class LoopRegion(NamedTuple):
     """`steps` are the one with the loop and then the body's, in file order; `end` is the one that ends it."""
 
     steps: tuple[Step, ...]
@@ -49,7 +49,7 @@ def arcs_of(step: Step) -> tuple[Arc, ...]:
     return step.router.arcs if step.router is not None else ()
 
 
-def region_of(playbook: Playbook, begin: str, end: Step) -> Region | str:
+def region_of(playbook: Playbook, begin: str, end: Step) -> LoopRegion | str:
     """The region that ends at `end`, or why there is none."""
     by_name = {step.name: step for step in playbook.steps}
     loop = by_name.get(begin)
@@ -69,19 +69,19 @@ def region_of(playbook: Playbook, begin: str, end: Step) -> Region | str:
     # of its items.
     if begin in found:
         return f"a way leads back to `{begin}`: the loop itself goes on to the next item"
-    region = Region((loop, *(step for step in playbook.steps if step.name in found)), end)
+    region = LoopRegion((loop, *(step for step in playbook.steps if step.name in found)), end)
     if not region.arcs_to(end.name):
         return f"no way leads from `{begin}` to `{end.name}`"
     return region
 
 
-def obstacle(playbook: Playbook, region: Region) -> str:
+def obstacle(playbook: Playbook, region: LoopRegion) -> str:
     """Why a region cannot be the pipeline of its loop, or ""."""
     findings = (*_ways_in(playbook, region), *_of_steps(region), *_reads(playbook, region), *_of_arcs(region))
     return next(iter(findings), "")
 
 
-def _ways_in(playbook: Playbook, region: Region) -> Iterator[str]:
+def _ways_in(playbook: Playbook, region: LoopRegion) -> Iterator[str]:
     inside = {step.name for step in region.steps[1:]} | {region.end.name}
     for step in playbook.steps:
         for arc in arcs_of(step) if step.name not in region.names else ():
@@ -95,7 +95,7 @@ def _ways_in(playbook: Playbook, region: Region) -> Iterator[str]:
             yield f"`{phase.name}` begins at `{phase.step}`, inside of the loop"
 
 
-def _of_steps(region: Region) -> Iterator[str]:
+def _of_steps(region: LoopRegion) -> Iterator[str]:
     loop, meetings = region.loop, frozenset(meeting for meeting, _ in forks_of(region).values())
     # The tasks of a cursor claim the next row themselves, and would never come to the steps behind.
     if loop.loop is not None and loop.loop.iterator == _CLAIMING:
@@ -113,7 +113,7 @@ def _of_steps(region: Region) -> Iterator[str]:
             yield f"`{step.name}` has a `spec`, which the tasks of a loop cannot have apart"
 
 
-def _reads(playbook: Playbook, region: Region) -> Iterator[str]:
+def _reads(playbook: Playbook, region: LoopRegion) -> Iterator[str]:
     """The names that are read of the body where its results are no more."""
     for step in (step for step in playbook.steps if step.name not in region.names):
         for name in (step.name for step in region.steps[1:]):
@@ -140,7 +140,7 @@ def reads(steps: tuple[Step, ...], name: str) -> bool:
     )
 
 
-def _of_arcs(region: Region) -> Iterator[str]:
+def _of_arcs(region: LoopRegion) -> Iterator[str]:
     forks = forks_of(region)
     for step in region.steps:
         mode = step.router.mode if step.router is not None else ""
@@ -162,7 +162,7 @@ def _of_arcs(region: Region) -> Iterator[str]:
             yield f"the branches of the fork of `{name}` give args to `{meeting}`"
 
 
-def _for_the_end(region: Region, step: Step, arc: Arc) -> str:
+def _for_the_end(region: LoopRegion, step: Step, arc: Arc) -> str:
     """The reason why an arc of a body may give the end of the loop neither args nor a delay: the end runs once, not
     once for each item.
     """
@@ -174,7 +174,7 @@ def _for_the_end(region: Region, step: Step, arc: Arc) -> str:
     return f"{loss}, and `{end}` runs once behind all items: leave it out, and read `{loop}.results` in `{end}`"
 
 
-def _of_args(region: Region, step: Step) -> Iterator[str]:
+def _of_args(region: LoopRegion, step: Step) -> Iterator[str]:
     """The reasons why a step cannot read its token's args from `iter`: block templates and code read them by name."""
     if step is region.loop or not any(arc.args is not None for arc in region.arcs_to(step.name)):
         return
@@ -211,17 +211,17 @@ def _code_reads(task: Task, names: frozenset[str]) -> bool:
     return code is None or "**" in code or not words_of(code).isdisjoint({*names, *INPUTS, CONTEXT})
 
 
-Ways: TypeAlias = tuple[tuple[str, ...], ...]
+_Ways: TypeAlias = tuple[tuple[str, ...], ...]
 """The branches of a fork, in the order of its arcs: the steps of each."""
 
 
-def forks_of(region: Region) -> dict[str, tuple[str, Ways]]:
+def forks_of(region: LoopRegion) -> dict[str, tuple[str, _Ways]]:
     """The steps that fork inside of the region: where the branches meet, and the steps of each branch.
 
     Only such forks whose branches can run one after the other: each a chain of steps that nothing else leads to.
     """
     by_name = {step.name: step for step in region.steps[1:]}
-    found: dict[str, tuple[str, Ways]] = {}
+    found: dict[str, tuple[str, _Ways]] = {}
     for step in region.steps:
         arcs = arcs_of(step)
         if step.router is None or step.router.mode != "inclusive" or len(arcs) < 2:
@@ -242,7 +242,7 @@ def forks_of(region: Region) -> dict[str, tuple[str, Ways]]:
     return found
 
 
-def _chain(region: Region, by_name: dict[str, Step], name: str) -> tuple[str, tuple[str, ...]]:
+def _chain(region: LoopRegion, by_name: dict[str, Step], name: str) -> tuple[str, tuple[str, ...]]:
     """A chain of steps that begins at `name`, none of which another way leads into, and the step behind its end."""
     chain: list[str] = []
     while name in by_name and name not in chain:

@@ -24,7 +24,7 @@ from noetlc.ast.bodies import Choose, Tasks, change_lists, taken, taken_of
 from noetlc.ast.playbook import Playbook, Rule, Step, Task
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
-from noetlc.diag.change import Change, Class, RecordChange
+from noetlc.diag.change import Change, ChangeClass, RecordChange
 from noetlc.expr.generated import guard
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import OUTCOME_ERROR, OUTCOME_OK, both, negated, path
@@ -146,10 +146,10 @@ def _pages(step: Step) -> tuple[Pages | None, Step]:
     return found[0]._replace(policies=policies), step._replace(extras=rest)
 
 
-Policy = TypeVar("Policy", Retry, Poll, OnError)
+_Policy = TypeVar("_Policy", Retry, Poll, OnError)
 
 
-def _only(step: Step, kind: type[Policy], record: RecordChange) -> tuple[Policy | None, Step]:
+def _only(step: Step, kind: type[_Policy], record: RecordChange) -> tuple[_Policy | None, Step]:
     """The first policy of a kind that the step has; it hides another one, of its spec or beside."""
     first, step = taken_of(step, kind)
     while (other := taken_of(step, kind))[0] is not None:
@@ -303,7 +303,7 @@ def _repeating(step: Step, task: Task, retry: Repetition, known: frozenset[str],
         retry = all_with(retry, completed(results_of_tool(known)))
     # The texts say that `stop_when` alone repeats successes too (formal §7.2), the engine did not: a person is to
     # look at it.
-    klass: Class = "review" if retry.until is not None and retry.when is None else "safe"
+    klass: ChangeClass = "review" if retry.until is not None and retry.when is None else "safe"
     record(Change(BY, retry.span, "`retry`", klass, _said(retry)))
     meanings = {**IN_RULES, **_TEXT, ("max_attempts",): Const(retry.attempts)}
     names = names_of_now(step, task, meanings, known)

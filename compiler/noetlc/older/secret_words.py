@@ -28,7 +28,7 @@ _ABOUT = frozenset({"source", "tool", "type", "kind", "scope", "provider", "key"
 _Pairs: TypeAlias = Mapping[str, Template]
 
 
-class Asked(NamedTuple):
+class AskedSecret(NamedTuple):
     """A secret that an expression asks for: `name` is the entry, or the expression whose value names it; without
     `keys`, its one value.
     """
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
     keys: tuple[str, ...]
 
 
-def asked_secret(expr: Expr, known: Container[str], task: Task | None) -> Asked | Expr | None:
+def asked_secret(expr: Expr, known: Container[str], task: Task | None) -> AskedSecret | Expr | None:
     """The secret that an expression asks for in a task (None outside of any), or the value that the task's `auth` has
     there in plain; None for any other expression.
     """
@@ -46,31 +46,31 @@ def asked_secret(expr: Expr, known: Container[str], task: Task | None) -> Asked 
         return None
     word, name, keys = here[0], here[1], here[2:]
     auth = dict(task.fields).get("auth") if task is not None and word == "auth" else None
-    return Asked(name, keys) if auth is None else _of_auth(auth.template, name, keys)
+    return AskedSecret(name, keys) if auth is None else _of_auth(auth.template, name, keys)
 
 
-def _of_auth(auth: Template, name: str, keys: tuple[str, ...]) -> Asked | Expr:
+def _of_auth(auth: Template, name: str, keys: tuple[str, ...]) -> AskedSecret | Expr:
     pairs = pairs_of(auth)
     inner = None if pairs is None or name not in pairs else pairs_of(pairs[name])
     if pairs is not None and inner is not None:  # an alias
         found = _named(inner, name, keys)
-        return Asked(name, keys) if found is None else found
+        return AskedSecret(name, keys) if found is None else found
     if pairs is not None:
         found = _named(pairs, "", (name, *keys))
-        return Asked(name, keys) if found is None else found
+        return AskedSecret(name, keys) if found is None else found
     named = _text_or_expr(auth)
     # `auth: shop` beside `auth.shop.id` names it twice; beside `auth.id` the id is a field of it.
     if named is None or named == name or keys:
-        return Asked(name, keys)
-    return Asked(named, (name,))
+        return AskedSecret(name, keys)
+    return AskedSecret(named, (name,))
 
 
-def _named(pairs: _Pairs, alias: str, keys: tuple[str, ...]) -> Asked | Expr | None:
+def _named(pairs: _Pairs, alias: str, keys: tuple[str, ...]) -> AskedSecret | Expr | None:
     """The value under some keys of a credential that `auth` names or writes out; None where it has no such key."""
     words = (*_NAMES, "key") if pairs.keys() <= _ABOUT else _NAMES
     for word in words:
         if word in pairs and (named := _text_or_expr(pairs[word])) is not None:
-            return Asked(named, keys)
+            return AskedSecret(named, keys)
     if keys and keys[0] in pairs:
         value = pairs[keys[0]]
         if isinstance(value, Native):

@@ -18,20 +18,19 @@ from re import compile as pattern
 from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Json, Literal, Name, Native
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
-from noetlc.ast.playbook import Guard, KeychainEntry, Playbook, Step, Task, Value
+from noetlc.ast.playbook import Guard, KeychainEntry, Pairs, Playbook, Step, Task, Value
 from noetlc.ast.walk import all_guards, all_values, blocks_in, expressions_in, loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.block_names import expressions_within
-from noetlc.expr.generated import Pairs
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import path, static_path
 from noetlc.expr.templates import Templated, map_templated, templated_in, templated_with, value_with
 from noetlc.older.environment import OldSecrets, having_own, is_declared, secrets_among, variable_of
-from noetlc.older.legacy_names import Known, Path, below, renamed
+from noetlc.older.legacy_names import DeclaredNames, LegacyPath, below, renamed
 from noetlc.older.nearer import Nearer
-from noetlc.older.secret_words import WORDS, Asked, asked_secret, only_field
+from noetlc.older.secret_words import WORDS, AskedSecret, asked_secret, only_field
 
 BY = "lower_secrets"
 
@@ -75,7 +74,9 @@ class _Secrets:
         spans = tuple(pair for pair in playbook.workload_spans if pair[0] not in self._moved)
         shared = self._steps | {key for key, _ in workload}
         steps = tuple(self._step(step, shared) for step in playbook.steps)
-        workbook = tuple((name, self._task(task, Known(shared, ()), self._brought)) for name, task in playbook.workbook)
+        workbook = tuple(
+            (name, self._task(task, DeclaredNames(shared, ()), self._brought)) for name, task in playbook.workbook
+        )
         for entry in playbook.keychain:
             if entry.name in self._entries:
                 self._entries[entry.name] = entry._replace(fields=map_templated(entry.fields, self._within(entry.name)))
@@ -104,16 +105,16 @@ class _Secrets:
             | {task.name for task in step.tasks}
             | self._nearer.args_and_ctx(step)
         )
-        known = Known(shared, own)
+        known = DeclaredNames(shared, own)
         tasks = tuple(self._task(task, known) for task in step.tasks)
         return step if tasks == step.tasks else step._replace(tasks=tasks)
 
-    def _task(self, task: Task, known: Known, brought: frozenset[str] = frozenset()) -> Task:
+    def _task(self, task: Task, known: DeclaredNames, brought: frozenset[str] = frozenset()) -> Task:
         """The task with the keychain in its fields; `brought` are args that its callers may give it besides."""
         own_args = frozenset(pairs_of(task.args.template) or ()) if task.args is not None else frozenset[str]()
 
         def each(value: Value, own_args: frozenset[str] = own_args | brought) -> Value:
-            here = Known(self._nearer.everywhere, Known(known, own_args))
+            here = DeclaredNames(self._nearer.everywhere, DeclaredNames(known, own_args))
             return value_with(value, self._replacing(value.span, known, here, task))
 
         return task._replace(
@@ -131,8 +132,8 @@ class _Secrets:
 
         return change
 
-    def _replacing(self, span: Span, known: Known, nearer: Known, task: Task) -> Replace:
-        meanings: dict[Path, Expr] = {("workload", key): found for key, found in self._moved.items()}
+    def _replacing(self, span: Span, known: DeclaredNames, nearer: DeclaredNames, task: Task) -> Replace:
+        meanings: dict[LegacyPath, Expr] = {("workload", key): found for key, found in self._moved.items()}
         moved = renamed(meanings | {(key,): found for key, found in self._moved.items()}, known)
 
         def replace(expr: Expr) -> Expr | None:
@@ -144,7 +145,7 @@ class _Secrets:
     def _word(self, expr: Expr, span: Span, known: Container[str], task: Task | None, within: str = "") -> Expr | None:
         """The entry's field in the place of `secret.x` and its like; None for any other expression."""
         asked = asked_secret(expr, known, task) if self._words else None
-        if not isinstance(asked, Asked):
+        if not isinstance(asked, AskedSecret):
             return asked
         name, keys = asked
         if not isinstance(name, str):

@@ -1,6 +1,6 @@
 """The pairs of `set`, `set_vars` and their like: which name gets which value, in `ctx` or in `iter`."""
 
-from noetlc.expr.generated import Pairs
+from noetlc.ast.playbook import Pairs
 from noetlc.reading.reader import Reader
 from noetlc.reading.values import read_pairs
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at

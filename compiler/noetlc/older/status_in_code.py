@@ -14,11 +14,11 @@ from warnings import catch_warnings, simplefilter
 
 from noetlc.older.http_status import KEYS, NUMBER, TEXT, TEXT_METHODS, Evidence
 
-Path: TypeAlias = tuple[str, ...]
+_Path: TypeAlias = tuple[str, ...]
 
 
 @lru_cache(64)
-def evidence_in_code(code: str) -> tuple[tuple[Path, Evidence], ...]:
+def evidence_in_code(code: str) -> tuple[tuple[_Path, Evidence], ...]:
     """The paths that some code reads, each with what it takes the value for; empty where the text is no Python."""
     try:
         with catch_warnings():
@@ -32,9 +32,9 @@ def evidence_in_code(code: str) -> tuple[tuple[Path, Evidence], ...]:
     return tuple((path, said) for path, said in found if path)
 
 
-def _locals(nodes: list[ast.AST]) -> dict[str, Path]:
+def _locals(nodes: list[ast.AST]) -> dict[str, _Path]:
     """The names that stand for one other value each."""
-    found: dict[str, Path] = {}
+    found: dict[str, _Path] = {}
     several = set[str]()
     for node in nodes:
         match node:
@@ -46,7 +46,7 @@ def _locals(nodes: list[ast.AST]) -> dict[str, Path]:
     return {name: path for name, path in found.items() if name not in several}
 
 
-def _path(node: ast.AST, local: dict[str, Path]) -> Path:
+def _path(node: ast.AST, local: dict[str, _Path]) -> _Path:
     """The names and keys by which a value is read; empty for any other value."""
     keys: list[str] = []
     while True:

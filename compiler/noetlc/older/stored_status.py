@@ -16,10 +16,10 @@ from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Guard, Playbook, Task, Value
 from noetlc.ast.python_code import code_of
 from noetlc.ast.workbook import pairs_of, workbook_name
-from noetlc.expr.block_names import Inside, expressions_within
+from noetlc.expr.block_names import BlockExpression, expressions_within
 from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import native, templated_in
-from noetlc.older.http_status import NO_EVIDENCE, Evidence, Texts, evidence, possible_values
+from noetlc.older.http_status import NO_EVIDENCE, Evidence, StatusTexts, evidence, possible_values
 from noetlc.older.status_in_code import evidence_in_code
 
 Stored: TypeAlias = tuple[str, ...]
@@ -38,7 +38,7 @@ class StoredStatus:
 
     __slots__ = ("_at", "_into", "_read", "_texts")
 
-    def __init__(self, playbook: Playbook, texts: Texts) -> None:
+    def __init__(self, playbook: Playbook, texts: StatusTexts) -> None:
         self._texts = texts
         self._read: dict[Stored, Evidence] = {}
         self._into: dict[Stored, list[Stored]] = {}
@@ -75,7 +75,7 @@ class StoredStatus:
 
     def _reads(self, templated: Value | Guard, scope: "_Scope") -> None:
         if isinstance(templated, Guard):
-            inside: Iterable[Inside] = (Inside(templated.expr, frozenset()),)
+            inside: Iterable[BlockExpression] = (BlockExpression(templated.expr, frozenset()),)
         else:
             inside = expressions_within(templated.template)
         for one in inside:

@@ -14,12 +14,12 @@ sets of its step is what the tool has just given, as in `vars`; beside `outcome`
 from noetl_ir.expr import Attribute, Expr, Item, Name, walk
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
-from noetlc.ast.playbook import Playbook, Step, Task, Value
+from noetlc.ast.playbook import Pairs, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import expressions_in
-from noetlc.diag.change import Change, Class, RecordChange
+from noetlc.diag.change import Change, ChangeClass, RecordChange
 from noetlc.expr.shorthand import static_path
-from noetlc.expr.templates import Pairs, Templated, map_all_templated, map_templated, templated_with, value_with
+from noetlc.expr.templates import Templated, map_all_templated, map_templated, templated_with, value_with
 from noetlc.older.legacy_names import own_meanings, renamed
 from noetlc.older.nearer import Nearer
 
@@ -89,7 +89,7 @@ def _in_task(task: Task, step: str, tasks: dict[str, tuple[str, ...]], record: R
 def _with_results(
     templated: Templated, step: str, tasks: dict[str, tuple[str, ...]], record: RecordChange
 ) -> Templated:
-    found: list[tuple[str, Class]] = []
+    found: list[tuple[str, ChangeClass]] = []
 
     def replace(expr: Expr) -> Expr | None:
         here = static_path(expr) if isinstance(expr, Attribute | Item) else ()

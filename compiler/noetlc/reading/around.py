@@ -13,7 +13,7 @@ from noetlc.expr.check import Names
 from noetlc.expr.shorthand import static_path
 
 
-class Entry(NamedTuple):
+class WorkbookEntry(NamedTuple):
     """An entry of the workbook, with the names that are known wherever it is called.
 
     `is_idle` says that nothing calls it. `overruled` are the keys of its own args that every call gives: their values
@@ -70,7 +70,7 @@ class Around:
             step=step.name,
         )
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[WorkbookEntry]:
         """The entries of the workbook. A name is known in an entry if it is known at one of its calls, by the args of
         the call or in the step around it.
         """
@@ -105,7 +105,7 @@ class Around:
             names = self._outside._replace(args=args, iterators=iterators, alike=same)
             callers = calls.get(name, calls.get("", []))
             overruled = frozenset[str].intersection(*callers) if callers else frozenset[str]()
-            yield Entry(task, names, not callers, overruled)
+            yield WorkbookEntry(task, names, not callers, overruled)
 
     def _calls(self) -> dict[str, list[frozenset[str]]]:
         """Entry → for each of its calls the keys of the args that it gives; a call of a computed name stands under "".

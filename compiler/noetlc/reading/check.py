@@ -12,7 +12,7 @@ from noetlc.ast.playbook import Playbook, Rule, Step, Task
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import workbook_name
 from noetlc.diag.diagnostic import Fix, Related
-from noetlc.reading.places import Unknown, check_expressions
+from noetlc.reading.places import UndeclaredName, check_expressions
 from noetlc.reading.reader import Reader, unknown
 from noetlc.source.nodes import Mapping, Sequence
 
@@ -20,7 +20,7 @@ ENGINE_KEYS = frozenset({"index", "parent"})
 """Keys of `iter` that the engine writes (LANGUAGE §2)."""
 
 
-def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[Unknown, ...]:
+def check_document(r: Reader, playbook: Playbook, node: Mapping) -> tuple[UndeclaredName, ...]:
     """Report everything that only the whole document can tell; gives the names that may be keys of the payload."""
     graph = graph_of(playbook)
     # For jumps that leave their step: the message names the step that has the task.

@@ -35,7 +35,7 @@ from noetlc.ast.playbook import (
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Mapping, Node, Scalar
 
-Pairs = list[tuple[str, Value]]
+DraftPairs = list[tuple[str, Value]]
 """Keys with their values in file order."""
 
 
@@ -64,7 +64,7 @@ class DocumentDraft:
         self.moved: dict[str, Json] = {}
         self.keychain: list[KeychainEntry] = []
         self.executor: Executor | None = None
-        self.workload: Pairs = []
+        self.workload: DraftPairs = []
         self.workload_spans: list[tuple[str, Span]] = []
         self.steps: list[Step] = []
         self.workbook: list[tuple[str, Task]] = []
@@ -100,7 +100,7 @@ class ExecutorDraft:
 
     def __init__(self) -> None:
         self.plain: dict[str, Json] = {}
-        self.knobs: Pairs = []
+        self.knobs: DraftPairs = []
         self.pool: str | None = None
         self.entry_step: str | None = None
         self.entry_span: Span | None = None
@@ -172,7 +172,7 @@ class StepSpecDraft:
         self.compensate: Compensate | None = None
         self.interrupt: Interrupt | None = None
         self.failure_mode = ""
-        self.knobs: Pairs = []
+        self.knobs: DraftPairs = []
         self.extras: list[Sugar] = []
 
 
@@ -223,7 +223,7 @@ class LoopDraft:
         self.inner: Loop | None = None
         self.paged = False
         self.timeout: Value | None = None
-        self.knobs: Pairs = []
+        self.knobs: DraftPairs = []
         self.extras: list[Sugar] = []
 
 
@@ -254,10 +254,10 @@ class TaskDraft:
         self.kind = ""
         self.kind_span = name_span
         self.desc = ""
-        self.fields: Pairs = []
+        self.fields: DraftPairs = []
         self.field_spans: list[tuple[str, Span]] = []
         self.args: Value | None = None
-        self.knobs: Pairs = []
+        self.knobs: DraftPairs = []
         self.timeout: Value | None = None
         self.rules: list[Rule] = []
         self.on_unmatched_written = False
@@ -297,8 +297,8 @@ class ThenDraft:
         self.to_span: Span | None = None
         self.code: Value | None = None
         self.message: Value | None = None
-        self.set_iter: Pairs = []
-        self.set_ctx: Pairs = []
+        self.set_iter: DraftPairs = []
+        self.set_ctx: DraftPairs = []
 
 
 class RouterDraft:

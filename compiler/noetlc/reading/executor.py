@@ -14,7 +14,7 @@ from noetlc.reading.shapes import (
     text_of,
     whole_of,
 )
-from noetlc.reading.specs import Inside, attempt_limit, failure_mode, lifetime, take_policy, take_spec
+from noetlc.reading.specs import PolicyKeys, attempt_limit, failure_mode, lifetime, take_policy, take_spec
 from noetlc.reading.values import plain, read_lifetime, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar
 
@@ -195,10 +195,10 @@ SPEC_KEYS: Table[ExecutorDraft] = {
     "no_next_is_error": no_effect,
 }
 POLICY_KEYS: Table[ExecutorDraft] = {
-    "results": Inside("results", {"reference_first": _reference_first}),
-    "limits": Inside("limits", dict.fromkeys(LIMITS, _limit)),
-    "failure": Inside("failure", {"mode": failure_mode}),
-    "lifecycle": Inside("lifecycle", {"timeout_s": lifetime("an execution"), "after_s": _after}),
+    "results": PolicyKeys("results", {"reference_first": _reference_first}),
+    "limits": PolicyKeys("limits", dict.fromkeys(LIMITS, _limit)),
+    "failure": PolicyKeys("failure", {"mode": failure_mode}),
+    "lifecycle": PolicyKeys("lifecycle", {"timeout_s": lifetime("an execution"), "after_s": _after}),
     "defaults": no_effect,
     "placement": no_effect,
     "cost": no_effect,

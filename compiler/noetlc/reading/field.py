@@ -1,7 +1,7 @@
 """A field or knob of a tool kind, checked against the kind's table as far as its value is written out."""
 
 from noetl_ir.expr import Json, ListTemplate, Literal, MapTemplate
-from noetl_ir.kinds import Field, Kind, Shape, fits
+from noetl_ir.kinds import Field, FieldShape, Kind, fits
 from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Value
 from noetlc.diag.diagnostic import Fix
@@ -85,7 +85,7 @@ def _fits(field: Field, value: Value) -> bool:
             return True
 
 
-def _has_shape(value: Json, shape: Shape) -> bool:
+def _has_shape(value: Json, shape: FieldShape) -> bool:
     """As for a rendered value, but that the entries of a map are texts once they are rendered."""
     return isinstance(value, dict) if shape == "map of text" else fits(shape, value)
 

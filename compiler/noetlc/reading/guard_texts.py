@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from noetl_ir.expr import Compare, Concat, Const, Expr, Filter, ListOf, Logic, Name, Not, Text, walk
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.parser import parse_expression, parse_template
 from noetlc.expr.paths import accesses
@@ -24,13 +24,13 @@ _Side: TypeAlias = "list[str | Expr]"
 _Piece: TypeAlias = "tuple[str, str | Expr]"
 """Kind and value: `text`, `expr`, `quoted`, `inside`, `op`, `and`, `or`, `not`, `other`."""
 
-_WORD = Late(
+_WORD = LatePattern(
     r"(?P<quoted>'[^']*'|\"[^\"]*\")|(?P<op>==|!=)|(?P<and>&&|(?<!\S)and(?!\S))|(?P<or>\|\||(?<!\S)or(?!\S))"
     r"|(?P<not>(?<!\S)not(?!\S))|(?P<other>[<>()\[\]{}|]|(?<!\S)(?:in|is)(?!\S))"
 )
-_QUOTED = Late(r"(['\"])\{\{((?:(?!\}\}).)*)\}\}\1")
+_QUOTED = LatePattern(r"(['\"])\{\{((?:(?!\}\}).)*)\}\}\1")
 """A template that is all that stands in quotes."""
-_NUMBER = Late(r"[-+]?\d+(\.\d+)?")
+_NUMBER = LatePattern(r"[-+]?\d+(\.\d+)?")
 
 
 _RESULT_KEYS = frozenset({"exit_code", "stdout", "stderr", "rows", "row_count"})

@@ -9,7 +9,7 @@ from noetlc.reading.values import read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 
-class Heard(NamedTuple):
+class HeardNames(NamedTuple):
     """Names of signals, each once, and a mapping of names of timers to durations."""
 
     events: tuple[str, ...]
@@ -34,7 +34,7 @@ class HeardDraft:
 
 def read_heard(
     r: Reader, scope: str, table: Table[HeardDraft], key: Scalar, node: Node, *, what: str, since: str
-) -> Heard | None:
+) -> HeardNames | None:
     """The signals and timers under a key, whose own keys `table` takes; `what` names the listener in messages.
 
     None, and a finding, where there are none.
@@ -46,7 +46,7 @@ def read_heard(
     if mapping is not None:
         take_all(r, scope, table, draft, mapping)
     if draft.events or draft.timers is not None:
-        return Heard(tuple(dict.fromkeys(draft.events)), draft.timers)
+        return HeardNames(tuple(dict.fromkeys(draft.events)), draft.timers)
     misspelt = mapping is not None and any(is_misspelt(mapping, name, table) for name in table)
     if not draft.written and not misspelt:
         timers = " or `timers: {late: 5m}`" if "timers" in table else ""

@@ -3,7 +3,7 @@
 from functools import cache
 
 from noetl_ir import registry
-from noetl_ir.kinds import Field, Kind, Text
+from noetl_ir.kinds import Field, FieldText, Kind
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 
@@ -50,7 +50,7 @@ def knobs_of_any_kind() -> dict[str, Field]:
     return found
 
 
-class Program(NamedTuple):
+class ProgramField(NamedTuple):
     """A task's field that its kind reads as code, SQL or a command."""
 
     step: Step
@@ -58,15 +58,15 @@ class Program(NamedTuple):
     value: Value
 
 
-def programs_of(playbook: Playbook) -> dict[Text, list[Program]]:
+def programs_of(playbook: Playbook) -> dict[FieldText, list[ProgramField]]:
     """The programs of a playbook by what their kinds read them as, in file order."""
-    found: dict[Text, list[Program]] = {text: [] for text in _PROGRAMS}
+    found: dict[FieldText, list[ProgramField]] = {text: [] for text in _PROGRAMS}
     for step in playbook.steps:
         for task in step.tasks:
             fields = _program_fields(task.kind)
             for name, value in task.fields if fields else ():
                 if name in fields:
-                    found[fields[name]].append(Program(step, task, value))
+                    found[fields[name]].append(ProgramField(step, task, value))
     return found
 
 
@@ -76,10 +76,10 @@ def languages_of(kind: str) -> frozenset[str]:
 
 
 @cache
-def _program_fields(name: str) -> dict[str, Text]:
+def _program_fields(name: str) -> dict[str, FieldText]:
     kind = kind_of(name)
     fields = {} if kind is None else kind.fields
     return {name: field.text for name, field in fields.items() if field.text in _PROGRAMS}
 
 
-_PROGRAMS: tuple[Text, ...] = ("code", "sql", "shell")
+_PROGRAMS: tuple[FieldText, ...] = ("code", "sql", "shell")

@@ -9,7 +9,7 @@ from noetlc.reading.loop_ends import check_ends, take_enough, take_rest
 from noetlc.reading.loop_signals import check_signals, grows, take_close, take_complete, take_more, without_idle
 from noetlc.reading.reader import Reader, Table, no_effect, take_all
 from noetlc.reading.shapes import choice_of, is_empty, is_misspelt, mapping_of, missing, name_of
-from noetlc.reading.specs import Inside, attempt_limit, lifetime, take_policy, take_spec
+from noetlc.reading.specs import PolicyKeys, attempt_limit, lifetime, take_policy, take_spec
 from noetlc.reading.values import read_count, read_value
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, key_as, mapping_at
 
@@ -181,7 +181,7 @@ SPEC_KEYS: Table[LoopDraft] = {
 }
 POLICY_KEYS: Table[LoopDraft] = {
     "exec": _exec,
-    "lifecycle": Inside("lifecycle", {"timeout_s": lifetime("an iteration")}),
+    "lifecycle": PolicyKeys("lifecycle", {"timeout_s": lifetime("an iteration")}),
     "enough": take_enough,
     "rest": take_rest,
     "mode": _mode,

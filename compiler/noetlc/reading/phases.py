@@ -2,7 +2,7 @@
 
 from noetl_ir.words import CAUSES, COMPENSATION, MAIN
 from noetlc.ast.graph import END, StepGraph, later_of
-from noetlc.ast.phases import Part, parts_of
+from noetlc.ast.phases import PhaseSteps, parts_of
 from noetlc.ast.playbook import Compensate, Executor, Playbook
 from noetlc.diag.diagnostic import Related
 from noetlc.reading.reader import Reader, Table, take_all, unknown
@@ -100,7 +100,7 @@ def _check_causes(r: Reader, executor: Executor, *, compensated: bool) -> None:
         r.report("NL222", "`compensate_on` is empty: no run is compensated", executor.compensate_on_span, help=help)
 
 
-def _check_parts(r: Reader, playbook: Playbook, parts: tuple[Part, ...]) -> None:
+def _check_parts(r: Reader, playbook: Playbook, parts: tuple[PhaseSteps, ...]) -> None:
     owners: dict[int, list[int]] = {}
     for number, part in enumerate(parts):
         # What lies behind the first shared step is shared for the same reason.
@@ -113,7 +113,7 @@ def _check_parts(r: Reader, playbook: Playbook, parts: tuple[Part, ...]) -> None
             _tell(r, playbook, part, parts[other], shared[other])
 
 
-def _tell(r: Reader, playbook: Playbook, part: Part, other: Part, at: int) -> None:
+def _tell(r: Reader, playbook: Playbook, part: PhaseSteps, other: PhaseSteps, at: int) -> None:
     step = playbook.steps[at]
     name = playbook.steps[part.entry].name
     span = next(each.span for each in later_of(playbook) if (each.name, each.step) == (part.phase, name))
@@ -132,5 +132,5 @@ def _tell(r: Reader, playbook: Playbook, part: Part, other: Part, at: int) -> No
     )
 
 
-def _way(playbook: Playbook, part: Part, at: int) -> str:
+def _way(playbook: Playbook, part: PhaseSteps, at: int) -> str:
     return " → ".join(playbook.steps[step].name for step in part.way_to(at))

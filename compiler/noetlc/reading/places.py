@@ -27,7 +27,7 @@ from noetlc.ast.walk import (
 from noetlc.ast.workbook import own_args, pairs_of, template_of_pairs, workbook_name
 from noetlc.ast.workload import workload_needs
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.expr.check import Kind, Names, Problem, check_names
+from noetlc.expr.check import NameProblem, NameProblemKind, Names, check_names
 from noetlc.expr.closed import words_asked
 from noetlc.expr.paths import Access, accesses
 from noetlc.expr.secret_names import is_secret_name
@@ -36,17 +36,17 @@ from noetlc.reading.reader import Reader
 from noetlc.source.nodes import Scalar
 
 _CODES = {
-    Kind.OUT_OF_PLACE: "NL304",
-    Kind.UNKNOWN: "NL303",
-    Kind.ATTRIBUTE: "NL311",
-    Kind.NO_LOOP: "NL304",
-    Kind.DYNAMIC_STEP: "NL304",
-    Kind.AMBIGUOUS: "NL313",
-    Kind.LEGACY_FUNCTION: "NL901",
+    NameProblemKind.OUT_OF_PLACE: "NL304",
+    NameProblemKind.UNKNOWN: "NL303",
+    NameProblemKind.ATTRIBUTE: "NL311",
+    NameProblemKind.NO_LOOP: "NL304",
+    NameProblemKind.DYNAMIC_STEP: "NL304",
+    NameProblemKind.AMBIGUOUS: "NL313",
+    NameProblemKind.LEGACY_FUNCTION: "NL901",
 }
 
 
-class Unknown(NamedTuple):
+class UndeclaredName(NamedTuple):
     """A name that nothing declares, in a file with older constructs: what it stands in, and what is said of it.
 
     `free` is the name where it is a bare one, which older engines looked for in the payload.
@@ -57,7 +57,7 @@ class Unknown(NamedTuple):
     finding: Diagnostic
 
 
-def check_expressions(r: Reader, playbook: Playbook) -> tuple[Unknown, ...]:
+def check_expressions(r: Reader, playbook: Playbook) -> tuple[UndeclaredName, ...]:
     """Report names out of their place, undeclared names, and workload values that read each other in a
     circle. Those that nothing declares are only warnings where the file has older constructs.
     """
@@ -185,7 +185,7 @@ _INSTEAD = {
 }
 """What to write where a block template stands, place by place."""
 
-_Verdict: TypeAlias = tuple[tuple[Problem, ...], tuple[Access, ...]]
+_Verdict: TypeAlias = tuple[tuple[NameProblem, ...], tuple[Access, ...]]
 _FINE: _Verdict = ((), ())
 
 _has_bare_names = Once(lambda expr: any(type(part) is Name and part.name not in RESERVED for part in walk(expr)))
@@ -208,7 +208,7 @@ class _Checks:
         self.silent = False
         self.inputs: frozenset[str] = frozenset()
         self.overruled: frozenset[str] = frozenset()
-        self.unknown: list[Unknown] = []
+        self.unknown: list[UndeclaredName] = []
         self._callers = dict(_callers(playbook))
         self._keychain = frozenset(entry.name for entry in playbook.keychain)
         self._verdicts: dict[tuple[int, int, int], _Verdict] = {}
@@ -306,24 +306,24 @@ class _Checks:
         help = f"did you mean `{near}`?" if near else f"declare it: `keychain: [{{name: {name}, kind: …}}]`"
         self.r.report("NL213", f"the keychain has no entry `{name}`", span, help=help)
 
-    def _tell(self, problem: Problem, around: Value | Guard, span: Span, reckoned: bool) -> None:
+    def _tell(self, problem: NameProblem, around: Value | Guard, span: Span, reckoned: bool) -> None:
         """Report a problem with a name. In an older file a name is not reported whose absence its author `reckoned`
         with, by a default or a test.
         """
         if problem.free in self.inputs:
             return
-        if problem.kind is Kind.LEGACY_FUNCTION:
+        if problem.kind is NameProblemKind.LEGACY_FUNCTION:
             self.r.refuse(problem.message.partition(" is ")[0] + " (v1 dialect)", span, help=problem.help)
         # Older engines looked for such names in the payload, and many old playbooks count on it: a warning, and no
         # error.
-        elif problem.kind is Kind.UNKNOWN and self.r.legacy_seen and not self.brought:
+        elif problem.kind is NameProblemKind.UNKNOWN and self.r.legacy_seen and not self.brought:
             found = Diagnostic("NL303", Severity.WARNING, *self._free(problem, span))
             if not reckoned and not self.silent:
                 self.r.findings.append(found)
             # Kept even when not told: a migration writes them as what the payload brings, and must know all.
-            self.unknown.append(Unknown(problem.free, around, found))
+            self.unknown.append(UndeclaredName(problem.free, around, found))
         # Where args may bring any name, an unknown one may be one of them.
-        elif problem.kind is not Kind.UNKNOWN or not self.open:
+        elif problem.kind is not NameProblemKind.UNKNOWN or not self.open:
             help = problem.help
             if problem.free in self._keychain:
                 help = _ENTRY.format(problem.free)
@@ -331,7 +331,7 @@ class _Checks:
                 help += f" If a payload brings it, write `workload.{problem.free}`"
             self.r.report(_CODES[problem.kind], problem.message, span, help=help)
 
-    def _free(self, problem: Problem, span: Span) -> tuple[str, Span, str]:
+    def _free(self, problem: NameProblem, span: Span) -> tuple[str, Span, str]:
         """The finding about a name that nothing declares, where only a payload may bring it."""
         word = problem.free
         if not word:

@@ -8,7 +8,7 @@ from noetl_ir.span import Span
 from noetl_ir.words import DIRECTIVES
 from noetlc.ast.playbook import AdmitRule, Guard, Rule
 from noetlc.diag.diagnostic import Fix
-from noetlc.reading.drafts import Pairs, TaskDraft, ThenDraft
+from noetlc.reading.drafts import DraftPairs, TaskDraft, ThenDraft
 from noetlc.reading.reader import Reader, Table, no_effect, stray_key, stray_keys, take_all
 from noetlc.reading.shapes import (
     boolean_of,
@@ -305,7 +305,7 @@ def _set_ctx(r: Reader, then: ThenDraft, key: Scalar, node: Node) -> None:
     then.set_ctx = _assigned(r, node, "ctx")
 
 
-def _assigned(r: Reader, node: Node, scope: str) -> Pairs:
+def _assigned(r: Reader, node: Node, scope: str) -> DraftPairs:
     """The keys that a rule puts into `ctx` or `iter`: keys are top-level names, no paths (LANGUAGE §4)."""
     pairs = dict(read_pairs(r, node, f"`set_{scope}`"))
     for key in [key for key, _ in node.entries if "." in key.text] if isinstance(node, Mapping) else ():

@@ -1,7 +1,7 @@
 """SQL and shell text out of nodes: templates in which braces that are no expression stay as written (LANGUAGE §2)."""
 
 from noetl_ir.expr import Expr, ListTemplate, Literal, Template, Text
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.scopes import RESERVED
 from noetlc.ast.playbook import Value
 from noetlc.expr.errors import TemplateError, UnknownWord
@@ -14,14 +14,14 @@ _MARKS = ("{{", "{%", "{#")
 _TRIES = 4
 """How many closing braces are tried for an opening pair; a bound, so that odd text stays linear."""
 
-_START = Late(r"\{\{-?\s*(?P<name>[A-Za-z_]\w*)(?P<path>\s*[.\[|]\s*[\w'\"]|)")
+_START = LatePattern(r"\{\{-?\s*(?P<name>[A-Za-z_]\w*)(?P<path>\s*[.\[|]\s*[\w'\"]|)")
 _GO_OPTION = r"""(?:--format|--template|\s-f|go-template)[= ]?\s{0,9}["']?"""
 """An option whose value is a template of Go, as those of docker and kubectl."""
-_HAS_GO = Late(_GO_OPTION + r"""[^"'\n]{0,200}\{\{""")
-_OF_GO = Late(_GO_OPTION + r"""(?:\{\{[^{}]*\}\}|[^{}"'])*\{\{[^`]$""")
+_HAS_GO = LatePattern(_GO_OPTION + r"""[^"'\n]{0,200}\{\{""")
+_OF_GO = LatePattern(_GO_OPTION + r"""(?:\{\{[^{}]*\}\}|[^{}"'])*\{\{[^`]$""")
 _REACH = 200
 """So many characters before its braces the option is looked for."""
-_GO_WORDS = Late(r"-?\s*((json|range|with|if|index|len|print\w*)\s+\.|(end|else)\s*-?\}\})")
+_GO_WORDS = LatePattern(r"-?\s*((json|range|with|if|index|len|print\w*)\s+\.|(end|else)\s*-?\}\})")
 _HELP = "a template is written `{{ expression }}`; anything else reaches the tool unchanged"
 
 

@@ -10,7 +10,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Task
 from noetlc.ast.sugar import Sugar
-from noetlc.diag.change import Change, Class
+from noetlc.diag.change import Change, ChangeClass
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related
 from noetlc.reading.drafts import (
@@ -190,7 +190,7 @@ class Reader:
         """Add a finding with the severity of its code."""
         self.findings.append(finding(code, message, span, help=help, fix=fix, related=related))
 
-    def respelt(self, span: Span, construct: str, message: str, klass: Class = "exact") -> None:
+    def respelt(self, span: Span, construct: str, message: str, klass: ChangeClass = "exact") -> None:
         """Record a legacy spelling that is read as the canonical one."""
         self.legacy_seen = True
         self.changes.append(Change("read", span, construct, klass, message))
@@ -277,8 +277,8 @@ def _ways_down(r: Reader, scope: str, name: str) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] = []
         for here, way in ways:
             for key, take in getattr(r.canonical, here, {}).items():
-                # A mapping within a policy has a table of its own (`Inside`) and no scope. A key that has no effect is
-                # never proposed.
+                # A mapping within a policy has a table of its own (`PolicyKeys`) and no scope. A key that has no effect
+                # is never proposed.
                 if getattr(take, "table", {}).get(name, no_effect) is not no_effect:
                     found.append((*way, key))
         ways = [(below, (*way, key)) for here, way in ways for below, key in _BELOW.get(here, ())]

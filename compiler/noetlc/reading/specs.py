@@ -3,7 +3,7 @@
 from typing import Generic, Protocol
 
 from noetlc.ast.playbook import Value
-from noetlc.reading.drafts import Pairs
+from noetlc.reading.drafts import DraftPairs
 from noetlc.reading.field import read_field
 from noetlc.reading.kinds import knobs_of_any_kind
 from noetlc.reading.policy import CONTROL
@@ -13,7 +13,7 @@ from noetlc.reading.values import read_lifetime, read_timeout
 from noetlc.source.nodes import Mapping, Node, Scalar
 
 
-def take_spec(r: Reader, scope: str, table: Table[Draft], draft: Draft, knobs: Pairs, node: Mapping) -> None:
+def take_spec(r: Reader, scope: str, table: Table[Draft], draft: Draft, knobs: DraftPairs, node: Mapping) -> None:
     """Take the keys of a spec; a key that some kind declares as a knob is kept for the tasks that know it (LANGUAGE §1,
     Effective spec).
     """
@@ -46,7 +46,7 @@ def take_policy(r: Reader, scope: str, table: Table[Draft], draft: Draft, node: 
             stray_key(r, scope, key, tuple(table))
 
 
-class Inside(Generic[Draft]):
+class PolicyKeys(Generic[Draft]):
     """Takes a mapping within a policy, which is named after its key, by a table of its own keys."""
 
     def __init__(self, scope: str, table: Table[Draft]) -> None:

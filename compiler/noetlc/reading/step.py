@@ -22,7 +22,7 @@ from noetlc.reading.shapes import (
     whole_of,
     wrong_shape,
 )
-from noetlc.reading.specs import Inside, attempt_limit, failure_mode, lifetime, take_policy, take_spec
+from noetlc.reading.specs import PolicyKeys, attempt_limit, failure_mode, lifetime, take_policy, take_spec
 from noetlc.reading.task import read_tool
 from noetlc.reading.word_tool import STEP_KEYS, has_word_tool, sink_of_words, tool_of_call, tool_of_words
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, mapping_at
@@ -273,8 +273,8 @@ MERGE_KEYS: Table[StepSpecDraft] = {"tokens": _tokens}
 POLICY_KEYS: Table[StepSpecDraft] = {
     "admit": _admit,
     "join": _join,
-    "lifecycle": Inside("lifecycle", {"timeout_s": lifetime("a step run"), "deadline_s": no_effect}),
-    "failure": Inside("failure", {"mode": failure_mode}),
+    "lifecycle": PolicyKeys("lifecycle", {"timeout_s": lifetime("a step run"), "deadline_s": no_effect}),
+    "failure": PolicyKeys("failure", {"mode": failure_mode}),
     "terminate": _terminate,
     "compensate": _compensate,
     "cancels": _cancels,

@@ -9,7 +9,7 @@ from noetlc.diag.diagnostic import Fix
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.parser import CACHE_SIZE, parse_expression, parse_template
 from noetlc.expr.unparse import unparse
-from noetlc.reading.drafts import Pairs
+from noetlc.reading.drafts import DraftPairs
 from noetlc.reading.reader import Reader
 from noetlc.reading.shapes import choice_of, is_duration, mapping_of, quotes_told, wrong_shape
 from noetlc.source.nodes import Mapping, Node, Scalar, value_of
@@ -58,7 +58,7 @@ def literal_text(r: Reader, node: Node) -> Value:
     return Value(Literal(value_of(node)), node, node)
 
 
-def read_pairs(r: Reader, node: Node, what: str) -> Pairs:
+def read_pairs(r: Reader, node: Node, what: str) -> DraftPairs:
     """The keys and values of a mapping; of equal keys the last one stays."""
     mapping = mapping_of(r, node, what)
     if mapping is None:

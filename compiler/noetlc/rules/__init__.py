@@ -15,13 +15,13 @@ from sys import modules
 from typing import TYPE_CHECKING, Literal
 
 from noetl_ir import registry
-from noetl_ir.kinds import Text
-from noetl_ir.patterns import Late
+from noetl_ir.kinds import FieldText
+from noetl_ir.patterns import LatePattern
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.analysis.choices import Choices
 from noetlc.analysis.proofs import Proofs
-from noetlc.analysis.verdict import Line, Story
+from noetlc.analysis.verdict import Story, StoryLine
 from noetlc.ast.defaults import with_policies
 from noetlc.ast.graph import StepGraph, graph_of, holds_one_token
 from noetlc.ast.playbook import Playbook, Step
@@ -33,7 +33,7 @@ from noetlc.diag.internal import Bug, bug_of
 from noetlc.diag.rule_table import TABLE
 from noetlc.expr.paths import accesses
 from noetlc.reading.constructs import constructs_of
-from noetlc.reading.kinds import Program, programs_of
+from noetlc.reading.kinds import ProgramField, programs_of
 from noetlc.source.nodes import Scalar
 from noetlc.source.nodes import Sequence as SequenceNode
 from noetlc.source.text import Source
@@ -47,7 +47,7 @@ PACKAGE = "noetlc.rules"
 _TOLD = 5
 """Lines of a story that a finding tells; `noetlc analyze` tells all."""
 
-_HEADING = Late(r"^(?:Why it matters|Example|Instead|When to ignore)\n", re.MULTILINE)
+_HEADING = LatePattern(r"^(?:Why it matters|Example|Instead|When to ignore)\n", re.MULTILINE)
 
 
 class Unit:
@@ -84,7 +84,7 @@ class Unit:
         is_lowered = self.playbook.legacy or self.read is not self.playbook
         return constructs_of(self.playbook) | ({"sugar"} if is_lowered else frozenset())
 
-    def may_have(self, row: "Row") -> bool:
+    def may_have(self, row: "RuleRow") -> bool:
         """Whether there is anything of what a rule is about."""
         if row.about and self.constructs.isdisjoint(row.about):
             return False
@@ -93,7 +93,7 @@ class Unit:
         return not row.words or any(word in text for word in (*row.words, "\\")) or "sugar" in self.constructs
 
     @cached_property
-    def programs(self) -> Mapping[Text, Sequence[Program]]:
+    def programs(self) -> Mapping[FieldText, Sequence[ProgramField]]:
         """The programs by language."""
         return programs_of(self.playbook)
 
@@ -120,7 +120,7 @@ class Unit:
         return Choices(self.playbook)
 
 
-class Rule(NamedTuple):
+class LintRule(NamedTuple):
     """`level` is what the rule needs: `ast` the tree alone, `net` a plan. `check` yields its findings in any order,
     none of them worse than `severity`. A rule that is `whole` concludes from what is nowhere in the playbook, such as
     an arc to a step; it is not asked where a part could not be read, which may be what it looks for. `about` are
@@ -173,8 +173,8 @@ def check_net(source: Source, playbook: Playbook, read: Playbook | None = None) 
     return _found(Unit(source, playbook, read), "net", min(Severity))
 
 
-class Row(NamedTuple):
-    """A rule without its module: fields as in `Rule`; `slug` is its name in words."""
+class RuleRow(NamedTuple):
+    """A rule without its module: fields as in `LintRule`; `slug` is its name in words."""
 
     slug: str
     code: str
@@ -186,24 +186,24 @@ class Row(NamedTuple):
 
 
 @cache
-def rows() -> tuple[Row, ...]:
+def rows() -> tuple[RuleRow, ...]:
     """The row of every rule, sorted by slug."""
-    return tuple(Row(*row) for row in TABLE)
+    return tuple(RuleRow(*row) for row in TABLE)
 
 
-def row_of(slug: str, rule: Rule) -> Row:
+def row_of(slug: str, rule: LintRule) -> RuleRow:
     """The row of a rule."""
-    return Row(slug, rule.code, int(rule.severity), rule.level, rule.whole, rule.about, rule.words)
+    return RuleRow(slug, rule.code, int(rule.severity), rule.level, rule.whole, rule.about, rule.words)
 
 
 @cache
-def all_rules() -> tuple[tuple[str, Rule], ...]:
+def all_rules() -> tuple[tuple[str, LintRule], ...]:
     """Every rule with its slug, sorted by slug."""
     names = registry.names(PACKAGE)
     return tuple((name.replace("_", "-"), _load(name)) for name in names)
 
 
-def rules_for(unit: Unit, level: str, at_least: Severity, *, partial: bool) -> Iterator[tuple[str, Rule]]:
+def rules_for(unit: Unit, level: str, at_least: Severity, *, partial: bool) -> Iterator[tuple[str, LintRule]]:
     """The rules of a level that may find something as severe in a playbook, each with its slug."""
     for row in rows():
         # A compile asks for errors only: rules that cannot stop it are left to lint.
@@ -212,8 +212,8 @@ def rules_for(unit: Unit, level: str, at_least: Severity, *, partial: bool) -> I
             yield row.slug, _load(row.slug.replace("-", "_"))
 
 
-def _load(name: str) -> Rule:
-    return registry.load(PACKAGE, name, "RULE", Rule)
+def _load(name: str) -> LintRule:
+    return registry.load(PACKAGE, name, "RULE", LintRule)
 
 
 def every_code() -> dict[str, Code]:
@@ -265,7 +265,7 @@ def page_of(code_or_slug: str) -> str:
     return ""
 
 
-def _shortened(story: Story | None) -> Sequence[Line]:
+def _shortened(story: Story | None) -> Sequence[StoryLine]:
     """The choices that decide a run: the arcs, outcomes and gates that could have been others, the last of them."""
     lines = [line for line in story.lines if line.span is not None] if story is not None else []
     # What happens in every run explains nothing, and a loop says the same line each time around.
@@ -306,7 +306,7 @@ def _found(unit: Unit, level: str, at_least: Severity, partial: bool = False) ->
     return list(sorted_findings([*found, *(bug.diagnostic(", ".join(parts)) for bug, parts in failed.items())]))
 
 
-def _entry(slug: str, rule: Rule) -> Code:
+def _entry(slug: str, rule: LintRule) -> Code:
     """The parts of a rule's docstring: `slug: title.`, then a heading and an indented text for each part."""
     from textwrap import dedent
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from noetlc.ast.pipeline import always_fails
 from noetlc.ast.truth import FAILED_FACTS, takes_part_on_failure, truth_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -34,4 +34,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             yield RULE.finding(f"`{step.name}` never succeeds: this arc is never taken", arc.span, help=help)
 
 
-RULE = Rule("NL615", Severity.WARNING, "ast", check, about=("fail", "retry", "jump"))
+RULE = LintRule("NL615", Severity.WARNING, "ast", check, about=("fail", "retry", "jump"))

@@ -24,7 +24,7 @@ from noetlc.ast.playbook import Arc, Step
 from noetlc.ast.truth import takes_part_on_failure
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
 from noetlc.expr.closed import strange_words
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -85,4 +85,4 @@ def _verb(before: list[Arc], names: str) -> str:
     )
 
 
-RULE = Rule("NL603", Severity.WARNING, "ast", check)
+RULE = LintRule("NL603", Severity.WARNING, "ast", check)

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from noetlc.ast.truth import done_facts, truth_of
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -38,4 +38,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 )
 
 
-RULE = Rule("NL616", Severity.ERROR, "ast", check, about=("terminate",))
+RULE = LintRule("NL616", Severity.ERROR, "ast", check, about=("terminate",))

@@ -21,7 +21,7 @@ from noetlc.ast.playbook import Guard
 from noetlc.ast.truth import Facts, path_of, takes_part_on_failure, truth_of
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
 from noetlc.expr.closed import needs_all
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _STATUS = "event.outcome.status"
 _OF_HTTP = ("event", "outcome", "http", "status")
@@ -67,4 +67,4 @@ def _finding(unit: Unit, guard: Guard) -> Diagnostic:
     )
 
 
-RULE = Rule("NL614", Severity.WARNING, "ast", check)
+RULE = LintRule("NL614", Severity.WARNING, "ast", check)

@@ -14,7 +14,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, assertions
+from noetlc.rules import LintRule, Unit, assertions
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -33,4 +33,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             yield RULE.finding(str(error), span, help="write a query, and names of steps or `step.task`")
 
 
-RULE = Rule("NL711", Severity.ERROR, "net", check, about=("x-assert",))
+RULE = LintRule("NL711", Severity.ERROR, "net", check, about=("x-assert",))

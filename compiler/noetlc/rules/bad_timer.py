@@ -16,7 +16,7 @@ from noetl_ir.expr import Json, Literal, MapTemplate, Template
 from noetl_ir.kinds.wait import AT, faulty_timer
 from noetlc.ast.timers import timers_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -42,4 +42,4 @@ def _written(timer: Template) -> Json:
 _COMPUTED: Json = "an expression"
 """Stands for what nobody knows before the run; no timer has this value."""
 
-RULE = Rule("NL814", Severity.ERROR, "ast", check, about=("wait",))
+RULE = LintRule("NL814", Severity.ERROR, "ast", check, about=("wait",))

@@ -25,7 +25,7 @@ from noetlc.expr.check import Names
 from noetlc.expr.paths import accesses
 from noetlc.expr.updates import advice, reads_key, update_of
 from noetlc.reading.around import Around
-from noetlc.rules import Rule, Unit, gate_keys
+from noetlc.rules import LintRule, Unit, gate_keys
 
 _OWN = frozenset(
     {"outcome", "args", "iter", "loop_index", "_prev", "_task", "_attempt", "_iteration", "_elapsed", "now"}
@@ -108,4 +108,4 @@ def _is_own(key: str, template: Template, names: Names) -> bool:
     )
 
 
-RULE = Rule("NL409", Severity.WARNING, "net", check, about=("fork", "join"))
+RULE = LintRule("NL409", Severity.WARNING, "net", check, about=("fork", "join"))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _LOOKS_LIKE = str.maketrans(
     "аеорсухіјѕһԁԛԝАВЕКМНОРСТХІЈЅαονικΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aeopcyxijshdqwABEKMHOPCTXIJSaovikABEZHIKMNOPTYX"
@@ -69,4 +69,4 @@ def _escaped(name: str) -> str:
     return name.encode("ascii", "backslashreplace").decode("ascii")
 
 
-RULE = Rule("NL214", Severity.WARNING, "ast", check)
+RULE = LintRule("NL214", Severity.WARNING, "ast", check)

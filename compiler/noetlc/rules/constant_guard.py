@@ -21,7 +21,7 @@ from noetlc.ast.playbook import Guard, Step
 from noetlc.ast.truth import takes_part_on_failure
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.closed import strange_words, words_compared
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -83,4 +83,4 @@ _TRUTHS = {
     for moments in ("any", "ok error", "step.done", "loop.done", "step.done step.failed", "loop.done step.failed")
 }
 
-RULE = Rule("NL611", Severity.WARNING, "ast", check)
+RULE = LintRule("NL611", Severity.WARNING, "ast", check)

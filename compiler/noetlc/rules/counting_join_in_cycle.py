@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from noetlc.ast.components import components_of
 from noetlc.ast.playbook import Merge
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -50,4 +50,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL705", Severity.WARNING, "net", check, about=("join",))
+RULE = LintRule("NL705", Severity.WARNING, "net", check, about=("join",))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from noetlc.analysis.proofs import BOUNDED
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -40,4 +40,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL703", Severity.WARNING, "net", check, about=("join",))
+RULE = LintRule("NL703", Severity.WARNING, "net", check, about=("join",))

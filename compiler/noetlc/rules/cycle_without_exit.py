@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from noetlc.analysis.proofs import CYCLES
 from noetlc.ast.graph import trapped_steps
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -36,4 +36,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         )
 
 
-RULE = Rule("NL708", Severity.WARNING, "net", check)
+RULE = LintRule("NL708", Severity.WARNING, "net", check)

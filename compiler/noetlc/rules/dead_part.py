@@ -20,8 +20,8 @@ from noetlc.ast.graph import has_unknown_target, reached
 from noetlc.ast.pipeline import has_unknown_jump, pipeline_of
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.expr.paths import Path, paths_read
-from noetlc.rules import Rule, Unit
+from noetlc.expr.paths import AccessPath, paths_read
+from noetlc.rules import LintRule, Unit
 
 MOST_PARTS = 60
 """Steps, tasks and arcs of a playbook that are all asked about."""
@@ -63,8 +63,8 @@ def _ask_twice(playbook: Playbook) -> bool:
     Gates do not when each part of the workload and of `ctx` that they read is read by gates of the same rules alone:
     what opens one of them opens all.
     """
-    steps: dict[Path, set[int]] = {}
-    questions: dict[Path, set[object]] = {}
+    steps: dict[AccessPath, set[int]] = {}
+    questions: dict[AccessPath, set[object]] = {}
     for number, step in enumerate(playbook.steps):
         arcs = step.router.arcs if step.router is not None else ()
         rules = step.spec.admit.rules if step.spec.admit is not None else ()
@@ -114,4 +114,4 @@ def _behind(unit: Unit, shut: set[Span]) -> set[str]:
     return {step.name for at, step in enumerate(unit.playbook.steps) if at not in alive}
 
 
-RULE = Rule("NL707", Severity.WARNING, "net", check)
+RULE = LintRule("NL707", Severity.WARNING, "net", check)

@@ -17,7 +17,7 @@ from noetl_ir.expr import Filter, Literal, walk
 from noetlc.ast.truth import path_of
 from noetlc.ast.walk import all_expressions
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -43,4 +43,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 )
 
 
-RULE = Rule("NL402", Severity.NOTE, "ast", check)
+RULE = LintRule("NL402", Severity.NOTE, "ast", check)

@@ -18,7 +18,7 @@ from noetl_ir.expr import Const
 from noetlc.ast.playbook import Guard
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
 from noetlc.expr.closed import words_compared
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _EVENT_NAME = ("event", "name")
 
@@ -55,4 +55,4 @@ def _finding(unit: Unit, guard: Guard, const: Const, loops: bool, right: str) ->
     return RULE.finding(message, span, help=f"compare with `{right}`", fix=fix)
 
 
-RULE = Rule("NL604", Severity.WARNING, "ast", check)
+RULE = LintRule("NL604", Severity.WARNING, "ast", check)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from noetl_ir.expr import ListTemplate, Literal, MapTemplate, Template
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -43,4 +43,4 @@ def _count(items: Template) -> int | None:
     return None
 
 
-RULE = Rule("NL515", Severity.WARNING, "ast", check, about=("loop",), words=("enough",))
+RULE = LintRule("NL515", Severity.WARNING, "ast", check, about=("loop",), words=("enough",))

@@ -21,7 +21,7 @@ from noetl_ir.expr import Expr, Name, Native, walk
 from noetl_ir.scopes.play import PlayScope
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -51,4 +51,4 @@ def _holds(expr: Expr, total: int) -> bool:
         return False  # a fault tells of itself
 
 
-RULE = Rule("NL514", Severity.WARNING, "ast", check, about=("loop",), words=("enough",))
+RULE = LintRule("NL514", Severity.WARNING, "ast", check, about=("loop",), words=("enough",))

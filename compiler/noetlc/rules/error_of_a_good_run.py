@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.needed_args import needed_args
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _WHEN = {"error": "that completed", "result": "that did not complete"}
 """Arg → after which runs it is null."""
@@ -43,4 +43,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL423", Severity.WARNING, "ast", check, whole=True, about=("phases",))
+RULE = LintRule("NL423", Severity.WARNING, "ast", check, whole=True, about=("phases",))

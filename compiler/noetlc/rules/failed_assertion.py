@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from noetlc.analysis.verdict import Status
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, assertions
+from noetlc.rules import LintRule, Unit, assertions
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -35,4 +35,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL709", Severity.ERROR, "net", check, about=("x-assert",))
+RULE = LintRule("NL709", Severity.ERROR, "net", check, about=("x-assert",))

@@ -25,10 +25,9 @@ from itertools import pairwise
 
 from noetlc.ast.graph import reached
 from noetlc.ast.pipeline import asked_rules, has_unknown_jump, pipeline_of
-from noetlc.ast.playbook import Rule as Policy
-from noetlc.ast.playbook import Step, Task
+from noetlc.ast.playbook import Rule, Step, Task
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -42,7 +41,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 def _branches(step: Step, router: int) -> Iterator[Diagnostic]:
     positions = {task.name: at for at, task in enumerate(step.tasks)}
-    jumps: dict[int, Policy] = {}
+    jumps: dict[int, Rule] = {}
     for rule in asked_rules(step.tasks[router]):
         to = positions.get(rule.to or "", -1)
         # Forward and guarded: an unguarded jump is no branch, and one backwards is a loop.
@@ -78,4 +77,4 @@ def _is_merge(step: Step, router: int, at: int) -> bool:
     return any(rule.to == name for number, task in enumerate(step.tasks) if number != router for rule in task.rules)
 
 
-RULE = Rule("NL509", Severity.WARNING, "ast", check, about=("jump",))
+RULE = LintRule("NL509", Severity.WARNING, "ast", check, about=("jump",))

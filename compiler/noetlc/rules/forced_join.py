@@ -17,7 +17,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -34,4 +34,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         )
 
 
-RULE = Rule("NL718", Severity.WARNING, "net", check, about=("settled",))
+RULE = LintRule("NL718", Severity.WARNING, "net", check, about=("settled",))

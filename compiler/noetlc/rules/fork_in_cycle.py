@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from noetlc.analysis.proofs import BOUNDED, CYCLES
 from noetlc.ast.playbook import Router, Step
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -45,4 +45,4 @@ def _forks(step: Step) -> bool:
     return step.router is not None and step.router.mode == "inclusive" and len(step.router.arcs) > 1
 
 
-RULE = Rule("NL706", Severity.WARNING, "net", check, about=("fork", "join"))
+RULE = LintRule("NL706", Severity.WARNING, "net", check, about=("fork", "join"))

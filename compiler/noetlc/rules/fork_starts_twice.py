@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from noetlc.ast.playbook import Arc, Step
 from noetlc.ast.truth import done_facts, truth_of
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _BUDGET = 500_000
 """How many steps are looked at over all forks of a file, so that thousands of open forks stay cheap."""
@@ -96,4 +96,4 @@ def _is_bare_end(step: Step) -> bool:
     return leaf and step.loop is None and all(task.kind == "noop" and not task.rules for task in step.tasks)
 
 
-RULE = Rule("NL606", Severity.WARNING, "ast", check, about=("fork",))
+RULE = LintRule("NL606", Severity.WARNING, "ast", check, about=("fork",))

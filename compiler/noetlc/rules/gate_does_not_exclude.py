@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from noetlc.ast.playbook import Step
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import Rule, Unit, gate_keys
+from noetlc.rules import LintRule, Unit, gate_keys
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -47,4 +47,4 @@ def _set(step: Step) -> set[str]:
     return {key for task in step.tasks for rule in task.rules for key, _ in rule.set_ctx}
 
 
-RULE = Rule("NL713", Severity.WARNING, "net", check, about=("fork", "join"))
+RULE = LintRule("NL713", Severity.WARNING, "net", check, about=("fork", "join"))

@@ -19,7 +19,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -39,4 +39,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL704", Severity.WARNING, "net", check, about=("join",))
+RULE = LintRule("NL704", Severity.WARNING, "net", check, about=("join",))

@@ -20,7 +20,7 @@ from noetlc.ast.defaults import timeout_of
 from noetlc.ast.pipeline import is_bounded
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 LONGEST = 24 * 3600.0
 """Seconds; what is longer is no limit."""
@@ -51,4 +51,4 @@ def _is_none(template: Literal) -> bool:
     return seconds is not None and seconds > LONGEST
 
 
-RULE = Rule("NL810", Severity.NOTE, "ast", check, about=("http",))
+RULE = LintRule("NL810", Severity.NOTE, "ast", check, about=("http",))

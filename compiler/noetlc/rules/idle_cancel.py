@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from noetlc.ast.dominators import dominated_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -52,4 +52,4 @@ def _running_once(unit: Unit) -> set[int]:
     return set(found)
 
 
-RULE = Rule("NL717", Severity.WARNING, "ast", check, about=("cancels",))
+RULE = LintRule("NL717", Severity.WARNING, "ast", check, about=("cancels",))

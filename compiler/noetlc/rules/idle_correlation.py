@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -31,4 +31,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 yield RULE.finding(f"`{task.name}` waits for no signal under its key", correlation.span, help=help)
 
 
-RULE = Rule("NL818", Severity.WARNING, "ast", check, about=("wait",))
+RULE = LintRule("NL818", Severity.WARNING, "ast", check, about=("wait",))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -32,4 +32,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL819", Severity.WARNING, "ast", check, about=("signal",))
+RULE = LintRule("NL819", Severity.WARNING, "ast", check, about=("signal",))

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Lock
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -36,4 +36,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         yield RULE.finding(f"nothing ever waits for the lock `{name}`", places[name].span, help=hint)
 
 
-RULE = Rule("NL720", Severity.NOTE, "net", check, about=("lock",))
+RULE = LintRule("NL720", Severity.NOTE, "net", check, about=("lock",))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from noetl_ir.nearest import OWN_LIKENESS, nearest
 from noetlc.ast.reducers import settings_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -30,4 +30,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             yield RULE.finding(f"nothing contributes to `ctx.{one.key}`", one.key_span, help=help)
 
 
-RULE = Rule("NL422", Severity.WARNING, "ast", check, whole=True, about=("reducers",))
+RULE = LintRule("NL422", Severity.WARNING, "ast", check, whole=True, about=("reducers",))

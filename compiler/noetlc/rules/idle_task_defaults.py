@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from noetlc.ast.workbook import inline_workbook
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -35,4 +35,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             yield RULE.finding(message, defaults.rules[0].span, help=help)
 
 
-RULE = Rule("NL831", Severity.WARNING, "ast", check, whole=True, about=("tasks",))
+RULE = LintRule("NL831", Severity.WARNING, "ast", check, whole=True, about=("tasks",))

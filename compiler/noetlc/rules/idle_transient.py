@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -34,4 +34,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 )
 
 
-RULE = Rule("NL816", Severity.WARNING, "ast", check, about=("wait",))
+RULE = LintRule("NL816", Severity.WARNING, "ast", check, about=("wait",))

@@ -25,7 +25,7 @@ from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.closed import needs_all
 from noetlc.expr.paths import accesses
 from noetlc.reading.kinds import kind_of
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _KINDS_OWN = frozenset({"http", "pg", "py", "shell", "sqlite", "duckdb"})
 _STATUS = ("outcome", "http", "status")
@@ -87,4 +87,4 @@ def _is_bad(value: str) -> bool:
     return value[1:].isdigit() and int(value[1:]) >= _FAILING
 
 
-RULE = Rule("NL511", Severity.WARNING, "ast", check)
+RULE = LintRule("NL511", Severity.WARNING, "ast", check)

@@ -21,7 +21,7 @@ from noetlc.ast.heard_names import names_of_wait
 from noetlc.ast.playbook import Step
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -46,4 +46,4 @@ def _waiting(step: Step) -> Iterator[tuple[str, str]]:
             yield from [(name, f"its task `{task.name}`") for name in names[0]]
 
 
-RULE = Rule("NL521", Severity.WARNING, "ast", check, about=("interrupt",))
+RULE = LintRule("NL521", Severity.WARNING, "ast", check, about=("interrupt",))

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from noetlc.ast.playbook import Arc, Merge, Value
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -47,4 +47,4 @@ def _merges_args(join: str | int | Merge) -> bool:
     return not isinstance(join, Merge) and join not in ("any", "first", 1)
 
 
-RULE = Rule("NL612", Severity.WARNING, "ast", check, about=("join",))
+RULE = LintRule("NL612", Severity.WARNING, "ast", check, about=("join",))

@@ -17,7 +17,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -35,4 +35,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL702", Severity.WARNING, "net", check, about=("join",))
+RULE = LintRule("NL702", Severity.WARNING, "net", check, about=("join",))

@@ -21,7 +21,7 @@ from noetlc.ast.graph import reached
 from noetlc.ast.pipeline import asked_rules, has_unknown_jump, pipeline_of
 from noetlc.ast.playbook import Step
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -54,4 +54,4 @@ def _endless(step: Step) -> Iterator[Diagnostic]:
             return
 
 
-RULE = Rule("NL508", Severity.ERROR, "ast", check, about=("jump",))
+RULE = LintRule("NL508", Severity.ERROR, "ast", check, about=("jump",))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 if TYPE_CHECKING:  # the analysis is loaded when it is asked
     from noetlc.analysis.locked import Locked
@@ -44,4 +44,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         )
 
 
-RULE = Rule("NL719", Severity.WARNING, "net", check, about=("lock",))
+RULE = LintRule("NL719", Severity.WARNING, "net", check, about=("lock",))

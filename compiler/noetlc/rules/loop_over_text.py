@@ -21,7 +21,7 @@ from noetlc.diag.diagnostic import Diagnostic, Related, Severity
 from noetlc.expr.check import Names
 from noetlc.expr.paths import accesses
 from noetlc.reading.around import Around
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -92,4 +92,4 @@ def _noun(value: str | float) -> str:
     return "a text" if isinstance(value, str) else "a boolean" if isinstance(value, bool) else "a number"
 
 
-RULE = Rule("NL412", Severity.WARNING, "ast", check, about=("loop",))
+RULE = LintRule("NL412", Severity.WARNING, "ast", check, about=("loop",))

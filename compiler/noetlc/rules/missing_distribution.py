@@ -18,7 +18,7 @@ from noetl_ir.registry import distribution_of, is_module, modules_of
 from noetl_ir.requirements import normalized, package_of
 from noetlc.ast.requirements import requirements_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -56,4 +56,4 @@ def _named(libs: Json) -> Iterator[str]:
 
 _ADVICE = "name it in `requirements`, or install `{}` where workers run, or name a module"
 
-RULE = Rule("NL812", Severity.WARNING, "ast", check, about=("python",), words=("libs",))
+RULE = LintRule("NL812", Severity.WARNING, "ast", check, about=("python",), words=("libs",))

@@ -21,7 +21,7 @@ from noetlc.ast.workload import workload_names
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
 from noetlc.expr.closed import needs_all
 from noetlc.expr.paths import Access, accesses
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _LIKENESS = 0.75
 
@@ -60,4 +60,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 _of_workload = Once(_read)
 
 
-RULE = Rule("NL403", Severity.WARNING, "ast", check)
+RULE = LintRule("NL403", Severity.WARNING, "ast", check)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -41,4 +41,4 @@ def _alike(what: str, names: Iterable[tuple[str, Span]]) -> Iterator[Diagnostic]
             )  # fmt: skip
 
 
-RULE = Rule("NL215", Severity.WARNING, "ast", check)
+RULE = LintRule("NL215", Severity.WARNING, "ast", check)

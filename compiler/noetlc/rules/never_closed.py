@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from noetlc.ast.pipeline import ends_from_outside
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -33,4 +33,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 yield RULE.finding(message, verbs["more"].span, help=help)
 
 
-RULE = Rule("NL520", Severity.WARNING, "ast", check, about=("loop",), words=("more",))
+RULE = LintRule("NL520", Severity.WARNING, "ast", check, about=("loop",), words=("more",))

@@ -21,7 +21,7 @@ from noetlc.ast.playbook import Arc, Step
 from noetlc.ast.reducers import keys_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import accesses
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _ROUTE = "__route"
 """Where migration has a run record which rule of a `case` routes (LANGUAGE §6)."""
@@ -72,4 +72,4 @@ def _has_default(step: Step) -> bool:
     return step.router is not None and any(arc.when is None for arc in step.router.arcs)
 
 
-RULE = Rule("NL605", Severity.WARNING, "ast", check, whole=True)
+RULE = LintRule("NL605", Severity.WARNING, "ast", check, whole=True)

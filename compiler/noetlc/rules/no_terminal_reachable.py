@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from noetlc.ast.graph import trapped_steps
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -31,4 +31,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         )
 
 
-RULE = Rule("NL602", Severity.WARNING, "ast", check, whole=True)
+RULE = LintRule("NL602", Severity.WARNING, "ast", check, whole=True)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from noetlc.analysis.verdict import Status
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 from noetlc.source.nodes import Mapping, Node, value_of
 
 
@@ -53,4 +53,4 @@ def _broken(unit: Unit, node: Node) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL712", Severity.ERROR, "net", check, about=("x-budget",))
+RULE = LintRule("NL712", Severity.ERROR, "net", check, about=("x-budget",))

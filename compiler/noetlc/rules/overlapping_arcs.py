@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from noetlc.analysis.choices import Choice
 from noetlc.ast.playbook import Step
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -65,4 +65,4 @@ def _alone(choice: Choice, one: int, other: int) -> bool:
     return any(truths[one] and not truths[other] for truths in choice.truths or ())
 
 
-RULE = Rule("NL610", Severity.WARNING, "ast", check)
+RULE = LintRule("NL610", Severity.WARNING, "ast", check)

@@ -21,7 +21,7 @@ from noetlc.ast.reducers import reducers_of
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.updates import advice, update_of
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _SAME_FOR_ALL = frozenset({"workload", "execution_id"})
 
@@ -62,4 +62,4 @@ def _may_differ(template: Template) -> bool:
     )
 
 
-RULE = Rule("NL401", Severity.WARNING, "ast", check, about=("loop",))
+RULE = LintRule("NL401", Severity.WARNING, "ast", check, about=("loop",))

@@ -20,14 +20,14 @@ from noetlc.analysis.verdict import Status
 from noetlc.ast.graph import reached
 from noetlc.ast.once import Once
 from noetlc.ast.playbook import Step, Value
-from noetlc.ast.surely import Facts, surely_before
+from noetlc.ast.surely import SureFacts, surely_before
 from noetlc.ast.walk import expressions_in, loops_of, task_values
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.check import Names
 from noetlc.expr.closed import needs_all
 from noetlc.expr.paths import Access, accesses
 from noetlc.reading.around import Around
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _ASKED = 8
 """Reads of a file of which the analysis is asked; each costs a plan and a search."""
@@ -36,7 +36,7 @@ _ASKED = 8
 def check(unit: Unit) -> Iterator[Diagnostic]:
     """Reads that a run shows: the step has not started, and the one that reads it starts."""
     asked: dict[tuple[str, str], Span] = {}
-    before: list[Facts | None] = []
+    before: list[SureFacts | None] = []
     around: Around | None = None
     for at, step in enumerate(unit.playbook.steps):
         for value in _values(step):
@@ -98,4 +98,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 _reads = Once(_read)
 
-RULE = Rule("NL410", Severity.WARNING, "net", check)
+RULE = LintRule("NL410", Severity.WARNING, "net", check)

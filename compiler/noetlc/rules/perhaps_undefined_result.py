@@ -19,13 +19,13 @@ from noetlc.ast.at_the_end import surely_at_the_end
 from noetlc.ast.graph import has_unknown_target
 from noetlc.ast.once import Once
 from noetlc.ast.reducers import reducers_of
-from noetlc.ast.surely import Facts, surely_set
+from noetlc.ast.surely import SureFacts, surely_set
 from noetlc.ast.walk import expressions_in
 from noetlc.ast.workload import workload_names
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.closed import needs_all
 from noetlc.expr.paths import Access, accesses
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _STEP, _KEY = "the step ", "ctx."
 """What the name of a fact begins with: that a step has run, or a key of `ctx` is set."""
@@ -39,7 +39,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     written = {key for step in playbook.steps for task in step.tasks for rule in task.rules for key, _ in rule.set_ctx}
     written -= {*reducers_of(playbook)}  # those have a value from the start on
     others = written | {*reducers_of(playbook)} | workload_names(playbook)
-    added: list[Facts] = [
+    added: list[SureFacts] = [
         frozenset({_STEP + step.name, *(_KEY + key for key in surely_set(step, "ctx"))}) for step in playbook.steps
     ]
     sure = surely_at_the_end(playbook, unit.graph, added)
@@ -84,4 +84,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 _reads = Once(_read)
 
-RULE = Rule("NL417", Severity.WARNING, "ast", check, whole=True, about=("result",))
+RULE = LintRule("NL417", Severity.WARNING, "ast", check, whole=True, about=("result",))

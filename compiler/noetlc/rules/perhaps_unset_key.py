@@ -21,12 +21,12 @@ from noetlc.ast.once import Once
 from noetlc.ast.pipeline import has_unknown_jump
 from noetlc.ast.playbook import Step, Value
 from noetlc.ast.reducers import reducers_of
-from noetlc.ast.surely import NOTHING, Facts, set_before, surely_before, surely_set
+from noetlc.ast.surely import NOTHING, SureFacts, set_before, surely_before, surely_set
 from noetlc.ast.walk import expressions_in, loops_of, task_values
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.closed import needs_all
 from noetlc.expr.paths import Access, accesses
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -34,7 +34,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     steps = unit.playbook.steps
     written = {key for step in steps for task in step.tasks for rule in task.rules for key, _ in rule.set_ctx}
     written -= {*reducers_of(unit.playbook)}  # those have a value from the start on
-    before: list[Facts | None] = [NOTHING] * len(steps)
+    before: list[SureFacts | None] = [NOTHING] * len(steps)
     if has_unknown_target(unit.playbook):
         written = set()  # the way that leads nowhere may be one that sets it
     if written:
@@ -53,7 +53,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                         yield found
 
 
-def _unsure(unit: Unit, step: Step, value: Value, name: str, sure: Facts, written: set[str]) -> Iterator[Diagnostic]:
+def _unsure(
+    unit: Unit, step: Step, value: Value, name: str, sure: SureFacts, written: set[str]
+) -> Iterator[Diagnostic]:
     for expr, scalar in expressions_in(value):
         for access in _reads(expr) if scalar is not None else ():
             key = access.keys[0]
@@ -65,7 +67,7 @@ def _unsure(unit: Unit, step: Step, value: Value, name: str, sure: Facts, writte
                 )
 
 
-def _values(step: Step, known: Facts) -> Iterator[tuple[Value, Facts, Facts]]:
+def _values(step: Step, known: SureFacts) -> Iterator[tuple[Value, SureFacts, SureFacts]]:
     """The values of a step, each with the keys of `ctx` and of `iter` that are surely set when it is made."""
     for loop in loops_of(step):
         # Items are asked for before any task of the step has set something in `iter`.
@@ -90,4 +92,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 _reads = Once(_read)
 
-RULE = Rule("NL407", Severity.WARNING, "ast", check, whole=True)
+RULE = LintRule("NL407", Severity.WARNING, "ast", check, whole=True)

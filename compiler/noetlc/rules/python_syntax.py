@@ -13,10 +13,10 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetlc.ast.python_code import offset_of, python_code
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 from noetlc.source.nodes import Scalar
 
 
@@ -43,7 +43,7 @@ def _help(text: str, at: int) -> str:
     return "mend the line; code is Python as it stands, never a template"
 
 
-_KEY = Late(r"[ \t]*(\w+):(?=\s|$)")
+_KEY = LatePattern(r"[ \t]*(\w+):(?=\s|$)")
 _KEYS = frozenset({"args", "auth", "libs", "spec", "kind", "name", "input", "data", "with", "timeout", "code"})
 
-RULE = Rule("NL803", Severity.ERROR, "ast", check, about=("code",))
+RULE = LintRule("NL803", Severity.ERROR, "ast", check, about=("code",))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from noetl_ir.expr import Literal
 from noetlc.ast.python_code import python_code
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -33,4 +33,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL806", Severity.NOTE, "ast", check, about=("code",))
+RULE = LintRule("NL806", Severity.NOTE, "ast", check, about=("code",))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from noetlc.ast.reducers import contributions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.updates import reads_key, update_of
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -33,4 +33,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 _HELP = "write what is added alone: the reducer puts it to what is there"
 
-RULE = Rule("NL420", Severity.WARNING, "ast", check, about=("reducers",))
+RULE = LintRule("NL420", Severity.WARNING, "ast", check, about=("reducers",))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Literal, MapTemplate
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -38,4 +38,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         )
 
 
-RULE = Rule("NL415", Severity.WARNING, "ast", check, about=("inputs",))
+RULE = LintRule("NL415", Severity.WARNING, "ast", check, about=("inputs",))

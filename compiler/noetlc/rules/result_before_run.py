@@ -29,7 +29,7 @@ from noetlc.expr.check import Names
 from noetlc.expr.closed import asks_what_is_there
 from noetlc.expr.paths import Access, accesses
 from noetlc.reading.around import Around
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _BUDGET = 500_000
 """How many steps are looked at over all reads of a file, so that a file stays cheap to check."""
@@ -131,4 +131,4 @@ def _of_names(expr: Expr) -> tuple[Access, ...]:
 
 _reads = Once(_of_names)
 
-RULE = Rule("NL405", Severity.WARNING, "ast", check)
+RULE = LintRule("NL405", Severity.WARNING, "ast", check)

@@ -17,11 +17,10 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Call, Const, Literal, Name, Native
 from noetl_ir.kinds import grown, seconds_of
-from noetlc.ast.playbook import Loop, Step, Value
-from noetlc.ast.playbook import Rule as Policy
+from noetlc.ast.playbook import Loop, Rule, Step, Value
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 MOST_ATTEMPTS = 10_000
 LONGEST = 7 * 24 * 3600.0
@@ -68,7 +67,7 @@ def _size(loop: Loop) -> int:
             return 1
 
 
-def _waits(rule: Policy) -> float:
+def _waits(rule: Rule) -> float:
     """The seconds of all delays of one task run, as far as they are written out."""
     delay, most = _seconds(rule.delay, 1.0), _seconds(rule.max_delay, float("inf"))
     count = rule.attempts - 1
@@ -93,4 +92,4 @@ def _seconds(value: Value | None, otherwise: float) -> float:
     return otherwise if found is None else found
 
 
-RULE = Rule("NL512", Severity.WARNING, "ast", check, about=("retry",))
+RULE = LintRule("NL512", Severity.WARNING, "ast", check, about=("retry",))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from noetlc.ast.playbook import Merge, Step
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -54,4 +54,4 @@ def _twice(unit: Unit, step: Step, joins: set[str]) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL613", Severity.WARNING, "ast", check, about=("join",))
+RULE = LintRule("NL613", Severity.WARNING, "ast", check, about=("join",))

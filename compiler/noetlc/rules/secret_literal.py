@@ -17,19 +17,19 @@ from re import IGNORECASE
 from re import compile as pattern
 
 from noetl_ir.expr import Expr
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetlc.ast.playbook import Playbook
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import accesses
 from noetlc.expr.secret_names import names_of_secrets
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 from noetlc.source.nodes import Mapping, Node, Scalar
 
 _KEY = pattern(
     r"(^|_|-)(password|passwd|secret|api_?key|access_?key|private_?key|authorization|auth_?token)$", IGNORECASE
 )
 _SHORTEST = 8
-_NAME = Late(r"[a-z0-9]+([_-][a-z0-9]+)*[_-](password|secret|key|token|credentials?)", IGNORECASE)
+_NAME = LatePattern(r"[a-z0-9]+([_-][a-z0-9]+)*[_-](password|secret|key|token|credentials?)", IGNORECASE)
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -81,4 +81,4 @@ def _is_secret(name: str, text: str) -> bool:
     return len(secret) >= _SHORTEST and "{{" not in text and not secret.startswith(("$", "<", "/"))
 
 
-RULE = Rule("NL805", Severity.WARNING, "ast", check)
+RULE = LintRule("NL805", Severity.WARNING, "ast", check)

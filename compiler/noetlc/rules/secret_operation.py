@@ -43,7 +43,7 @@ from noetlc.ast.once import Once
 from noetlc.ast.playbook import KeychainEntry, Value
 from noetlc.ast.walk import expressions_in, task_values
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _FETCHED = {"oauth2": ("token", "access_token"), "google_id_token": ("token", "id_token")}
 _MAPPED = frozenset({"env", "secrets", "secret", "secret_manager"})
@@ -119,7 +119,7 @@ def _is_long(written: Json) -> bool:
     return isinstance(written, str) and len(written) >= SHORTEST
 
 
-RULE = Rule("NL317", Severity.ERROR, "ast", check, words=("keychain",))
+RULE = LintRule("NL317", Severity.ERROR, "ast", check, words=("keychain",))
 
 
 # What an expression does to a secret that cannot be done: a worker would do it to the marker, and it is a fault.
@@ -138,7 +138,7 @@ _OF_PLAIN = frozenset({"replace", "format"})
 _REFUSING_TESTS = frozenset({"odd", "even", "divisibleby", "lower", "upper", "filter", "test"})
 
 
-class Operation(NamedTuple):
+class SecretOperation(NamedTuple):
     """An operation: the expression that does it, the one that is the secret, and its name in words."""
 
     expr: Expr
@@ -146,7 +146,7 @@ class Operation(NamedTuple):
     name: str
 
 
-def secret_operations(expr: Expr, is_secret: IsSecret) -> Iterator[Operation]:
+def secret_operations(expr: Expr, is_secret: IsSecret) -> Iterator[SecretOperation]:
     """The operations of an expression on keychain values that are none for a secret, innermost first."""
     parts = list(walk(expr))
     # The method's attribute is a part, too; its call is told, with the method's name.
@@ -176,22 +176,22 @@ def _entry(expr: Expr) -> tuple[str, str] | None:
     return None
 
 
-def _refused(part: Expr, secrets: set[int], called: set[int]) -> Operation | None:
+def _refused(part: Expr, secrets: set[int], called: set[int]) -> SecretOperation | None:
     match part:
         case Attribute(of=of, name=name) if id(of) in secrets and id(part) not in called:
-            return Operation(part, of, f"`.{name}`")
+            return SecretOperation(part, of, f"`.{name}`")
         case Call(callee=Attribute(of=of, name=name)) if id(of) in secrets:
-            return Operation(part, of, f"the method `{name}`")
+            return SecretOperation(part, of, f"the method `{name}`")
         case Item(of=of) | Slice(of=of) if id(of) in secrets:
-            return Operation(part, of, "`[…]`")
+            return SecretOperation(part, of, "`[…]`")
         case Filter(of=of, name=name) if id(of) in secrets and name not in _WORKING:
-            return Operation(part, of, f"the filter `{name}`")
+            return SecretOperation(part, of, f"the filter `{name}`")
         case Filter(name=name, args=args) if name in _OF_PLAIN:
             return _first(part, args, secrets, f"the filter `{name}`")
         case Test(of=of, name=name) if id(of) in secrets and name in _REFUSING_TESTS:
-            return Operation(part, of, f"the test `{name}`")
+            return SecretOperation(part, of, f"the test `{name}`")
         case Unary(of=of, op=op) if id(of) in secrets:
-            return Operation(part, of, f"`{op}`")
+            return SecretOperation(part, of, f"`{op}`")
         case Binary(op=op, left=left, right=right) if op != "+":
             return _first(part, (left, right), secrets, f"`{op}`")
         case Call(callee=Name(name="range"), args=args):
@@ -199,9 +199,9 @@ def _refused(part: Expr, secrets: set[int], called: set[int]) -> Operation | Non
     return None
 
 
-def _first(part: Expr, of: tuple[Expr, ...], secrets: set[int], name: str) -> Operation | None:
+def _first(part: Expr, of: tuple[Expr, ...], secrets: set[int], name: str) -> SecretOperation | None:
     secret = next((one for one in of if id(one) in secrets), None)
-    return None if secret is None else Operation(part, secret, name)
+    return None if secret is None else SecretOperation(part, secret, name)
 
 
 def _stays(part: Expr, secrets: set[int]) -> bool:

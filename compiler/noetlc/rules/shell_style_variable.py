@@ -13,17 +13,17 @@ When to ignore
 import re
 from collections.abc import Iterator
 
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.scopes import RESERVED
 from noetlc.ast.playbook import Step, Task, Value
 from noetlc.ast.walk import loops_of, rule_values, task_values
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
 from noetlc.expr.check import Names
 from noetlc.reading.around import Around
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 from noetlc.source.nodes import Node, Scalar, all_nodes
 
-_VARIABLE = Late(r"(?<![$\\\\])\$\{ *([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*) *\}")
+_VARIABLE = LatePattern(r"(?<![$\\\\])\$\{ *([A-Za-z_]\w*)((?:\.\w+|\[\d+\])*) *\}")
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -79,4 +79,4 @@ def _texts(node: Node | None) -> Iterator[Scalar]:
     return (here for here in nodes if isinstance(here, Scalar) and "${" in here.text)
 
 
-RULE = Rule("NL315", Severity.WARNING, "ast", check, words=("${",))
+RULE = LintRule("NL315", Severity.WARNING, "ast", check, words=("${",))

@@ -18,7 +18,7 @@ from noetl_ir.span import Span
 from noetlc.analysis.feeds import Feed, is_harmless
 from noetlc.ast.walk import expressions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, and_more
+from noetlc.rules import LintRule, Unit, and_more
 
 _HELP = 'pass it through `env: {NAME: "{{ … }}"}` and write `"$NAME"` in the command'
 
@@ -42,4 +42,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         yield RULE.note(f"{message}{and_more(ours, 'in this file')}", ours[0], help=_HELP)
 
 
-RULE = Rule("NL808", Severity.WARNING, "ast", check, about=("shell",))
+RULE = LintRule("NL808", Severity.WARNING, "ast", check, about=("shell",))

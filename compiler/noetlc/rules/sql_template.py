@@ -23,7 +23,7 @@ from noetlc.analysis.feeds import Feed, is_harmless
 from noetlc.ast.playbook import Value
 from noetlc.ast.walk import expressions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, and_more
+from noetlc.rules import LintRule, Unit, and_more
 from noetlc.source.nodes import Scalar
 
 _HELP = "bind it: write a placeholder in the statement and give the value in `params`"
@@ -73,4 +73,4 @@ def _placed(value: Value) -> Iterator[tuple[Expr, Scalar, str]]:
         yield expr, scalar, "'" if quotes % 2 else ""
 
 
-RULE = Rule("NL801", Severity.WARNING, "ast", check, about=("sql",))
+RULE = LintRule("NL801", Severity.WARNING, "ast", check, about=("sql",))

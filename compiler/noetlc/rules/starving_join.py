@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from noetlc.codegen.forks import could_be_taken
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -59,4 +59,4 @@ def _is_fed_twice(unit: Unit, join: int) -> bool:
     return False
 
 
-RULE = Rule("NL701", Severity.WARNING, "net", check, about=("join",))
+RULE = LintRule("NL701", Severity.WARNING, "net", check, about=("join",))

@@ -19,7 +19,7 @@ from noetlc.ast.walk import all_expressions
 from noetlc.codegen.statements import NAMED
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import accesses
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -37,4 +37,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                     )
 
 
-RULE = Rule("NL813", Severity.NOTE, "ast", check, words=("command_",))
+RULE = LintRule("NL813", Severity.NOTE, "ast", check, words=("command_",))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from noetl_ir.requirements import MOST, is_requirement
 from noetlc.ast.requirements import requirements_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -36,4 +36,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL840", Severity.ERROR, "ast", check, about=("python",), words=("requirements",))
+RULE = LintRule("NL840", Severity.ERROR, "ast", check, about=("python",), words=("requirements",))

@@ -19,7 +19,7 @@ from noetlc.ast.heard_names import names_of_interrupt, names_of_wait
 from noetlc.ast.playbook import Guard, Step, Task
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.closed import words_compared
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _TIMER = "timer.fired"
 _INTERRUPTED = ("event", "error", "event", "name")
@@ -74,4 +74,4 @@ def _strange(unit: Unit, guard: Guard, path: tuple[str, ...], names: _Names, who
         yield RULE.finding(f"{who} never gives the name `{word}`", span, help=help)
 
 
-RULE = Rule("NL316", Severity.WARNING, "ast", check, about=("wait", "interrupt"))
+RULE = LintRule("NL316", Severity.WARNING, "ast", check, about=("wait", "interrupt"))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from noetlc.ast.walk import all_expressions
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
 from noetlc.expr.closed import Strange, strange_words
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 from noetlc.source.nodes import Scalar
 
 
@@ -42,4 +42,4 @@ def _finding(unit: Unit, scalar: Scalar, strange: Strange) -> Diagnostic:
     return RULE.finding(message, span, help=f"did you mean `{near}`?" if near else help, fix=fix)
 
 
-RULE = Rule("NL314", Severity.WARNING, "ast", check)
+RULE = LintRule("NL314", Severity.WARNING, "ast", check)

@@ -20,12 +20,11 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Compare, Const, Expr, ListOf, Not
-from noetlc.ast.playbook import Rule as PolicyRule
-from noetlc.ast.playbook import Task
+from noetlc.ast.playbook import Rule, Task
 from noetlc.ast.truth import ERROR_FACTS, truth_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.shorthand import conjuncts
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -52,7 +51,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 )
 
 
-def _is_split(task: Task, end: PolicyRule | None) -> bool:
+def _is_split(task: Task, end: Rule | None) -> bool:
     """Whether two rules before `end` take all errors: those for which a condition holds, and all others."""
     holds: set[Expr] = set()
     fails: set[Expr] = set()
@@ -92,4 +91,4 @@ def _condition(expr: Expr) -> tuple[Expr, bool]:
                 return expr, is_so
 
 
-RULE = Rule("NL507", Severity.WARNING, "ast", check)
+RULE = LintRule("NL507", Severity.WARNING, "ast", check)

@@ -14,14 +14,14 @@ import re
 from collections.abc import Iterator
 
 from noetl_ir.expr import Literal
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetlc.ast.python_code import python_code
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.parser import is_expression
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 from noetlc.source.nodes import Scalar
 
-_PARTS = Late(
+_PARTS = LatePattern(
     r"""(?P<comment>\#[^\n]*) | \"{3}(?:\\.|[^\\])*?\"{3} | \'{3}(?:\\.|[^\\])*?\'{3}
     | "(?:\\.|[^\\\n"])*" | '(?:\\.|[^\\\n'])*'""",
     re.DOTALL | re.VERBOSE,
@@ -84,4 +84,4 @@ def _idle(text: str) -> list[range]:
     ]
 
 
-RULE = Rule("NL804", Severity.WARNING, "ast", check, about=("code",))
+RULE = LintRule("NL804", Severity.WARNING, "ast", check, about=("code",))

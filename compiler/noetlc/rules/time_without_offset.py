@@ -16,7 +16,7 @@ from noetl_ir.expr import Json, Literal, MapTemplate, Template
 from noetl_ir.kinds.wait import AT, moment_of
 from noetlc.ast.timers import timers_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -42,4 +42,4 @@ def _time(timer: Template) -> Json:
     return None
 
 
-RULE = Rule("NL815", Severity.WARNING, "ast", check, about=("wait",))
+RULE = LintRule("NL815", Severity.WARNING, "ast", check, about=("wait",))

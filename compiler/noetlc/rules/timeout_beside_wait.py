@@ -23,7 +23,7 @@ from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.reading.kinds import kind_of
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -54,4 +54,4 @@ def _is_unlimited(playbook: Playbook, step: Step, task: Task) -> bool:
     return not own and timeout_of(playbook, step, task, parks=True) is None
 
 
-RULE = Rule("NL830", Severity.WARNING, "ast", check, about=("wait", "playbook"))
+RULE = LintRule("NL830", Severity.WARNING, "ast", check, about=("wait", "playbook"))

@@ -18,7 +18,7 @@ from noetl_ir.nearest import nearest
 from noetlc.ast.playbook import Task
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 from noetlc.source.nodes import Scalar
 
 _PLACEHOLDER = {
@@ -65,4 +65,4 @@ def _help(name: str, bound: set[str]) -> str:
     return f"did you mean `{near}`?" if near else f"give it: `params: {{{name}: …}}`"
 
 
-RULE = Rule("NL807", Severity.WARNING, "ast", check, about=("sql",))
+RULE = LintRule("NL807", Severity.WARNING, "ast", check, about=("sql",))

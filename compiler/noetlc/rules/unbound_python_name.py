@@ -22,7 +22,7 @@ from noetlc.ast.playbook import Task, Value
 from noetlc.ast.python_code import PythonName, offset_of, place_of, python_code
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.parser import is_expression
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 from noetlc.source.nodes import Scalar
 
 _MODULE = frozenset({"__name__", "__file__", "__builtins__", "__doc__"})
@@ -124,4 +124,4 @@ def _of_entry(lib: Json) -> tuple[str, ...] | None:
     return modules_of(name) or None if not is_module(name) else (name.partition(".")[0],)
 
 
-RULE = Rule("NL802", Severity.WARNING, "ast", check, about=("code",))
+RULE = LintRule("NL802", Severity.WARNING, "ast", check, about=("code",))

@@ -27,7 +27,7 @@ from noetlc.ast.playbook import Step, Task
 from noetlc.ast.walk import rule_guards
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import accesses
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _CHANGING = frozenset({"iter", "ctx", "_iteration", "_elapsed", "_attempt", "now"})
 """What guards may read that changes by itself from round to round."""
@@ -70,4 +70,4 @@ def _changes(task: Task) -> bool:
     return any(access.root.name in _CHANGING for guard in rule_guards(task) for access in accesses(guard.expr))
 
 
-RULE = Rule("NL510", Severity.NOTE, "ast", check, about=("jump",))
+RULE = LintRule("NL510", Severity.NOTE, "ast", check, about=("jump",))

@@ -14,7 +14,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -25,4 +25,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         yield RULE.finding(message, executor.concurrency.span, help="write `policy: {lifecycle: {after_s: …}}`")
 
 
-RULE = Rule("NL832", Severity.WARNING, "ast", check, about=("concurrency",))
+RULE = LintRule("NL832", Severity.WARNING, "ast", check, about=("concurrency",))

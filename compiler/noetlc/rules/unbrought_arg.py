@@ -20,7 +20,7 @@ from noetlc.ast.playbook import Merge
 from noetlc.ast.workbook import pairs_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.needed_args import needed_args
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -84,4 +84,4 @@ def _brought(unit: Unit) -> list[list[set[str]] | None]:
     return [ways or None for ways in found]
 
 
-RULE = Rule("NL411", Severity.WARNING, "ast", check, whole=True)
+RULE = LintRule("NL411", Severity.WARNING, "ast", check, whole=True)

@@ -18,7 +18,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -52,4 +52,4 @@ def _between(unit: Unit, at: int) -> set[int]:
     return found
 
 
-RULE = Rule("NL716", Severity.WARNING, "ast", check, about=("cancels",))
+RULE = LintRule("NL716", Severity.WARNING, "ast", check, about=("cancels",))

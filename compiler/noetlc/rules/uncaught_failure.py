@@ -18,9 +18,9 @@ When to ignore
 from collections.abc import Iterator
 
 from noetl_ir.expr import Compare, Const, Expr, Logic
-from noetlc.ast.truth import Path, path_of, truth
+from noetlc.ast.truth import FactPath, path_of, truth
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -49,6 +49,6 @@ def _takes_all(guard: Expr | None) -> bool:
     return False
 
 
-_FAILED: dict[Path, str] = {("event", "name"): "step.failed", ("event", "status"): "error"}
+_FAILED: dict[FactPath, str] = {("event", "name"): "step.failed", ("event", "status"): "error"}
 
-RULE = Rule("NL609", Severity.NOTE, "ast", check, whole=True)
+RULE = LintRule("NL609", Severity.NOTE, "ast", check, whole=True)

@@ -17,7 +17,7 @@ from noetl_ir.expr import ListTemplate, Literal, MapTemplate, Template, Text
 from noetl_ir.reducing import fault_of
 from noetlc.ast.reducers import contributions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -43,4 +43,4 @@ def _fault(reducer: str, template: Template) -> str:
     return ""
 
 
-RULE = Rule("NL421", Severity.ERROR, "ast", check, about=("reducers",))
+RULE = LintRule("NL421", Severity.ERROR, "ast", check, about=("reducers",))

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from noetl_ir.words import ON_FAILURE
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -40,4 +40,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 
 _HELP = "add an arc `when: \"{{ event.name == 'step.failed' and event.error.code == 'interrupted' }}\"`"
-RULE = Rule("NL522", Severity.WARNING, "ast", check, about=("interrupt",))
+RULE = LintRule("NL522", Severity.WARNING, "ast", check, about=("interrupt",))

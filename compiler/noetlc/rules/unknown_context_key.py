@@ -19,7 +19,7 @@ from noetlc.ast.code_names import CodeNames, arriving_args, code_names
 from noetlc.ast.playbook import Task, Value
 from noetlc.ast.python_code import offset_of, place_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 from noetlc.source.nodes import Scalar
 
 
@@ -57,4 +57,4 @@ def _help(name: str, names: set[str]) -> str:
     return f"did you mean `{near}`?" if near else f"declare it under `workload`, or give it in `args: {{{name}: …}}`"
 
 
-RULE = Rule("NL811", Severity.WARNING, "ast", check, about=("code",), words=("context",))
+RULE = LintRule("NL811", Severity.WARNING, "ast", check, about=("code",), words=("context",))

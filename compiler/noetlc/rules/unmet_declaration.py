@@ -32,7 +32,7 @@ from noetlc.ast.sugar import Declared, DeclaredName
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _WHOLE = frozenset({"data", "args", "input", "input_data", "payload", "result"})
 """Words before a dot that stand for the args, or for the result, where neither has such a key."""
@@ -179,7 +179,7 @@ def _keys(template: Template) -> frozenset[str] | None:
     return frozenset(key for key, _ in template.items) if isinstance(template, MapTemplate) else None
 
 
-RULE = Rule("NL413", Severity.WARNING, "ast", check, whole=True, about=("sugar",))
+RULE = LintRule("NL413", Severity.WARNING, "ast", check, whole=True, about=("sugar",))
 
 
 if TYPE_CHECKING:

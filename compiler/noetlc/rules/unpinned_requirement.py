@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from noetl_ir.requirements import is_pinned, is_requirement
 from noetlc.ast.requirements import requirements_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -29,4 +29,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 )
 
 
-RULE = Rule("NL841", Severity.NOTE, "ast", check, about=("python",), words=("requirements",))
+RULE = LintRule("NL841", Severity.NOTE, "ast", check, about=("python",), words=("requirements",))

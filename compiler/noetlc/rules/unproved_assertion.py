@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from noetlc.analysis.verdict import Status
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit, assertions
+from noetlc.rules import LintRule, Unit, assertions
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -36,4 +36,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL710", Severity.WARNING, "net", check, about=("x-assert",))
+RULE = LintRule("NL710", Severity.WARNING, "net", check, about=("x-assert",))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from noetlc.ast.graph import has_unknown_target, reached
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -38,4 +38,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             )
 
 
-RULE = Rule("NL601", Severity.WARNING, "ast", check, whole=True)
+RULE = LintRule("NL601", Severity.WARNING, "ast", check, whole=True)

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from noetlc.ast.graph import reached
 from noetlc.ast.pipeline import has_unknown_jump, pipeline_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -40,4 +40,4 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 )
 
 
-RULE = Rule("NL506", Severity.WARNING, "ast", check, whole=True)
+RULE = LintRule("NL506", Severity.WARNING, "ast", check, whole=True)

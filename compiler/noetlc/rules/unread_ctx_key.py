@@ -22,7 +22,7 @@ from noetlc.ast.python_code import python_code
 from noetlc.ast.walk import all_expressions, all_values, blocks_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import accesses
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -93,4 +93,4 @@ def _read(expr: Expr) -> tuple[str, ...]:
 _names = Once(_read)
 _keys = Once(_keys_read)
 
-RULE = Rule("NL408", Severity.NOTE, "ast", check, whole=True)
+RULE = LintRule("NL408", Severity.NOTE, "ast", check, whole=True)

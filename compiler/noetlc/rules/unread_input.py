@@ -19,7 +19,7 @@ from noetlc.ast.once import Once
 from noetlc.ast.walk import all_expressions, all_values, blocks_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.paths import accesses
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -64,4 +64,4 @@ def _read(expr: Expr) -> tuple[str, ...]:
 
 _names = Once(_read)
 
-RULE = Rule("NL414", Severity.WARNING, "ast", check, whole=True, about=("inputs",))
+RULE = LintRule("NL414", Severity.WARNING, "ast", check, whole=True, about=("inputs",))

@@ -21,7 +21,7 @@ from noetlc.ast.walk import all_expressions
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.closed import asks_what_is_there
 from noetlc.expr.paths import Access, accesses
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -54,4 +54,4 @@ def _read(expr: Expr) -> tuple[Access, ...]:
 
 _of_ctx = Once(_read)
 
-RULE = Rule("NL406", Severity.WARNING, "ast", check, whole=True)
+RULE = LintRule("NL406", Severity.WARNING, "ast", check, whole=True)

@@ -16,7 +16,7 @@ from noetl_ir.expr import Literal
 from noetlc.ast.playbook import Value
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -43,4 +43,4 @@ def _values(unit: Unit) -> Iterator[tuple[str, Value]]:
         yield from (*task.fields, *task.knobs)
 
 
-RULE = Rule("NL809", Severity.WARNING, "ast", check, words=("verify_ssl",))
+RULE = LintRule("NL809", Severity.WARNING, "ast", check, words=("verify_ssl",))

@@ -19,7 +19,7 @@ from noetlc.ast.pipeline import ends_from_outside
 from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.timers import timers_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 _HELP = "write the names of signals in `events`, or durations in `timers`"
 
@@ -55,4 +55,4 @@ def _has_no_timer(task: Task) -> bool:
     return bool(timers) and all(isinstance(timer, Literal) and timer.value in (None, {AT: None}) for timer in timers)
 
 
-RULE = Rule("NL817", Severity.WARNING, "ast", check, about=("wait",))
+RULE = LintRule("NL817", Severity.WARNING, "ast", check, about=("wait",))

@@ -8,7 +8,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.codes import finding
 from noetlc.diag.diagnostic import Diagnostic
-from noetlc.source.limits import LimitReached, Limits
+from noetlc.source.limits import FileLimits, LimitReached
 from noetlc.source.nodes import Mapping, Node, Scalar
 
 
@@ -23,7 +23,7 @@ class _Measure(NamedTuple):
 class Anchors:
     """The anchors of a document so far; the charge for aliases goes on over all documents of the file."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: FileLimits) -> None:
         self._limits = limits
         self._nodes: dict[str, Node] = {}
         self._open: list[str] = []

@@ -6,13 +6,13 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetlc.diag.codes import CODES, finding
 from noetlc.diag.diagnostic import Diagnostic, Fix, Related, Severity
 from noetlc.source.aliases import Anchors
-from noetlc.source.limits import LimitReached, Limits
+from noetlc.source.limits import FileLimits, LimitReached
 from noetlc.source.nodes import Mapping, Mark, Node, NoMark, Scalar, Sequence
-from noetlc.source.resolve import TAGS, Value, read_tagged, resolve, shortened
+from noetlc.source.resolve import TAGS, ScalarValue, read_tagged, resolve, shortened
 from noetlc.source.syntax import QUOTE_TEMPLATE
 from noetlc.source.text import Source
 from noetlc.source.uses import Use, copied
@@ -20,13 +20,13 @@ from noetlc.source.uses import Use, copied
 # So many findings of one severity are kept: a file of a million wrong keys must not fill the memory with their texts.
 _MANY = 1000
 _PREFIX = "tag:yaml.org,2002:"
-_VERSION = Late(r"(?i)ver(?![a-z])|version|release|revision|\brev\b|tag|image|python|node|java|^v$")
+_VERSION = LatePattern(r"(?i)ver(?![a-z])|version|release|revision|\brev\b|tag|image|python|node|java|^v$")
 """Keys of values in which one reads a version, where a last zero is more than writing."""
 
 _QUOTE = 'put it in quotes: "…"'
 
 
-class Event(Protocol):
+class YamlEvent(Protocol):
     """The part that is read of an event that starts a node or stands for one."""
 
     anchor: str | None
@@ -43,13 +43,13 @@ class Composer:
     node, with the place of the alias (`uses`).
     """
 
-    def __init__(self, source: Source, limits: Limits, *, at_uses: bool = False) -> None:
+    def __init__(self, source: Source, limits: FileLimits, *, at_uses: bool = False) -> None:
         self._at_uses = at_uses
         self.uses: list[Use] = []
         self.source = source
         self.limits = limits
         self.findings: list[Diagnostic] = []
-        self.plain: dict[str, Value] = {}
+        self.plain: dict[str, ScalarValue] = {}
         self.names: dict[str, str] = {}
         self._boundaries = 0
         self.special: list[Node] = []
@@ -70,13 +70,13 @@ class Composer:
         if not self._is_full(code):
             self.add_finding(finding(code, message, node.span, help=help))
 
-    def too_long(self, event: Event) -> LimitReached:
+    def too_long(self, event: YamlEvent) -> LimitReached:
         """The file has more events than are read."""
         message = f"the file has more than {self.limits.events:,} parts"
         help = "split the playbook, or keep the data in a file of its own"
         return LimitReached(finding("NL005", message, _null(event).span, help=help))
 
-    def plain_value(self, scalar: Scalar, event: Event, key: object) -> Value:
+    def plain_value(self, scalar: Scalar, event: YamlEvent, key: object) -> ScalarValue:
         """The value of a plain scalar not met before, kept for the next when there is nothing to say; `key` is the
         scalar that it is the value of, if it is one of a mapping.
         """
@@ -95,7 +95,7 @@ class Composer:
             self.plain[scalar.text] = reading.value
         return reading.value
 
-    def marked(self, scalar: Scalar, event: Event) -> None:
+    def marked(self, scalar: Scalar, event: YamlEvent) -> None:
         """A scalar with a tag, an anchor or both."""
         if event.tag is not None:
             kind = self._known_tag(event.tag, scalar, TAGS)
@@ -108,7 +108,7 @@ class Composer:
         if event.anchor is not None:
             self._anchors.set(event.anchor, scalar)
 
-    def opened(self, container: Mapping | Sequence, event: Event, depth: int) -> None:
+    def opened(self, container: Mapping | Sequence, event: YamlEvent, depth: int) -> None:
         """A mapping or list with a tag, an anchor or both, or too deep: then raises LimitReached."""
         # A finding about the inside may ask for the span before the end of the container is reached.
         container.end = event.end_mark  # until it is known
@@ -122,7 +122,7 @@ class Composer:
             self._waiting[id(container)] = event.anchor
             self.special.append(container)
 
-    def named(self, key: Scalar, event: Event, mapping: Mapping) -> None:
+    def named(self, key: Scalar, event: YamlEvent, mapping: Mapping) -> None:
         """A key that was not met before, or that has a tag or an anchor."""
         text = key.text
         if event.tag is not None or event.anchor is not None:
@@ -139,7 +139,7 @@ class Composer:
         elif event.tag is None and event.anchor is None:
             self.names[text] = text
 
-    def other(self, event: Event, depth: int) -> Node | None:
+    def other(self, event: YamlEvent, depth: int) -> Node | None:
         """The node of an alias, None for any other event, which is about documents.
 
         The node is an empty scalar where the alias stands for nothing.
@@ -308,7 +308,7 @@ class Composer:
             self.special.append(container)
 
 
-def _null(event: Event) -> Scalar:
+def _null(event: YamlEvent) -> Scalar:
     scalar = _scalar_between("", event.start_mark, event.end_mark)
     scalar.value = None
     return scalar

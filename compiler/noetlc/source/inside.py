@@ -23,7 +23,7 @@ _HEX = {"x": 2, "u": 4, "U": 8}
 _Piece = tuple[str, int, int]
 
 
-class Inside(NamedTuple):
+class CharacterPlaces(NamedTuple):
     """For each character of the value, where its writing starts and ends; `end` is where the value ends."""
 
     starts: list[int]
@@ -39,7 +39,7 @@ class Inside(NamedTuple):
         return first, first if end <= start else self.ends[min(end, size) - 1]
 
 
-def inside(written: str, style: str, text: str) -> Inside | None:
+def inside(written: str, style: str, text: str) -> CharacterPlaces | None:
     """The places of the characters of `text` in `written`, tag and anchor included; None when they differ."""
     begin = _PROPERTIES.match(written).end()  # type: ignore[union-attr]  # matches the empty text
     if style in ("|", ">"):
@@ -56,7 +56,7 @@ def inside(written: str, style: str, text: str) -> Inside | None:
             # One piece may be several characters, as the breaks of blank lines are: all have the place of the piece.
             starts = [start for chars, start, _ in pieces for _ in chars]
             ends = [end for chars, _, end in pieces for _ in chars]
-            return Inside(starts, ends, ends[-1] if ends else begin + (1 if style in ("'", '"') else 0))
+            return CharacterPlaces(starts, ends, ends[-1] if ends else begin + (1 if style in ("'", '"') else 0))
     return None
 
 

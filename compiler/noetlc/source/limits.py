@@ -4,7 +4,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.diag.diagnostic import Diagnostic
 
 
-class Limits(NamedTuple):
+class FileLimits(NamedTuple):
     """Sizes of a file. A generated playbook of 20,000 steps has 20 MB, 2.4 million events and depth 12.
 
     An event is a scalar, an alias, or the beginning or end of a list or mapping; 4 million take some 1 GB, a quarter of
@@ -22,7 +22,7 @@ class Limits(NamedTuple):
     aliased_characters: int = 32 * 1024 * 1024
 
 
-LIMITS = Limits()
+LIMITS = FileLimits()
 """What is read when nobody says otherwise."""
 
 

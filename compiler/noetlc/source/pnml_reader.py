@@ -28,7 +28,7 @@ class PnmlError(Exception):
     """The file is no place/transition net; the text says why, and on which line."""
 
 
-class Node(NamedTuple):
+class PnmlNode(NamedTuple):
     """A place or a transition: its id, its name (the id where it has none), its tokens."""
 
     id: str
@@ -36,18 +36,18 @@ class Node(NamedTuple):
     tokens: int
 
 
-class Written(NamedTuple):
+class WrittenNet(NamedTuple):
     """A net as a file has it: arcs are (source id, target id, weight), references resolved."""
 
     name: str
-    places: tuple[Node, ...]
-    transitions: tuple[Node, ...]
+    places: tuple[PnmlNode, ...]
+    transitions: tuple[PnmlNode, ...]
     arcs: tuple[tuple[str, str, int], ...]
     left_out: tuple[str, ...] = ()
     """Parts of the file that are well formed and not read, in plain words."""
 
 
-def read_pnml(data: bytes) -> Written:
+def read_pnml(data: bytes) -> WrittenNet:
     """The net of a PNML file; raises PnmlError on anything else."""
     if len(data) > MAX_BYTES:
         raise PnmlError(f"the file is larger than {MAX_BYTES} bytes")
@@ -97,8 +97,8 @@ class _Reading:
         self._text: list[str] = []
         self._nets = 0
         self._name = ""
-        self._places: dict[str, Node] = {}
-        self._transitions: dict[str, Node] = {}
+        self._places: dict[str, PnmlNode] = {}
+        self._transitions: dict[str, PnmlNode] = {}
         self._references: dict[str, str] = {}
         self._arcs: list[tuple[str, str, int]] = []
 
@@ -163,7 +163,7 @@ class _Reading:
             what = around if kind in ("text", "value") else kind
             self._label(self._open[-1], what, text)
 
-    def net(self) -> Written:
+    def net(self) -> WrittenNet:
         """The net, when all is read."""
         if not self._nets:
             raise PnmlError("there is no <net> in it")
@@ -175,7 +175,7 @@ class _Reading:
             if (ends[0] in self._places) == (ends[1] in self._places):
                 raise PnmlError(f"an arc leads from {source!r} to {target!r}, which are not a place and a transition")
             arcs.append((*ends, weight))
-        return Written(
+        return WrittenNet(
             self._name, tuple(self._places.values()), tuple(self._transitions.values()), tuple(arcs), left_out
         )
 
@@ -210,9 +210,9 @@ class _Reading:
         id = node.attributes.get("id", "")
         match node.kind:
             case "place":
-                self._add(self._places, Node(id, node.name or id, node.weight or 0))
+                self._add(self._places, PnmlNode(id, node.name or id, node.weight or 0))
             case "transition":
-                self._add(self._transitions, Node(id, node.name or id, 0))
+                self._add(self._transitions, PnmlNode(id, node.name or id, 0))
             case "referencePlace" | "referenceTransition":
                 self._references[id] = node.attributes.get("ref", "")
             case "arc":
@@ -226,7 +226,7 @@ class _Reading:
                 if node.kind == "net" and node.name:
                     self._name = node.name
 
-    def _add(self, nodes: dict[str, Node], node: Node) -> None:
+    def _add(self, nodes: dict[str, PnmlNode], node: PnmlNode) -> None:
         if not node.id or node.id in self._places or node.id in self._transitions:
             raise PnmlError(f"the id {node.id!r} is missing or given twice")
         nodes[node.id] = node

@@ -6,10 +6,10 @@ means. Where libyaml is missing, PyYAML's own reader uses one of the patterns, w
 
 import re
 
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 
 
-class _Pattern(Late):
+class _Pattern(LatePattern):
     """One of PyYAML's patterns."""
 
     __slots__ = ()

@@ -9,18 +9,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Fix
 from noetlc.source.text import Source
 
-Value: TypeAlias = "bool | int | float | str | None"
+ScalarValue: TypeAlias = "bool | int | float | str | None"
 
 MAX_DIGITS = 1000
 """Longest integer, in characters: Python prints at most 4,300 digits, and an identifier has far fewer."""
 
-WORDS: dict[str, Value] = {
+WORDS: dict[str, ScalarValue] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     **{form: word in ("yes", "true", "on")
        for word in ("yes", "no", "true", "false", "on", "off")
@@ -36,68 +36,68 @@ _INT = re.compile(
     r"[-+]?(?:(?P<two>0b[01_]+)|(?P<eight>0[0-7_]+)|(?P<ten>0|[1-9][0-9_]*)|(?P<sixteen>0x[0-9a-fA-F_]+)"
     r"|(?P<sixty>[1-9][0-9_]*(?::[0-5]?[0-9])+))"
 )
-_FLOAT = Late(
+_FLOAT = LatePattern(
     r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?"
     r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
 # The core schema of YAML 1.2 (§10.3.2), to tell where editors and other tools read something else than PyYAML does.
 _INT_12 = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT_12 = Late(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_FLOAT_12 = LatePattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
-class Reading(NamedTuple):
+class ScalarReading(NamedTuple):
     """The value of a plain scalar. `code` and `message` say what to report about it, if anything."""
 
-    value: Value
+    value: ScalarValue
     code: str = ""
     message: str = ""
 
 
-def resolve(text: str) -> Reading:
+def resolve(text: str) -> ScalarReading:
     """Read a plain scalar without a tag."""
     if text in WORDS:
         value = WORDS[text]
-        return Reading(value) if text in _BOTH else _ambiguous(text, value, text)
+        return ScalarReading(value) if text in _BOTH else _ambiguous(text, value, text)
     if text[0] not in _NUMBER_STARTS:
-        return Reading(text)
+        return ScalarReading(text)
     if match := _INT.fullmatch(text):
         # Python refuses to print an integer of more than 4,300 digits, and its conversion costs the square of the
         # length.
         if len(text) > MAX_DIGITS:
-            return Reading(text, "NL015", f"an integer of {len(text)} characters; at most {MAX_DIGITS} are read")
+            return ScalarReading(text, "NL015", f"an integer of {len(text)} characters; at most {MAX_DIGITS} are read")
         return _integer(text, match)
     if _FLOAT.fullmatch(text):
         return _float(text)
     # Behind the two patterns, so that a long number keeps its finding; what is left is text, whatever a reader of 1.2
     # says.
     if len(text) > MAX_DIGITS:
-        return Reading(text)
+        return ScalarReading(text)
     other = _read_12(text)
-    return Reading(text) if other is text else _ambiguous(text, text, other)
+    return ScalarReading(text) if other is text else _ambiguous(text, text, other)
 
 
-def read_tagged(kind: str, text: str) -> Reading:
+def read_tagged(kind: str, text: str) -> ScalarReading:
     """Read a scalar that is tagged `!!kind`; text that does not fit the tag is kept and reported as NL012."""
     try:
         return _TAGGED[kind](text)
     except (KeyError, ValueError, OverflowError):
-        return Reading(text, "NL012", f"`{shortened(text)}` is no value for the tag `!!{kind}`")
+        return ScalarReading(text, "NL012", f"`{shortened(text)}` is no value for the tag `!!{kind}`")
 
 
-def _integer(text: str, match: re.Match[str]) -> Reading:
+def _integer(text: str, match: re.Match[str]) -> ScalarReading:
     try:
         value = _int_of(text)
     except ValueError:  # `0x_`: the resolver's pattern is wider than the reader behind it
-        return Reading(text)
+        return ScalarReading(text)
     other = _read_12(text)
     # A leading zero is an octal number here and a decimal one in YAML 1.2: a file mode or a postal code, and never
     # both.
     if match["eight"] is not None or other is text or other != value:
         return _ambiguous(text, value, other)
-    return Reading(value)
+    return ScalarReading(value)
 
 
-def _float(text: str) -> Reading:
+def _float(text: str) -> ScalarReading:
     reading = _finite(text)
     if reading.code:
         return reading
@@ -108,16 +108,16 @@ def _float(text: str) -> Reading:
     digits = text.lower().partition("e")[0]
     # `1.10` as a version loses its zero; `1.0` is the common way to write a number and is left alone.
     if digits[-1] == "0" and digits[-2] != "." and digits == text:
-        return Reading(value, "NL017", f"`{text}` is the number {value}: the last 0 is lost")
+        return ScalarReading(value, "NL017", f"`{text}` is the number {value}: the last 0 is lost")
     return reading
 
 
-def _finite(text: str) -> Reading:
+def _finite(text: str) -> ScalarReading:
     value = _float_of(text)
     # True for infinities and NaN alike, without an import of `math`.
     if value - value != 0:  # infinite, or not a number
-        return Reading(text, "NL014", f"`{shortened(text)}` is no number that JSON can carry")
-    return Reading(value)
+        return ScalarReading(text, "NL014", f"`{shortened(text)}` is no number that JSON can carry")
+    return ScalarReading(value)
 
 
 def _int_of(text: str) -> int:
@@ -156,7 +156,7 @@ def _float_of(text: str) -> float:
     return sign * sum((part * 60.0**power for power, part in enumerate(parts)), 0.0)
 
 
-def _read_12(text: str) -> Value:
+def _read_12(text: str) -> ScalarValue:
     """The value that YAML 1.2's core schema reads; the very same `text` where that is text."""
     if _INT_12.fullmatch(text):
         if text.startswith("0o"):
@@ -165,17 +165,21 @@ def _read_12(text: str) -> Value:
     return float(text) if _FLOAT_12.fullmatch(text) else text
 
 
-def _ambiguous(text: str, value: Value, other: Value) -> Reading:
+def _ambiguous(text: str, value: ScalarValue, other: ScalarValue) -> ScalarReading:
     if value == text:
-        return Reading(value, "NL016", f"`{shortened(text)}` is read as text; YAML 1.2 reads {_json(other)}")
+        return ScalarReading(value, "NL016", f"`{shortened(text)}` is read as text; YAML 1.2 reads {_json(other)}")
     if other == text:
-        return Reading(value, "NL016", f"`{shortened(text)}` is read as {_json(value)}; YAML 1.2 reads text")
+        return ScalarReading(value, "NL016", f"`{shortened(text)}` is read as {_json(value)}; YAML 1.2 reads text")
     if other == value:
-        return Reading(value, "NL016", f"`{shortened(text)}` is read as {_json(value)}: the leading zeros are lost")
-    return Reading(value, "NL016", f"`{shortened(text)}` is read as {_json(value)}; YAML 1.2 reads {_json(other)}")
+        return ScalarReading(
+            value, "NL016", f"`{shortened(text)}` is read as {_json(value)}: the leading zeros are lost"
+        )
+    return ScalarReading(
+        value, "NL016", f"`{shortened(text)}` is read as {_json(value)}; YAML 1.2 reads {_json(other)}"
+    )
 
 
-def _json(value: Value) -> str:
+def _json(value: ScalarValue) -> str:
     match value:
         case None:
             return "null"
@@ -190,12 +194,12 @@ def shortened(text: str) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-_TAGGED: dict[str, Callable[[str], Reading]] = {
-    "str": Reading,
-    "int": lambda text: Reading(_int_of(text)),
+_TAGGED: dict[str, Callable[[str], ScalarReading]] = {
+    "str": ScalarReading,
+    "int": lambda text: ScalarReading(_int_of(text)),
     "float": _finite,
-    "bool": lambda text: Reading(_BOOL[text.lower()]),
-    "null": lambda text: Reading(None),
+    "bool": lambda text: ScalarReading(_BOOL[text.lower()]),
+    "null": lambda text: ScalarReading(None),
 }
 _BOOL: dict[str, bool] = {word: value for word, value in WORDS.items() if isinstance(value, bool)}
 TAGS = frozenset(_TAGGED)
@@ -204,7 +208,7 @@ TAGS = frozenset(_TAGGED)
 
 # Below: findings about plain scalars that depend on what the readers take them for, and fixes that spare anchors.
 _DIFFERS = frozenset({"NL016", "NL017"})
-_PROPERTIES = Late(r"(?:[&!][^\s,\[\]{}]*[ \t]+)+")
+_PROPERTIES = LatePattern(r"(?:[&!][^\s,\[\]{}]*[ \t]+)+")
 
 
 def as_meant(found: Iterable[Diagnostic], meant: Mapping[Span, str]) -> Iterator[Diagnostic]:

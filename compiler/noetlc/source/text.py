@@ -10,15 +10,15 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.span import Span
 from noetlc.source.nodes import NoMark, Scalar
 
 if TYPE_CHECKING:
-    from noetlc.source.inside import Inside
+    from noetlc.source.inside import CharacterPlaces
 
 _BREAK = re.compile("\r\n|[\n\r]")
-_LINE = Late("[^\n\r]*(?:\r\n|[\n\r])|[^\n\r]+$")
+_LINE = LatePattern("[^\n\r]*(?:\r\n|[\n\r])|[^\n\r]+$")
 _BREAKS_OF_YAML = re.compile("[\x85\u2028\u2029]")
 
 
@@ -37,7 +37,7 @@ class Source:
         self.text = text
         self._starts: list[int] | None = None
         # A second reading of a long script costs as much as the first, and its findings come one after another.
-        self._inside: tuple[Scalar, Inside | None] | None = None  # the scalar that was asked about last
+        self._inside: tuple[Scalar, CharacterPlaces | None] | None = None  # the scalar that was asked about last
 
     @property
     def line_count(self) -> int:
@@ -85,7 +85,7 @@ class Source:
         first, last = found.place(start, max(start, end))
         return self.span_of(offset + first, offset + last)
 
-    def _places(self, scalar: Scalar) -> Inside | None:
+    def _places(self, scalar: Scalar) -> CharacterPlaces | None:
         """Where the characters of a scalar stand; kept for the next question, which is mostly about the same one."""
         if self._inside is None or self._inside[0] is not scalar:
             # Needed for findings within a scalar only, which most files have none of.

@@ -17,7 +17,7 @@ from noetlc.diag.diagnostic import Diagnostic
 from noetlc.diag.findings import sorted_findings
 from noetlc.source.composer import Composer
 from noetlc.source.decoding import decode, size_finding
-from noetlc.source.limits import LIMITS, LimitReached, Limits
+from noetlc.source.limits import LIMITS, FileLimits, LimitReached
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 from noetlc.source.pyyaml import yaml
 from noetlc.source.text import Source
@@ -46,7 +46,7 @@ class Reading(NamedTuple):
     uses: tuple[Use, ...] = ()
 
 
-def read_yaml(name: str, data: bytes, limits: Limits = LIMITS, *, at_uses: bool = False) -> Reading:
+def read_yaml(name: str, data: bytes, limits: FileLimits = LIMITS, *, at_uses: bool = False) -> Reading:
     """Read every document of a file. Never raises, whatever the bytes. With `at_uses` what an alias stands for is a
     copy with the place of the alias; else it is the node of the anchor.
     """

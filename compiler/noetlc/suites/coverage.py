@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 from noetl_ir.span import Span
-from noetl_ir.suite import PURE_KINDS, Part
+from noetl_ir.suite import PURE_KINDS, PlaybookPart
 from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.regions import regions_of
@@ -20,7 +20,7 @@ from noetlc.analysis.waves import folded
 from noetlc.analysis.witness import OUTCOMES, rule_fits
 
 
-def parts_of(plan: Plan, budget: Budget = STANDARD) -> tuple[tuple[Part, ...], int]:
+def parts_of(plan: Plan, budget: Budget = STANDARD) -> tuple[tuple[PlaybookPart, ...], int]:
     """The parts in the order of the file, and how many are proved never to be reached."""
     effort = Effort(budget)
     dead, open_ = set[str](), set[str]()
@@ -61,7 +61,7 @@ def _unreachable(plan: Plan, effort: Effort) -> tuple[set[str], set[str]]:
     return (known - possible) | left_out, (possible - seen) | (kept - known)
 
 
-def _written(plan: Plan) -> Iterator[Part]:
+def _written(plan: Plan) -> Iterator[PlaybookPart]:
     """Every part that somebody wrote, whether or not it can be reached."""
     by_step: dict[int, list[Transition]] = {}
     for t in plan.net.transitions:
@@ -69,7 +69,7 @@ def _written(plan: Plan) -> Iterator[Part]:
     for number, step in enumerate(plan.steps):
         own = by_step.get(number, [])
         if step.span.line:
-            yield Part("step", step.name, step.span, _of(own, "admit"))
+            yield PlaybookPart("step", step.name, step.span, _of(own, "admit"))
         yield from _choices(plan, number, own)
         for row in step.tasks:
             if not plan.tasks[row].generated and plan.tasks[row].span.line:
@@ -80,7 +80,7 @@ def _of(transitions: Iterable[Transition], *roles: str) -> tuple[str, ...]:
     return tuple(t.id for t in transitions if t.role in roles)
 
 
-def _choices(plan: Plan, number: int, own: list[Transition]) -> Iterator[Part]:
+def _choices(plan: Plan, number: int, own: list[Transition]) -> Iterator[PlaybookPart]:
     """Arcs that are taken, and what else a step decides."""
     step = plan.steps[number]
     for row in step.arcs:
@@ -89,32 +89,34 @@ def _choices(plan: Plan, number: int, own: list[Transition]) -> Iterator[Part]:
         asked = [t for t in own if t.arc == row]
         if not arc.span.line or not asked:
             continue
-        yield Part("arc", name, arc.span, _of(asked, "take"))
+        yield PlaybookPart("arc", name, arc.span, _of(asked, "take"))
         if any(t.guard >= 0 for t in asked if t.role == "take"):
-            yield Part("branch", f"{name} is not taken", arc.span, _of(asked, "pass"))
+            yield PlaybookPart("branch", f"{name} is not taken", arc.span, _of(asked, "pass"))
     if denied := _of(own, "deny"):
-        yield Part("branch", f"{step.name} is not admitted", step.span, denied)
+        yield PlaybookPart("branch", f"{step.name} is not admitted", step.span, denied)
     if step.loops and step.span.line:
         outer = [t for t in own if t.level <= 0]
         for role, words in (("expand", "with items"), ("empty", "without items")):
             if ids := _of(outer, role):
-                yield Part("branch", f"the loop of {step.name} {words}", _at(step.loops[0].span, step.span), ids)
+                yield PlaybookPart(
+                    "branch", f"the loop of {step.name} {words}", _at(step.loops[0].span, step.span), ids
+                )
 
 
 def _at(span: Span, otherwise: Span) -> Span:
     return span if span.line else otherwise
 
 
-def _ends(plan: Plan, row: int, own: list[Transition]) -> Iterator[Part]:
+def _ends(plan: Plan, row: int, own: list[Transition]) -> Iterator[PlaybookPart]:
     """The outcomes of a task, and the rules that decide on them."""
     task, step = plan.tasks[row], plan.steps[plan.tasks[row].step].name
     for outcome in ("ok", "error"):
         ids = tuple(t.id for t in own if t.role in OUTCOMES and t.outcome == outcome)
         # Nothing in the world makes a `noop` fail, and the net does not know it.
         if ids and not (task.kind in PURE_KINDS and outcome == "error" and task.kind != "fail"):
-            yield Part("outcome", f"{step} / {task.name}: {outcome}", task.span, ids)
+            yield PlaybookPart("outcome", f"{step} / {task.name}: {outcome}", task.span, ids)
     for number, rule in enumerate(task.rules):
         ids = tuple(t.id for t in own if t.role in OUTCOMES and rule_fits(plan, rule, t))
         if rule.span.line and ids:
             name = f"{step} / {task.name}: rule {number + 1} ({rule.directive})"
-            yield Part("rule", name, rule.span, ids, row, number)
+            yield PlaybookPart("rule", name, rule.span, ids, row, number)

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
-from noetl_ir.suite import MOST_CASES, REAL_KINDS, Case, Expectation, Limits
+from noetl_ir.suite import MOST_CASES, REAL_KINDS, CaseLimits, Expectation, SuiteCase
 from noetlc.reading.reader import Reader, stray_key, stray_keys
 from noetlc.reading.shapes import choice_of, mapping_of, missing, number_of, sequence_of, text_of, whole_of
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 from noetlc.suites.expected import read_expected, read_place
 from noetlc.suites.keychain import read_keychain
-from noetlc.suites.known import Known, extras_of, kinds_of
+from noetlc.suites.known import KnownSteps, extras_of, kinds_of
 from noetlc.suites.signals import duration_of, read_signals
 from noetlc.suites.table import has_rows, with_row
 
@@ -37,7 +37,7 @@ def playbook_in(r: Reader, node: Node | None) -> str | None:
     return text_of(r, named, "`playbook`") if named is not None else None
 
 
-def read_cases(r: Reader, known: Known, node: Node | None) -> tuple[Case, ...]:
+def read_cases(r: Reader, known: KnownSteps, node: Node | None) -> tuple[SuiteCase, ...]:
     """The cases of a document. What is wrong is reported, and such cases are no good."""
     if not isinstance(node, Mapping):
         at = Span(1, 1, 1, 1) if node is None else node.span
@@ -59,7 +59,7 @@ def read_cases(r: Reader, known: Known, node: Node | None) -> tuple[Case, ...]:
     return tuple(_named_apart(r, found))
 
 
-def _named_apart(r: Reader, cases: list[Case]) -> Iterator[Case]:
+def _named_apart(r: Reader, cases: list[SuiteCase]) -> Iterator[SuiteCase]:
     seen: dict[str, Span] = {}
     for case in cases:
         if case.name in seen:
@@ -69,7 +69,7 @@ def _named_apart(r: Reader, cases: list[Case]) -> Iterator[Case]:
         yield case
 
 
-def _cases(r: Reader, known: Known, shared: Mapping, node: Node) -> Iterator[Case]:
+def _cases(r: Reader, known: KnownSteps, shared: Mapping, node: Node) -> Iterator[SuiteCase]:
     mapping = mapping_of(r, node, "a case")
     if mapping is None:
         return
@@ -88,7 +88,7 @@ def _cases(r: Reader, known: Known, shared: Mapping, node: Node) -> Iterator[Cas
             yield _case(r, known, shared, mapping, row, f" [{number + 1}]" if numbered else "")
 
 
-def _case(r: Reader, known: Known, shared: Mapping, mapping: Mapping, row: Mapping | None, more: str) -> Case:
+def _case(r: Reader, known: KnownSteps, shared: Mapping, mapping: Mapping, row: Mapping | None, more: str) -> SuiteCase:
     own = {key.text: with_row(r, value, row) for key, value in mapping.entries if key.text != "table"}
     both = [own, {key.text: value for key, value in shared.entries}]
     name = text_of(r, own["case"], "`case`") if "case" in own else None
@@ -97,7 +97,7 @@ def _case(r: Reader, known: Known, shared: Mapping, mapping: Mapping, row: Mappi
     places, outcomes = _outcomes(r, known, both)
     sent, signals = read_signals(r, both)
     real = [kinds_of(r, each["real"]) for each in both if "real" in each]
-    return Case(
+    return SuiteCase(
         f"{name or ''}{more}",
         own["case"].span if "case" in own else mapping.span,
         _payload(r, both),
@@ -112,7 +112,7 @@ def _case(r: Reader, known: Known, shared: Mapping, mapping: Mapping, row: Mappi
     )
 
 
-def _expected(r: Reader, known: Known, own: dict[str, Node], mapping: Mapping) -> tuple[Expectation, ...]:
+def _expected(r: Reader, known: KnownSteps, own: dict[str, Node], mapping: Mapping) -> tuple[Expectation, ...]:
     found = tuple(read_expected(r, known, own["expect"])) if "expect" in own else ()
     # A test that cannot fail says nothing, and looks as if it did.
     if not found and not ("expect" in own and isinstance(own["expect"], Mapping) and own["expect"].entries):
@@ -142,8 +142,8 @@ def _files(r: Reader, each: dict[str, Node]) -> Iterator[str]:
             yield name
 
 
-def _limits(r: Reader, both: list[dict[str, Node]]) -> Limits:
-    found = Limits()
+def _limits(r: Reader, both: list[dict[str, Node]]) -> CaseLimits:
+    found = CaseLimits()
     for each in reversed(both):
         mapping = mapping_of(r, each["limits"], "`limits`") if "limits" in each else None
         for key, value in mapping.entries if mapping is not None else ():
@@ -151,12 +151,12 @@ def _limits(r: Reader, both: list[dict[str, Node]]) -> Limits:
                 found = found._replace(events=count)
             elif key.text == "seconds" and (seconds := number_of(r, value, "`seconds`")) is not None:
                 found = found._replace(seconds=seconds)
-            elif key.text not in Limits._fields:
-                stray_key(r, "suite_limits", key, Limits._fields)
+            elif key.text not in CaseLimits._fields:
+                stray_key(r, "suite_limits", key, CaseLimits._fields)
     return found
 
 
-def _outcomes(r: Reader, known: Known, both: list[dict[str, Node]]) -> tuple[tuple[Span, ...], list[Json]]:
+def _outcomes(r: Reader, known: KnownSteps, both: list[dict[str, Node]]) -> tuple[tuple[Span, ...], list[Json]]:
     """The outcomes with their places: a case's own come first, so that they win."""
     places, found = [], []
     for each in both:
@@ -168,7 +168,7 @@ def _outcomes(r: Reader, known: Known, both: list[dict[str, Node]]) -> tuple[tup
     return tuple(places), found
 
 
-def _outcome(r: Reader, known: Known, mapping: Mapping) -> Json:
+def _outcome(r: Reader, known: KnownSteps, mapping: Mapping) -> Json:
     stray_keys(r, "suite_outcome", mapping, OUTCOME)
     row = read_place(r, mapping, known.all)
     if (times := mapping.get("times")) is not None and (count := whole_of(r, times, "`times`", 1)) is not None:
@@ -195,7 +195,7 @@ def _outcome(r: Reader, known: Known, mapping: Mapping) -> Json:
     return {**row, "outcome": value_of(outcome)}
 
 
-def _kinds_at(known: Known, row: dict[str, Json]) -> set[str]:
+def _kinds_at(known: KnownSteps, row: dict[str, Json]) -> set[str]:
     """The kinds of the tasks that an outcome may be for."""
     steps = [known.all[str(row["step"])]] if "step" in row else [*known.all.values()]
     return {kind for tasks in steps for task, kind in tasks.items() if row.get("task", task) == task}

@@ -9,13 +9,13 @@ from noetl_ir.suite import STATUSES, Expectation
 from noetlc.reading.reader import Reader, stray_key, stray_keys, unknown
 from noetlc.reading.shapes import boolean_of, choice_of, mapping_of, missing, sequence_of, whole_of, wrong_shape
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
-from noetlc.suites.known import Known, step_of, task_of
+from noetlc.suites.known import KnownSteps, step_of, task_of
 
-Take = Callable[[Reader, Known, Node], Iterator[Json]]
+_Take = Callable[[Reader, KnownSteps, Node], Iterator[Json]]
 """Gives the value of a key, once it is known to be right; of `calls` and `events` one for each entry."""
 
 
-def read_expected(r: Reader, known: Known, node: Node) -> Iterator[Expectation]:
+def read_expected(r: Reader, known: KnownSteps, node: Node) -> Iterator[Expectation]:
     """The expectations under `expect`."""
     mapping = mapping_of(r, node, "`expect`")
     for key, value in mapping.entries if mapping is not None else ():
@@ -33,30 +33,30 @@ def read_expected(r: Reader, known: Known, node: Node) -> Iterator[Expectation]:
 _FORMS = {"calls": "`{step: name, fields: {…}}`", "events": "`{event: name, at_most: 1}`"}
 
 
-def _status(r: Reader, known: Known, node: Node) -> Iterator[Json]:
+def _status(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
     status = choice_of(r, node, "`status`", STATUSES)
     if status is not None:
         yield status
 
 
-def _value(r: Reader, known: Known, node: Node) -> Iterator[Json]:
+def _value(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
     yield value_of(node)
 
 
-def _mapping(r: Reader, known: Known, node: Node) -> Iterator[Json]:
+def _mapping(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
     if isinstance(node, Mapping):
         yield value_of(node)
     else:
         wrong_shape(r, node, "this expectation", "a mapping")
 
 
-def _steps(r: Reader, known: Known, node: Node) -> Iterator[Json]:
+def _steps(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
     rows = sequence_of(r, node, "a list of steps", "steps")
     if rows is not None:
         yield [name for item in rows.items if (name := step_of(r, item, known.own)) is not None]
 
 
-def _results(r: Reader, known: Known, node: Node) -> Iterator[Json]:
+def _results(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
     if not isinstance(node, Mapping):
         wrong_shape(r, node, "`results`", "a mapping of steps")
         return
@@ -68,7 +68,7 @@ def _results(r: Reader, known: Known, node: Node) -> Iterator[Json]:
 _ERROR = ("code", "message", "step", "task", "kind", "retryable")
 
 
-def _error(r: Reader, known: Known, node: Node) -> Iterator[Json]:
+def _error(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
     if not isinstance(node, Mapping):
         wrong_shape(r, node, "`error`", "a mapping: `{code: …}`")
         return
@@ -79,7 +79,7 @@ def _error(r: Reader, known: Known, node: Node) -> Iterator[Json]:
 _CALL = ("step", "task", "run", "index", "visit", "attempt", "times", "fields", "args")
 
 
-def _call(r: Reader, known: Known, node: Node) -> Iterator[Json]:
+def _call(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
     mapping = mapping_of(r, node, "an entry of `calls`")
     if mapping is None:
         return
@@ -118,7 +118,7 @@ _HOW_OFTEN = ("never", "times", "at_most", "at_least")
 _EVENT = ("event", "step", "task", *_HOW_OFTEN)
 
 
-def _event(r: Reader, known: Known, node: Node) -> Iterator[Json]:
+def _event(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
     mapping = mapping_of(r, node, "an entry of `events`")
     if mapping is None:
         return
@@ -147,7 +147,7 @@ def _event(r: Reader, known: Known, node: Node) -> Iterator[Json]:
     yield {"event": name.text, **row}
 
 
-def _duration(r: Reader, known: Known, node: Node) -> Iterator[Json]:
+def _duration(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
     entries = node.entries if isinstance(node, Mapping) else [(None, node)]
     found: dict[str, Json] = {}
     for key, value in entries:
@@ -162,7 +162,7 @@ def _duration(r: Reader, known: Known, node: Node) -> Iterator[Json]:
     yield found
 
 
-TABLE: MappingProxyType[str, Take] = MappingProxyType({
+TABLE: MappingProxyType[str, _Take] = MappingProxyType({
     "status": _status,
     "error": _error,
     "steps": _steps,

@@ -13,13 +13,13 @@ from noetl_ir.secret_fields import ADDRESSES, PUBLIC, SHORTEST
 from noetlc.reading.reader import Reader, unknown
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 from noetlc.source.text import Source
-from noetlc.suites.known import Known
+from noetlc.suites.known import KnownSteps
 from noetlc.suites.table import has_rows
 
 _HELP = "write `{NAME: a text}`, or `{NAME: {field: a text}}`"
 
 
-def read_keychain(r: Reader, known: Known, both: list[dict[str, Node]]) -> dict[str, dict[str, Json]]:
+def read_keychain(r: Reader, known: KnownSteps, both: list[dict[str, Node]]) -> dict[str, dict[str, Json]]:
     """The fields of each entry: a case's own entries replace those of all cases, entry by entry."""
     found: dict[str, dict[str, Json]] = {}
     for each in reversed(both):
@@ -33,7 +33,7 @@ def read_keychain(r: Reader, known: Known, both: list[dict[str, Node]]) -> dict[
     return found
 
 
-def _fields(r: Reader, known: Known, key: Scalar, value: Node) -> dict[str, Json]:
+def _fields(r: Reader, known: KnownSteps, key: Scalar, value: Node) -> dict[str, Json]:
     names = tuple(known.secrets.fields)
     if key.text not in names and not known.secrets.computed:
         unknown(r, "NL104", f"the playbook asks for no secret `{key.text}`", key.span, name=key.text, known=names)

@@ -10,7 +10,7 @@ from noetlc.reading.shapes import reference_of, sequence_of
 from noetlc.source.nodes import Node
 
 
-class Known(NamedTuple):
+class KnownSteps(NamedTuple):
     """Steps with the kinds of their tasks by name: those of the playbook itself in `own`, and in `all` those of its
     children, too, which a script stands in for as well. `events` are the names of events, `secrets` those that all of
     them ask for.
@@ -22,14 +22,14 @@ class Known(NamedTuple):
     secrets: NamedSecrets
 
 
-def known_of(plan: Plan, events: tuple[str, ...]) -> Known:
+def known_of(plan: Plan, events: tuple[str, ...]) -> KnownSteps:
     """The names in a plan and the children that it embeds."""
     every: dict[str, dict[str, str]] = {}
     family = tuple(family_of(plan))
     for each in family:
         for step, tasks in _steps(each).items():
             every.setdefault(step, {}).update(tasks)
-    return Known(_steps(plan), every, events, secrets_named(family))
+    return KnownSteps(_steps(plan), every, events, secrets_named(family))
 
 
 def _steps(plan: Plan) -> dict[str, dict[str, str]]:

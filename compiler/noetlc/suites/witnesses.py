@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.span import NOWHERE
-from noetl_ir.suite import PURE_KINDS, Case, Limits, Part
+from noetl_ir.suite import PURE_KINDS, CaseLimits, PlaybookPart, SuiteCase
 from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.goals import Reached, searched
 from noetlc.analysis.knowledge import informed
-from noetlc.analysis.petri import Marking, fired, is_enabled
+from noetlc.analysis.petri import PetriMarking, fired, is_enabled
 from noetlc.analysis.regions import regions_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.skeleton import Skeleton, whole_skeleton
-from noetlc.analysis.verdict import Script
+from noetlc.analysis.verdict import WitnessScript
 from noetlc.analysis.waves import folded, unfolded
 from noetlc.analysis.witness import UNSCRIPTED
 
@@ -27,10 +27,10 @@ MOST_STATES = 3_000
 """Markings that are looked at for a way from a part to an end."""
 
 
-def witnesses_of(plan: Plan, parts: Sequence[Part], budget: Budget = STANDARD) -> tuple[Case, ...]:
+def witnesses_of(plan: Plan, parts: Sequence[PlaybookPart], budget: Budget = STANDARD) -> tuple[SuiteCase, ...]:
     """A case for each part for which one was found, without expectations; the same data are one case."""
     effort = Effort(budget)
-    found: dict[str, Case] = {}
+    found: dict[str, SuiteCase] = {}
     if effort.refuses(plan):
         return ()
     # How main comes to a later phase with such data is not looked for; runs of main go through them all the same.
@@ -43,14 +43,16 @@ def witnesses_of(plan: Plan, parts: Sequence[Part], budget: Budget = STANDARD) -
         if script is not None:
             outcomes = _named(region, script)
             document: dict[str, Json] = {"outcomes": [*outcomes, *rest]}
-            case = Case(part.name, part.span, script.payload, document, (), (), (), (), Limits())
+            case = SuiteCase(part.name, part.span, script.payload, document, (), (), (), (), CaseLimits())
             found.setdefault(repr((script.payload, outcomes)), case)
     # A run in which everything goes well: where nothing was found, it is a beginning.
-    found.setdefault("", Case("everything goes well", NOWHERE, {}, {"outcomes": rest}, (), (), (), (), Limits()))
+    found.setdefault(
+        "", SuiteCase("everything goes well", NOWHERE, {}, {"outcomes": rest}, (), (), (), (), CaseLimits())
+    )
     return tuple(found.values())
 
 
-def _named(plan: Plan, script: Script) -> list[Json]:
+def _named(plan: Plan, script: WitnessScript) -> list[Json]:
     """The outcomes of a script that a file of tests may name: a task that lowering made has no name there, and runs."""
     outcomes = script.document["outcomes"]
     assert isinstance(outcomes, list)
@@ -69,7 +71,7 @@ def _otherwise(plan: Plan) -> list[Json]:
     ]
 
 
-def _scripts(plan: Plan, skeletons: Sequence[Skeleton], part: Part, effort: Effort) -> Iterator[Script]:
+def _scripts(plan: Plan, skeletons: Sequence[Skeleton], part: PlaybookPart, effort: Effort) -> Iterator[WitnessScript]:
     """The scripts of runs to a part: to an end first, then those that stop there."""
     wanted = set(part.transitions)
     for skeleton in skeletons:
@@ -104,7 +106,7 @@ def _shortest(skeleton: Skeleton, run: Sequence[int], left_out: frozenset[str]) 
     first = net.initial
     for number in run:
         first = fired(net, first, number)
-    came: dict[Marking, tuple[Marking, int] | None] = {first: None}
+    came: dict[PetriMarking, tuple[PetriMarking, int] | None] = {first: None}
     waiting = deque([first])
     while waiting and len(came) < MOST_STATES:
         here = waiting.popleft()
@@ -117,7 +119,7 @@ def _shortest(skeleton: Skeleton, run: Sequence[int], left_out: frozenset[str]) 
     return None
 
 
-def _back(came: dict[Marking, tuple[Marking, int] | None], last: Marking) -> list[int]:
+def _back(came: dict[PetriMarking, tuple[PetriMarking, int] | None], last: PetriMarking) -> list[int]:
     found: list[int] = []
     at = came[last]
     while at is not None:

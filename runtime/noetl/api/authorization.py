@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from noetl.api.bearer_tokens import MAY, Token, digest_of
+from noetl.api.bearer_tokens import MAY, BearerToken, digest_of
 from noetl.api.page_sessions import PageSessions
 from noetl.api.problems import BadRequest
 from noetl.api.throttle import Throttle
@@ -30,7 +30,7 @@ class Authorization:
 
     def __init__(
         self,
-        tokens: Callable[[], Sequence[Token]],
+        tokens: Callable[[], Sequence[BearerToken]],
         sessions: PageSessions,
         hosts: Sequence[str] = ("localhost", "127.0.0.1", "::1"),
     ) -> None:
@@ -48,7 +48,7 @@ class Authorization:
             return False
         return True
 
-    def check(self, connection: HTTPConnection, role: str) -> Token | None:
+    def check(self, connection: HTTPConnection, role: str) -> BearerToken | None:
         """The token of a request that may do what a role may; None where none is asked for, as nobody has one.
 
         Raises BadRequest with 401, 403 or 415, and with 429 after many wrong tokens of one client.
@@ -72,7 +72,7 @@ class Authorization:
             raise BadRequest(f"the token `{token.name}` has the role `{token.role}`; this needs `{role}`", 403)
         return token
 
-    def known(self, connection: HTTPConnection, sent: str) -> Token:
+    def known(self, connection: HTTPConnection, sent: str) -> BearerToken:
         """The token that somebody sent to sign in with. Raises BadRequest as `check` does."""
         _check_site(connection)
         token = _known(sent, self._tokens())
@@ -81,7 +81,7 @@ class Authorization:
             raise BadRequest("no such token is known here", 401)
         return token
 
-    def sign_in(self, connection: HTTPConnection, response: Response, token: Token) -> None:
+    def sign_in(self, connection: HTTPConnection, response: Response, token: BearerToken) -> None:
         """Begin a session of the page in the browser that a response goes to."""
         self._sessions.begin_session(response, connection, token)
 
@@ -90,7 +90,7 @@ class Authorization:
         _check_site(connection)
         self._sessions.end_session(response, connection)
 
-    def _token_of(self, connection: HTTPConnection, tokens: Sequence[Token]) -> Token | None:
+    def _token_of(self, connection: HTTPConnection, tokens: Sequence[BearerToken]) -> BearerToken | None:
         """The token that was sent, none where several were; without a header that of the page's session."""
         header, *others = connection.headers.getlist("authorization") or [""]
         if others:  # a proxy in front may have looked at another one
@@ -100,7 +100,7 @@ class Authorization:
         sent = header[len(_SCHEME) :].strip() if header[: len(_SCHEME)].lower() == _SCHEME else ""
         return _known(sent, tokens)
 
-    def _check_tries(self, connection: HTTPConnection, token: Token | None) -> None:
+    def _check_tries(self, connection: HTTPConnection, token: BearerToken | None) -> None:
         # Only wrong tokens count, so nobody can lock a client out whose token is right.
         if token is None and not self._wrong.allows(connection.client.host if connection.client is not None else ""):
             raise BadRequest("too many requests without a valid token came from there just now", 429)
@@ -139,7 +139,7 @@ def _site_of(origin: str) -> str:
         return "null"
 
 
-def _known(sent: str, tokens: Sequence[Token]) -> Token | None:
+def _known(sent: str, tokens: Sequence[BearerToken]) -> BearerToken | None:
     """The token that was sent. All are compared, so that how long it takes tells nothing of any."""
     digest = digest_of(sent)
     found = None

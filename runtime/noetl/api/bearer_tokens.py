@@ -33,7 +33,7 @@ class TokenTaken(TokenProblem):
     """There is a token of that name; the text says what its bearer may do."""
 
 
-class Token(NamedTuple):
+class BearerToken(NamedTuple):
     """A token that is known: its name for people, what its bearer may do, and the SHA-256 of it in hex."""
 
     name: str
@@ -46,7 +46,7 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def read_tokens(path: str) -> tuple[Token, ...]:
+def read_tokens(path: str) -> tuple[BearerToken, ...]:
     """The tokens in a file, none where there is no file. Raises TokenProblem."""
     try:
         with open(path, encoding="utf-8") as file:
@@ -71,7 +71,7 @@ class TokenFile:
         self._state = _state_of(path)
         self._tokens = read_tokens(path)
 
-    def __call__(self) -> Sequence[Token]:
+    def __call__(self) -> Sequence[BearerToken]:
         """The tokens; the file is read again when it was replaced."""
         state = _state_of(self._path)
         # Inode, time and size: the file is replaced as a whole, so a token that was deleted lets nobody in from the
@@ -104,18 +104,18 @@ def add_token(path: str, name: str, role: str) -> str:
     return _added(path, tokens, name, role)
 
 
-def replace_token(path: str, name: str, role: str) -> tuple[str, Token | None]:
+def replace_token(path: str, name: str, role: str) -> tuple[str, BearerToken | None]:
     """Make a token, over one of the same name; returns it, and what was there before. Raises TokenProblem."""
     tokens = read_tokens(path)
     known = next((row for row in tokens if row.name == name), None)
     return _added(path, [row for row in tokens if row is not known], name, role), known
 
 
-def _added(path: str, tokens: Sequence[Token], name: str, role: str) -> str:
+def _added(path: str, tokens: Sequence[BearerToken], name: str, role: str) -> str:
     from secrets import token_urlsafe
 
     token = PREFIX + token_urlsafe(32)
-    _write(path, [*tokens, Token(name, role, digest_of(token))])
+    _write(path, [*tokens, BearerToken(name, role, digest_of(token))])
     return token
 
 
@@ -129,15 +129,15 @@ def delete_token(path: str, name: str) -> bool:
     return True
 
 
-def _token_of(path: str, row: Json) -> Token:
+def _token_of(path: str, row: Json) -> BearerToken:
     if isinstance(row, dict):
         name, role, digest = row.get("name"), row.get("role"), row.get("sha256")
         if isinstance(name, str) and role in ROLES and isinstance(digest, str) and len(digest) == 64:
-            return Token(name, str(role), digest)
+            return BearerToken(name, str(role), digest)
     raise TokenProblem(f"{path}: each token has a `name`, a `role` of {', '.join(ROLES)}, and its `sha256`")
 
 
-def _write(path: str, tokens: Sequence[Token]) -> None:
+def _write(path: str, tokens: Sequence[BearerToken]) -> None:
     """Replace the file as a whole; only its owner may read it."""
     rows = [{"name": row.name, "role": row.role, "sha256": row.digest} for row in tokens]
     part = f"{path}.{os.getpid()}.part"

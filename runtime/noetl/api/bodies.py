@@ -22,8 +22,8 @@ BLOB_BYTES = 256 << 20
 LAST_VERSION = (1 << 31) - 1
 """The highest version that a playbook can have: what stores count in."""
 
-Name = Annotated[str, Field(min_length=1, max_length=512)]
-Status = Literal["running", "paused", "blocked", "failed", "cancelled", "completed"]
+_Name = Annotated[str, Field(min_length=1, max_length=512)]
+ShownStatus = Literal["running", "paused", "blocked", "failed", "cancelled", "completed"]
 
 
 class Body(BaseModel):
@@ -37,8 +37,8 @@ class Body(BaseModel):
 class StartBody(Body):
     """Start an execution, by the id of a plan or by a path of the catalogue."""
 
-    playbook_id: Name | None = Field(None, description="The digest of a plan, as registering it answered.")
-    path: Name | None = Field(None, description="A path of the catalogue.")
+    playbook_id: _Name | None = Field(None, description="The digest of a plan, as registering it answered.")
+    path: _Name | None = Field(None, description="A path of the catalogue.")
     version: int | None = Field(
         None, ge=1, le=LAST_VERSION, description="The version of that path; the newest when absent."
     )

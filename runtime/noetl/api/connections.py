@@ -40,7 +40,7 @@ class TooManyConnections(Exception):
     """So many connections are opened just now that one more is closed at once."""
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """A connection as the book sees it."""
 
     def check(self, now: float) -> None:
@@ -68,9 +68,9 @@ class Book:
         self.dropped = 0
         """How many connections were closed to make room, or found none."""
         self._say = say
-        self._address: dict[Connection, str] = {}
-        self._of: dict[str, set[Connection]] = {}
-        self._waiting: dict[str, dict[Connection, None]] = {}
+        self._address: dict[ClientConnection, str] = {}
+        self._of: dict[str, set[ClientConnection]] = {}
+        self._waiting: dict[str, dict[ClientConnection, None]] = {}
         self._arriving: dict[int, float] = {}
         self._arrivals = 0
 
@@ -99,7 +99,7 @@ class Book:
         """Note that a connection is open. One whose handshake fails is not reported, and expires."""
         self._arriving.pop(number, None)
 
-    def enter(self, connection: Connection, address: str) -> bool:
+    def enter(self, connection: ClientConnection, address: str) -> bool:
         """Add a connection, which waits for a request; False where there is no room for it."""
         address = _group(address)
         mine = self._of.get(address, ())
@@ -121,13 +121,13 @@ class Book:
         self.wait(connection)
         return True
 
-    def wait(self, connection: Connection) -> None:
+    def wait(self, connection: ClientConnection) -> None:
         """The connection waits for a request."""
         address = self._address.get(connection)
         if address is not None:
             self._waiting.setdefault(address, {})[connection] = None
 
-    def work(self, connection: Connection) -> None:
+    def work(self, connection: ClientConnection) -> None:
         """There is a request on it."""
         address = self._address.get(connection)
         if address is not None and (waiting := self._waiting.get(address)) is not None:
@@ -135,7 +135,7 @@ class Book:
             if not waiting:
                 del self._waiting[address]
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: ClientConnection) -> None:
         """The connection is over."""
         self.work(connection)
         address = self._address.pop(connection, None)

@@ -16,9 +16,9 @@ from noetl.api.bodies import (
     SOURCE_BYTES,
     BlobBody,
     LetterBody,
+    ShownStatus,
     SignalBody,
     StartBody,
-    Status,
     body_of,
     natural,
     number_of,
@@ -40,7 +40,7 @@ from noetl_ir.correlation import is_storable
 from noetl_ir.expr import Json
 
 BYTES = "application/octet-stream"
-_STATUSES = frozenset(get_args(Status))
+_STATUSES = frozenset(get_args(ShownStatus))
 
 
 def service_of(request: Request) -> ApiService:

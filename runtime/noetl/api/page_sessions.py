@@ -15,7 +15,7 @@ from functools import cached_property
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from noetl.api.bearer_tokens import Token
+from noetl.api.bearer_tokens import BearerToken
 
 LASTS = 12 * 3_600
 """Seconds from the sign-in to its end: a working day."""
@@ -36,7 +36,7 @@ class PageSessions:
         self._now = now
         self._encrypted = encrypted
 
-    def begin_session(self, response: Response, connection: HTTPConnection, token: Token) -> None:
+    def begin_session(self, response: Response, connection: HTTPConnection, token: BearerToken) -> None:
         """Sign in the browser that a response goes to."""
         end = int(self._now()) + LASTS
         self._set(response, connection, f"{end}.{self._code(end, token)}", LASTS)
@@ -45,7 +45,7 @@ class PageSessions:
         """Sign it out."""
         self._set(response, connection, "", 0)
 
-    def token_of(self, connection: HTTPConnection, tokens: Sequence[Token]) -> Token | None:
+    def token_of(self, connection: HTTPConnection, tokens: Sequence[BearerToken]) -> BearerToken | None:
         """The token that the cookie of a request stands for, None where it has none that is good."""
         text = connection.cookies.get(self._name, "")
         end, _, code = text.partition(".")
@@ -57,7 +57,7 @@ class PageSessions:
                 found = token
         return found
 
-    def _code(self, end: int, token: Token) -> str:
+    def _code(self, end: int, token: BearerToken) -> str:
         return self._made(f"session {end} {token.digest}")
 
     @cached_property

@@ -49,7 +49,7 @@ from noetl.ports.mailbox import Letter, OtherLetter, WantedMail
 from noetl.ports.output import OutputChunk
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
-from noetl.server.service import Service, Standing
+from noetl.server.service import Service, ServiceState
 from noetl.server.workers.registry import WorkerRegistry
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.events import iso_of
@@ -91,7 +91,7 @@ class Start(NamedTuple):
     """Whether names that are no keys of `workload` are refused."""
 
 
-class Begun(NamedTuple):
+class StartedExecution(NamedTuple):
     """The execution of a start; `fresh` is False where an earlier start with the same key has begun it."""
 
     execution_id: str
@@ -107,7 +107,7 @@ class Prepared(NamedTuple):
     """
 
     lacking: Future[tuple[str, ...]]
-    begin: Callable[[], Future[Begun]]
+    begin: Callable[[], Future[StartedExecution]]
     warnings: tuple[str, ...] = ()
 
 
@@ -137,7 +137,7 @@ class ApiService:
         self.listen = notifier.listen
         self._notify = notifier.notify
 
-    def standing(self) -> Standing:
+    def standing(self) -> ServiceState:
         """How the thread that drives stands."""
         return self._service.standing()
 
@@ -284,7 +284,7 @@ class ApiService:
     def prepare(self, start: Start) -> Prepared:
         """All that a start needs, but for the start itself."""
         if start.key is not None and (there := self.runtime.store.started_with(start.key.key)) is not None:
-            known, nothing = Future[Begun](), Future[tuple[str, ...]]()
+            known, nothing = Future[StartedExecution](), Future[tuple[str, ...]]()
             known.set_result(_again(start.key, *there))
             nothing.set_result(())
             return Prepared(nothing, lambda: known)
@@ -302,13 +302,13 @@ class ApiService:
             if told:
                 raise Rejected("; ".join(["nothing was started", *told]))
 
-            def begin(control: ControlPlane) -> Begun:
+            def begin(control: ControlPlane) -> StartedExecution:
                 try:
                     control.own_and_start(program, execution_id, request, start.key)
                 except Taken as taken:  # somebody was quicker
                     assert start.key is not None
                     return _again(start.key, taken.execution_id, taken.request)
-                return Begun(execution_id)
+                return StartedExecution(execution_id)
 
             lacking = self._lacking(program, execution_id, request)
             return Prepared(
@@ -495,13 +495,13 @@ class ApiService:
         return f"no playbook `{path}` is registered" + (f"; did you mean `{near}`?" if near else "")
 
 
-def _again(key: StartKey, execution_id: str, request: str) -> Begun:
+def _again(key: StartKey, execution_id: str, request: str) -> StartedExecution:
     """The execution that a key has started. Raises Rejected where it was another start."""
     # A key that comes again with another body is a mistake of the client (draft-ietf-httpapi-idempotency-key-header).
     # To answer with the old run would hide it.
     if request != key.request:
         raise Rejected(other(key, execution_id))
-    return Begun(execution_id, fresh=False)
+    return StartedExecution(execution_id, fresh=False)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from noetl.api.authorization import Authorization
-from noetl.api.bearer_tokens import Token
+from noetl.api.bearer_tokens import BearerToken
 from noetl.api.bounded import protocol_in
 from noetl.api.connections import Book, ConnectionLimits
 from noetl.api.notifier import Notifier
@@ -50,7 +50,7 @@ class Listening(NamedTuple):
 
     host: str
     port: int
-    tokens: Callable[[], Sequence[Token]] = tuple
+    tokens: Callable[[], Sequence[BearerToken]] = tuple
     certificate: Path | None = None
     key: Path | None = None
     behind_proxy: bool = False
@@ -62,7 +62,7 @@ class BadCertificate(Exception):
     """The files for TLS cannot be used; the text says which and why."""
 
 
-class Lines(NamedTuple):
+class ServingCallbacks(NamedTuple):
     """Callbacks: `say` gets lines about the server itself, `ready` its URL once it listens."""
 
     say: Callable[[str], None]
@@ -73,7 +73,7 @@ def serve(
     runtime: Runtime,
     listening: Listening,
     compiler: Compile,
-    lines: Lines,
+    lines: ServingCallbacks,
     *,
     sessions: Sessions,
     bus: ClusterBus | None = None,

@@ -12,7 +12,7 @@ from noetl.api.pages import limit_of, page
 from noetl.api.problems import BadRequest, Unknown
 from noetl.api.responses import JSONResponse
 from noetl.api.throttle import Throttle
-from noetl.ports.user_sessions import FIELDS, Found, Sessions, Stale
+from noetl.ports.user_sessions import FIELDS, FoundSession, Sessions, Stale
 
 
 class SessionBook:
@@ -75,7 +75,7 @@ def _book(request: Request) -> SessionBook:
     return book
 
 
-def _there(request: Request, found: Found | None) -> Found:
+def _there(request: Request, found: FoundSession | None) -> FoundSession:
     """The session that was asked for. Raises Unknown, BadRequest."""
     if found is not None:
         return found
@@ -90,5 +90,5 @@ def _count_miss(request: Request) -> None:
         raise BadRequest("too many sessions that are not there were asked for just now", 429)
 
 
-def _shown(found: Found) -> dict[str, object]:
+def _shown(found: FoundSession) -> dict[str, object]:
     return {"session": found.session, "revision": found.revision}

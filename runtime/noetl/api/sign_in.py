@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.authorization import Authorization
-from noetl.api.bearer_tokens import MAY, Token
+from noetl.api.bearer_tokens import MAY, BearerToken
 from noetl.api.bodies import SignInBody, body_of
 from noetl.api.responses import JSONResponse
 from noetl_ir.expr import Json
@@ -12,7 +12,7 @@ from noetl_ir.expr import Json
 
 async def who_am_i(request: Request) -> Response:
     """Whose token a request has, its role, and whether it may start and ask; without tokens all are as an admin."""
-    token: Token | None = request.state.token
+    token: BearerToken | None = request.state.token
     return JSONResponse(_document(token))
 
 
@@ -33,7 +33,7 @@ async def sign_out(request: Request) -> Response:
     return response
 
 
-def _document(token: Token | None) -> dict[str, Json]:
+def _document(token: BearerToken | None) -> dict[str, Json]:
     role = token.role if token is not None else "admin"
     return {"name": token.name if token is not None else None, "role": role, "operates": "operator" in MAY[role]}
 

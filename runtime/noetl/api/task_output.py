@@ -21,17 +21,17 @@ PAGE_CHARACTERS = 1 << 20
 """The most characters of output in a response."""
 
 Number = Annotated[int, Field(ge=0, le=LAST_POSITION)]
-Text = Annotated[str, Field(max_length=1024)]
+_Text = Annotated[str, Field(max_length=1024)]
 
 
 class ChunkBody(Body):
     """A piece of the output of one attempt."""
 
-    execution_id: Text
-    step: Text
+    execution_id: _Text
+    step: _Text
     run: Number
     path: Annotated[list[Number], Field(max_length=100)]
-    task: Text
+    task: _Text
     visit: Number
     attempt: Number
     claim: Number

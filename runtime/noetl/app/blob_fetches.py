@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from noetl.ports import StoreFailure, StoreRefused
 from noetl.ports.needs import Needs
-from noetl.store.http import Connection, RemoteBlobs, Unreachable
+from noetl.store.http import Connection, RemoteBlobs, ServerUnreachable
 from noetl_ir.expr import Json
 
 _T = TypeVar("_T")
@@ -34,7 +34,7 @@ class BlobFetches:
         def put(connection: Connection) -> dict[str, Json]:
             try:
                 return RemoteBlobs(connection).put(execution_id, data)
-            except Unreachable:
+            except ServerUnreachable:
                 raise
             except StoreFailure as problem:
                 raise StoreRefused(str(problem)) from None

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from noetl.app.clock import MonotonicClock, SteadyClock, WallClock
-from noetl.app.embedded import Embedded, Parts, Ticking, Waiter
+from noetl.app.embedded import Embedded, Parts, Ticking, WaitingLauncher
 from noetl.app.identities import fraction
 from noetl.app.task_environment import TaskEnvironments
 from noetl.bus.memory import MemoryBus
@@ -22,7 +22,7 @@ from noetl.engine.program import Program
 from noetl.ports import Clock, MailboxFull
 from noetl.ports.bus import STOPS, Bus
 from noetl.ports.output import OutputChunk
-from noetl.server.control import ControlPlane, Observer
+from noetl.server.control import ControlPlane, EventObserver
 from noetl.server.execution import Ask
 from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching
 from noetl.server.store_retry import PAUSE, StoreRetry
@@ -93,7 +93,7 @@ class BusWorker(NamedTuple):
 
 
 @contextmanager
-def driver_of(runtime: Runtime, execution_id: str, observe: Observer) -> Iterator[Driver]:
+def driver_of(runtime: Runtime, execution_id: str, observe: EventObserver) -> Iterator[Driver]:
     """Own an execution and hold what drives it; raises Owned while another process does."""
     with ExitStack() as owning:
         runtime.keep(lambda: owning.enter_context(runtime.store.own(execution_id)))
@@ -160,7 +160,7 @@ def _unchanging() -> Callable[[], float]:
     return Random(0).random
 
 
-def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
+def _driver(runtime: Runtime, execution_id: str, observe: EventObserver) -> Driver:
     settings, script = runtime.settings, runtime.settings.script
     virtual: VirtualClock | None = None
     if script is not None or runtime.was_scripted(execution_id):
@@ -195,7 +195,7 @@ def _driver(runtime: Runtime, execution_id: str, observe: Observer) -> Driver:
 
         launcher = ScriptedLauncher(script, virtual, real, _signalling(control, execution_id))
     worker = _local_worker(settings, bus, environments, launcher, times, store_retry)
-    waiter: Waiter = launcher if settings.tick is None else Ticking(launcher, settings.tick)
+    waiter: WaitingLauncher = launcher if settings.tick is None else Ticking(launcher, settings.tick)
     if virtual is None:  # tools go on meanwhile
         store_retry.wait = lambda: _pass_pause(waiter, times.steady)
     embedded = Embedded(
@@ -265,7 +265,7 @@ def _control(
     runtime: Runtime,
     bus: Bus[Order, Said, Answer],
     tracker: WorkerTracker,
-    observe: Observer,
+    observe: EventObserver,
     times: _Times,
     store_retry: StoreRetry,
     *,
@@ -337,7 +337,7 @@ def _local_worker(
     )  # fmt: skip
 
 
-def _pass_pause(waiter: Waiter, clock: Clock) -> None:
+def _pass_pause(waiter: WaitingLauncher, clock: Clock) -> None:
     waiter.pass_time(clock.now() + round(PAUSE * 1_000_000))
 
 

@@ -9,7 +9,7 @@ from noetl.app.runtime import Runtime
 from noetl.app.snapshots import Snapshot, events_of, program_of, snapshot_until
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.engine.replay import Verdict
+from noetl.engine.replay import ReplayVerdict
 from noetl.engine.replay import replay as checked
 from noetl.ports import ExecutionRow
 from noetl.ports.catalogue import PlanRow
@@ -100,7 +100,7 @@ def moment_of(runtime: Runtime, row: ExecutionRow, position: int, step: str) -> 
     return moment_document(snapshot, args)
 
 
-def verdict_of(runtime: Runtime, row: ExecutionRow) -> tuple[Program, Verdict]:
+def verdict_of(runtime: Runtime, row: ExecutionRow) -> tuple[Program, ReplayVerdict]:
     """Whether a log is a legal run of its plan. Raises Unreadable."""
     program = program_of(runtime, row.execution_id)
     verdict = checked(program, row.execution_id, (event for _, event in events_of(runtime, row.execution_id)))
@@ -109,7 +109,7 @@ def verdict_of(runtime: Runtime, row: ExecutionRow) -> tuple[Program, Verdict]:
     return program, verdict
 
 
-def _gone(row: ExecutionRow, verdict: Verdict) -> str | None:
+def _gone(row: ExecutionRow, verdict: ReplayVerdict) -> str | None:
     """The fault that the row of an execution knows and its log does not say: the end of the log is missing. Who drives
     it may be ahead of the row, never behind.
     """
@@ -127,7 +127,7 @@ def marking_of(program: Program, execution: Execution) -> list[tuple[str, Json]]
     return [(places[number].id, dict(tokens[number])) for number in sorted(tokens) if tokens[number]]
 
 
-def replay_document(program: Program, verdict: Verdict) -> dict[str, Json]:
+def replay_document(program: Program, verdict: ReplayVerdict) -> dict[str, Json]:
     """The verdict on a log, what it was checked for, and the state that it leads to."""
     position, reason = verdict.wrong or (None, None)
     execution = verdict.execution

@@ -23,7 +23,7 @@ from noetl_ir.orders import Answer, Order, Said
 from noetl_ir.records import NamedTuple
 
 
-class Waiter(Launcher, Protocol):
+class WaitingLauncher(Launcher, Protocol):
     """A launcher that can also pass the time until something is due."""
 
     def pass_time(self, due: int | None) -> bool:
@@ -42,7 +42,7 @@ class Waiter(Launcher, Protocol):
 class Ticking:
     """A launcher that calls `tick` each time before it waits."""
 
-    def __init__(self, launcher: Waiter, tick: Callable[[], None]) -> None:
+    def __init__(self, launcher: WaitingLauncher, tick: Callable[[], None]) -> None:
         self._tick = tick
         self._wait = launcher.pass_time
         self.immediate = launcher.immediate
@@ -64,7 +64,7 @@ class Parts(NamedTuple):
     blobs: Blobs
     bus: Bus[Order, Said, Answer]
     clock: Clock
-    launcher: Waiter
+    launcher: WaitingLauncher
     control: ControlPlane
     worker: Worker
     store_retry: StoreRetry

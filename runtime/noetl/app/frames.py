@@ -22,9 +22,9 @@ from noetl.server.execution import status_of
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
-from noetl_ir.tallies import Log, arcs_of, count_event, painted
+from noetl_ir.tallies import LogTally, arcs_of, count_event, painted
 
-Part: TypeAlias = dict[str, Json]
+_Part: TypeAlias = dict[str, Json]
 """Values by name; in the changes of a frame, None marks a value that is gone."""
 
 SHOWN = 400
@@ -42,11 +42,11 @@ class Moving:
     def __init__(self, program: Program, execution_id: str) -> None:
         self.execution = Execution(execution_id, program)
         self._program = program
-        self._log = Log()
+        self._log = LogTally()
         self._arcs = {name: f"arc {step} {position}" for name, (step, position) in arcs_of(program.plan).items()}
         self._tasks: dict[str, set[str]] = {}
         self._origin: Origin | None = None
-        self._shown: dict[str, Part] = {"is": {}, "steps": {}, "arcs": {}, "marking": {}, "ctx": {}}
+        self._shown: dict[str, _Part] = {"is": {}, "steps": {}, "arcs": {}, "marking": {}, "ctx": {}}
         self._ctx_shown = self.execution.ctx
 
     def whole(self) -> dict[str, Json]:
@@ -60,7 +60,7 @@ class Moving:
         self._origin = self._origin or origin_of(execution.execution_id, event)
         envelope = envelope_of(plan, self._origin, event, execution.position)
         count_event(self._log, envelope)
-        changes: dict[str, Part] = {
+        changes: dict[str, _Part] = {
             "is": self._standing(),
             "steps": self._steps(envelope["step"], envelope["task"]),
             "arcs": {
@@ -84,11 +84,11 @@ class Moving:
                 found[name] = new
         return found
 
-    def _standing(self) -> Part:
+    def _standing(self) -> _Part:
         execution = self.execution
         return {"status": status_of(execution), "tasks": execution.counts["tasks"], "phase": execution.phase}
 
-    def _steps(self, step: Json, task: Json) -> Part:
+    def _steps(self, step: Json, task: Json) -> _Part:
         """How the step of an event is painted; at the end of the execution, all steps whose runs did not end."""
         is_over = self.execution.is_over
         names = {step} if isinstance(step, str) else set()
@@ -96,7 +96,7 @@ class Moving:
             self._tasks.setdefault(step, set()).add(task)
         if is_over:
             names |= {name for name, tally in self._log.steps.items() if tally.open}
-        found: Part = {}
+        found: _Part = {}
         for name in names:
             retries = sum(self._log.tasks[name, one].retries for one in self._tasks.get(name, ()))
             mark, facts = painted(self._log.steps.get(name), retries, is_over=is_over)
@@ -104,7 +104,7 @@ class Moving:
                 found[name] = [mark, *facts]
         return found
 
-    def _ctx(self) -> Part:
+    def _ctx(self) -> _Part:
         ctx, shown = self.execution.ctx, self._shown["ctx"]
         # `ctx` is replaced and never changed in place, so identity tells that nothing changed. Its values may be large,
         # and most events leave it as it is.
@@ -141,9 +141,9 @@ class Reel:
         if len(self.frames) % STRIDE == 0:
             self.states.append(json.dumps(self.moving.whole()))
 
-    def state(self, position: int) -> dict[str, Part]:
+    def state(self, position: int) -> dict[str, _Part]:
         """The state behind an event that was read."""
-        state: dict[str, Part] = json.loads(self.states[position // STRIDE])
+        state: dict[str, _Part] = json.loads(self.states[position // STRIDE])
         for text in self.frames[position // STRIDE * STRIDE : position]:
             for name, part in json.loads(text)[1].items():
                 state[name] = {key: value for key, value in {**state[name], **part}.items() if value is not None}

@@ -24,7 +24,7 @@ from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
 
-class Row(NamedTuple):
+class Activity(NamedTuple):
     """One thing that goes on. `what` is one of the words in `status --json`; `due` in microseconds since the epoch.
 
     `text` says it in words, `data` in numbers. Place and text may hold what the playbook named, as it is.
@@ -87,7 +87,7 @@ def queue_now(runtime: Runtime, execution: Execution) -> Queue | None:
         return None
 
 
-def _queue(execution: Execution, queue: Queue | None) -> Iterator[Row]:
+def _queue(execution: Execution, queue: Queue | None) -> Iterator[Activity]:
     if execution.place.asked is not None:
         known = queue or Queue(tuple(execution.place.queued_behind or ()))
         key = str(execution.place.asked["key"])
@@ -98,7 +98,7 @@ def _queue(execution: Execution, queue: Queue | None) -> Iterator[Row]:
             marked = [f"{each} (no process drives it)" if each in known.undriven else each for each in known.before]
             text += f", behind {', '.join(marked)}"
         data: dict[str, Json] = {"key": key, "holders": [*known.holders], "before": [*known.before]}
-        yield Row("place", "concurrency", text, None, data)
+        yield Activity("place", "concurrency", text, None, data)
 
 
 def rows_of(
@@ -108,7 +108,7 @@ def rows_of(
     driven: bool = True,
     why: Why = not_known,
     queue: Queue | None = None,
-) -> Iterator[Row]:
+) -> Iterator[Activity]:
     """The activity in words, in the order of the playbook's life: steps, each with what may interrupt it, retries and
     delays, gates, joins; then the signals that are kept.
 
@@ -134,17 +134,17 @@ def rows_of(
     for name, count in Counter(signal.name for signal in execution.signals).items():
         times = f", {count} times" if count > 1 else ""
         kept: dict[str, Json] = {"signal": name, "count": count}
-        yield Row("signal", f"signal {name}", f"kept: nothing has taken it yet{times}", None, kept)
+        yield Activity("signal", f"signal {name}", f"kept: nothing has taken it yet{times}", None, kept)
 
 
-def _gate(program: Program, execution: Execution, key: str, step: int) -> Row:
+def _gate(program: Program, execution: Execution, key: str, step: int) -> Activity:
     data: dict[str, Json] = {"step": _name(program, step), "token": key}
     text = "a token waits at the gate"
     taken = [name for name in sorted(program.locks.get(step, ())) if holder_of(program, execution, name) is not None]
     if taken:
         text += f" for the lock {' and '.join(lock_text(program, execution, name) for name in taken)}"
         data["locks"] = [_lock(program, execution, name) for name in taken]
-    return Row("gate", place_of(program, step), text, None, data)
+    return Activity("gate", place_of(program, step), text, None, data)
 
 
 def _lock(program: Program, execution: Execution, name: str) -> dict[str, Json]:
@@ -161,7 +161,7 @@ def _name(program: Program, step: int) -> str:
     return program.plan.steps[step].name
 
 
-def _hindered(program: Program, row: Row, step: int, why: Why) -> Row:
+def _hindered(program: Program, row: Activity, step: int, why: Why) -> Activity:
     """A row with the reason why what is to run there is not begun, where one is known."""
     pool = program.plan.steps[step].pool
     if not (reason := why(pool)):
@@ -169,7 +169,7 @@ def _hindered(program: Program, row: Row, step: int, why: Why) -> Row:
     return row._replace(text=f"{row.text}; {reason}", data={**row.data, "pool": pool, "reason": reason})
 
 
-def _step(program: Program, execution: Execution, key: str, run: Run, begun: str) -> Row:
+def _step(program: Program, execution: Execution, key: str, run: Run, begun: str) -> Activity:
     data: dict[str, Json] = {"step": _name(program, run.step), "step_run_id": key}
     place = place_of(program, run.step)
     loop = execution.loops.get(key)
@@ -184,18 +184,18 @@ def _step(program: Program, execution: Execution, key: str, run: Run, begun: str
         parts = [f"{done} of {total}", *(f"{count} {words}" for count, words in counted if count)]
         last = ["left behind"] if loop.left else ["stopping"] * loop.stopping
         last += ["open for more"] * (not loop.closed)
-        return Row("step", place, ", ".join([*parts, *last]), None, data)
+        return Activity("step", place, ", ".join([*parts, *last]), None, data)
     if key in execution.regions and execution.regions[key].phase in ("at", "run"):
         region = execution.regions[key]
         task = program.plan.tasks[region.task]
         data.update(task=task.name, attempt=region.attempt, phase=region.phase)
         more = f", attempt {region.attempt}" if region.attempt > 1 else ""
         words = "to run" if region.phase == "at" else "running" if begun == "at work" else "was running"
-        return Row("step", place, f"{words} {task.name}{more}", None, data)
-    return Row("step", place, "started", None, data)
+        return Activity("step", place, f"{words} {task.name}{more}", None, data)
+    return Activity("step", place, "started", None, data)
 
 
-def _interrupts(program: Program, execution: Execution, key: str, run: Run) -> Iterator[Row]:
+def _interrupts(program: Program, execution: Execution, key: str, run: Run) -> Iterator[Activity]:
     """The signals and timers that would interrupt a run now."""
     armed = program.interrupts.get(run.step)
     if armed is None or not is_in_progress(execution, key):
@@ -208,7 +208,7 @@ def _interrupts(program: Program, execution: Execution, key: str, run: Run) -> I
         data: dict[str, Json] = {"step": _name(program, run.step), "step_run_id": key, "signals": [*armed.events]}
         data["timers"] = {name: iso_of(at) for name, at in due.items()}
         text = f"may be interrupted by {' or '.join(by)}"
-        yield Row("interrupt", place_of(program, run.step), text, min(due.values(), default=None), data)
+        yield Activity("interrupt", place_of(program, run.step), text, min(due.values(), default=None), data)
 
 
 def interruptions_of(program: Program, execution: Execution) -> list[dict[str, Json]]:
@@ -239,7 +239,7 @@ def _iterations(execution: Execution, loop: str) -> tuple[int, int]:
     return running, sum("at" in found and "run" not in found for found in phases.values())
 
 
-def _task(program: Program, execution: Execution, key: str, region: Region) -> Iterator[Row]:
+def _task(program: Program, execution: Execution, key: str, region: Region) -> Iterator[Activity]:
     """A task that waits: for its next attempt, after a jump with a delay, or parked for a child or signal."""
     if region.task < 0 or region.phase not in ("due", "parked"):
         return
@@ -263,11 +263,11 @@ def _task(program: Program, execution: Execution, key: str, region: Region) -> I
         under = key_of(call.get("correlation")) if key in execution.mail.listed and isinstance(call, dict) else ""
         if under:
             data["correlation"] = under
-        yield Row("wait", place, _awaited(kind, names, under), min(due, default=None), data)
+        yield Activity("wait", place, _awaited(kind, names, under), min(due, default=None), data)
     elif region.attempt > 1:
-        yield Row("retry", place, f"attempt {region.attempt}", timer.due if timer else None, data)
+        yield Activity("retry", place, f"attempt {region.attempt}", timer.due if timer else None, data)
     else:
-        yield Row("delay", place, "goes on", timer.due if timer else None, data)
+        yield Activity("delay", place, "goes on", timer.due if timer else None, data)
 
 
 def _awaited(kind: str, names: list[str], under: str) -> str:
@@ -280,15 +280,15 @@ def _awaited(kind: str, names: list[str], under: str) -> str:
     return f"waits for signal{'s' if len(names) > 1 else ''} {', '.join(names)}{where}"
 
 
-def _delays(program: Program, execution: Execution) -> Iterator[Row]:
+def _delays(program: Program, execution: Execution) -> Iterator[Activity]:
     for name, timer in execution.timers.items():
         if timer.kind == "land":
             step = program.plan.arcs[timer.place].target
             data: dict[str, Json] = {"step": _name(program, step), "token": name.partition(" ")[2]}
-            yield Row("delay", place_of(program, step), "a token arrives", timer.due, data)
+            yield Activity("delay", place_of(program, step), "a token arrives", timer.due, data)
 
 
-def _joins(program: Program, execution: Execution) -> Iterator[Row]:
+def _joins(program: Program, execution: Execution) -> Iterator[Activity]:
     """Tokens at a join that waits for others."""
     for number, tokens in execution.marking.tokens.items():
         place = program.plan.net.places[number]
@@ -299,7 +299,7 @@ def _joins(program: Program, execution: Execution) -> Iterator[Row]:
         data: dict[str, Json] = {"step": _name(program, place.step), "source": source, "tokens": len(tokens)}
         waits = "for what can still come" if settles else "for the others"
         text = f"the join has {len(tokens)} from {source} and waits {waits}"
-        yield Row("join", place_of(program, place.step), text, None, data)
+        yield Activity("join", place_of(program, place.step), text, None, data)
 
 
 def marking_counts(program: Program, execution: Execution, fired: Iterable[Firing]) -> dict[str, Json]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PLAN_SUFFIX = ".ir"
 SOURCE_SUFFIXES = (".yaml", ".yml")
-Compile: TypeAlias = "Callable[[Path], bytes]"
+_Compile: TypeAlias = "Callable[[Path], bytes]"
 """Compiles a playbook file to plan bytes; raises NotFound when it does not compile."""
 
 
@@ -61,7 +61,7 @@ def _render_block(text: str, scope: Scope) -> str:
 class Programs:
     """Finds programs, each read once. `folders` is the catalogue, `compiler` compiles a source found in it."""
 
-    def __init__(self, store: Store, folders: "tuple[Path, ...]", compiler: Compile) -> None:
+    def __init__(self, store: Store, folders: "tuple[Path, ...]", compiler: _Compile) -> None:
         self._store = store
         self._folders = folders
         self._compile = compiler

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from noetl.app.adapters import open_blobs, open_outputs, open_store, secrets_beside
 from noetl.app.identities import IDS
 from noetl.app.programs import Programs
-from noetl.app.task_environment import Log
+from noetl.app.task_environment import TaskLog
 from noetl.engine.program import Program
 from noetl.host.environment import NO_ENVIRONMENT, Environment
 from noetl.ports import Blobs, Fence, Store
@@ -42,7 +42,7 @@ class Settings(NamedTuple):
     limits: Mapping[str, int] = MappingProxyType({})
     """How many pipelines of a pool are at work at once, where there is a limit."""
     script: Script | None = None
-    log: Log = lambda call, text: None
+    log: TaskLog = lambda call, text: None
     fence: Fence | None = None
     """Where the http tool may connect to; everywhere when there is none."""
     requirements: bool = True

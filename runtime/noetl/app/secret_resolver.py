@@ -15,7 +15,7 @@ from noetl.ports import Fence
 from noetl.ports.needs import HERE, Needs
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
-from noetl_ir.scopes.values import Sealed, View
+from noetl_ir.scopes.values import ResultView, Sealed
 
 if TYPE_CHECKING:
     from noetl.secrets.keychain import Keychain
@@ -190,7 +190,7 @@ class SecretResolver:
         return self._redactor
 
 
-class Entries(View):
+class Entries(ResultView):
     """The value of `keychain`: the declared entries, and what else the keychain finds by name when it is asked for."""
 
     __slots__ = ("_names", "_needs", "_secrets")
@@ -209,7 +209,7 @@ class Entries(View):
         return self._names.get(key) if isinstance(key, str) else None
 
 
-class _Missing(View):
+class _Missing(ResultView):
     """An entry of the keychain that this machine cannot resolve: reading anything of it fails with the reason."""
 
     __slots__ = ("_why",)

@@ -3,7 +3,7 @@
 import os
 
 from noetl.app.clock import WallClock
-from noetl.clients.nats import Target, target_of
+from noetl.clients.nats import NatsLogin, target_of
 from noetl.ports import StoreFailure
 from noetl.ports.user_sessions import Sessions
 from noetl.sessions import KeptSessions
@@ -20,15 +20,15 @@ def sessions_beside(secrets_path: str) -> Sessions:
 
 def sessions_on(bus_url: str) -> Sessions:
     """Sessions on the NATS of a bus; buses of different prefixes have different ones. Raises StoreFailure."""
-    from noetl.bus.nats.subjects import Subjects
+    from noetl.bus.nats.subjects import BusSubjects
     from noetl.sessions.nats import NatsSessions
 
     target, prefix = _place(bus_url)
-    spoken = Subjects(prefix, None)
+    spoken = BusSubjects(prefix, None)
     return KeptSessions(NatsSessions(target, spoken.sessions, spoken.inbox), WallClock())
 
 
-def _place(url: str) -> tuple[Target, str]:
+def _place(url: str) -> tuple[NatsLogin, str]:
     """The first server of a bus, and its prefix."""
     from noetl.bus import BusFailure
     from noetl.bus.nats.names import address_in

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 from noetl.app.secret_resolver import SecretResolver
 from noetl.bounded_table import BoundedTable
 from noetl.engine.program import Program
-from noetl.ports import Blobs, Call, Fence
+from noetl.ports import Blobs, Fence, ToolCall
 from noetl.ports.needs import Needs
 from noetl.ports.output import OutputChunk
 from noetl.server.children import NotFound
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from noetl.secrets.only_these import Secrets
 
 _T = TypeVar("_T")
-Log = Callable[[Call, str], None]
+TaskLog = Callable[[ToolCall, str], None]
 """Hears a line that a task wrote: for people, never for the event log."""
 
 
@@ -48,7 +48,7 @@ class TaskEnvironments:
         root: str,
         secrets_path: str,
         chance: Callable[[], float],
-        log: Log,
+        log: TaskLog,
         fence: Fence | None = None,
         requirements: bool = True,
         fetches: BackgroundFetches | None = None,
@@ -106,7 +106,7 @@ class TaskEnvironments:
         """An execution is over: keep nothing for it."""
         self._kept.pop(execution_id, None)
 
-    def env_of(self, call: Call) -> "TaskEnvironment":
+    def env_of(self, call: ToolCall) -> "TaskEnvironment":
         """The environment of one call."""
         # A call only runs within a session, which holds the resolver: it is there.
         secrets = self._resolvers[call.execution_id]
@@ -125,10 +125,10 @@ class TaskEnvironment:
         secrets: SecretResolver,
         blobs: Callable[[Needs], Blobs],
         root: str,
-        log: Log,
+        log: TaskLog,
         fence: Fence | None,
         requirements: bool,
-        call: Call,
+        call: ToolCall,
         writer: OutputWriter | None,
     ) -> None:
         self._secrets = secrets

@@ -19,7 +19,7 @@ from noetl.ports import StoreFailure, StoreRefused
 from noetl.ports.needs import Needs
 from noetl.ports.output import OutputChunk
 from noetl.server.children import NotFound
-from noetl.store.http import Connection, RemoteOutputs, RemoteStore, Unreachable
+from noetl.store.http import Connection, RemoteOutputs, RemoteStore, ServerUnreachable
 from noetl_ir.orders import Broadcast, Serving
 from noetl_ir.plan_format import PlanError
 
@@ -54,7 +54,9 @@ class WorkerCache:
     def check(self) -> None:
         """Raises StoreFailure where a server that was named refuses what a worker needs."""
         for connection in self._servers.values():
-            with suppress(Unreachable):  # one that is away now may come; one that refuses does not change its mind
+            with suppress(
+                ServerUnreachable
+            ):  # one that is away now may come; one that refuses does not change its mind
                 connection.ask("PUT", "/blobs/-", raw=b"")
 
     def program(self, digest: str, needs: Needs) -> Program:
@@ -79,7 +81,7 @@ class WorkerCache:
         def add(connection: Connection) -> None:
             try:
                 RemoteOutputs(connection).add_chunks(chunks)
-            except Unreachable:
+            except ServerUnreachable:
                 raise
             except StoreFailure as problem:  # an older server keeps none
                 raise StoreRefused(str(problem)) from None
@@ -102,7 +104,7 @@ class WorkerCache:
 
         data, verified = self.ask(bring)
         if data is None:
-            raise Unreachable(f"{', '.join(self._servers)} does not have the plan {digest}{self._hint()}")
+            raise ServerUnreachable(f"{', '.join(self._servers)} does not have the plan {digest}{self._hint()}")
         return data, verified
 
     def _hint(self) -> str:
@@ -117,7 +119,7 @@ class WorkerCache:
         for connection in [*self._servers.values()]:
             try:
                 return question(connection)
-            except Unreachable as problem:
+            except ServerUnreachable as problem:
                 last = problem
         raise StoreFailure(f"{last}{self._hint()}") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from noetl.cli.text import escaped
 from noetl.host.process_secrets import masked
-from noetl.ports import Call, Fence
+from noetl.ports import Fence, ToolCall
 from noetl_cli import lazy_click as click
 
 
@@ -34,6 +34,6 @@ def say(text: str) -> None:
     click.echo(escaped(masked(text)), err=True)
 
 
-def log(call: Call, text: str) -> None:
+def log(call: ToolCall, text: str) -> None:
     """A line that a task wrote."""
     click.echo(escaped(f"{call.execution_id} {call.step} / {call.task}: {text}"), err=True)

@@ -11,12 +11,12 @@ from noetl.app.ending import ending_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import catch_up, program_of
 from noetl.cli.ending import tell_ending
-from noetl.cli.progress import Lines
+from noetl.cli.progress import PlainProgress
 from noetl.cli.remote import ask_server
 from noetl.cli.stores import command_with, existing_runtime, is_remote
 from noetl.cli.text import Stopped, escaped
 from noetl.engine.execution import Execution
-from noetl.store.http import Connection, Unreachable
+from noetl.store.http import Connection, ServerUnreachable
 from noetl_cli import lazy_click as click
 from noetl_ir.events import Event
 
@@ -29,7 +29,7 @@ _PAUSE = 0.1
 
 def follow_to_its_end(url: str, execution_id: str, *, as_json: bool) -> int:
     """Tell on standard error what happens until the execution is over, then how it ended; returns the exit code."""
-    progress = Lines(sys.stderr)
+    progress = PlainProgress(sys.stderr)
     with existing_runtime(url) as runtime:
         program = program_of(runtime, execution_id)
         execution = Execution(execution_id, program)
@@ -101,7 +101,7 @@ class _Follower:
                 if end == "end":
                     return
                 problem = f"{self._url} ended what it sent"
-            except Unreachable as error:
+            except ServerUnreachable as error:
                 problem = str(error)
             # A server that answers and goes away again is told of again: the note before was about another time.
             is_told = is_told and self._heard == before

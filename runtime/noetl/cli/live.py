@@ -11,12 +11,12 @@ import time
 from typing import TextIO
 
 from noetl.app.picture import rows_of
-from noetl.cli.progress import Lines
+from noetl.cli.progress import PlainProgress
 from noetl.cli.sentences import row_text, sentence_of
 from noetl.cli.text import duration, escaped
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl_ir.events import Event
 
 MOST_LINES = 8
@@ -29,7 +29,7 @@ class Live:
 
     def __init__(self, stream: TextIO) -> None:
         self._area = Area(stream)
-        self._lines = Lines(self._area)
+        self._lines = PlainProgress(self._area)
         self._seen: dict[str, tuple[Execution, Program]] = {}
         self._drawn = 0.0
         self._now = 0
@@ -44,7 +44,7 @@ class Live:
             self._lines.tell(sentence)
         self._draw()
 
-    def log(self, call: Call, text: str) -> None:
+    def log(self, call: ToolCall, text: str) -> None:
         self._lines.log(call, text)
         self._area.draw_again()  # what goes on now may be ahead of the disk
 

@@ -12,7 +12,7 @@ from noetl.cli.sentences import OFTEN, Sentence, sentence_of
 from noetl.cli.text import escaped
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl_ir.events import Event
 
 LINES_A_SECOND = 50
@@ -32,7 +32,7 @@ class Progress(Protocol):
 
     def observe(self, execution: Execution, program: Program, event: Event) -> None: ...
 
-    def log(self, call: Call, text: str) -> None:
+    def log(self, call: ToolCall, text: str) -> None:
         """A line that a task wrote."""
         ...
 
@@ -52,7 +52,7 @@ class Silent:
 
     def observe(self, execution: Execution, program: Program, event: Event) -> None: ...
 
-    def log(self, call: Call, text: str) -> None: ...
+    def log(self, call: ToolCall, text: str) -> None: ...
 
     def say(self, text: str) -> None: ...
 
@@ -61,7 +61,7 @@ class Silent:
     def close(self) -> None: ...
 
 
-class Lines:
+class PlainProgress:
     """Plain lines. What is too much for a second is counted instead; failures are always told."""
 
     def __init__(self, stream: Stream) -> None:
@@ -87,7 +87,7 @@ class Lines:
         """A sentence about an event."""
         self._write(sentence.text, always=sentence.matters)
 
-    def log(self, call: Call, text: str) -> None:
+    def log(self, call: ToolCall, text: str) -> None:
         for line in text.splitlines():
             self._write(f"{escaped(call.step)} / {escaped(call.task)} | {escaped(line)}", always=False)
 

@@ -28,7 +28,7 @@ connected = click.option(
 )  # fmt: skip
 
 
-class Unknown(Problem):
+class UnknownToServer(Problem):
     """The server does not know what was named."""
 
 
@@ -47,7 +47,7 @@ def ask_server(server: str, method: str, path: str, data: Json = None, *, key: s
                     sleep(pause)
             return connection.json(method, path, data=data, key=key)
     except NotThere as problem:
-        raise Unknown(str(problem)) from None
+        raise UnknownToServer(str(problem)) from None
     except StoreFailure as problem:
         raise problem_of(problem) from None
 

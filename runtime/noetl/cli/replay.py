@@ -8,7 +8,7 @@ from noetl.app.documents import marking_of, replay_document, verdict_of
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
 from noetl.cli.text import amount, escaped, json_text
 from noetl.engine.program import Program
-from noetl.engine.replay import Verdict
+from noetl.engine.replay import ReplayVerdict
 
 
 @click.command("replay", short_help="Check a log and print the state that it leads to.")
@@ -30,7 +30,7 @@ def replay(execution: str, url: str, as_json: bool) -> int:
     return 1 if verdict.wrong else 0
 
 
-def _tell(program: Program, verdict: Verdict) -> None:
+def _tell(program: Program, verdict: ReplayVerdict) -> None:
     execution = verdict.execution
     if verdict.wrong:
         position, reason = verdict.wrong

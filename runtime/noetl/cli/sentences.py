@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from noetl.app.ending import located
-from noetl.app.picture import Row, place_of
+from noetl.app.picture import Activity, place_of
 from noetl.cli.failures import at_text, failure_text
 from noetl.cli.text import amount, duration, escaped
 from noetl.engine.execution import Execution
@@ -25,7 +25,7 @@ class Sentence(NamedTuple):
     matters: bool
 
 
-def row_text(row: Row, now: int) -> str:
+def row_text(row: Activity, now: int) -> str:
     """A row of the picture on one line, with the time that is left."""
     left = f" in {duration(row.due - now)}" if row.due is not None else ""
     return escaped(f"{row.place}: {row.text}") + left

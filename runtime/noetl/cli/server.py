@@ -76,7 +76,7 @@ def server(
         return 0
     try:
         from noetl.api.service import compiled
-        from noetl.api.serving import BadCertificate, Lines, Listening, serve
+        from noetl.api.serving import BadCertificate, Listening, ServingCallbacks, serve
     except ImportError as missing:
         raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None
     from noetl.cli.token import tokens_path_of
@@ -98,7 +98,7 @@ def server(
         try:
             compiler = partial(compiled, folders=folders)
             with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
-                good = serve(runtime, listening, compiler, Lines(say, _ready), sessions=sessions, bus=bus)
+                good = serve(runtime, listening, compiler, ServingCallbacks(say, _ready), sessions=sessions, bus=bus)
         except BadCertificate as problem:
             raise Problem(str(problem)) from None
         except OSError as problem:

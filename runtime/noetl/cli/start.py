@@ -10,7 +10,7 @@ import click
 
 from noetl.cli.following import follow_to_its_end
 from noetl.cli.inputs import IsText, payload_of, plan_bytes, strict_option, with_sets
-from noetl.cli.remote import Unknown, ask_server, connected, plan_from, register_at
+from noetl.cli.remote import UnknownToServer, ask_server, connected, plan_from, register_at
 from noetl.cli.stores import command_with, json_option, path_option
 from noetl.cli.text import Problem, escaped, json_text, warn
 from noetl_cli import STANDARD_INPUT
@@ -57,7 +57,7 @@ def start(
         # Each call has a key, so that an answer that is lost on the way can be asked for again without a second
         # start.
         response = ask_server(server, "POST", "/executions", body, key=key or str(uuid4()))
-    except Unknown as problem:
+    except UnknownToServer as problem:
         raise Problem(f"{_as_file(what)}{problem.message}") from None
     execution_id, warnings = str(response.get("execution_id")), response.get("warnings")
     warn(map(str, warnings) if isinstance(warnings, list) else ())

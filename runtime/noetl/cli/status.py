@@ -6,7 +6,7 @@ import time
 
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
-from noetl.app.picture import Row, Why, not_known, place_of, queue_now, rows_of
+from noetl.app.picture import Activity, Why, not_known, place_of, queue_now, rows_of
 from noetl.app.snapshots import Snapshot, is_driven, root_of, snapshot_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import status_text
@@ -74,7 +74,7 @@ def _why(url: str, row: ExecutionRow) -> Why:
     return lambda pool: reasons.get(pool, "")
 
 
-def _tell(ending: Ending, look: Snapshot, rows: list[Row], url: str, *, owned: bool) -> None:
+def _tell(ending: Ending, look: Snapshot, rows: list[Activity], url: str, *, owned: bool) -> None:
     execution = look.execution
     over = execution.is_over
     # The times of a script begin at 0; against the wall clock it would have run since 1970.

@@ -112,11 +112,11 @@ def narrow_rights(url: str) -> None:
 
 def problem_of(problem: StoreFailure) -> Problem:
     """A refusal of a store or a server; it has a code of its own where no server is at the address."""
-    from noetl.store.http import NoResponse, Unreachable
+    from noetl.store.http import NoResponse, ServerUnreachable
 
     # A connection that was refused did nothing. One that was lost may have done what was asked, and scripts must not
     # take the two for the same.
-    absent = isinstance(problem, Unreachable) and not isinstance(problem, NoResponse)
+    absent = isinstance(problem, ServerUnreachable) and not isinstance(problem, NoResponse)
     return (Unserved if absent else Problem)(str(problem))
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from noetl.app.suites.coverage import Coverage
-    from noetl.cli.testing import RunOptions, Tested, Unread
+    from noetl.cli.testing import RunOptions, Tested, UnreadSuite
 
 FAILED = 1
 
@@ -98,14 +98,14 @@ def test(
 def _once(paths: tuple[str, ...], asked: RunOptions, wanted: _Wanted) -> tuple[int, list[Tested]]:
     from noetl.app.suites.coverage import coverage_of, merged
     from noetl.cli.test_report import tell_coverage, tell_suite
-    from noetl.cli.testing import Unread, files_in, tested
+    from noetl.cli.testing import UnreadSuite, files_in, tested
 
     begun = time.monotonic()
     told: list[Tested] = []
-    unread: list[Unread] = []
+    unread: list[UnreadSuite] = []
     for file in files_in(paths):
         found = tested(file, asked)
-        if isinstance(found, Unread):
+        if isinstance(found, UnreadSuite):
             unread.append(found)
             continue
         told.append(found)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from noetl.app.suites.coverage import Coverage
 from noetl.app.suites.judging import Failure
 from noetl.app.suites.path import lines_of
-from noetl.app.suites.verdict import Verdict
+from noetl.app.suites.verdict import CaseVerdict
 from noetl_cli import lazy_click as click
 from noetl_cli.excerpts import ANSI, PLAIN, Lines, Palette, edge, excerpt, place_of, printable
 from noetl_cli.masked_lines import MaskedLines
@@ -36,7 +36,7 @@ class FileLines:
         return self._lines[line - 1] if 1 <= line <= len(self._lines) else ""
 
 
-def tell_suite(suite: Suite, verdicts: Sequence[Verdict], *, quiet: bool) -> None:
+def tell_suite(suite: Suite, verdicts: Sequence[CaseVerdict], *, quiet: bool) -> None:
     """Print how the cases of a suite went, on standard output."""
     palette = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
     tests = MaskedLines(FileLines(suite.file), suite.secrets)

@@ -10,7 +10,7 @@ from noetl.app.programs import program_of
 from noetl.app.suites.judging import Failure
 from noetl.app.suites.path import PathTaken
 from noetl.app.suites.pool import shared_out
-from noetl.app.suites.verdict import Verdict, as_json, idle_outcomes, idle_signals, judged, of_json
+from noetl.app.suites.verdict import CaseVerdict, as_json, idle_outcomes, idle_signals, judged, of_json
 from noetl.cli.text import escaped
 from noetl_cli import lazy_click as click
 from noetl_ir.records import NamedTuple
@@ -30,7 +30,7 @@ class RunOptions(NamedTuple):
     coverage: bool
 
 
-class Unread(NamedTuple):
+class UnreadSuite(NamedTuple):
     """A file of tests that cannot be read, or whose playbook cannot be; `said` are the compiler's lines about it."""
 
     file: str
@@ -41,7 +41,7 @@ class Tested(NamedTuple):
     """A suite and the verdicts on those of its cases that were run, in their order."""
 
     suite: Suite
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[CaseVerdict, ...]
 
     @property
     def ok(self) -> bool:
@@ -73,8 +73,8 @@ def _inside(folder: str) -> Iterator[str]:
         yield from (os.path.join(at, name) for name in here if name.endswith(SUFFIXES))
 
 
-def tested(file: str, asked: RunOptions) -> Tested | Unread:
-    """The suite of a file, run; `Unread` where it, or its playbook, cannot be read, which is told."""
+def tested(file: str, asked: RunOptions) -> Tested | UnreadSuite:
+    """The suite of a file, run; `UnreadSuite` where it, or its playbook, cannot be read, which is told."""
     # Looked up when it is called, so that a test can have the compiler in its own process.
     from noetl.clients import compiler
 
@@ -82,7 +82,7 @@ def tested(file: str, asked: RunOptions) -> Tested | Unread:
         data, said = compiler.suite_bytes(Path(file), asked.folders, "coverage" if asked.coverage else "")
     except compiler.CompileError as problem:
         tell_lines(str(problem))
-        return Unread(file, str(problem))
+        return UnreadSuite(file, str(problem))
     if said and not asked.quiet:
         tell_lines(said)
     suite = read_suite(data)
@@ -100,12 +100,12 @@ def tested(file: str, asked: RunOptions) -> Tested | Unread:
     return Tested(suite, tuple(verdicts))
 
 
-def _lost(suite: Suite, number: int) -> Verdict:
+def _lost(suite: Suite, number: int) -> CaseVerdict:
     failure = Failure("the process that ran the case ended before it was done", suite.cases[number].span)
-    return Verdict(number, (failure,), PathTaken(), (), frozenset(), frozenset(), 0.0)
+    return CaseVerdict(number, (failure,), PathTaken(), (), frozenset(), frozenset(), 0.0)
 
 
-def _with_idle(suite: Suite, verdicts: list[Verdict]) -> list[Verdict]:
+def _with_idle(suite: Suite, verdicts: list[CaseVerdict]) -> list[CaseVerdict]:
     """The verdicts with a failure for each outcome that was not used, and each signal that no wait got."""
     found = list(verdicts)
     idle = [(case, Failure(text, place)) for case, place, text in idle_signals(suite, verdicts)]

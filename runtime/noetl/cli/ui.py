@@ -34,7 +34,7 @@ def ui(port: int, opens: bool, environment: Environment, folders: tuple[Path, ..
     """
     try:
         from noetl.api.service import compiled
-        from noetl.api.serving import Lines, Listening, serve
+        from noetl.api.serving import Listening, ServingCallbacks, serve
     except ImportError as missing:
         raise Problem(f"the page needs the extra: pip install 'noetlc[server]' ({missing})") from None
     from noetl.app.sessions import sessions_beside
@@ -50,7 +50,7 @@ def ui(port: int, opens: bool, environment: Environment, folders: tuple[Path, ..
         try:
             with closing(sessions_beside(runtime.secrets_path)) as sessions:
                 good = serve(
-                    runtime, Listening(HOST, port), partial(compiled, folders=folders), Lines(say, ready),
+                    runtime, Listening(HOST, port), partial(compiled, folders=folders), ServingCallbacks(say, ready),
                     sessions=sessions, asked=set(),
                 )  # fmt: skip
         except OSError as problem:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from noetl.cli.progress import Lines, Progress, Silent
+from noetl.cli.progress import PlainProgress, Progress, Silent
 from noetl.cli.text import escaped, warn
 
 
@@ -18,7 +18,7 @@ def progress_for(*, quiet: bool) -> Progress:
         from noetl.cli.live import Live
 
         return Live(sys.stderr)
-    return Lines(sys.stderr)
+    return PlainProgress(sys.stderr)
 
 
 def trouble_for(shown: Progress, *, quiet: bool) -> Callable[[str], None]:

@@ -64,7 +64,7 @@ class Transport(httpx.AsyncBaseTransport):
     Under a fence it looks up a name itself, asks about each address, and connects to one that it asked about.
     """
 
-    def __init__(self, fence: Fence | None, verify: bool, first: httpx.URL, kept: "Kept | None") -> None:
+    def __init__(self, fence: Fence | None, verify: bool, first: httpx.URL, kept: "KeptConnections | None") -> None:
         self._fence = fence
         self._verify = verify
         self._first = origin_of(first)
@@ -121,7 +121,7 @@ async def _pinned(request: httpx.Request, fence: Fence) -> httpx.Request:
     )
 
 
-class Kept:
+class KeptConnections:
     """The connections that one task keeps to one origin. `used` is when they were used last, `calls` how many are."""
 
     def __init__(self, verify: bool) -> None:
@@ -149,13 +149,13 @@ class _Loop:
     """The connections that are kept on one loop, the one that was used longest ago first."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, Kept] = {}
+        self._kept: dict[Hashable, KeptConnections] = {}
         self._sweeping = False
         self._end: AsyncGenerator[None, None] | None = None
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
-    async def lent(self, owner: Hashable, verify: bool) -> AsyncGenerator[Kept, None]:
+    async def lent(self, owner: Hashable, verify: bool) -> AsyncGenerator[KeptConnections, None]:
         """The connection that an owner keeps, for one call."""
         if self._end is None:
             self._end = self._until_the_end()
@@ -163,7 +163,7 @@ class _Loop:
             # connections, before the loop ends.
             await anext(self._end)
         # Taken out and put in again, which makes it the last: the dictionary is the order of use.
-        kept = self._kept.pop(owner, None) or Kept(verify)
+        kept = self._kept.pop(owner, None) or KeptConnections(verify)
         self._kept[owner] = kept
         kept.calls += 1
         try:

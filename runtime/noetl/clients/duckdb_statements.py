@@ -34,7 +34,7 @@ from noetl.clients.sql_results import (
 )
 from noetl.host.confined_files import FileRefused
 from noetl.host.engine_files import has_second_name, holds, is_own, second_names, stores_in
-from noetl.ports import Call, InvalidFields
+from noetl.ports import InvalidFields, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of
 from noetl_ir.outcome import Outcome, error, ok
@@ -53,29 +53,29 @@ _LONGEST = 4_096
 _FENCING = threading.Lock()  # two calls on one file share its database
 
 
-class Work(NamedTuple):
+class DatabaseWork(NamedTuple):
     """The work that a call asks for: SQL texts, or rows to write, in the database at `path`, None for one in memory;
     `root` is the folder to stay in.
     """
 
     texts: tuple[str, ...]
     writing: Writing | None
-    call: Call
+    call: ToolCall
     root: str
     path: str | None = None
 
 
-def work_of(call: Call, root: str, path: str | None = None) -> Work:
+def work_of(call: ToolCall, root: str, path: str | None = None) -> DatabaseWork:
     """The work that a call asks for. Raises what `UNUSABLE` lists."""
     writing = writing_of(call.fields, call.args)
-    return Work(() if writing else texts_of(call.fields, root, call.folder), writing, call, root, path)
+    return DatabaseWork(() if writing else texts_of(call.fields, root, call.folder), writing, call, root, path)
 
 
 Prepare = Callable[["duckdb.DuckDBPyConnection"], None]
 """What a kind does with a new connection before the statements; in their thread, since it may wait."""
 
 
-async def outcome_of(work: Callable[[], Work], prepare: Prepare = lambda _: None) -> Outcome:
+async def outcome_of(work: Callable[[], DatabaseWork], prepare: Prepare = lambda _: None) -> Outcome:
     """The outcome of the work on a connection of its own; its result is that of the last statement.
 
     Errors: `duckdb.error`, `timeout`, `rows.too_many`, `fields.invalid`, `file.refused`; to be called once `duckdb` is
@@ -106,7 +106,7 @@ async def outcome_of(work: Callable[[], Work], prepare: Prepare = lambda _: None
         return error("duckdb.error", told(problem), duckdb={"code": type(problem).__name__})
 
 
-async def _threaded(connection: "duckdb.DuckDBPyConnection", asked: Work, prepare: Prepare) -> dict[str, Json]:
+async def _threaded(connection: "duckdb.DuckDBPyConnection", asked: DatabaseWork, prepare: Prepare) -> dict[str, Json]:
     """Run it in a thread; on cancellation the statement is interrupted and the thread waited for."""
     work = asyncio.ensure_future(asyncio.to_thread(_perform, connection, asked, prepare))
     try:
@@ -122,7 +122,7 @@ async def _threaded(connection: "duckdb.DuckDBPyConnection", asked: Work, prepar
         raise
 
 
-def _perform(connection: "duckdb.DuckDBPyConnection", asked: Work, prepare: Prepare) -> dict[str, Json]:
+def _perform(connection: "duckdb.DuckDBPyConnection", asked: DatabaseWork, prepare: Prepare) -> dict[str, Json]:
     """The result of the last statement, or of the rows written."""
     prepare(connection)
     if asked.writing is not None:
@@ -152,7 +152,7 @@ def _perform(connection: "duckdb.DuckDBPyConnection", asked: Work, prepare: Prep
 
 
 def _fence(
-    connection: "duckdb.DuckDBPyConnection", asked: Work, statements: "list[duckdb.Statement]"
+    connection: "duckdb.DuckDBPyConnection", asked: DatabaseWork, statements: "list[duckdb.Statement]"
 ) -> "list[duckdb.Statement]":
     """Load the extensions that are asked for first, then lock the database in; the statements that are left.
 
@@ -201,7 +201,7 @@ class _Shared(Exception):
     """Another call has the database open, and may use other files than this one names."""
 
 
-def _allowed(asked: Work, named: list[str]) -> _Allowed:
+def _allowed(asked: DatabaseWork, named: list[str]) -> _Allowed:
     """The places inside the root but for the engine's own files. Raises FileRefused."""
     home = os.path.realpath(asked.root)
     own = [place for place in stores_in(home) if place != home and holds(home, place)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from noetl.host.confined_files import FileRefused, inside
 from noetl.host.processes import ACTION_ID, Ended, ProcessLimits, bytes_of, child_environ, run_child
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of
 from noetl_ir.outcome import Outcome, error, ok
@@ -12,7 +12,7 @@ from noetl_ir.outcome import Outcome, error, ok
 OUTPUT_BYTES = 8 * 1024 * 1024
 
 
-async def run_program(words: Sequence[str], call: Call, env: Env) -> Outcome:
+async def run_program(words: Sequence[str], call: ToolCall, env: Env) -> Outcome:
     """Run a program with the task's `env cwd input`, its knobs and its timeout.
 
     Error codes: `shell.exit` (keeps the output), `timeout`, `shell.start`, `fields.invalid`, `file.refused`.

@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 from noetl.clients.auth import login_of
 from noetl.clients.content import json_of
-from noetl.clients.google import Unusable, account_of, token_request
-from noetl.clients.http import BODY_BYTES, SECONDS, Request, RequestLimits, Response, exchange, is_there
+from noetl.clients.google import UnusableAccount, account_of, token_request
+from noetl.clients.http import BODY_BYTES, SECONDS, HttpRequest, HttpResponse, RequestLimits, exchange, is_there
 from noetl.host.confined_files import FileRefused
-from noetl.ports import Call, Env, Fence, InvalidFields
+from noetl.ports import Env, Fence, InvalidFields, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of
 from noetl_ir.outcome import Outcome, error
@@ -28,14 +28,14 @@ ENDPOINT = "https://storage.googleapis.com"
 SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 
 
-class Failed(Exception):
+class StorageFailed(Exception):
     """The storage did not do it; `outcome` says so."""
 
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
 
 
-class Storage(NamedTuple):
+class GcsStorage(NamedTuple):
     """Where the storage is, and how it is spoken to."""
 
     endpoint: str
@@ -43,12 +43,12 @@ class Storage(NamedTuple):
     bounds: RequestLimits
     fence: Fence | None
 
-    async def request(self, method: str, path: str, content: bytes | None = None, **more: str) -> Response:
+    async def request(self, method: str, path: str, content: bytes | None = None, **more: str) -> HttpResponse:
         """Its response to a request, which says that it was done. Raises Failed."""
         headers = dict(self.headers)
         if (kind := more.pop("content_type", None)) is not None:
             headers["Content-Type"] = kind
-        request = Request(method, f"{self.endpoint}{path}", headers, list(more.items()), content)
+        request = HttpRequest(method, f"{self.endpoint}{path}", headers, list(more.items()), content)
         return _done(await exchange(request, self.bounds, self.fence))
 
 
@@ -58,9 +58,9 @@ async def outcome_of(operate: Callable[[], Awaitable[Outcome]]) -> Outcome:
         return error("extra.missing", "the gcs tool needs the extra: pip install 'noetlc[gcs]'")
     try:
         return await operate()
-    except Failed as problem:
+    except StorageFailed as problem:
         return problem.outcome
-    except (InvalidFields, Unusable) as problem:
+    except (InvalidFields, UnusableAccount) as problem:
         return error("fields.invalid" if isinstance(problem, InvalidFields) else "gcs.auth", str(problem))
     except FileRefused as problem:
         return error("file.refused", str(problem))
@@ -68,20 +68,20 @@ async def outcome_of(operate: Callable[[], Awaitable[Outcome]]) -> Outcome:
         return error("credential.missing", str(problem.args[0] if problem.args else problem))
 
 
-async def read_object(call: Call, env: Env, uri: str) -> tuple[bytes, int]:
+async def read_object(call: ToolCall, env: Env, uri: str) -> tuple[bytes, int]:
     """The bytes of `gs://BUCKET/NAME` and the status of the response, for `outcome_of`."""
     bucket, name = object_of({"operation": "download", "key": uri})
     response = await (await storage_of(call, env)).request("GET", path_of(bucket, name), alt="media")
     return response.content, response.status
 
 
-async def write_object(call: Call, env: Env, uri: str, content: bytes, content_type: str) -> None:
+async def write_object(call: ToolCall, env: Env, uri: str, content: bytes, content_type: str) -> None:
     """Write `gs://BUCKET/NAME`, for `outcome_of`."""
     bucket, name = object_of({"operation": "upload", "key": uri})
     await put_object(await storage_of(call, env), bucket, name, content, content_type)
 
 
-async def put_object(storage: Storage, bucket: str, name: str, content: bytes, content_type: str) -> Response:
+async def put_object(storage: GcsStorage, bucket: str, name: str, content: bytes, content_type: str) -> HttpResponse:
     """The response to writing an object. Raises Failed."""
     path = f"/upload/storage/v1/b/{bucket}/o"
     return await storage.request("POST", path, content, uploadType="media", name=name, content_type=content_type)
@@ -105,7 +105,7 @@ def object_of(fields: Mapping[str, Json]) -> tuple[str, str]:
     return bucket, name
 
 
-async def storage_of(call: Call, env: Env) -> Storage:
+async def storage_of(call: ToolCall, env: Env) -> GcsStorage:
     """The storage, and who is logged in there. Raises Failed, Unusable, KeyError, InvalidFields."""
     fields, limit, fence = call.fields, call.knobs.get("max_bytes"), env.fence()
     most = limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else BODY_BYTES
@@ -116,7 +116,7 @@ async def storage_of(call: Call, env: Env) -> Storage:
     endpoint = endpoint if "://" in endpoint else f"http://{endpoint}"
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
     if auth is None:
-        return Storage(endpoint, {}, bounds, fence)
+        return GcsStorage(endpoint, {}, bounds, fence)
     login = await login_of(auth, env)
     if (account := account_of(login)) is not None:
         request = token_request(account, {"scope": SCOPE}, int(time.time()))
@@ -126,7 +126,7 @@ async def storage_of(call: Call, env: Env) -> Storage:
         token = next((login[key] for key in ("access_token", "token", "value") if login.get(key) is not None), None)
     if not isinstance(token, str) or not token:
         raise InvalidFields("auth names a credential without a service account, and without a token")
-    return Storage(endpoint, {"Authorization": f"Bearer {token}"}, bounds, fence)
+    return GcsStorage(endpoint, {"Authorization": f"Bearer {token}"}, bounds, fence)
 
 
 def path_of(bucket: str, name: str) -> str:
@@ -135,10 +135,10 @@ def path_of(bucket: str, name: str) -> str:
     return f"/storage/v1/b/{bucket}/o/{quote(name, safe='')}"
 
 
-def _done(found: Response | Outcome, code: str = "gcs.error") -> Response:
+def _done(found: HttpResponse | Outcome, code: str = "gcs.error") -> HttpResponse:
     """The response of a request that was done. Raises Failed."""
     if isinstance(found, Outcome):
-        raise Failed(found)
+        raise StorageFailed(found)
     if found.status < 300:
         return found
     reason = field_of(found, "error")
@@ -146,10 +146,10 @@ def _done(found: Response | Outcome, code: str = "gcs.error") -> Response:
     said = f": {reason}" if isinstance(reason, str) else ""
     code = "gcs.not_found" if found.status == 404 else code
     message = f"the storage answered with status {found.status}{said}"
-    raise Failed(error(code, message, http={"status": found.status}))
+    raise StorageFailed(error(code, message, http={"status": found.status}))
 
 
-def field_of(response: Response, name: str) -> Json:
+def field_of(response: HttpResponse, name: str) -> Json:
     """A field of a JSON response; None where it has none."""
     with suppress(ValueError):
         found = json_of(response.content)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from noetl.clients.content import json_of
-from noetl.clients.http import Request
+from noetl.clients.http import HttpRequest
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
@@ -19,7 +19,7 @@ LIFETIME = 3600
 EXTRA = "a service account needs the extra: pip install 'noetlc[gcs]'"
 
 
-class Unusable(Exception):
+class UnusableAccount(Exception):
     """A service account that nothing can be signed with; the text says why and holds no secret."""
 
 
@@ -49,13 +49,13 @@ def account_of(fields: Mapping[str, Json]) -> Account | None:
     return Account(email, key, str(fields.get("token_uri") or TOKEN_URL))
 
 
-def token_request(account: Account, claims: Mapping[str, str], now: int) -> Request:
+def token_request(account: Account, claims: Mapping[str, str], now: int) -> HttpRequest:
     """The request for a token: `claims` are {scope} or {target_audience}, `now` in seconds. Raises Unusable."""
     said = {**claims, "iss": account.email, "sub": account.email, "aud": account.token_url}
     signed = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part({**said, 'iat': now, 'exp': now + LIFETIME})}"
     form = urlencode({"grant_type": GRANT, "assertion": f"{signed}.{_encoded(_signature(account.key, signed))}"})
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-    return Request("POST", account.token_url, headers, content=form.encode("ascii"))
+    return HttpRequest("POST", account.token_url, headers, content=form.encode("ascii"))
 
 
 def _signature(key: str, text: str) -> bytes:
@@ -66,15 +66,15 @@ def _signature(key: str, text: str) -> bytes:
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
     except ImportError:
-        raise Unusable(EXTRA) from None
+        raise UnusableAccount(EXTRA) from None
     try:
         private = load_pem_private_key(key.encode("ascii"), None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise Unusable("the private_key of the service account is no key in PEM") from None
+        raise UnusableAccount("the private_key of the service account is no key in PEM") from None
     # The signature is RS256. A key of another kind has a `sign` with other arguments, and would fail with a
     # TypeError.
     if not isinstance(private, RSAPrivateKey):
-        raise Unusable("the private_key of the service account is no RSA key")
+        raise UnusableAccount("the private_key of the service account is no RSA key")
     return private.sign(text.encode("ascii"), PKCS1v15(), SHA256())
 
 

@@ -26,7 +26,7 @@ STATUS = "http.status"
 _T = TypeVar("_T")
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """A request as httpx takes it; a name in `params` replaces that name in the query of the address. `holds_secret`
     tells whether a text must not go to another origin.
 
@@ -56,7 +56,7 @@ class RequestLimits(NamedTuple):
     follow: bool = False
 
 
-class Response(NamedTuple):
+class HttpResponse(NamedTuple):
     """A response read to its end: the address that it came from, without user and password, and how many seconds that
     took from the first byte sent, redirects included.
     """
@@ -87,7 +87,7 @@ def is_there() -> bool:
     return True
 
 
-async def exchange(request: Request, bounds: RequestLimits, fence: Fence | None) -> Response | Outcome:
+async def exchange(request: HttpRequest, bounds: RequestLimits, fence: Fence | None) -> HttpResponse | Outcome:
     """Send a request. Returns the response, whatever its status, else the error outcome that there is none."""
     import httpx
 
@@ -112,7 +112,7 @@ async def exchange(request: Request, bounds: RequestLimits, fence: Fence | None)
         return error("http.request", f"the request cannot be sent: {problem}")
 
 
-def exchange_now(request: Request, bounds: RequestLimits, fence: Fence | None) -> Response | Outcome:
+def exchange_now(request: HttpRequest, bounds: RequestLimits, fence: Fence | None) -> HttpResponse | Outcome:
     """`exchange` for whoever cannot await, in a thread with a loop of its own."""
     return waited(lambda: exchange(request, bounds, fence))
 
@@ -145,7 +145,7 @@ def same_origin(one: str, other: str) -> bool:
         return False
 
 
-async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) -> Response:
+async def _sent(request: HttpRequest, bounds: RequestLimits, fence: Fence | None) -> HttpResponse:
     """Send a request and read its response, at most the limit's bytes of it."""
     import asyncio
 
@@ -201,7 +201,7 @@ async def _sent(request: Request, bounds: RequestLimits, fence: Fence | None) ->
         headers: dict[str, Json] = dict(got.headers.items())
         url = str(got.url.copy_with(userinfo=b""))
         elapsed = round(perf_counter() - begun, 6)
-        return Response(got.status_code, headers, bytes(content), got.charset_encoding, url, elapsed)
+        return HttpResponse(got.status_code, headers, bytes(content), got.charset_encoding, url, elapsed)
 
 
 _ANYWHERE = frozenset({
@@ -211,7 +211,7 @@ _ANYWHERE = frozenset({
 """Headers that go along on a redirect to another origin: they say what is wanted, and not who asks."""
 
 
-def _owner(request: Request) -> Hashable:
+def _owner(request: HttpRequest) -> Hashable:
     """Whose connections a request may use again: its task's, with all that says who asks."""
     if request.task is None:
         return None

@@ -33,7 +33,7 @@ AGAIN = 0.2
 """Seconds after which what goes on although it was cancelled is cancelled again."""
 
 
-class Unreachable(Exception):
+class NatsUnreachable(Exception):
     """There is no connection; the text says to where and why, without secrets."""
 
 
@@ -41,7 +41,7 @@ INBOX = "_INBOX"
 """Under which answers come to a client of NATS that says nothing else."""
 
 
-class Target(NamedTuple):
+class NatsLogin(NamedTuple):
     """A server, without its secrets, and what to log in with."""
 
     scheme: str
@@ -59,7 +59,7 @@ def is_there() -> bool:
     return True
 
 
-def target_of(url: Json, credential: Mapping[str, Json]) -> Target:
+def target_of(url: Json, credential: Mapping[str, Json]) -> NatsLogin:
     """The server of an address, else of a credential, and the login. Raises ValueError, which says what is wrong."""
     for name in ("nats_url", "url", "value"):
         url = credential.get(name) if url is None else url
@@ -77,11 +77,11 @@ def target_of(url: Json, credential: Mapping[str, Json]) -> Target:
     for name, keys in _LOGIN.items():
         if (value := next((credential[key] for key in keys if credential.get(key) is not None), None)) is not None:
             login[name] = str(value)
-    return Target(parts.scheme, host, port, login)
+    return NatsLogin(parts.scheme, host, port, login)
 
 
 @asynccontextmanager
-async def connected(target: Target, fence: Fence | None) -> "AsyncIterator[Client]":
+async def connected(target: NatsLogin, fence: Fence | None) -> "AsyncIterator[Client]":
     """A connection, closed on leaving. Raises NotAllowed, Unreachable."""
     client = await open_client(target, fence)
     try:
@@ -90,7 +90,7 @@ async def connected(target: Target, fence: Fence | None) -> "AsyncIterator[Clien
         await _close(client)
 
 
-async def open_client(target: Target, fence: Fence | None, inbox: str = INBOX) -> "Client":
+async def open_client(target: NatsLogin, fence: Fence | None, inbox: str = INBOX) -> "Client":
     """A connection, which its caller closes; answers come under `inbox`. Raises NotAllowed, Unreachable."""
     from nats.aio.client import Client
 
@@ -140,7 +140,7 @@ async def cancellable(work: Coroutine[Any, Any, _Result]) -> _Result:
     return task.result()
 
 
-async def kept_values(target: Target, fence: Fence | None, bucket: str, keys: Sequence[str]) -> dict[str, bytes]:
+async def kept_values(target: NatsLogin, fence: Fence | None, bucket: str, keys: Sequence[str]) -> dict[str, bytes]:
     """The values of some keys of a key-value bucket. Raises NotAllowed, Unreachable, ValueError."""
     from nats.errors import Error
 
@@ -152,7 +152,7 @@ async def kept_values(target: Target, fence: Fence | None, bucket: str, keys: Se
             raise ValueError(f"the bucket {bucket} does not give the value: {type(problem).__name__}") from None
 
 
-async def _connect(client: "Client", host: str, target: Target, inbox: str) -> Exception | None:
+async def _connect(client: "Client", host: str, target: NatsLogin, inbox: str) -> Exception | None:
     """Connect once to a host or address; what went wrong, if anything did."""
     from nats.aio.client import RawCredentials
     from nats.errors import Error
@@ -183,6 +183,6 @@ async def _connect(client: "Client", host: str, target: Target, inbox: str) -> E
     return None
 
 
-def _unreachable(target: Target, problem: Exception) -> Unreachable:
+def _unreachable(target: NatsLogin, problem: Exception) -> NatsUnreachable:
     reason = str(problem) or type(problem).__name__
-    return Unreachable(f"no connection to {target.host}:{target.port}: {reason}")
+    return NatsUnreachable(f"no connection to {target.host}:{target.port}: {reason}")

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from noetl.host.confined_files import FileRefused, script_text
-from noetl.ports import Call, InvalidFields
+from noetl.ports import InvalidFields, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
 from noetl_ir.records import NamedTuple
@@ -172,7 +172,7 @@ def rows_result(columns: Sequence[str], rows: Iterable[Sequence[object]], count:
     return {"rows": found, "row_count": len(found) if names else max(count, 0), "columns": list(names)}
 
 
-def result_of(results: Sequence[dict[str, Json]], call: Call) -> dict[str, Json]:
+def result_of(results: Sequence[dict[str, Json]], call: ToolCall) -> dict[str, Json]:
     """The result of a task: that of its last statement, and each one's as `command_N` where the task asks for them.
 
     A statement that gives no rows has no `rows` there, as old engines had it; duckdb's had `command_N_rows`, too.

@@ -13,7 +13,7 @@ from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
 
-class Reached(NamedTuple):
+class ReachedRuns(NamedTuple):
     """The keys of runs, of tokens, and of the runs among them that have ended and were not routed, each with its step,
     in the order in which they came.
     """
@@ -23,10 +23,10 @@ class Reached(NamedTuple):
     ended: frozenset[str] = frozenset()
 
 
-NOTHING = Reached()
+NOTHING = ReachedRuns()
 
 
-def cancelled_by(turn: Turn, admit: int, own: str) -> Reached:
+def cancelled_by(turn: Turn, admit: int, own: str) -> ReachedRuns:
     """The runs and tokens in the reset set of an admission, but for the token that is admitted."""
     reset = turn.program.resets.get(admit)
     if reset is None:
@@ -50,10 +50,10 @@ def cancelled_by(turn: Turn, admit: int, own: str) -> Reached:
     # Iterations that their step has left behind are its runs, too, and the token of that run has gone on.
     left = [(key, run.step) for key, run in execution.left.items() if key in steps and key not in execution.runs]
     tokens = (*left, *[(key, steps[key]) for key in execution.arrivals if key in steps and key not in execution.runs])
-    return Reached(runs, tokens, frozenset(ended))
+    return ReachedRuns(runs, tokens, frozenset(ended))
 
 
-def withdraw(turn: Turn, reached: Reached, by: str) -> None:
+def withdraw(turn: Turn, reached: ReachedRuns, by: str) -> None:
     """Record what the start of the run `by` has withdrawn."""
     data: dict[str, Json] = {"by": by}
     for key, step in reached.runs:

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from noetl.engine.marking import Moves
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger
-from noetl_ir.plan_format.packed import Table
+from noetl_ir.plan_format.packed import PackedTable
 from noetl_ir.records import NamedTuple
 
 _R = TypeVar("_R")
@@ -19,7 +19,7 @@ _F = TypeVar("_F")
 _Arcs: TypeAlias = "tuple[Sequence[int], Sequence[int], Sequence[object]]"
 
 
-class Places(NamedTuple):
+class PlaceColumns(NamedTuple):
     """The fields of the places that decisions ask, named as those of `noetl_ir.net.Place`."""
 
     roles: Sequence[str]
@@ -52,7 +52,7 @@ class Columns:
     def __init__(self, net: Net) -> None:
         self._net = net
         rows = net.places
-        self.places = Places(
+        self.places = PlaceColumns(
             field(rows, 2, lambda place: place.role),
             _numbers(rows, 3, lambda place: place.step),
             _numbers(rows, 4, lambda place: place.task),
@@ -74,12 +74,12 @@ class Columns:
 
 def field(rows: Sequence[_R], number: int, of: Callable[[_R], _F]) -> Sequence[_F]:
     """One field of all rows, `number` in their order: of a packed table no row is made for it."""
-    return cast("Sequence[_F]", rows.field(number)) if isinstance(rows, Table) else [of(row) for row in rows]
+    return cast("Sequence[_F]", rows.field(number)) if isinstance(rows, PackedTable) else [of(row) for row in rows]
 
 
 def _numbers(rows: Sequence[_R], number: int, of: Callable[[_R], int]) -> Sequence[int]:
     """One field of whole numbers, as it lies in memory."""
-    return rows.numbers(number) if isinstance(rows, Table) else [of(row) for row in rows]
+    return rows.numbers(number) if isinstance(rows, PackedTable) else [of(row) for row in rows]
 
 
 def _transitions(rows: Sequence[Transition]) -> Transitions:
@@ -100,7 +100,7 @@ def _transitions(rows: Sequence[Transition]) -> Transitions:
 
 def _arcs(rows: Sequence[Transition], number: int, of: Callable[[Transition], tuple[Arc, ...]]) -> _Arcs:
     """The arcs of all transitions, one behind the other: how many each has, their places and their weights."""
-    if isinstance(rows, Table):
+    if isinstance(rows, PackedTable):
         lengths, (places, weights) = rows.flat(number)
         return lengths, cast("Sequence[int]", places), weights
     arcs = [arc for row in rows for arc in of(row)]

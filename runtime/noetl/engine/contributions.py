@@ -5,15 +5,15 @@ matters wait until the outermost parallel loop run, or main, is over in any way,
 the order of the log: so the value does not depend on which iteration was the fastest.
 """
 
-from collections.abc import Mapping as MappingOf
+from collections.abc import Mapping
 
-from noetl.engine.execution import Execution, Mapping, Waiting
+from noetl.engine.execution import Execution, JsonObject, WaitingContributions
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.reducing import CODE, ORDERED, Unfit, fault_of, reduced
 
 
-def fault_in(program: Program, view: MappingOf[str, Json], patch: MappingOf[str, Json]) -> dict[str, Json] | None:
+def fault_in(program: Program, view: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Json] | None:
     """The fault of a patch that contributes what a reducer cannot put to the values of a `view`; None for none."""
     for key, value in patch.items():
         reducer = program.reducers.get(key)
@@ -32,17 +32,17 @@ def fault_in(program: Program, view: MappingOf[str, Json], patch: MappingOf[str,
     return None
 
 
-def patched(program: Program, view: Mapping, patch: Mapping) -> Mapping:
+def patched(program: Program, view: JsonObject, patch: JsonObject) -> JsonObject:
     """The view that a run has of `ctx`, with a patch of its own; raises Unfit."""
     if program.reducers:
         patch = {key: _reduced(program, view, key, value) for key, value in patch.items()}
     return {**view, **patch}
 
 
-def contributed(program: Program, execution: Execution, run: str, patch: Mapping) -> Mapping:
+def contributed(program: Program, execution: Execution, run: str, patch: JsonObject) -> JsonObject:
     """The values that a patch makes global now; the rest waits for the end of its loop. Raises Unfit."""
-    now: Mapping = {}
-    later: Mapping = {}
+    now: JsonObject = {}
+    later: JsonObject = {}
     loop = _outermost_parallel(execution, run)
     for key, value in patch.items():
         if loop and program.reducers.get(key) in ORDERED:
@@ -51,7 +51,7 @@ def contributed(program: Program, execution: Execution, run: str, patch: Mapping
             now[key] = _reduced(program, execution.ctx, key, value)
     if later:
         path = tuple([int(index) for index in run[len(loop) + 1 :].split("/")])
-        execution.contributions.setdefault(loop, []).append(Waiting(path, later))
+        execution.contributions.setdefault(loop, []).append(WaitingContributions(path, later))
     return now
 
 
@@ -87,6 +87,6 @@ def _outermost_parallel(execution: Execution, run: str) -> str:
     return ""
 
 
-def _reduced(program: Program, view: Mapping, key: str, value: Json) -> Json:
+def _reduced(program: Program, view: JsonObject, key: str, value: Json) -> Json:
     reducer = program.reducers.get(key)
     return value if reducer is None else reduced(reducer, view.get(key), value)

@@ -6,7 +6,7 @@ again at the same counts gives the same answer, in a replay too.
 
 from enum import Enum
 
-from noetl.engine.execution import LoopRun, Mapping
+from noetl.engine.execution import JsonObject, LoopRun
 from noetl.engine.scope import enough_scope
 from noetl.engine.turn import Turn
 from noetl_ir.evaluate import Fault
@@ -16,14 +16,14 @@ CODE = "loop.enough"
 """The error code of an `enough` that cannot be evaluated, or is no number from 1."""
 
 
-class Asked(Enum):
+class Sufficiency(Enum):
     """Whether a loop has enough."""
 
     NO = "no"
     YES = "yes"
 
 
-def asked(turn: Turn, loop: LoopRun, key: str) -> Asked | Mapping:
+def asked(turn: Turn, loop: LoopRun, key: str) -> Sufficiency | JsonObject:
     """Whether a loop has enough; an error `{code, message}` where `enough` cannot be evaluated."""
     assert loop.end is not None
     number, program = loop.end.enough, turn.program
@@ -40,7 +40,7 @@ def asked(turn: Turn, loop: LoopRun, key: str) -> Asked | Mapping:
             holds = loop.ended["ok"] >= needed
     except Fault as fault:
         return {"code": fault.code, "message": f"`enough` of {_named(turn, loop)}: {fault.message}"}
-    return Asked.YES if holds else Asked.NO
+    return Sufficiency.YES if holds else Sufficiency.NO
 
 
 def _counts(expr: Expr) -> bool:
@@ -50,7 +50,7 @@ def _counts(expr: Expr) -> bool:
     return any(isinstance(part, Name) and part.name == "event" for part in walk(expr))
 
 
-def not_enough(turn: Turn, loop: LoopRun) -> Mapping:
+def not_enough(turn: Turn, loop: LoopRun) -> JsonObject:
     """The error of a loop whose items are over before it has enough."""
     assert loop.end is not None
     template = turn.program.plan.templates[loop.end.enough]

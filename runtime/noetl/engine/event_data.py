@@ -1,11 +1,11 @@
 """The data of an event, read: what has not the shape of its type is refused."""
 
-from noetl.engine.execution import Mapping
+from noetl.engine.execution import JsonObject
 from noetl.engine.marking import IllegalFiring
 from noetl_ir.expr import Json
 
 
-def mapping_of(value: Json) -> Mapping:
+def mapping_of(value: Json) -> JsonObject:
     if not isinstance(value, dict):
         raise IllegalFiring("an event's payload has not the shape of its type")
     return value
@@ -17,7 +17,7 @@ def texts_of(value: Json) -> list[str]:
     return [str(item) for item in value]
 
 
-def names_of(call: Mapping) -> list[str]:
+def names_of(call: JsonObject) -> list[str]:
     """The signals that a `wait` listens for, by its rendered fields; none where it has only timers."""
     names = call.get("events") or []
     return [names] if isinstance(names, str) else texts_of(names)

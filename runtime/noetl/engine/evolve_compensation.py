@@ -5,7 +5,7 @@ and begins each time with its one token (EXTENSIONS.md §1). The event that star
 """
 
 from noetl.engine.event_data import mapping_of
-from noetl.engine.execution import Execution, Mapping, Region, Remembered
+from noetl.engine.execution import Execution, JsonObject, Region, Remembered
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result
@@ -44,7 +44,7 @@ def _memory(program: Program, execution: Execution, key: str, region: Region, st
     return Remembered(key, region.step, args)
 
 
-def started(program: Program, execution: Execution, step: int, run: str) -> Mapping:
+def started(program: Program, execution: Execution, step: int, run: str) -> JsonObject:
     """The newest run is compensated now, and forgotten; the args that its compensation is told."""
     last = execution.remembered[-1] if execution.remembered else None
     how = None if last is None else program.compensations.get(last.step)
@@ -55,7 +55,7 @@ def started(program: Program, execution: Execution, step: int, run: str) -> Mapp
     return last.args
 
 
-def done(execution: Execution, data: Mapping) -> None:
+def done(execution: Execution, data: JsonObject) -> None:
     """The compensation of a run is over. One that failed is recorded, and the others still run."""
     if not execution.compensating or data["run"] != execution.compensating:
         raise IllegalFiring(f"run {data['run']} is not being compensated")

@@ -5,7 +5,7 @@ from noetl.engine.event_data import mapping_of, places_of, texts_of
 from noetl.engine.evolve_compensation import remember
 from noetl.engine.evolve_locks import ask_longest, begin_waiting, leave_gate
 from noetl.engine.evolve_loops import call_off, call_off_all, end_all, hush, hush_run, keep_result, keep_row, unpark
-from noetl.engine.execution import INTERRUPT, WHOLE, Arrival, Execution, Mapping, Region, Run, Timer
+from noetl.engine.execution import INTERRUPT, WHOLE, Arrival, Execution, JsonObject, Region, Run, Timer
 from noetl.engine.lines import Line, merged
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -64,7 +64,7 @@ def workflow_started(program: Program, execution: Execution, event: Event) -> No
         key = event.run if flows else ""
         execution.marking.put(place, key, count)
         if flows:
-            bringing: Mapping = {"name": "workflow.started", "status": "ok", "ts": event.ts}
+            bringing: JsonObject = {"name": "workflow.started", "status": "ok", "ts": event.ts}
             execution.arrivals[key] = Arrival({}, bringing, execution.line)
             execution.agenda.append((place, key))
     timeout = event.data.get("timeout")
@@ -81,7 +81,7 @@ def joined(program: Program, execution: Execution, event: Event) -> None:
     """The joined token takes the place of those it was made of; args merge in file order of the sources, or are listed
     in that of the log where tokens are counted.
     """
-    args: Mapping = {}
+    args: JsonObject = {}
     completing = execution.arrivals[event.run]
     lines: list[Line] = []
     brought: list[Json] = []
@@ -148,7 +148,7 @@ def step_started(program: Program, execution: Execution, event: Event) -> None:
     if step.loops:
         return
     run = execution.runs[event.run]
-    scratch: Mapping = {} if execution.iter_parent is None else {"parent": execution.iter_parent}
+    scratch: JsonObject = {} if execution.iter_parent is None else {"parent": execution.iter_parent}
     region = Region(event.step, step.tasks[0], run.ctx, run.ctx_at, iteration=scratch, loop="", began=event.ts)
     region.came_at = execution.position
     execution.regions[event.run] = region

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from noetl.engine.event_data import texts_of
-from noetl.engine.execution import Execution, Holder
+from noetl.engine.execution import Execution, LockHolder
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import NO_LOCKS, Program
 from noetl.engine.sections import is_occupied
@@ -21,7 +21,7 @@ def lock_taken(program: Program, execution: Execution, event: Event) -> None:
     for name in sorted(names - own):
         if name in execution.sections:
             raise IllegalFiring(f"lock `{name}` is taken, and nobody gave it back")
-        execution.sections[name] = Holder(event.run, event.step)
+        execution.sections[name] = LockHolder(event.run, event.step)
     for name in sorted(names) if program.cancels else ():
         # Who cancels the holder need not wait for it.
         rows = program.columns.places.steps

@@ -3,7 +3,7 @@
 from noetl.engine.contributions import settle, settle_all
 from noetl.engine.event_data import mapping_of
 from noetl.engine.evolve_compensation import remember
-from noetl.engine.execution import Execution, LoopRun, Mapping, Region, Run, Timer
+from noetl.engine.execution import Execution, JsonObject, LoopRun, Region, Run, Timer
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl.engine.views import errors_of, final_counts, loop_value
@@ -158,7 +158,7 @@ def iteration_started(program: Program, execution: Execution, event: Event) -> N
     index = int(index_text)
     step = program.plan.steps[event.step]
     spec = step.loops[loop.level]
-    iteration: Mapping = {spec.iterator: loop.items[index], "index": index}
+    iteration: JsonObject = {spec.iterator: loop.items[index], "index": index}
     if loop.outer is not None:
         iteration["parent"] = loop.outer
     innermost = loop.level + 1 == len(step.loops)
@@ -346,7 +346,7 @@ def keep_row(execution: Execution, event: Event) -> None:
         execution.inbox_row = max(execution.inbox_row, row)
 
 
-def _share(loop: LoopRun, index: int, iteration: Mapping) -> None:
+def _share(loop: LoopRun, index: int, iteration: JsonObject) -> None:
     for key, value in iteration.items():
         # `__` keys are the compiler's own (loop results of older forms). Parallel iterations may set one in any
         # order; the lowest index wins, so the outcome does not depend on timing.

@@ -3,7 +3,7 @@
 from noetl.engine import evolve_compensation as compensation
 from noetl.engine.contributions import settle_all
 from noetl.engine.event_data import mapping_of
-from noetl.engine.execution import WHOLE, Arrival, Execution, Mapping, Timer, limit_of
+from noetl.engine.execution import WHOLE, Arrival, Execution, JsonObject, Timer, limit_of
 from noetl.engine.lines import Line
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -80,7 +80,7 @@ def child_ended(program: Program, execution: Execution, event: Event) -> None:
         raise IllegalFiring(f"nobody waits for the end of child {child}")
 
 
-def _end_main(program: Program, execution: Execution, data: Mapping) -> None:
+def _end_main(program: Program, execution: Execution, data: JsonObject) -> None:
     execution.remembered = compensation.memories(program, execution)
     told = ("status", "error", "reason", "result", "faulty_result")
     execution.main = {key: data[key] for key in told if key in data and (key != "error" or data[key] is not None)}
@@ -88,7 +88,7 @@ def _end_main(program: Program, execution: Execution, data: Mapping) -> None:
         execution.declared = data["result"]
 
 
-def enter(program: Program, execution: Execution, event: Event, args: Mapping) -> None:
+def enter(program: Program, execution: Execution, event: Event, args: JsonObject) -> None:
     """Put the entry token of a region that a phase runs, and nothing else but what joins have from the start."""
     net, key = program.plan.net, event.run
     execution.marking.clear()
@@ -97,7 +97,7 @@ def enter(program: Program, execution: Execution, event: Event, args: Mapping) -
             execution.marking.put(place, "", count)
     entrance = program.entry_place(event.step)
     execution.marking.put(entrance, key)
-    bringing: Mapping = {"name": event.event_type, "status": "ok", "ts": event.ts}
+    bringing: JsonObject = {"name": event.event_type, "status": "ok", "ts": event.ts}
     # Its line is its own: the result of the execution is that of main.
     execution.arrivals[key] = Arrival(args, bringing, Line())
     execution.agenda.append((entrance, key))
@@ -120,7 +120,7 @@ def _leave(execution: Execution) -> None:
     execution.cancelled = execution.paused = execution.paused_by_caller = False
 
 
-def _args_of(execution: Execution, phase: str) -> Mapping:
+def _args_of(execution: Execution, phase: str) -> JsonObject:
     """The args that the first token of a phase brings."""
     status, error = str(execution.main["status"]), _error_of(execution.main)
     if phase == FINALLY:
@@ -130,7 +130,7 @@ def _args_of(execution: Execution, phase: str) -> Mapping:
     return {"status": status, "error": error, "step": step}
 
 
-def _error_of(main: Mapping) -> Json:
+def _error_of(main: JsonObject) -> Json:
     """The failure of main, or why it was blocked or cancelled in the same form; null where it completed."""
     if "error" in main:
         return main["error"]

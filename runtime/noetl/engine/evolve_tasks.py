@@ -13,7 +13,7 @@ from noetl.engine.evolve_loops import (
     take_signal,
     unpark,
 )
-from noetl.engine.execution import WHOLE, Execution, Interruption, Kept, Mapping, Parked, Region, Timer
+from noetl.engine.execution import WHOLE, Execution, Interruption, JsonObject, KeptSignal, Parked, Region, Timer
 from noetl.engine.identities import call_name
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
@@ -94,7 +94,7 @@ def signal_received(program: Program, execution: Execution, event: Event) -> Non
     name, since = str(event.data["name"]), came if isinstance(came, int) else None
     wait, row = str(event.data.get("wait", "")), event.data.get("row")
     addressed = (wait, row) if wait and isinstance(row, int) else ("", 0)
-    execution.signals.append(Kept(name, event.data.get("data"), execution.position, since, *addressed))
+    execution.signals.append(KeptSignal(name, event.data.get("data"), execution.position, since, *addressed))
 
 
 def signal_returned(program: Program, execution: Execution, event: Event) -> None:
@@ -269,11 +269,11 @@ def interrupted(program: Program, execution: Execution, event: Event) -> None:
     execution.interruptions.append(Interruption(event.step, event.run, str(data["by"]), name, event.ts))
     step = program.plan.steps[event.step].name
     message = f"step `{step}` was interrupted by {'signal' if by_signal else 'timer'} `{name}`"
-    what: Mapping = {"name": name, "data": data.get("data")}
+    what: JsonObject = {"name": name, "data": data.get("data")}
     _take_out(program, execution, event, {"code": "interrupted", "message": message, "step": step, "event": what})
 
 
-def _take_out(program: Program, execution: Execution, event: Event, error: Mapping) -> None:
+def _take_out(program: Program, execution: Execution, event: Event, error: JsonObject) -> None:
     """A run or iteration fails where it stands, with all that is in it."""
     if event.run in execution.loops:
         execution.loops[event.run].cause = error

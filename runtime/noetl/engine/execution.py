@@ -18,9 +18,9 @@ from noetl_ir.plan import MORE, LoopEnd, LoopSignal
 from noetl_ir.records import NamedTuple
 from noetl_ir.words import MAIN
 
-Mapping: TypeAlias = dict[str, Json]
-Phase: TypeAlias = Literal["at", "run", "due", "parked", "over"]
-Status: TypeAlias = Literal["new", "running", "completed", "failed", "cancelled", "blocked"]
+JsonObject: TypeAlias = dict[str, Json]
+PipelinePhase: TypeAlias = Literal["at", "run", "due", "parked", "over"]
+ExecutionStatus: TypeAlias = Literal["new", "running", "completed", "failed", "cancelled", "blocked"]
 
 
 class Arrival:
@@ -28,7 +28,7 @@ class Arrival:
 
     __slots__ = ("args", "event", "line", "priority")
 
-    def __init__(self, args: Mapping, event: Mapping, line: Line, priority: int = 0) -> None:
+    def __init__(self, args: JsonObject, event: JsonObject, line: Line, priority: int = 0) -> None:
         self.args = args
         self.event = event
         self.line = line
@@ -64,7 +64,7 @@ class Run:
         "timeout",
     )
 
-    def __init__(self, step: int, arrival: Arrival, ctx: Mapping, ctx_at: int, ordinal: int) -> None:
+    def __init__(self, step: int, arrival: Arrival, ctx: JsonObject, ctx_at: int, ordinal: int) -> None:
         self.step = step
         self.args = arrival.args
         self.priority = arrival.priority
@@ -73,15 +73,15 @@ class Run:
         self.ctx_at = ctx_at
         self.ordinal = ordinal
         self.timeout: int | None = None
-        self.outcome: Mapping | None = None
+        self.outcome: JsonObject | None = None
         self.deadline: int | None = None
         self.timed_out = False
         self.interrupts: tuple[str, ...] = ()
-        self.iter: Mapping = {}
+        self.iter: JsonObject = {}
         self.result: object = None
-        self.error: Mapping | None = None
+        self.error: JsonObject | None = None
         self.errors: list[Json] = []
-        self.stats: Mapping = {}
+        self.stats: JsonObject = {}
         self.ended = 0
 
 
@@ -122,7 +122,7 @@ class Region:
     )
 
     def __init__(
-        self, step: int, task: int, ctx: Mapping, ctx_at: int, *, iteration: Mapping, loop: str, began: int
+        self, step: int, task: int, ctx: JsonObject, ctx_at: int, *, iteration: JsonObject, loop: str, began: int
     ) -> None:
         self.step = step
         self.task = task
@@ -133,19 +133,19 @@ class Region:
         self.began = began
         self.came_at = 0
         self.begun = False
-        self.phase: Phase = "at"
+        self.phase: PipelinePhase = "at"
         self.attempt = 1
         self.claim = 1
         self.lost = 0
         self.tasks_run = 0
         self.visits: dict[int, int] = {task: 1}
         self.origins: dict[int, str] = {}
-        self.results: Mapping = {}
+        self.results: JsonObject = {}
         self.prev: Json = None
         self.result: Json = None
-        self.error: Mapping | None = None
-        self.outcome: Mapping | None = None
-        self.pending: Mapping | None = None
+        self.error: JsonObject | None = None
+        self.outcome: JsonObject | None = None
+        self.pending: JsonObject | None = None
 
 
 NO_SIGNALS: dict[str, LoopSignal] = {}
@@ -208,8 +208,8 @@ class LoopRun:
         items: list[Json],
         slots: int,
         *,
-        outer: Mapping | None,
-        ctx: Mapping,
+        outer: JsonObject | None,
+        ctx: JsonObject,
         ctx_at: int,
         parallel: bool,
     ) -> None:
@@ -226,18 +226,18 @@ class LoopRun:
         self.running: set[str] = set()
         self.ended = {"ok": 0, "failed": 0, "skipped": 0}
         self.results: list[Json] = [None] * len(items)
-        self.errors: dict[int, Mapping] = {}
+        self.errors: dict[int, JsonObject] = {}
         self.owners: dict[str, int] = {}
         self.stopping = False
         self.timeout: int | None = None
         self.timed: set[str] = set()
-        self.cause: Mapping | None = None
-        self.shared: Mapping = {}
+        self.cause: JsonObject | None = None
+        self.shared: JsonObject = {}
         self.shared_from: dict[str, int] = {}
         self.signals: dict[str, LoopSignal] = NO_SIGNALS
         self.since = ctx_at
         self.closed = True
-        self.added: dict[int, tuple[Mapping, int]] = {}
+        self.added: dict[int, tuple[JsonObject, int]] = {}
         self.set_timers: list[str] = []
         self.end: LoopEnd | None = None
         self.satisfied = False
@@ -287,7 +287,7 @@ class Timer:
         self.by_wall = by_wall
 
 
-class Kept(NamedTuple):
+class KeptSignal(NamedTuple):
     """A signal that nothing has taken yet. `at` is the log position before it. `came` is set where the execution was
     paused then: the time at which the signal came (microseconds since the epoch). One that the mailbox addressed is for
     the call `wait` alone, and is known by its inbox `row`.
@@ -306,10 +306,10 @@ class Remembered(NamedTuple):
 
     key: str
     step: int
-    args: Mapping
+    args: JsonObject
 
 
-class Holder(NamedTuple):
+class LockHolder(NamedTuple):
     """The run that took the lock of a section, and its step. The run may be over while tokens that it led to are still
     in the section, and so hold the lock.
     """
@@ -321,15 +321,15 @@ class Holder(NamedTuple):
 class Parked(NamedTuple):
     """A task that waits: what its `task.started` says, and since when it is parked (microseconds)."""
 
-    data: Mapping
+    data: JsonObject
     since: int
 
 
-class Waiting(NamedTuple):
+class WaitingContributions(NamedTuple):
     """Contributions of an iteration that wait for the end of its loop; `path` are the indices below that loop run."""
 
     path: tuple[int, ...]
-    patch: Mapping
+    patch: JsonObject
 
 
 class Interruption(NamedTuple):
@@ -362,11 +362,11 @@ class PlaceState:
     __slots__ = ("asked", "holds", "queued_behind", "refused", "under")
 
     def __init__(self) -> None:
-        self.asked: Mapping | None = None
+        self.asked: JsonObject | None = None
         self.queued_behind: list[str] | None = None
         self.holds = ""
         self.under: tuple[tuple[str, str], ...] = ()
-        self.refused: Mapping | None = None
+        self.refused: JsonObject | None = None
 
 
 class Execution:
@@ -482,31 +482,31 @@ class Execution:
     def __init__(self, execution_id: str, program: Program) -> None:
         self.execution_id = self.trace_id = execution_id
         self.plan_digest = self.folder = ""
-        self.status: Status = "new"
+        self.status: ExecutionStatus = "new"
         self.paused = self.paused_by_caller = self.cancelled = self.closing = self.detached = self.scripted = False
         self.terminated = self.replaced_by = ""
         self.phase = MAIN
-        self.main: Mapping = {}
+        self.main: JsonObject = {}
         self.after: list[Json] = []
         self.after_limit: int | None = None
         self.remembered: list[Remembered] = []
         self.compensating = ""
-        self.undone: Mapping = {}
+        self.undone: JsonObject = {}
         self.children: dict[str, str] = {}
         self.leaving: dict[str, str] = {}
         self.position = self.now = self.started = self.inbox_row = 0
         self.ended: int | None = None
         self.parent: tuple[str, str] | None = None
         self.children_depth = 0
-        self.iter_parent: Mapping | None = None
+        self.iter_parent: JsonObject | None = None
         self.agenda: deque[tuple[int, str]] = deque()
         sets = program.resets, program.tests
         self.marking = Marking(program.plan.net, program.columns.moves, self._weigh, self.agenda, *sets)
         self.next_key = 1
-        self.workload: Mapping = {}
-        self.ctx: Mapping = {}
+        self.workload: JsonObject = {}
+        self.ctx: JsonObject = {}
         self.ctx_set: dict[str, tuple[int, str]] = {}
-        self.contributions: dict[str, list[Waiting]] = {}
+        self.contributions: dict[str, list[WaitingContributions]] = {}
         self.place = PlaceState()
         self.arrivals: dict[str, Arrival] = {}
         self.runs: dict[str, Run] = {}
@@ -520,19 +520,19 @@ class Execution:
         self.waiting: dict[str, int] = {}
         self.queues: dict[str, dict[str, int]] = {}
         self.holding: dict[str, int] = {}
-        self.sections: dict[str, Holder] = {}
+        self.sections: dict[str, LockHolder] = {}
         self.parked: dict[str, Parked] = {}
         self.ready: list[str] = []
         self.calling: list[str] = []
         self.stopped: list[tuple[str, int]] = []
         self.to_judge: list[str] = []
         self.withdrawn: deque[tuple[str, int]] = deque(maxlen=MOST_WITHDRAWN)
-        self.signals: list[Kept] = []
+        self.signals: list[KeptSignal] = []
         self.waits: dict[str, frozenset[str]] = {}
         self.transient: dict[str, int] = {}
         self.mail = Mail()
-        self.failure: Mapping | None = None
-        self.fault: Mapping | None = None
+        self.failure: JsonObject | None = None
+        self.fault: JsonObject | None = None
         self.return_step = -1
         self.returned: object = None
         self.declared: object = NOTHING

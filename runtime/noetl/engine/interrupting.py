@@ -7,8 +7,8 @@ before the signal is not interrupted, and what a worker reports behind it is ref
 
 from collections.abc import Iterator
 
-from noetl.engine.execution import Execution, Kept
-from noetl.engine.listening import Kind, Listener, Names
+from noetl.engine.execution import Execution, KeptSignal
+from noetl.engine.listening import ListenedNames, Listener, ListenerKind
 from noetl.engine.program import Program
 from noetl.engine.time_limits import due_times
 from noetl.engine.turn import Turn
@@ -64,13 +64,13 @@ def _listening(program: Program, execution: Execution) -> Iterator[Listener]:
             yield Listener(key, frozenset(row.events), run.ctx_at)
 
 
-def _names(program: Program) -> Names:
+def _names(program: Program) -> ListenedNames:
     events = frozenset(name for row in program.plan.interrupts for name in row.events)
     # What stops a run is nothing to one that begins later, and is not kept for it.
-    return Names(passing=events, misses=bool(events))
+    return ListenedNames(passing=events, misses=bool(events))
 
 
-def _hear(turn: Turn, listener: Listener, signal: Kept) -> None:
+def _hear(turn: Turn, listener: Listener, signal: KeptSignal) -> None:
     """All runs that hear it, the oldest first; the last one takes it."""
     keys = [each.key for each in _listening(turn.program, turn.execution) if each.hears(signal)]
     for key in keys:
@@ -80,4 +80,4 @@ def _hear(turn: Turn, listener: Listener, signal: Kept) -> None:
         _interrupt(turn, key, data)
 
 
-INTERRUPTS = Kind(_listening, _names, _hear)
+INTERRUPTS = ListenerKind(_listening, _names, _hear)

@@ -7,7 +7,7 @@ Who gets it is decided in `signals` and nowhere else.
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from noetl.engine.execution import Execution, Kept
+from noetl.engine.execution import Execution, KeptSignal
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
 from noetl_ir.records import NamedTuple
@@ -25,12 +25,12 @@ class Listener(NamedTuple):
     since: int = -1
     call: str = ""
 
-    def hears(self, signal: Kept) -> bool:
+    def hears(self, signal: KeptSignal) -> bool:
         """Whether it takes the signal when its turn comes."""
         return signal.name in self.names and signal.at > self.since and signal.wait in ("", self.call)
 
 
-class Names(NamedTuple):
+class ListenedNames(NamedTuple):
     """The names that listeners of a kind may ever listen for in runs of a plan.
 
     `kept` are those of listeners that take signals which came before them, and `any_kept` says that one of these
@@ -44,17 +44,17 @@ class Names(NamedTuple):
     misses: bool = False
 
 
-Listening: TypeAlias = Callable[[Program, Execution], Iterable[Listener]]
+_Listening: TypeAlias = Callable[[Program, Execution], Iterable[Listener]]
 """The listeners of a kind now, the oldest first."""
 
 Expected: TypeAlias = Callable[[Program, Execution], Iterable[Listener]]
 """Those that do not listen yet, and will hear what comes from a position on that is past already."""
 
 
-class Kind(NamedTuple):
+class ListenerKind(NamedTuple):
     """A kind of listener. `hear` records that one of them takes a signal."""
 
-    listening: Listening
-    names: Callable[[Program], Names]
-    hear: Callable[[Turn, Listener, Kept], None]
+    listening: _Listening
+    names: Callable[[Program], ListenedNames]
+    hear: Callable[[Turn, Listener, KeptSignal], None]
     expected: Expected = lambda program, execution: ()

@@ -1,6 +1,6 @@
 """Pipelines and loops between a step's start and its end (NET.md, PIPELINE, NO LOOP, LOOP)."""
 
-from noetl.engine.enough import Asked, asked, not_enough
+from noetl.engine.enough import Sufficiency, asked, not_enough
 from noetl.engine.execution import LoopRun
 from noetl.engine.locking import give
 from noetl.engine.outside import due_timers, end_intake
@@ -76,13 +76,13 @@ def _has_enough(turn: Turn, key: str) -> bool:
     """Ask a loop whether it has enough, and record that it has, or why it cannot be asked."""
     loop = turn.execution.loops[key]
     found = asked(turn, loop, key)
-    if found is Asked.NO:
+    if found is Sufficiency.NO:
         return False
     data: dict[str, Json] = {"stats": counts_of(loop), "level": loop.level}
-    if not isinstance(found, Asked):
+    if not isinstance(found, Sufficiency):
         data["error"] = found
     turn.emit("loop.enough", step=loop.step, run=key, data=data)
-    return found is Asked.YES
+    return found is Sufficiency.YES
 
 
 def _empty_fails(turn: Turn, step: int, level: int, key: str) -> None:

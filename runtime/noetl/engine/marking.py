@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
 from noetl_ir.emptiness import Emptiness
-from noetl_ir.events import Firing, Keys
+from noetl_ir.events import Firing, TokenKeys
 from noetl_ir.net import Arc, Net, Transition, Weight
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset
@@ -25,7 +25,7 @@ class IllegalFiring(Exception):
 NO_RESETS: Mapping[int, Reset] = {}
 NO_TESTS: Mapping[int, Emptiness] = {}
 Weigh = Callable[[Weight, str], int]
-Agenda = deque[tuple[int, str]]
+_Agenda = deque[tuple[int, str]]
 
 
 class Moves(NamedTuple):
@@ -58,7 +58,7 @@ class Marking:
         net: Net,
         moves: Moves,
         weigh: Weigh,
-        agenda: Agenda,
+        agenda: _Agenda,
         resets: Mapping[int, Reset] = NO_RESETS,
         tests: Mapping[int, Emptiness] = NO_TESTS,
     ) -> None:
@@ -134,7 +134,7 @@ class Marking:
         if self._follows[target]:
             self._agenda.append((target, made))
 
-    def _fire_arcs(self, index: int, took: Keys, made: Keys) -> None:
+    def _fire_arcs(self, index: int, took: TokenKeys, made: TokenKeys) -> None:
         """Fire any transition, arc by arc."""
         transition = self._transitions[index]
         test = self._tests.get(index)
@@ -166,7 +166,7 @@ class Marking:
         for place in reset.restored:
             self.put(place, "")
 
-    def _bound(self, arcs: tuple[Arc, ...], keys: Keys, transition: Transition) -> list[tuple[int, str, int]]:
+    def _bound(self, arcs: tuple[Arc, ...], keys: TokenKeys, transition: Transition) -> list[tuple[int, str, int]]:
         """The arcs with their keys and weights as numbers."""
         if isinstance(keys, str):
             keys = (keys,) * len(arcs)

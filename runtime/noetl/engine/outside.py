@@ -6,8 +6,8 @@ Law: an item is added to the oldest loop that listens for its signal, also one t
 
 from collections.abc import Callable, Iterator
 
-from noetl.engine.execution import Execution, Kept, LoopRun
-from noetl.engine.listening import Kind, Listener, Names
+from noetl.engine.execution import Execution, KeptSignal, LoopRun
+from noetl.engine.listening import ListenedNames, Listener, ListenerKind
 from noetl.engine.program import Program
 from noetl.engine.scope import items_scope
 from noetl.engine.time_limits import due_times
@@ -63,17 +63,17 @@ def _hears(loop: LoopRun, verb: str) -> bool:
     return not (loop.stopping or loop.satisfied or loop.left or (loop.closed and verb != COMPLETE))
 
 
-def _names(verb: str) -> Callable[[Program], Names]:
-    def names(program: Program) -> Names:
+def _names(verb: str) -> Callable[[Program], ListenedNames]:
+    def names(program: Program) -> ListenedNames:
         rows = [row for row in program.plan.loop_signals if row.verb == verb]
         events = frozenset(name for row in rows for name in row.events)
         # What closes or completes a loop is nothing to one that begins later, and is not kept for it.
-        return Names(kept=events) if verb == MORE else Names(passing=events, misses=bool(events))
+        return ListenedNames(kept=events) if verb == MORE else ListenedNames(passing=events, misses=bool(events))
 
     return names
 
 
-def _add(turn: Turn, listener: Listener, signal: Kept) -> None:
+def _add(turn: Turn, listener: Listener, signal: KeptSignal) -> None:
     loop, key = turn.execution.loops[listener.key], listener.key
     number = turn.program.transition("add", loop.step, level=loop.level)
     data: dict[str, Json] = {
@@ -82,14 +82,14 @@ def _add(turn: Turn, listener: Listener, signal: Kept) -> None:
     turn.emit("loop.item.added", step=loop.step, run=key, fired=(Firing(number, key, key),), data=data)
 
 
-def _end(verb: str) -> Callable[[Turn, Listener, Kept], None]:
-    def hear(turn: Turn, listener: Listener, signal: Kept) -> None:
+def _end(verb: str) -> Callable[[Turn, Listener, KeptSignal], None]:
+    def hear(turn: Turn, listener: Listener, signal: KeptSignal) -> None:
         data: dict[str, Json] = {"by": "signal", "name": signal.name, "data": signal.data, **_completing(verb)}
         end_intake(turn, listener.key, data)
 
     return hear
 
 
-COMPLETES = Kind(_listening(COMPLETE), _names(COMPLETE), _end(COMPLETE))
-CLOSES = Kind(_listening(CLOSE), _names(CLOSE), _end(CLOSE))
-ADDS = Kind(_listening(MORE), _names(MORE), _add)
+COMPLETES = ListenerKind(_listening(COMPLETE), _names(COMPLETE), _end(COMPLETE))
+CLOSES = ListenerKind(_listening(CLOSE), _names(CLOSE), _end(CLOSE))
+ADDS = ListenerKind(_listening(MORE), _names(MORE), _add)

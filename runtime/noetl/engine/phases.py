@@ -6,7 +6,7 @@ the newest first, each time in a region that begins with one token.
 """
 
 from noetl.engine.evolve_compensation import memories
-from noetl.engine.execution import Mapping, limit_of
+from noetl.engine.execution import JsonObject, limit_of
 from noetl.engine.letters import return_letters
 from noetl.engine.turn import Turn
 from noetl_ir.expr import Json
@@ -26,7 +26,7 @@ def end_phase(turn: Turn, status: str, data: dict[str, Json], *, faulty_result: 
     if execution.phase == COMPENSATION:
         return _end_compensation(turn, status, data)
     is_main = execution.phase == MAIN
-    main: Mapping = {"status": status, **data} if is_main else execution.main
+    main: JsonObject = {"status": status, **data} if is_main else execution.main
     # One that ends before it has begun has no phases.
     skipped = execution.place.asked is not None or (not is_main and execution.cancelled)
     following = None if skipped else _following(turn, str(main["status"]), faulty_result=faulty_result)
@@ -62,7 +62,7 @@ def go_on_after_children(turn: Turn) -> bool:
     return _go_on(turn, following, main, first=execution.phase == MAIN)
 
 
-def _go_on(turn: Turn, following: Phase | None, main: Mapping, *, first: bool) -> bool:
+def _go_on(turn: Turn, following: Phase | None, main: JsonObject, *, first: bool) -> bool:
     plan = turn.program.plan
     if following is None:
         return_letters(turn)
@@ -78,7 +78,7 @@ def _go_on(turn: Turn, following: Phase | None, main: Mapping, *, first: bool) -
     return True
 
 
-def finish(turn: Turn, main: Mapping, after: list[Json] | None = None) -> None:
+def finish(turn: Turn, main: JsonObject, after: list[Json] | None = None) -> None:
     """End the execution as main ended; `after` is what became of the phases behind it, None where it has none."""
     turn.emit("workflow.finished", data=main if after is None else {**main, "after": list(after)})
     turn.emit("playbook.processed")
@@ -111,7 +111,7 @@ def _compensate_next(turn: Turn) -> bool:
         data: dict[str, Json] = {"run": last.key, "step": turn.program.plan.steps[last.step].name}
         turn.emit("compensation.started", step=how.target, run=str(execution.next_key), data=data)
         return True
-    told: Mapping = execution.undone or {"status": "completed"}
+    told: JsonObject = execution.undone or {"status": "completed"}
     if execution.cancelled and told["status"] != "cancelled":
         told = {"status": "cancelled", "reason": "cancelled on request", "left": len(execution.remembered)}
     is_skipped = told["status"] == "cancelled"

@@ -92,7 +92,7 @@ class Program:
         "step_numbers",
     )
 
-    def __init__(self, plan: Plan, digest: str, data: bytes = b"", blocks: evaluate.Blocks | None = None) -> None:
+    def __init__(self, plan: Plan, digest: str, data: bytes = b"", blocks: evaluate._Blocks | None = None) -> None:
         self.plan = plan
         self.bytes = data
         self._blocks = blocks

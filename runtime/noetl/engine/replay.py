@@ -34,7 +34,7 @@ MOST_IDS = 1_000
 """How many ids of a child are tried where others have the first ones: more than ever met in a millisecond."""
 
 
-class Verdict(NamedTuple):
+class ReplayVerdict(NamedTuple):
     """The state that the log leads to, and where it is no run of the plan: position from 1 and why, or None."""
 
     execution: Execution
@@ -42,7 +42,7 @@ class Verdict(NamedTuple):
     wrong: tuple[int, str] | None
 
 
-def replay(program: Program, execution_id: str, log: Iterable[Event]) -> Verdict:
+def replay(program: Program, execution_id: str, log: Iterable[Event]) -> ReplayVerdict:
     """Fold and check a log, or any beginning of one."""
     folded = Execution(execution_id, program)
     checker = _Checker(program, execution_id)
@@ -51,11 +51,11 @@ def replay(program: Program, execution_id: str, log: Iterable[Event]) -> Verdict
         try:
             evolve(program, folded, event)
         except (IllegalFiring, Missing) as problem:
-            return Verdict(folded, position, (position, str(problem)))
+            return ReplayVerdict(folded, position, (position, str(problem)))
         why = checker.see(event)
         if why:
-            return Verdict(folded, position, (position, why))
-    return Verdict(folded, position, None)
+            return ReplayVerdict(folded, position, (position, why))
+    return ReplayVerdict(folded, position, None)
 
 
 class _Checker:

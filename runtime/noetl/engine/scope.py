@@ -9,7 +9,7 @@ from noetl.engine.views import reference_of, server_result, terminal_event
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.scopes.play import PlayScope
-from noetl_ir.scopes.values import View
+from noetl_ir.scopes.values import ResultView
 
 
 class ServerResults(Mapping[str, object]):
@@ -41,7 +41,7 @@ def workload_scope(turn: Turn, merged: dict[str, Json], env: dict[str, Json] | N
     return PlayScope(values if env is None else {**values, "env": env})
 
 
-def keychain_scope(execution_id: str, workload: dict[str, Json], keychain: View) -> PlayScope:
+def keychain_scope(execution_id: str, workload: dict[str, Json], keychain: ResultView) -> PlayScope:
     """For the fields of a declared keychain entry; `keychain` gives the other entries."""
     return PlayScope({"workload": workload, "execution_id": execution_id, "keychain": keychain})
 

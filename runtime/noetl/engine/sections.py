@@ -4,7 +4,7 @@ section, whichever run took the lock.
 
 from collections.abc import Collection
 
-from noetl.engine.execution import Execution, Holder
+from noetl.engine.execution import Execution, LockHolder
 from noetl.engine.program import NO_LOCKS, Program
 
 
@@ -24,9 +24,9 @@ def is_occupied(program: Program, execution: Execution, name: str, less: Collect
     return False
 
 
-def holder_of(program: Program, execution: Execution, name: str) -> Holder | None:
+def holder_of(program: Program, execution: Execution, name: str) -> LockHolder | None:
     """The run that took a lock, and its step; None where it is free."""
-    runs = (Holder(run, step) for run, step in execution.holding.items() if name in program.run_locks[step])
+    runs = (LockHolder(run, step) for run, step in execution.holding.items() if name in program.run_locks[step])
     return execution.sections.get(name) or next(runs, None)
 
 

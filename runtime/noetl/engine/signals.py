@@ -8,10 +8,10 @@ that was due before it, or when it came.
 
 from functools import lru_cache
 
-from noetl.engine.execution import Execution, Kept
+from noetl.engine.execution import Execution, KeptSignal
 from noetl.engine.interrupting import INTERRUPTS
 from noetl.engine.letters import return_letter
-from noetl.engine.listening import Kind, Listener, Names
+from noetl.engine.listening import ListenedNames, Listener, ListenerKind
 from noetl.engine.outside import ADDS, CLOSES, COMPLETES
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
@@ -19,12 +19,12 @@ from noetl.engine.waits import WAITS
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 
-KINDS: tuple[Kind, ...] = (INTERRUPTS, COMPLETES, CLOSES, ADDS, WAITS)
+KINDS: tuple[ListenerKind, ...] = (INTERRUPTS, COMPLETES, CLOSES, ADDS, WAITS)
 """The kinds that hear signals, in the order in which they are asked: interrupt, complete, close, more, wait."""
 
 
 @lru_cache(maxsize=16)
-def _names_of(program: Program) -> tuple[Names, ...]:
+def _names_of(program: Program) -> tuple[ListenedNames, ...]:
     """Names of each kind that its listeners may ever listen for; asked after each event while a signal is kept."""
     return tuple([kind.names(program) for kind in KINDS])
 
@@ -83,14 +83,14 @@ def is_listening(program: Program, execution: Execution) -> bool:
     return any(True for kind in KINDS if kind is not WAITS for _ in kind.listening(program, execution))
 
 
-def _overdue(execution: Execution, signal: Kept) -> str | None:
+def _overdue(execution: Execution, signal: KeptSignal) -> str | None:
     if signal.came is None:
         return None
     due = [(timer.due, name) for name, timer in execution.timers.items() if timer.due <= signal.came]
     return min(due)[1] if due else None
 
 
-def _first(turn: Turn, signal: Kept) -> tuple[Kind, Listener] | None:
+def _first(turn: Turn, signal: KeptSignal) -> tuple[ListenerKind, Listener] | None:
     for kind in KINDS:
         for listener in kind.listening(turn.program, turn.execution):
             if listener.hears(signal):

@@ -7,12 +7,12 @@ from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
 from noetl.engine.turn import Turn
 from noetl.engine.whole import initial_key, told
-from noetl.engine.workload import MISSING, Rendered, render, variables_of
+from noetl.engine.workload import MISSING, RenderedWorkload, render, variables_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetl_ir.reducing import CODE, reduced, start_fault
-from noetl_ir.scopes.values import View
+from noetl_ir.scopes.values import ResultView
 
 
 class Request(NamedTuple):
@@ -129,16 +129,16 @@ def unmet(program: Program, execution_id: str, request: Request) -> tuple[str, .
     return tuple(fault.message for fault in _rendered(turn, request).faults if fault.code == MISSING)
 
 
-def _rendered(turn: Turn, request: Request) -> Rendered:
+def _rendered(turn: Turn, request: Request) -> RenderedWorkload:
     try:
         variables = (request.env or {}) if variables_of(turn.program) else None
         return render(turn.program, request.payload, lambda settled: workload_scope(turn, settled, variables))
     except Fault as fault:
-        return Rendered({}, (fault,))
+        return RenderedWorkload({}, (fault,))
 
 
 def keychain_fields(
-    program: Program, execution_id: str, workload: dict[str, Json], name: str, keychain: View
+    program: Program, execution_id: str, workload: dict[str, Json], name: str, keychain: ResultView
 ) -> dict[str, Json]:
     """The fields of the declared entry `name`, rendered over the workload and what `keychain` gives of the others.
     Raises Fault.

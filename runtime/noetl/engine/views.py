@@ -1,6 +1,6 @@
 """How state looks to the expressions that the server evaluates: results, and the event that guards read."""
 
-from noetl.engine.execution import Execution, LoopRun, Mapping, Run
+from noetl.engine.execution import Execution, JsonObject, LoopRun, Run
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.outcome import LoopValue, is_reference, with_kind
@@ -13,12 +13,12 @@ def loop_value(loop: LoopRun) -> LoopValue:
     return LoopValue([*loop.results] if loop.open else loop.results, final_counts(loop))
 
 
-def counts_of(loop: LoopRun) -> Mapping:
+def counts_of(loop: LoopRun) -> JsonObject:
     """`{total ok failed skipped}`."""
     return {"total": len(loop.items), **loop.ended}
 
 
-def final_counts(loop: LoopRun) -> Mapping:
+def final_counts(loop: LoopRun) -> JsonObject:
     """`{total ok failed skipped}` where no iteration counts any more: those that still run are as if skipped."""
     return {**counts_of(loop), "skipped": len(loop.items) - loop.ended["ok"] - loop.ended["failed"]}
 
@@ -48,12 +48,12 @@ def _projected(value: object) -> "Json | Reference":
     return value  # type: ignore[return-value]
 
 
-def terminal_event(program: Program, execution: Execution, key: str, run: Run) -> Mapping:
+def terminal_event(program: Program, execution: Execution, key: str, run: Run) -> JsonObject:
     """The `event` of a step run that has ended, as arcs and later admissions read it (LANGUAGE §2)."""
     row = program.plan.steps[run.step]
     failed = run.error is not None
     name = "step.failed" if failed else "loop.done" if row.loops else "step.done"
-    event: Mapping = {
+    event: JsonObject = {
         "name": name,
         "status": "error" if failed else "ok",
         "step": row.name,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from noetl.engine.evolve_tasks import WAIT
-from noetl.engine.execution import Execution, Kept
-from noetl.engine.listening import Kind, Listener, Names
+from noetl.engine.execution import Execution, KeptSignal
+from noetl.engine.listening import ListenedNames, Listener, ListenerKind
 from noetl.engine.program import Program
 from noetl.engine.turn import Turn
 from noetl_ir.expr import Json, Literal, Template, entries_of
@@ -22,7 +22,7 @@ class _Plan(NamedTuple):
     (None: computed).
     """
 
-    names: Names
+    names: ListenedNames
     transient: dict[int, frozenset[str] | None]
 
 
@@ -45,7 +45,7 @@ def _of_plan(program: Program) -> _Plan:
     found = [*transient.values()]
     passing = None if None in found else frozenset[str]().union(*(names for names in found if names is not None))
     # Plans without a transient wait keep every signal, as they always did.
-    return _Plan(Names(frozenset(kept), any_kept, passing, bool(transient)), transient)
+    return _Plan(ListenedNames(frozenset(kept), any_kept, passing, bool(transient)), transient)
 
 
 def _literal_events(template: Template | None) -> frozenset[str] | None:
@@ -91,7 +91,7 @@ ANY = _Any()
 """The names of a listener that computes them."""
 
 
-def _hear(turn: Turn, listener: Listener, signal: Kept) -> None:
+def _hear(turn: Turn, listener: Listener, signal: KeptSignal) -> None:
     outcome = ok({"name": signal.name, "data": signal.data}).as_json()
     data: dict[str, Json] = {"signal": signal.name, "outcome": outcome}
     if signal.wait:
@@ -99,4 +99,4 @@ def _hear(turn: Turn, listener: Listener, signal: Kept) -> None:
     turn.emit("token.claimed", step=turn.execution.regions[listener.key].step, run=listener.key, data=data)
 
 
-WAITS = Kind(_listening, lambda program: _of_plan(program).names, _hear, _expected)
+WAITS = ListenerKind(_listening, lambda program: _of_plan(program).names, _hear, _expected)

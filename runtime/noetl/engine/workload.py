@@ -36,14 +36,14 @@ Scoped: TypeAlias = Callable[[dict[str, Json]], Scope]
 """From the keys that are settled to the names that the next value sees."""
 
 
-class Rendered(NamedTuple):
+class RenderedWorkload(NamedTuple):
     """The workload, without the keys that have a fault, and those faults in the order in which they were found."""
 
     workload: dict[str, Json]
     faults: tuple[Fault, ...]
 
 
-def render(program: Program, payload: dict[str, Json], scope: Scoped) -> Rendered:
+def render(program: Program, payload: dict[str, Json], scope: Scoped) -> RenderedWorkload:
     """The values in dependency order, the payload deep-merged over them; `scope` gives the names that a value sees,
     over the keys that are settled. Declared inputs are what they have to be, or have faults. Raises Fault where the
     workload is no mapping.
@@ -52,13 +52,13 @@ def render(program: Program, payload: dict[str, Json], scope: Scoped) -> Rendere
     if inputs is None:
         return _rendered(program, payload, scope, ())
     if faults := name_faults(inputs, payload):
-        return Rendered({}, faults)
+        return RenderedWorkload({}, faults)
     missing = absent(program, payload)
     rendered = _rendered(program, payload, scope, missing)
     return rendered if rendered.faults else rendered._replace(faults=value_faults(inputs, rendered.workload, missing))
 
 
-def _rendered(program: Program, payload: dict[str, Json], scope: Scoped, missing: tuple[str, ...]) -> Rendered:
+def _rendered(program: Program, payload: dict[str, Json], scope: Scoped, missing: tuple[str, ...]) -> RenderedWorkload:
     """The values, those that are `missing` null."""
     parts = _parts(program)
     settled: dict[str, Json] = {key: value for key, value in payload.items() if key not in parts}
@@ -74,7 +74,7 @@ def _rendered(program: Program, payload: dict[str, Json], scope: Scoped, missing
     # The workload keeps the order of the file, whatever order it was settled in: `tojson` of it must not depend on
     # that.
     order = [*(key for key in parts if key in settled), *(key for key in payload if key not in parts), *missing]
-    return Rendered({key: settled[key] for key in order}, tuple(faults))
+    return RenderedWorkload({key: settled[key] for key in order}, tuple(faults))
 
 
 def variables_of(program: Program) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ _SAID = 1_500
 _LOCK = "requirements.lock"
 
 
-class NotInstalled(Exception):
+class PackagesUnavailable(Exception):
     """The packages cannot be had; the text says why. `retryable`: another time it may work."""
 
     def __init__(self, text: str, *, retryable: bool) -> None:
@@ -62,7 +62,9 @@ async def packages_of(requirements: Sequence[str], log: Callable[[str], None]) -
         finally:
             os.close(lock)
     except OSError as problem:
-        raise NotInstalled(f"the packages cannot be kept in {folder}: {problem.strerror}", retryable=True) from None
+        raise PackagesUnavailable(
+            f"the packages cannot be kept in {folder}: {problem.strerror}", retryable=True
+        ) from None
     return place
 
 
@@ -97,10 +99,10 @@ async def _uv(*words: str, folder: str) -> bytes:
         # The operator's own environment: its settings say which index there is, and how to log in there.
         ended = await run_child(command, environ=os.environ, cwd=folder, stdin=b"", bounds=bounds)
     except TimeoutError:
-        raise NotInstalled(f"the installation took longer than {SECONDS:g} s", retryable=True) from None
+        raise PackagesUnavailable(f"the installation took longer than {SECONDS:g} s", retryable=True) from None
     if ended.exit_code:
         said = masked(ended.stderr.decode("utf-8", "replace").strip())
-        raise NotInstalled(" ".join(said.split())[:_SAID], retryable=_is_of_the_network(said))
+        raise PackagesUnavailable(" ".join(said.split())[:_SAID], retryable=_is_of_the_network(said))
     return ended.stdout
 
 
@@ -114,7 +116,7 @@ def _program() -> str:
     """The program uv. Raises NotInstalled."""
     found = installer()
     if found is None:
-        raise NotInstalled("it needs uv: pip install 'noetlc[requirements]'", retryable=False)
+        raise PackagesUnavailable("it needs uv: pip install 'noetlc[requirements]'", retryable=False)
     return found
 
 

@@ -23,7 +23,7 @@ largest single message.
 _HEAD = struct.Struct(">QII")
 
 
-class Part(NamedTuple):
+class BatchPart(NamedTuple):
     """A message in a batch: its number, its key, and its frame."""
 
     number: int
@@ -36,7 +36,7 @@ class Part(NamedTuple):
         return _HEAD.size + 4 * len(self.key) + len(self.frame)
 
 
-def grouped(parts: Sequence[Part], most: int) -> Iterator[Sequence[Part]]:
+def grouped(parts: Sequence[BatchPart], most: int) -> Iterator[Sequence[BatchPart]]:
     """Parts in their order, as many together as one batch of at most `most` bytes has; one that is too large for any
     is alone.
     """
@@ -50,7 +50,7 @@ def grouped(parts: Sequence[Part], most: int) -> Iterator[Sequence[Part]]:
         yield parts[begin:]
 
 
-def joined(parts: Sequence[Part]) -> bytes:
+def joined(parts: Sequence[BatchPart]) -> bytes:
     """The batch of some parts."""
     found = [MARK]
     for number, key, frame in parts:
@@ -64,9 +64,9 @@ def is_batch(data: bytes) -> bool:
     return data[:1] == MARK
 
 
-def parts_of(data: bytes) -> list[Part]:
+def parts_of(data: bytes) -> list[BatchPart]:
     """The parts of a batch, whose frames are still to be read. Raises UnreadableMessage."""
-    found: list[Part] = []
+    found: list[BatchPart] = []
     at, end = len(MARK), len(data)
     if end > MOST_BYTES:
         raise UnreadableMessage(f"a batch of {end:,} bytes; at most {MOST_BYTES:,} go together")
@@ -82,5 +82,5 @@ def parts_of(data: bytes) -> list[Part]:
             key = data[begin - named : begin].decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             raise UnreadableMessage("a key in a batch is no text") from None
-        found.append(Part(number, key, data[begin:at]))
+        found.append(BatchPart(number, key, data[begin:at]))
     return found

@@ -377,7 +377,7 @@ class Clock(Protocol):
     def now(self) -> int: ...
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """One attempt at a task, fully rendered.
 
     - `timeout`: seconds, None for none; `fields`: may hold secret values.
@@ -461,4 +461,4 @@ class InvalidFields(Exception):
 class Tool(Protocol):
     """The implementation of a kind: one module per kind, `noetl/tools/<kind>.py`, exporting `run`."""
 
-    async def __call__(self, call: Call, env: Env) -> Outcome: ...
+    async def __call__(self, call: ToolCall, env: Env) -> Outcome: ...

@@ -16,7 +16,7 @@ class Stale(Exception):
     """The session was changed by somebody else since it was read."""
 
 
-class Found(NamedTuple):
+class FoundSession(NamedTuple):
     """A session as it is now: its fields, and the revision to change it under."""
 
     session: dict[str, Json]
@@ -33,15 +33,15 @@ class SessionPage(NamedTuple):
 class Sessions(Protocol):
     """Sessions of users (case-dialect §6.4). Raises StoreFailure."""
 
-    def create(self, user_id: str | int, said: dict[str, Json], seconds: int) -> tuple[str, Found]:
+    def create(self, user_id: str | int, said: dict[str, Json], seconds: int) -> tuple[str, FoundSession]:
         """A new session and its token, which is kept nowhere."""
         ...
 
-    def validate(self, token: str) -> Found | None:
+    def validate(self, token: str) -> FoundSession | None:
         """The session of a token, None where there is none any more."""
         ...
 
-    def update(self, token: str, revision: int, said: dict[str, Json]) -> Found | None:
+    def update(self, token: str, revision: int, said: dict[str, Json]) -> FoundSession | None:
         """Note activity: the session lasts as long again from now, and what is `said` is changed. Raises Stale."""
         ...
 

@@ -26,11 +26,11 @@ from noetl.host.engine_files import is_own
 from noetl.host.process_secrets import is_own as is_own_variable
 from noetl.ports.needs import HERE, Needs
 from noetl.secrets.credentials import CredentialProblem, Credentials
-from noetl.secrets.remote import Fetch, Fetcher, NotFetched, TokenEntry, named_secrets
+from noetl.secrets.remote import Fetcher, NotFetched, TokenEntry, TokenFetch, named_secrets
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
-from noetl_ir.scopes.values import View
+from noetl_ir.scopes.values import ResultView
 from noetl_ir.secret_fields import ADDRESSES, PUBLIC
 
 _NO_FIELDS = frozenset({"scope", "auto_renew", "ttl", "cache", "provider", "map", "description", "desc"})
@@ -69,7 +69,7 @@ class Keychain:
         root: str,
         environ: Mapping[str, str] = os.environ,
         fetcher: Fetcher | None = None,
-        render: Callable[[str, View], Mapping[str, Json]] | None = None,
+        render: Callable[[str, ResultView], Mapping[str, Json]] | None = None,
     ) -> None:
         self._render = render
         self._resolving: set[str] = set()
@@ -200,7 +200,7 @@ class Keychain:
             reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
             raise Unresolved(f"keychain entry {entry.name!r}: {path!r} cannot be read: {reason}") from None
 
-    def fetched(self, entry: Entry, fetch: Fetch) -> dict[str, Json]:
+    def fetched(self, entry: Entry, fetch: TokenFetch) -> dict[str, Json]:
         """The fields that the network gives, told about as the entry's problem. Raises Unresolved."""
         credential: dict[str, Json] = {}
         if (name := _first(entry, "credential", "auth")) is not None:
@@ -229,7 +229,7 @@ class Keychain:
             raise Unresolved(f"keychain entry {entry.name!r}: {problem}") from None
 
 
-class _Others(View):
+class _Others(ResultView):
     """The value of `keychain` in the fields of an entry: the fields of the others, as they are now."""
 
     __slots__ = ("_keychain",)

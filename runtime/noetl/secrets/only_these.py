@@ -12,7 +12,7 @@ from noetl.secrets.credentials import Credentials
 from noetl.secrets.keychain import Entry, Keychain, Unresolved, secrets_of
 from noetl.secrets.keys import KEY_BYTES, execution_key
 from noetl_ir.expr import Json
-from noetl_ir.scopes.values import View
+from noetl_ir.scopes.values import ResultView
 
 Secrets: TypeAlias = Mapping[str, Mapping[str, Json]]
 """The fields of each secret, by its name."""
@@ -25,7 +25,7 @@ class OnlyThese(Keychain):
     """Resolves names to `secrets`; `entries` are those that the playbook declares."""
 
     def __init__(
-        self, secrets: Secrets, entries: Sequence[Entry], render: Callable[[str, View], Mapping[str, Json]]
+        self, secrets: Secrets, entries: Sequence[Entry], render: Callable[[str, ResultView], Mapping[str, Json]]
     ) -> None:
         super().__init__(entries, Credentials(""), root="", environ=MappingProxyType({}), render=render)
         self._secrets = secrets

@@ -22,8 +22,8 @@ from typing import TypeAlias
 from urllib.parse import quote, urlencode
 
 from noetl.clients.content import json_of
-from noetl.clients.google import Unusable, account_of, token_request
-from noetl.clients.http import Request, RequestLimits, Response, exchange_now, is_there, shown_url, waited
+from noetl.clients.google import UnusableAccount, account_of, token_request
+from noetl.clients.http import HttpRequest, HttpResponse, RequestLimits, exchange_now, is_there, shown_url, waited
 from noetl.ports import Fence
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
@@ -84,14 +84,14 @@ class Fetcher:
         self._refresh: dict[bytes, str] = {}
         self._lock = threading.Lock()
 
-    def kept_value(self, asked: TokenEntry, fetch: "Fetch") -> dict[str, Json] | None:
+    def kept_value(self, asked: TokenEntry, fetch: "TokenFetch") -> dict[str, Json] | None:
         """The fields of an entry that `fetch` gave before, while they hold."""
         # Read without the lock: the table is replaced as a whole or set by one key, and a value that is just missed
         # is fetched again.
         kept = self._kept.get(_key_of(asked, fetch))
         return dict(kept[1]) if kept is not None and kept[0] > self._now() else None
 
-    def fetched(self, asked: TokenEntry, fetch: "Fetch") -> dict[str, Json]:
+    def fetched(self, asked: TokenEntry, fetch: "TokenFetch") -> dict[str, Json]:
         """The fields of an entry, from where they are; they are kept for the seconds that `fetch` says. Raises
         NotFetched.
         """
@@ -142,7 +142,7 @@ class Fetcher:
             if "/versions/" not in name:
                 name = f"{name}/versions/{asked.text('version') or 'latest'}"
             url = f"{endpoint}/v1/{quote(name, safe='/')}:access"
-            payload = self._json(Request("GET", url, {"Authorization": f"Bearer {token}"}), name).get("payload")
+            payload = self._json(HttpRequest("GET", url, {"Authorization": f"Bearer {token}"}), name).get("payload")
             data = payload.get("data") if isinstance(payload, dict) else None
             try:
                 found[field] = b64decode(str(data), validate=True).decode("utf-8")
@@ -172,7 +172,7 @@ class Fetcher:
             raise NotFetched("NATS did not answer in time") from None
         except UnicodeDecodeError:
             raise NotFetched("a secret in NATS is no text") from None
-        except (nats.Unreachable, NotAllowed, ValueError) as problem:
+        except (nats.NatsUnreachable, NotAllowed, ValueError) as problem:
             raise NotFetched(str(problem)) from None
 
     def _google(self, asked: TokenEntry, claims: dict[str, str]) -> dict[str, Json]:
@@ -181,7 +181,7 @@ class Fetcher:
             raise NotFetched("a service account is missing: name a stored credential, or file, its key file")
         try:
             return self._json(token_request(account, claims, int(time.time())), "the token")
-        except Unusable as problem:
+        except UnusableAccount as problem:
             raise NotFetched(str(problem)) from None
 
     def _granted(self, asked: TokenEntry, form: Mapping[str, str | None]) -> tuple[float, dict[str, Json]]:
@@ -197,7 +197,7 @@ class Fetcher:
             basic = (quote(client, safe=""), quote(secret, safe=""))  # RFC 6749 §2.3.1
         else:
             sent |= {"client_id": client, "client_secret": secret}
-        request = Request("POST", url, headers, content=urlencode(sent).encode("ascii"), basic=basic)
+        request = HttpRequest("POST", url, headers, content=urlencode(sent).encode("ascii"), basic=basic)
         found = self._json(request, "the token")
         token = _secret(found, "access_token")
         if isinstance(again := found.get("refresh_token"), str) and again:
@@ -209,7 +209,7 @@ class Fetcher:
         # A token that lasts less than the leeway is used for half of its life, not asked for at each use.
         return max(lasts - LEEWAY, lasts / 2), {"token": token, "access_token": token}
 
-    def _json(self, request: Request, what: str) -> dict[str, Json]:
+    def _json(self, request: HttpRequest, what: str) -> dict[str, Json]:
         """The mapping that a server answers with. Raises NotFetched."""
         if not is_there():
             raise NotFetched("what is asked for over HTTP needs httpx, which is not installed: pip install httpx")
@@ -225,11 +225,11 @@ class Fetcher:
         return found
 
 
-Fetch: TypeAlias = Callable[[Fetcher, TokenEntry], tuple[float, dict[str, Json]]]
+TokenFetch: TypeAlias = Callable[[Fetcher, TokenEntry], tuple[float, dict[str, Json]]]
 """How the fields of an entry are had, and for how many seconds they hold."""
 
 
-def _key_of(asked: TokenEntry, fetch: Fetch) -> bytes:
+def _key_of(asked: TokenEntry, fetch: TokenFetch) -> bytes:
     return fetch.__name__.encode() + asked.key
 
 
@@ -258,7 +258,7 @@ def _scopes(asked: TokenEntry) -> str | None:
     return None if scope in ("global", "catalog", "local", "shared") else scope
 
 
-def _reason(response: Response, found: Json) -> str:
+def _reason(response: HttpResponse, found: Json) -> str:
     # Only a word of a few letters: a server may put what it was sent, the secret too, into the text of its error.
     word = found.get("error") if isinstance(found, dict) else None
     told = f" ({word})" if isinstance(word, str) and _WORD.fullmatch(word) else ""

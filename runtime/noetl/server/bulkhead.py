@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from noetl.server.execution import FOREIGN, OwnedExecution
-from noetl.server.report_intake import Heard
+from noetl.server.report_intake import HeardReport
 from noetl_ir.orders import Answer
 
 
@@ -19,7 +19,7 @@ class Bulkhead:
         self,
         fault: Callable[[OwnedExecution, Exception], None],
         owned: OwnedExecution,
-        mine: Sequence[Heard] = (),
+        mine: Sequence[HeardReport] = (),
     ) -> None:
         self._fault = fault
         self._owned = owned

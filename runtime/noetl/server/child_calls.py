@@ -10,7 +10,16 @@ from noetl.engine.program import Program
 from noetl.engine.starting import Request
 from noetl.host.engine_faults import CODE, fault_of
 from noetl.ports import Blobs, Store
-from noetl.server.children import Child, Family, NotFound, child_of, may_outlive_cancel, refused, request_of, too_deep
+from noetl.server.children import (
+    AwaitedChildren,
+    ChildCaller,
+    NotFound,
+    child_of,
+    may_outlive_cancel,
+    refused,
+    request_of,
+    too_deep,
+)
 from noetl.server.execution import FOREIGN, OwnedExecution
 from noetl.server.journal import Keep
 from noetl.server.owned_executions import OwnedExecutions
@@ -20,7 +29,7 @@ from noetl_ir.orders import StartChild
 from noetl_ir.outcome import error, ok
 
 
-class Start(Protocol):
+class ChildStart(Protocol):
     """Creates an execution and runs its first turn."""
 
     def __call__(self, program: Program, execution_id: str, request: Request) -> OwnedExecution: ...
@@ -42,7 +51,7 @@ class ChildCalls:
 
     def __init__(
         self,
-        children: Family,
+        children: AwaitedChildren,
         owned: OwnedExecutions,
         *,
         store: Store,
@@ -52,10 +61,10 @@ class ChildCalls:
         environment: Callable[[Program], dict[str, Json] | None],
         keep: Keep,
         say: Callable[[str], None],
-        start: Start,
+        start: ChildStart,
         resume: Resume,
         end: Callable[[Program, str], None],
-        hand_up: Callable[[Child, dict[str, Json]], None],
+        hand_up: Callable[[ChildCaller, dict[str, Json]], None],
         record: Callable[[OwnedExecution, str, str], None],
     ) -> None:
         self._children = children
@@ -82,10 +91,10 @@ class ChildCalls:
         except Exception as problem:
             told = fault_of(problem)
             self._say(f"execution {order.execution_id}: {told['message']}")
-            self._hand_up(Child(order.execution_id, order.run), error(CODE, str(told["message"])).as_json())
+            self._hand_up(ChildCaller(order.execution_id, order.run), error(CODE, str(told["message"])).as_json())
 
     def _call(self, owned: OwnedExecution, order: StartChild) -> None:
-        child, path = Child(order.execution_id, order.run), str(order.call.get("path", ""))
+        child, path = ChildCaller(order.execution_id, order.run), str(order.call.get("path", ""))
         if (deep := too_deep(owned, path)) is not None:
             self._hand_up(child, deep.as_json())
             return

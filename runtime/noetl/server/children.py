@@ -25,26 +25,26 @@ class NotFound(Exception):
     """No plan is known under the path that a `playbook` task names. The text says where was looked."""
 
 
-class Child(NamedTuple):
+class ChildCaller(NamedTuple):
     """The caller of a child execution: the parent execution, and the token key of the parked task in it."""
 
     parent: str
     run: str
 
 
-class Family:
+class AwaitedChildren:
     """The children that a caller waits for, by their ids and by their callers."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, Child] = {}
-        self._of: dict[str, dict[str, Child]] = {}
+        self._calls: dict[str, ChildCaller] = {}
+        self._of: dict[str, dict[str, ChildCaller]] = {}
 
-    def add_child(self, child_id: str, call: Child) -> None:
+    def add_child(self, child_id: str, call: ChildCaller) -> None:
         """Note a child and its caller."""
         self._calls[child_id] = call
         self._of.setdefault(call.parent, {})[child_id] = call
 
-    def pop(self, child_id: str) -> Child | None:
+    def pop(self, child_id: str) -> ChildCaller | None:
         """Forget a child; returns its caller, or None where nobody waits for it."""
         call = self._calls.pop(child_id, None)
         if call is not None:
@@ -54,7 +54,7 @@ class Family:
                 del self._of[call.parent]
         return call
 
-    def children_of(self, parent: str) -> list[tuple[str, Child]]:
+    def children_of(self, parent: str) -> list[tuple[str, ChildCaller]]:
         """The children that an execution waits for, each with its caller's token key."""
         return [*self._of.get(parent, {}).items()]
 

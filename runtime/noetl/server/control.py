@@ -24,7 +24,7 @@ from noetl.ports.mailbox import Letter
 from noetl.server.agenda import Agenda
 from noetl.server.bulkhead import Bulkhead
 from noetl.server.child_calls import ChildCalls
-from noetl.server.children import Child, Family, missed, outcome_of
+from noetl.server.children import AwaitedChildren, ChildCaller, missed, outcome_of
 from noetl.server.dues import ClockSetting
 from noetl.server.execution import FOREIGN, Ask, OwnedExecution
 from noetl.server.inbox import Inbox
@@ -35,7 +35,7 @@ from noetl.server.orders import Orders
 from noetl.server.owned_executions import OwnedExecutions
 from noetl.server.places import Places
 from noetl.server.redelivery import Redelivery
-from noetl.server.report_intake import Heard, ReportIntake, lets_go
+from noetl.server.report_intake import HeardReport, ReportIntake, lets_go
 from noetl.server.waiting_orders import is_waiting
 from noetl.server.workers.tracker import WorkerTracker
 from noetl_ir.evaluate.work import SLICE, spent
@@ -43,7 +43,7 @@ from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, RunPipeline, Said, StartChild, StopPipeline
 
-Observer = Callable[[Execution, Program, Event], None]
+EventObserver = Callable[[Execution, Program, Event], None]
 """Called with every event once it is on disk."""
 
 
@@ -67,7 +67,7 @@ class ControlPlane:
         clock: Clock,
         find: Callable[[Program, str], Program],
         load: Callable[[str], Program],
-        observe: Observer,
+        observe: EventObserver,
         tracker: WorkerTracker,
         steady: Clock | None = None,
         wall: Clock | None = None,
@@ -103,7 +103,7 @@ class ControlPlane:
             amend=self._owned.amend,
         )  # fmt: skip
         self._intake = ReportIntake(bus, store=store, blobs=blobs, executions=self.executions, tracker=tracker, say=say)
-        self._children = Family()
+        self._children = AwaitedChildren()
         self._leaving = Leaving(self.executions, self._fault, self._follow_up)
         self._places = Places(store, self._steady, ask=self._ask, keep=keep)
         self._letters = Letters(store, blobs, clock, self._steady, keep, self._inbox.hurry, self._follow_up)
@@ -188,7 +188,7 @@ class ControlPlane:
         owned.load()
         for row in self._store.executions(Wanted(parent=execution_id, open=True)):
             self._owned.own(row.execution_id)
-            self._children.add_child(row.execution_id, Child(execution_id, ""))
+            self._children.add_child(row.execution_id, ChildCaller(execution_id, ""))
             self.open(row.execution_id, self._load(row.plan_digest))
         return owned
 
@@ -374,7 +374,7 @@ class ControlPlane:
         if (owned := self.executions.get(execution_id)) is not None:
             self._turn(owned, [], [ask], owned.due(self._steady.now()))
 
-    def _turn(self, owned: OwnedExecution, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
+    def _turn(self, owned: OwnedExecution, mine: list[HeardReport], requests: list[Ask], due: list[str]) -> None:
         with Bulkhead(self._fault, owned, mine):
             self._turn_of(owned, mine, requests, due)
         if self._journal.is_full:
@@ -406,7 +406,7 @@ class ControlPlane:
             self._say(f"execution {execution_id} is given up: {fault_of(again)['message']}")
             self.give_up(execution_id)
 
-    def _turn_of(self, owned: OwnedExecution, mine: list[Heard], requests: list[Ask], due: list[str]) -> None:
+    def _turn_of(self, owned: OwnedExecution, mine: list[HeardReport], requests: list[Ask], due: list[str]) -> None:
         answers, events, orders = owned.take([heard.report for heard in mine], due, requests)
         execution_id = owned.execution.execution_id
         self._intake.put_off(execution_id, mine[len(answers) :])
@@ -520,7 +520,7 @@ class ControlPlane:
         if calling is not None:
             self._hand_up(calling, outcome)
 
-    def _hand_up(self, child: Child, outcome: dict[str, Json]) -> None:
+    def _hand_up(self, child: ChildCaller, outcome: dict[str, Json]) -> None:
         """The outcome of a child goes to the parked task that called it; a worker asks the rules about it."""
         owned = self.executions.get(child.parent)
         if owned is None:

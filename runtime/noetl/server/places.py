@@ -22,7 +22,7 @@ _ENDED = ""
 """`on_conflict` of a row that a newer one has ended."""
 
 
-class Verdict(NamedTuple):
+class PlaceDecision(NamedTuple):
     """The answer to an execution that asks for a place: its `kind` is `placed`, `queued` or `refused`; `why` it is
     refused; the executions that hold places under its key, and those of them that it `cancels`.
     """
@@ -33,7 +33,7 @@ class Verdict(NamedTuple):
     cancels: tuple[str, ...] = ()
 
 
-class Standing:
+class PlacesByKey:
     """All places by key, kept up to date while several executions are answered one after the other. Indexed by key,
     since each answer looks at its own key alone.
     """
@@ -70,14 +70,16 @@ class Standing:
         self._known.pop(row.key, None)
 
 
-def judged(rows: Sequence[PlaceRow], asked: PlaceRow) -> tuple[Verdict, tuple[PlaceRow, ...]]:
+def judged(rows: Sequence[PlaceRow], asked: PlaceRow) -> tuple[PlaceDecision, tuple[PlaceRow, ...]]:
     """The answer to one who asks for a place, and the rows that are to be written for it."""
-    return _judged(Standing(rows), asked)
+    return _judged(PlacesByKey(rows), asked)
 
 
-def answers(rows: Sequence[PlaceRow], asked: Sequence[PlaceRow]) -> tuple[dict[str, Verdict], tuple[PlaceRow, ...]]:
+def answers(
+    rows: Sequence[PlaceRow], asked: Sequence[PlaceRow]
+) -> tuple[dict[str, PlaceDecision], tuple[PlaceRow, ...]]:
     """The answers to all who ask, one after the other, by execution, and the rows that are to be written for them."""
-    standing, verdicts = Standing(rows), dict[str, Verdict]()
+    standing, verdicts = PlacesByKey(rows), dict[str, PlaceDecision]()
     changed: dict[tuple[str, str], PlaceRow] = {}
     for row in asked:
         verdicts[row.execution_id], written = _judged(standing, row)
@@ -87,13 +89,13 @@ def answers(rows: Sequence[PlaceRow], asked: Sequence[PlaceRow]) -> tuple[dict[s
     return verdicts, tuple(changed.values())
 
 
-def _judged(standing: Standing, asked: PlaceRow) -> tuple[Verdict, tuple[PlaceRow, ...]]:
+def _judged(standing: PlacesByKey, asked: PlaceRow) -> tuple[PlaceDecision, tuple[PlaceRow, ...]]:
     mine = standing.row(asked.key, asked.execution_id)
     if mine is not None and mine.placed:
-        return Verdict("placed"), ()
+        return PlaceDecision("placed"), ()
     holders, waiting = standing.at(asked.key)
     if mine is not None and mine.on_conflict == _ENDED:
-        return Verdict("refused", "replaced", holders), ()
+        return PlaceDecision("refused", "replaced", holders), ()
     replaced: list[PlaceRow] = []
     if asked.on_conflict == "cancel_running" and mine is None:
         replaced = [row._replace(on_conflict=_ENDED) for row in waiting if row.on_conflict == "cancel_running"]
@@ -101,14 +103,14 @@ def _judged(standing: Standing, asked: PlaceRow) -> tuple[Verdict, tuple[PlaceRo
     is_first = not waiting or (mine is not None and waiting[0].number >= mine.number)
     surplus = len(holders) - asked.limit + 1
     if surplus <= 0 and is_first:
-        return Verdict("placed"), (*replaced, (mine or asked)._replace(placed=True))
+        return PlaceDecision("placed"), (*replaced, (mine or asked)._replace(placed=True))
     if asked.on_conflict in ("skip", "fail"):
-        return Verdict("refused", asked.on_conflict, holders), ()
+        return PlaceDecision("refused", asked.on_conflict, holders), ()
     cancels = holders[: max(surplus, 0)] if asked.on_conflict == "cancel_running" else ()
     # Whom it cancels waits for nobody. Who waits already was no part of a circle, and who closes one later is told.
     if mine is None and not cancels and is_circle(standing.rows(), asked):
-        return Verdict("refused", "circle", holders), ()
-    return Verdict("queued", "", holders, cancels), (*replaced, *(() if mine is not None else (asked,)))
+        return PlaceDecision("refused", "circle", holders), ()
+    return PlaceDecision("queued", "", holders, cancels), (*replaced, *(() if mine is not None else (asked,)))
 
 
 def holders_of(rows: Sequence[PlaceRow], key: str) -> tuple[str, ...]:
@@ -220,9 +222,9 @@ class Places:
             self._answered = rows, asked
         return told
 
-    def _change(self, asked: Sequence[PlaceRow]) -> dict[str, Verdict]:
+    def _change(self, asked: Sequence[PlaceRow]) -> dict[str, PlaceDecision]:
         """Answer all who ask by the places as they are then, and write what follows."""
-        found: dict[str, Verdict] = {}
+        found: dict[str, PlaceDecision] = {}
 
         def work(rows: Sequence[PlaceRow]) -> tuple[PlaceRow, ...]:
             verdicts, changed = answers(rows, asked)
@@ -241,7 +243,7 @@ class Places:
         else:
             self._keep(lambda: self._store.post(holder, "cancel", body))
 
-    def _tell(self, row: PlaceRow, verdict: Verdict, executions: Mapping[str, OwnedExecution]) -> bool:
+    def _tell(self, row: PlaceRow, verdict: PlaceDecision, executions: Mapping[str, OwnedExecution]) -> bool:
         execution_id = row.execution_id
         for holder in verdict.cancels:
             if (execution_id, holder) not in self._cancelled:

@@ -7,7 +7,7 @@ all pipelines that wait for a worker are looked at, and ordered again where `Wai
 from collections.abc import Collection, Iterator, Mapping
 
 from noetl.ports import Clock
-from noetl.server.children import Child
+from noetl.server.children import ChildCaller
 from noetl.server.execution import OwnedExecution
 from noetl.server.waiting_orders import LOOK_EVERY, WaitingOrders
 from noetl_ir.orders import Order, RunPipeline
@@ -19,10 +19,10 @@ class Redelivery:
     def __init__(self, executions: Mapping[str, OwnedExecution], clock: Clock) -> None:
         self._executions = executions
         self._waiting: dict[str, WaitingOrders] = {}
-        self._handed: dict[Child, RunPipeline] = {}
+        self._handed: dict[ChildCaller, RunPipeline] = {}
         self._due = clock.now() + LOOK_EVERY
 
-    def hand_up(self, child: Child, order: RunPipeline) -> None:
+    def hand_up(self, child: ChildCaller, order: RunPipeline) -> None:
         """The outcome of a child is on its way to the task that waits for it."""
         self._handed[child] = order
 

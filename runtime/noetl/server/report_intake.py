@@ -11,7 +11,7 @@ from noetl_ir.orders import Answer, ClaimCheck, LeaseHeartbeat, Order, Report, S
 from noetl_ir.records import NamedTuple
 
 
-class Heard(NamedTuple):
+class HeardReport(NamedTuple):
     """A report, and the delivery that it came by."""
 
     delivery: ReportDelivery[Said, Answer]
@@ -41,7 +41,7 @@ class ReportIntake:
         say: Callable[[str], None],
     ) -> None:
         self.refused = 0
-        self._late: dict[str, list[Heard]] = {}
+        self._late: dict[str, list[HeardReport]] = {}
         self._say = say
         self._bus = bus
         self._store = store
@@ -49,7 +49,7 @@ class ReportIntake:
         self._executions = executions
         self._tracker = tracker
 
-    def reports(self) -> dict[str, list[Heard]]:
+    def reports(self) -> dict[str, list[HeardReport]]:
         """The reports that wait, by execution. A heartbeat changes nothing in the log, so it is answered here."""
         found, self._late = self._late, {}
         # This comes before anything is taken from the bus: a lease may only end by what was not said until now.
@@ -63,12 +63,12 @@ class ReportIntake:
             elif not self._tracker.is_fit(said):
                 self._refuse(delivery, said)
             elif isinstance(said, Report):
-                found.setdefault(said.execution_id, []).append(Heard(delivery, said))
+                found.setdefault(said.execution_id, []).append(HeardReport(delivery, said))
             else:
                 self._feel(delivery, said)
         return found
 
-    def put_off(self, execution_id: str, heard: list[Heard]) -> None:
+    def put_off(self, execution_id: str, heard: list[HeardReport]) -> None:
         """Reports of an execution wait for the next round."""
         if heard:
             self._late[execution_id] = heard

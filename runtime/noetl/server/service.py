@@ -76,7 +76,7 @@ class Waiter(Protocol):
     def close(self) -> None: ...
 
 
-class Standing(NamedTuple):
+class ServiceState(NamedTuple):
     """How the service stands.
 
     - `trouble`: why the store cannot be used, None when it can; `full`: why there is no room for values or
@@ -197,7 +197,7 @@ class Service:
         """There was none for what somebody wanted to store; from any thread."""
         self._store_retry.failed(problem)
 
-    def standing(self) -> Standing:
+    def standing(self) -> ServiceState:
         """How it stands; from any thread."""
         executions = len(self._control.executions)
         waiting, reaches = self._work.qsize(), self._reaches()
@@ -205,7 +205,7 @@ class Service:
         problem = self._store_retry.problem
         trouble = self._trouble if problem is None else str(problem)
         full = problem.reason if isinstance(problem, NoRoom) else ""
-        return Standing(executions, self._worker.busy, waiting, trouble, self._stopping, reaches, refused, full)
+        return ServiceState(executions, self._worker.busy, waiting, trouble, self._stopping, reaches, refused, full)
 
     def run(self) -> None:
         """Drive until stopped. Whoever waits for work that was handed in is told when it ends."""

@@ -1,8 +1,8 @@
 """Sessions of users (case-dialect §6): made, validated, kept alive, ended, and listed by user.
 
-Where they lie is behind `Storage`. A token is shown once, to whoever made the session; what is kept is its hash. The
-value has the fields of the specification, and nothing else: how long a session lasts without activity is the time from
-`last_activity_at` to `expires_at`.
+Where they lie is behind `SessionStorage`. A token is shown once, to whoever made the session; what is kept is its
+hash. The value has the fields of the specification, and nothing else: how long a session lasts without activity is
+the time from `last_activity_at` to `expires_at`.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from noetl.ports import Clock, StoreFailure
-from noetl.ports.user_sessions import FIELDS, LIFETIME, Found, SessionPage
+from noetl.ports.user_sessions import FIELDS, LIFETIME, FoundSession, SessionPage
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 
@@ -22,14 +22,14 @@ PREFIX = "noetl_session_"
 """Tokens begin with it, so that scanners for secrets find one that was written down."""
 
 
-class Kept(NamedTuple):
+class KeptValue(NamedTuple):
     """A value of the storage, with the revision to change it under."""
 
     data: bytes
     revision: int
 
 
-class Storage(Protocol):
+class SessionStorage(Protocol):
     """Where sessions lie, by the hash of their token, with an index by user. Raises StoreFailure.
 
     What is older than its `seconds` goes away by itself, sooner or later.
@@ -39,9 +39,9 @@ class Storage(Protocol):
         """Keep a value under a new key; returns its revision."""
         ...
 
-    def get(self, key: str) -> Kept | None: ...
+    def get(self, key: str) -> KeptValue | None: ...
 
-    def update(self, key: str, user: str, kept: Kept, seconds: int) -> int:
+    def update(self, key: str, user: str, kept: KeptValue, seconds: int) -> int:
         """Replace the value of the revision in `kept`; returns the new one. Raises Stale."""
         ...
 
@@ -57,11 +57,11 @@ class Storage(Protocol):
 class KeptSessions:
     """`noetl.ports.user_sessions.Sessions` over a storage. `clock` says what time it is for those who look."""
 
-    def __init__(self, storage: Storage, clock: Clock) -> None:
+    def __init__(self, storage: SessionStorage, clock: Clock) -> None:
         self._storage = storage
         self._clock = clock
 
-    def create(self, user_id: str | int, said: dict[str, Json], seconds: int = LIFETIME) -> tuple[str, Found]:
+    def create(self, user_id: str | int, said: dict[str, Json], seconds: int = LIFETIME) -> tuple[str, FoundSession]:
         """A new session and its token."""
         token, now = PREFIX + secrets.token_urlsafe(32), self._now()
         session: dict[str, Json] = {
@@ -75,18 +75,18 @@ class KeptSessions:
             "last_activity_at": _text(now),
         }
         data = _packed(session)
-        return token, Found(session, self._storage.create(_key(token), _user(user_id), data, seconds))
+        return token, FoundSession(session, self._storage.create(_key(token), _user(user_id), data, seconds))
 
-    def validate(self, token: str) -> Found | None:
+    def validate(self, token: str) -> FoundSession | None:
         """The session of a token, None where there is none any more."""
         kept = self._storage.get(_key(token))
         if kept is None:
             return None
-        found = Found(_unpacked(kept.data), kept.revision)
+        found = FoundSession(_unpacked(kept.data), kept.revision)
         # The storage removes what is over when it comes to it, so the time is looked at here.
         return found if self._seconds_left(found.session) > 0 else None
 
-    def update(self, token: str, revision: int, said: dict[str, Json]) -> Found | None:
+    def update(self, token: str, revision: int, said: dict[str, Json]) -> FoundSession | None:
         """Note activity: the session lasts as long again from now, and what is `said` is changed. Raises Stale."""
         found = self.validate(token)
         if found is None:
@@ -100,8 +100,8 @@ class KeptSessions:
             "expires_at": _text(now + seconds),
             "last_activity_at": _text(now),
         }
-        kept = Kept(_packed(changed), revision)
-        return Found(changed, self._storage.update(_key(token), _user(session["user_id"]), kept, seconds))
+        kept = KeptValue(_packed(changed), revision)
+        return FoundSession(changed, self._storage.update(_key(token), _user(session["user_id"]), kept, seconds))
 
     def invalidate(self, token: str) -> bool:
         """End a session; whether there was one."""

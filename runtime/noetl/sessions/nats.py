@@ -11,10 +11,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from noetl.clients.egress import NotAllowed
-from noetl.clients.nats import INBOX, Target, Unreachable, open_client
+from noetl.clients.nats import INBOX, NatsLogin, NatsUnreachable, open_client
 from noetl.ports import StoreFailure
 from noetl.ports.user_sessions import Stale
-from noetl.sessions import Kept
+from noetl.sessions import KeptValue
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -28,9 +28,9 @@ _T = TypeVar("_T")
 
 
 class NatsSessions:
-    """A `Storage` in a bucket, which is made when it is missing. Its connection lives in a thread of its own."""
+    """A `SessionStorage` in a bucket, which is made when it is missing. Its connection lives in a thread of its own."""
 
-    def __init__(self, target: Target, bucket: str, inbox: str = INBOX) -> None:
+    def __init__(self, target: NatsLogin, bucket: str, inbox: str = INBOX) -> None:
         self._target = target
         self._inbox = inbox
         self._bucket = bucket
@@ -42,12 +42,12 @@ class NatsSessions:
         self._thread.start()
 
     def create(self, key: str, user: str, data: bytes, seconds: int) -> int:
-        return self._done(lambda: self._put(key, user, Kept(data, 0), seconds))
+        return self._done(lambda: self._put(key, user, KeptValue(data, 0), seconds))
 
-    def get(self, key: str) -> Kept | None:
+    def get(self, key: str) -> KeptValue | None:
         return self._done(lambda: self._got(f"session.{key}"))
 
-    def update(self, key: str, user: str, kept: Kept, seconds: int) -> int:
+    def update(self, key: str, user: str, kept: KeptValue, seconds: int) -> int:
         return self._done(lambda: self._put(key, user, kept, seconds))
 
     def delete(self, key: str, user: str) -> None:
@@ -85,7 +85,7 @@ class NatsSessions:
         self._thread.join(SECONDS)
         self._loop.close()
 
-    async def _put(self, key: str, user: str, kept: Kept, seconds: int) -> int:
+    async def _put(self, key: str, user: str, kept: KeptValue, seconds: int) -> int:
         await self._store()
         streams, subject = self._streams(), f"$KV.{self._bucket}"
         # An index without a session is passed over; a session without an index would never be listed, and so never be
@@ -97,14 +97,14 @@ class NatsSessions:
         done = await streams.publish(f"{subject}.session.{key}", kept.data, msg_ttl=float(seconds), headers=headers)
         return done.seq
 
-    async def _got(self, key: str) -> Kept | None:
+    async def _got(self, key: str) -> KeptValue | None:
         from nats.js.errors import NotFoundError
 
         try:
             entry = await (await self._store()).get(key)
         except NotFoundError:
             return None
-        return Kept(entry.value or b"", entry.revision or 0)
+        return KeptValue(entry.value or b"", entry.revision or 0)
 
     async def _store(self) -> "KeyValue":
         from nats.js.errors import NotFoundError
@@ -141,5 +141,5 @@ class NatsSessions:
         except TimeoutError:
             lacking = "no answer; where NATS has rights, they are those of `noetl bus permissions`"
             raise StoreFailure(f"the sessions in NATS: {lacking}") from None
-        except (Unreachable, NotAllowed, Error, OSError, RuntimeError) as problem:
+        except (NatsUnreachable, NotAllowed, Error, OSError, RuntimeError) as problem:
             raise StoreFailure(f"the sessions in NATS: {problem or type(problem).__name__}") from None

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from noetl.host.engine_files import make_folder
 from noetl.ports import StoreFailure
 from noetl.ports.user_sessions import Stale
-from noetl.sessions import Kept
+from noetl.sessions import KeptValue
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS session (
@@ -21,7 +21,7 @@ CREATE INDEX IF NOT EXISTS session_by_end ON session (until);
 
 
 class SqliteSessions:
-    """A `Storage` in the file at `path`, which is made readable by its owner alone."""
+    """A `SessionStorage` in the file at `path`, which is made readable by its owner alone."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -36,12 +36,12 @@ class SqliteSessions:
             connection.execute("INSERT INTO session VALUES (?, ?, ?, 1, ?)", (key, user, data, now + seconds))
         return 1
 
-    def get(self, key: str) -> Kept | None:
+    def get(self, key: str) -> KeptValue | None:
         with self._opened() as connection:
             row = connection.execute("SELECT data, revision FROM session WHERE key = ?", (key,)).fetchone()
-        return None if row is None else Kept(*row)
+        return None if row is None else KeptValue(*row)
 
-    def update(self, key: str, user: str, kept: Kept, seconds: int) -> int:
+    def update(self, key: str, user: str, kept: KeptValue, seconds: int) -> int:
         text = "UPDATE session SET data = ?, revision = revision + 1, until = ? WHERE key = ? AND revision = ?"
         with self._opened() as connection:
             done = connection.execute(text, (kept.data, time.time() + seconds, key, kept.revision))

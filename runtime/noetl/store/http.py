@@ -42,7 +42,7 @@ _SECONDS = 30.0
 _MOST = 256 << 20
 
 
-class Response(NamedTuple):
+class ServerResponse(NamedTuple):
     """A response of the server: the status, the body, and the headers in small letters."""
 
     status: int
@@ -54,11 +54,11 @@ class NotThere(StoreFailure):
     """The server does not know what was asked for; the text says what that is."""
 
 
-class Unreachable(StoreFailure):
+class ServerUnreachable(StoreFailure):
     """The server does not answer, or cannot do it now: another one may, and this one later."""
 
 
-class NoResponse(Unreachable):
+class NoResponse(ServerUnreachable):
     """A request may have reached the server, and its response did not come, or the server says to try again."""
 
 
@@ -78,7 +78,7 @@ class Connection:
         data: Json = None,
         raw: bytes | None = None,
         key: str = "",
-    ) -> Response:
+    ) -> ServerResponse:
         """One request; any status but those of failure and refusal comes back, 404 too. With a `key` done once."""
         body = raw if raw is not None else json.dumps(data).encode() if data is not None else None
         headers = {"content-type": "application/octet-stream" if raw is not None else "application/json"}
@@ -88,14 +88,14 @@ class Connection:
             headers[KEY] = key
         with self._speaking() as client:
             got = client.request(method, self.url + path, params=query, content=body, headers=headers)
-        return self._taken(Response(got.status_code, got.content, got.headers))
+        return self._taken(ServerResponse(got.status_code, got.content, got.headers))
 
     def lines(self, path: str, query: Mapping[str, str]) -> Iterator[str]:
         """The lines of a stream of events as they come, until the server ends it. Raises StoreFailure."""
         asked = {"accept": "text/event-stream"}
         with self._speaking() as client, client.stream("GET", self.url + path, params=query, headers=asked) as got:
             if got.is_error:
-                response = self._taken(Response(got.status_code, got.read(), got.headers))
+                response = self._taken(ServerResponse(got.status_code, got.read(), got.headers))
                 raise StoreFailure(f"{self.url}: {_detail(response)}")
             yield from got.iter_lines()
 
@@ -129,7 +129,7 @@ class Connection:
             if not asked[cursor] or (limit and left <= 0):
                 return
 
-    def object_of(self, response: Response) -> dict[str, Json]:
+    def object_of(self, response: ServerResponse) -> dict[str, Json]:
         """The JSON object in a response."""
         try:
             value = json.loads(response.body)
@@ -148,12 +148,12 @@ class Connection:
         except httpx.HTTPError as error:
             # Without a connection nothing was asked, so another server may be. With one the request may have been
             # done, and only a request with a key may be repeated.
-            kind = Unreachable if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else NoResponse
+            kind = ServerUnreachable if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else NoResponse
             raise kind(f"{self.url} cannot be reached: {error or type(error).__name__}") from None
         except (httpx.InvalidURL, UnicodeError) as error:
             raise StoreFailure(f"{self.url} is no address of a server: {error}") from None
 
-    def _taken(self, response: Response) -> Response:
+    def _taken(self, response: ServerResponse) -> ServerResponse:
         """The response, unless it is one of failure or refusal."""
         # A failure may pass, so another server may be asked. A refusal is final, and asking again only tells the
         # same.
@@ -386,7 +386,7 @@ class RemoteStore:
     def _refused(self) -> StoreFailure:
         return not_from_here(self._connection.url)
 
-    def _checked(self, response: Response, digest: str) -> bytes:
+    def _checked(self, response: ServerResponse, digest: str) -> bytes:
         try:
             # Whatever server was named with `--server` is not trusted for its plans: the digest tells that it is this
             # one.
@@ -578,7 +578,7 @@ def _micros(text: str) -> int:
     return int(moment.timestamp()) * 1_000_000 + moment.microsecond
 
 
-def _detail(response: Response) -> str:
+def _detail(response: ServerResponse) -> str:
     """The text of a problem document, or its status where it is none."""
     try:
         value = json.loads(response.body)

@@ -15,7 +15,7 @@ from noetl.clients.gcs_storage import outcome_of, read_object, write_object
 from noetl.clients.http import BODY_BYTES
 from noetl.clients.stored_results import stored
 from noetl.host.confined_files import FileRefused, inside, read_file, write_file
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.artifact import KIND
@@ -27,7 +27,7 @@ _ALSO_ARGS = ("result_ref", "uri", "data")
 """Fields that older playbooks give as args."""
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Read or write; of a field that is not given, the arg of its name counts."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
@@ -50,7 +50,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("file.refused", str(problem))
 
 
-async def _get(call: Call, env: Env, uri: str) -> Outcome:
+async def _get(call: ToolCall, env: Env, uri: str) -> Outcome:
     """The value at an address. Raises FileRefused."""
     limit = call.knobs.get("max_bytes")
     most = limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else BODY_BYTES
@@ -75,7 +75,7 @@ async def _get(call: Call, env: Env, uri: str) -> Outcome:
     return await outcome_of(fetch)
 
 
-async def _put(call: Call, env: Env, uri: str, data: Json) -> Outcome:
+async def _put(call: ToolCall, env: Env, uri: str, data: Json) -> Outcome:
     """Write a value to an address. Raises FileRefused."""
     wanted = call.fields.get("compress")
     packed = uri.endswith(_PACKED) if wanted is None else wanted is True

@@ -20,7 +20,7 @@ from noetl.clients.executables import output_limit, variables_of
 from noetl.host.confined_files import FileRefused, script_text
 from noetl.host.processes import ACTION_ID, Ended, ProcessLimits, bytes_of, child_environ, run_child
 from noetl.host.runnable_kinds import ENGINES
-from noetl.ports import Call, Env, InvalidFields
+from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.container import KIND
@@ -49,7 +49,7 @@ class _Run(NamedTuple):
     stdin: bytes | None
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Run the image; the container is gone when this returns or is cancelled."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
@@ -72,7 +72,7 @@ async def run(call: Call, env: Env) -> Outcome:
     return _outcome(ended, os.path.basename(engine), env)
 
 
-async def _ended(engine: str, asked: _Run, call: Call, bounds: ProcessLimits, env: Env) -> Ended:
+async def _ended(engine: str, asked: _Run, call: ToolCall, bounds: ProcessLimits, env: Env) -> Ended:
     """Run the container to its end, and leave none."""
     root = env.root()
     name = f"noetl-{sha256(f'{call.execution_id}/{call.action_id}'.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
@@ -109,7 +109,7 @@ async def _remove(engine: str, name: str, root: str) -> None:
         await run_child([engine, "rm", "--force", name], environ=child_environ({}), cwd=root, stdin=b"", bounds=bounds)
 
 
-def _asked(call: Call, env: Env) -> _Run:
+def _asked(call: ToolCall, env: Env) -> _Run:
     """The command line of a task. Raises InvalidFields, ValueError, FileRefused."""
     fields = call.fields
     image = str(fields["image"])

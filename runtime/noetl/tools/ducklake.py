@@ -10,11 +10,11 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from noetl.clients.duckdb_statements import REMOTE, Work, outcome_of, work_of
+from noetl.clients.duckdb_statements import REMOTE, DatabaseWork, outcome_of, work_of
 from noetl.clients.postgres_server import CONNECT_SECONDS, server_of
 from noetl.clients.sql_results import UNUSABLE, quoted, refusal
 from noetl.host.confined_files import inside
-from noetl.ports import Call, Env, InvalidFields
+from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.ducklake import KIND
@@ -48,7 +48,7 @@ class _Lake(NamedTuple):
     data_path: str
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Run the statements; the result is that of the last one."""
     if not (can_import("duckdb") and can_import("psycopg")):
         return _missing("DuckDB and psycopg are not both installed")
@@ -72,7 +72,7 @@ async def run(call: Call, env: Env) -> Outcome:
                 raise _NoExtension(f"DuckDB's extension `{name}` cannot be loaded: {problem}") from None
         _attach(connection, lake, call.fields)
 
-    def work() -> Work:
+    def work() -> DatabaseWork:
         return work_of(call, env.root())
 
     try:

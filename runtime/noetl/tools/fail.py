@@ -1,6 +1,6 @@
 """fail: an error outcome as the author says it. It never awaits, so the worker can run it without an event loop."""
 
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.fail import KIND
 from noetl_ir.outcome import Outcome, error
@@ -8,7 +8,7 @@ from noetl_ir.outcome import Outcome, error
 UNSAID = "the playbook fails here"
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """An error with `code` and `message`; `fields.invalid` where the code is missing or empty."""
     fields = call.fields
     if wrong := misfits(KIND, fields):

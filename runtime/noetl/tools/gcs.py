@@ -8,10 +8,10 @@ import mimetypes
 from collections.abc import Mapping
 
 from noetl.clients.content import bytes_of, text_of, value_of
-from noetl.clients.gcs_storage import Storage, field_of, object_of, outcome_of, path_of, put_object, storage_of
+from noetl.clients.gcs_storage import GcsStorage, field_of, object_of, outcome_of, path_of, put_object, storage_of
 from noetl.clients.http import BODY_BYTES
 from noetl.host.confined_files import inside, read_file, write_file
-from noetl.ports import Call, Env, InvalidFields
+from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.gcs import KIND
@@ -21,7 +21,7 @@ OBJECTS = 10_000
 """The most objects of a list."""
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Do the operation; the connection is closed when this returns or is cancelled."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
@@ -42,7 +42,7 @@ async def run(call: Call, env: Env) -> Outcome:
     return await outcome_of(operate)
 
 
-async def _upload(storage: Storage, bucket: str, name: str, fields: Mapping[str, Json], root: str) -> Outcome:
+async def _upload(storage: GcsStorage, bucket: str, name: str, fields: Mapping[str, Json], root: str) -> Outcome:
     if (fields.get("source") is None) == ("data" not in fields):
         raise InvalidFields("upload needs source, a file, or data")
     data = fields.get("data")
@@ -56,7 +56,7 @@ async def _upload(storage: Storage, bucket: str, name: str, fields: Mapping[str,
     return ok({"uri": f"gs://{bucket}/{name}", "size": int(str(size)) if size is not None else len(content)})
 
 
-async def _download(storage: Storage, bucket: str, name: str, destination: Json, root: str) -> Outcome:
+async def _download(storage: GcsStorage, bucket: str, name: str, destination: Json, root: str) -> Outcome:
     # Looked at before anything is fetched: a file that is refused costs no download.
     target = None if destination is None else inside(root, str(destination))
     response = await storage.request("GET", path_of(bucket, name), alt="media")
@@ -69,7 +69,7 @@ async def _download(storage: Storage, bucket: str, name: str, destination: Json,
     return ok({**found, "content_type": kind, "data": data}, http={"status": response.status})
 
 
-async def _list(storage: Storage, bucket: str, prefix: str, call: Call) -> Outcome:
+async def _list(storage: GcsStorage, bucket: str, prefix: str, call: ToolCall) -> Outcome:
     limit = call.knobs.get("max_objects")
     most = limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else OBJECTS
     objects: list[Json] = []

@@ -23,9 +23,9 @@ from noetl.clients.http import (
     BODY_BYTES,
     SECONDS,
     STATUS,
-    Request,
+    HttpRequest,
+    HttpResponse,
     RequestLimits,
-    Response,
     exchange,
     is_there,
     refused_with,
@@ -33,7 +33,7 @@ from noetl.clients.http import (
     shown_url,
 )
 from noetl.clients.retry_after import retry_after_of
-from noetl.ports import Call, Env, InvalidFields
+from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir.expr import Json, texts_in
 from noetl_ir.kinds import misfits, seconds_of
 from noetl_ir.kinds.http import KIND
@@ -44,7 +44,7 @@ _BODILESS = frozenset({"GET", "HEAD", "DELETE"})
 _FORM = "application/x-www-form-urlencoded"
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Send the request and read the response. Its connection is closed then, or kept for the task's next request."""
     if not is_there():
         return error("extra.missing", "the http tool needs httpx, which is not installed: pip install httpx")
@@ -59,13 +59,13 @@ async def run(call: Call, env: Env) -> Outcome:
     if away := await _left_origin(call, request, env):
         return error("http.refused", away)
     response = await exchange(request, bounds, env.fence())
-    outcome = _outcome(response) if isinstance(response, Response) else response
+    outcome = _outcome(response) if isinstance(response, HttpResponse) else response
     if outcome.error is None:
         return outcome
     return outcome.with_detail(message=f"{request.method} {shown_url(request.url)}: {outcome.error['message']}")
 
 
-async def _request(call: Call, env: Env) -> Request:
+async def _request(call: ToolCall, env: Env) -> HttpRequest:
     """Everything that is sent. Raises InvalidFields, and KeyError for an unknown credential."""
     fields = call.fields
     url = fields["url"] if fields.get("url") is not None else fields["endpoint"]
@@ -83,7 +83,7 @@ async def _request(call: Call, env: Env) -> Request:
     basic = await _authorize(fields.get("auth"), headers, env) if "authorization" not in names else None
     task = (call.execution_id, call.step, call.task)
     query = [*_pairs(fields.get("params")), *query]
-    return Request(method, str(url), headers, query, content, basic, env.holds_secret, task)
+    return HttpRequest(method, str(url), headers, query, content, basic, env.holds_secret, task)
 
 
 def _routed(method: str, fields: Mapping[str, Json]) -> tuple[Mapping[str, Json], list[tuple[str, str]]]:
@@ -150,7 +150,7 @@ async def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str
     raise InvalidFields("auth names a credential without a token, and without user and password")
 
 
-async def _left_origin(call: Call, request: Request, env: Env) -> str | None:
+async def _left_origin(call: ToolCall, request: HttpRequest, env: Env) -> str | None:
     """Why a request must not be sent: it takes a secret to another origin than the first one of this task in its run
     did, as the next page of a response may. An origin that the workload names is known to whoever started this.
     """
@@ -168,7 +168,7 @@ async def _left_origin(call: Call, request: Request, env: Env) -> str | None:
     )
 
 
-def _outcome(response: Response) -> Outcome:
+def _outcome(response: HttpResponse) -> Outcome:
     data, encoding = _data(response)
     result: dict[str, Json] = {
         "status_code": response.status,
@@ -187,7 +187,7 @@ def _outcome(response: Response) -> Outcome:
     return error(STATUS, refused_with(response.status), result=result, http=extra)
 
 
-def _data(response: Response) -> tuple[Json, str]:
+def _data(response: HttpResponse) -> tuple[Json, str]:
     """The body as a value, and how it was read."""
     if not response.content:
         return None, "none"
@@ -198,7 +198,7 @@ def _data(response: Response) -> tuple[Json, str]:
     return text_of(response.content, response.charset)
 
 
-def _bounds(call: Call) -> RequestLimits:
+def _bounds(call: ToolCall) -> RequestLimits:
     """The limits of a request: of time the task's spec, else its field, else 30 s. Raises InvalidFields."""
     limit = call.knobs.get("max_response_bytes")
     most = limit if isinstance(limit, int) and not isinstance(limit, bool) else BODY_BYTES
@@ -220,7 +220,7 @@ def _bounds(call: Call) -> RequestLimits:
     return RequestLimits(SECONDS, {}, most, verify, follow)
 
 
-def _flag(call: Call, name: str, *, default: bool) -> bool:
+def _flag(call: ToolCall, name: str, *, default: bool) -> bool:
     for value in (call.fields.get(name), call.knobs.get(name)):
         if isinstance(value, bool):
             return value

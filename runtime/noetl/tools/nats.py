@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from noetl.clients.auth import login_of
 from noetl.clients.content import bytes_of, value_of
 from noetl.clients.egress import NotAllowed
-from noetl.clients.nats import EXTRA, SECONDS, Target, Unreachable, cancellable, connected, is_there, target_of
-from noetl.ports import Call, Env, Fence
+from noetl.clients.nats import EXTRA, SECONDS, NatsLogin, NatsUnreachable, cancellable, connected, is_there, target_of
+from noetl.ports import Env, Fence, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits, seconds_of
 from noetl_ir.kinds.nats import KIND
@@ -43,7 +43,7 @@ class ValueTooLarge(Exception):
     """A value over the limit."""
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Do the operation on a connection of its own, closed when this returns or is cancelled."""
     if not is_there():
         return error("extra.missing", f"the nats tool {EXTRA}")
@@ -77,14 +77,14 @@ def _unfit(fields: dict[str, Json]) -> list[str]:
     return wrong
 
 
-async def _target(fields: dict[str, Json], env: Env) -> Target:
+async def _target(fields: dict[str, Json], env: Env) -> NatsLogin:
     """The server and the login. Raises KeyError, ValueError."""
     auth = fields["auth"] if fields.get("auth") is not None else fields.get("credential")
     login = await login_of(auth, env)
     return target_of(fields.get("url"), login)
 
 
-async def _outcome(target: Target, call: Call, fence: Fence | None) -> Outcome:
+async def _outcome(target: NatsLogin, call: ToolCall, fence: Fence | None) -> Outcome:
     from nats.errors import Error, MaxPayloadError, NoRespondersError
     from nats.js.errors import APIError, NotFoundError
 
@@ -93,7 +93,7 @@ async def _outcome(target: Target, call: Call, fence: Fence | None) -> Outcome:
             return await _done(client, call)
     except NotAllowed as problem:
         return error("nats.refused", str(problem))
-    except Unreachable as problem:
+    except NatsUnreachable as problem:
         return error("nats.connect", str(problem))
     except (ValueTooLarge, MaxPayloadError) as problem:
         return error("nats.too_large", str(problem) or "the message is larger than the server takes")
@@ -112,7 +112,7 @@ async def _outcome(target: Target, call: Call, fence: Fence | None) -> Outcome:
         return error("nats.error", f"NATS: {problem or type(problem).__name__}")
 
 
-async def _done(client: "Client", call: Call) -> Outcome:
+async def _done(client: "Client", call: ToolCall) -> Outcome:
     """The outcome of an operation; raises what the driver raises."""
     fields = call.fields
     streams = client.jetstream(timeout=SECONDS)
@@ -141,7 +141,7 @@ async def _done(client: "Client", call: Call) -> Outcome:
     return await _key_value(streams, call)
 
 
-async def _key_value(streams: "JetStreamContext", call: Call) -> Outcome:
+async def _key_value(streams: "JetStreamContext", call: ToolCall) -> Outcome:
     from nats.js.errors import NotFoundError
 
     fields = call.fields
@@ -190,7 +190,7 @@ async def _key_value(streams: "JetStreamContext", call: Call) -> Outcome:
     return ok({**where, "value": value, "revision": entry.revision}, nats={"encoding": encoding})
 
 
-async def _object(streams: "JetStreamContext", call: Call) -> Outcome:
+async def _object(streams: "JetStreamContext", call: ToolCall) -> Outcome:
     from nats.js.errors import NotFoundError
 
     fields = call.fields
@@ -220,11 +220,11 @@ def _named(fields: dict[str, Json]) -> str:
     return " in ".join(f"{name} {fields[name]}" for name in names if fields.get(name) is not None)
 
 
-def _for_ever(call: Call) -> float:
+def _for_ever(call: ToolCall) -> float:
     """The driver wants a limit for a request; the attempt's own is shorter."""
     return (limit_of(call.timeout) or SECONDS) + 60
 
 
-def _most(call: Call) -> int:
+def _most(call: ToolCall) -> int:
     limit = call.knobs.get("max_bytes")
     return limit if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 0 else VALUE_BYTES

@@ -32,7 +32,7 @@ from noetl.clients.sql_results import (
     told,
     writing_of,
 )
-from noetl.ports import Call, Env, InvalidFields
+from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.postgres import KIND
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import psycopg
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Run the statements; the result is that of the last one."""
     try:
         import psycopg
@@ -71,7 +71,7 @@ async def run(call: Call, env: Env) -> Outcome:
 
 
 async def _connected(
-    target: tuple[str, dict[str, str]], texts: tuple[str, ...], writing: Writing | None, call: Call
+    target: tuple[str, dict[str, str]], texts: tuple[str, ...], writing: Writing | None, call: ToolCall
 ) -> Outcome:
     """Connect and run. Leaving a connection early cancels its statement at the server and closes it."""
     import psycopg
@@ -109,7 +109,7 @@ async def _perform(
     connection: "psycopg.AsyncConnection[tuple[object, ...]]",
     texts: tuple[str, ...],
     writing: Writing | None,
-    call: Call,
+    call: ToolCall,
 ) -> dict[str, Json]:
     """The result of the last statement, or of the rows written."""
     if writing is not None:
@@ -143,7 +143,7 @@ async def _perform(
     return result_of(results, call)
 
 
-async def _results(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: Call) -> list[dict[str, Json]]:
+async def _results(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: ToolCall) -> list[dict[str, Json]]:
     """The results of the statements that a text held; only that of the last one where no other is wanted."""
     found: list[dict[str, Json]] = []
     if call.knobs.get("each_statement") is True:
@@ -157,7 +157,7 @@ async def _results(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: Call
     return [await _current(cursor, call)]
 
 
-async def _current(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: Call) -> dict[str, Json]:
+async def _current(cursor: "psycopg.AsyncCursor[tuple[object, ...]]", call: ToolCall) -> dict[str, Json]:
     """The result that the cursor stands at."""
     if cursor.description is None:
         return rows_result((), (), cursor.rowcount)

@@ -4,7 +4,7 @@ Error codes: `fields.invalid`, `ref.missing`, `select.missing`.
 """
 
 from noetl.clients.stored_results import stored
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.result_fetch import KIND
@@ -13,7 +13,7 @@ from noetl_ir.outcome import Outcome, error, ok
 _NAMES = ("ref", "result_ref")
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """The stored value, or what `select` says of it."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from noetl.clients.executables import run_program
 from noetl.host.confined_files import FileRefused, inline_script, script_path
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.script import KIND
@@ -19,7 +19,7 @@ ARGS = "NOETL_ARGS"
 """The variable that has the task's args as JSON, where there are any."""
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Run the script; error codes as in `clients.executables`, and `file.refused` for one outside of the root."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
@@ -50,7 +50,7 @@ async def run(call: Call, env: Env) -> Outcome:
 
 
 @contextmanager
-def _file(script: Json, call: Call, env: Env) -> Iterator[tuple[str, str]]:
+def _file(script: Json, call: ToolCall, env: Env) -> Iterator[tuple[str, str]]:
     """The script as a file, and the name that tells its interpreter; one of type inline is gone afterwards.
 
     Raises FileRefused.

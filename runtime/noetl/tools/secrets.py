@@ -4,13 +4,13 @@ The handle names the credential and its fields and holds no value. Before it is 
 under each field, authenticated, so that a look-alike from outside opens nothing.
 """
 
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.secrets import KIND
 from noetl_ir.outcome import HANDLE_KEY, Handle, Outcome, error, ok
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Look the credential up, so that a missing one fails here; error code `credential.missing`."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))

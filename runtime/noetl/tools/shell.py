@@ -6,14 +6,14 @@ Text is data: nothing here opens a file because a text looks like one (only the 
 import shutil
 
 from noetl.clients.executables import run_program
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import misfits
 from noetl_ir.kinds.shell import KIND
 from noetl_ir.outcome import Outcome, error
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Run the commands; the error codes are those of `noetl.clients.executables`, and `fields.invalid`."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))

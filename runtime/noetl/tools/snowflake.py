@@ -32,7 +32,7 @@ from noetl.clients.sql_results import (
     writing_of,
 )
 from noetl.host.confined_files import FileRefused
-from noetl.ports import Call, Env, InvalidFields
+from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.snowflake import KIND
@@ -73,14 +73,14 @@ class _Work(NamedTuple):
     target: dict[str, object]
     texts: tuple[str, ...]
     writing: Writing | None
-    call: Call
+    call: ToolCall
 
 
 class _NoConnection(Exception):
     """There is no session, and why."""
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Run the statements; the result is that of the last one."""
     try:
         from snowflake.connector.errors import Error

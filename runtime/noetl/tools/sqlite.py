@@ -27,7 +27,7 @@ from noetl.clients.sql_results import (
     writing_of,
 )
 from noetl.host.confined_files import FileRefused, inside
-from noetl.ports import Call, Env, InvalidFields
+from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
 from noetl_ir.kinds.sqlite import KIND
@@ -36,7 +36,7 @@ from noetl_ir.outcome import Outcome, error, ok
 BUSY_SECONDS = 30.0
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Run the statements; the result is that of the last one."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
@@ -96,7 +96,7 @@ class _Fence:
 
 
 async def _threaded(
-    connection: sqlite3.Connection, statements: list[str], writing: Writing | None, call: Call
+    connection: sqlite3.Connection, statements: list[str], writing: Writing | None, call: ToolCall
 ) -> dict[str, Json]:
     """Run it in a thread; on cancellation the statement is interrupted and the thread waited for."""
     work = asyncio.ensure_future(asyncio.to_thread(_perform, connection, statements, writing, call))
@@ -113,7 +113,7 @@ async def _threaded(
 
 
 def _perform(
-    connection: sqlite3.Connection, statements: list[str], writing: Writing | None, call: Call
+    connection: sqlite3.Connection, statements: list[str], writing: Writing | None, call: ToolCall
 ) -> dict[str, Json]:
     """The result of the last statement, or of the rows written."""
     if writing is not None:

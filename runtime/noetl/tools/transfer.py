@@ -21,7 +21,7 @@ from noetl.clients.auth import name_in
 from noetl.clients.content import json_of
 from noetl.clients.sql_results import TooManyRows, most_rows
 from noetl.host.confined_files import FileRefused, inside, read_file, write_file
-from noetl.ports import Call, Env, InvalidFields
+from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir import registry
 from noetl_ir.expr import Json
 from noetl_ir.kinds import limit_of, misfits
@@ -50,7 +50,7 @@ class NoRows(Exception):
     """Data that is no rows; the text says why."""
 
 
-class Failed(Exception):
+class SideFailed(Exception):
     """The tool of a side failed; `outcome` says so."""
 
     def __init__(self, side: str, outcome: Outcome) -> None:
@@ -58,7 +58,7 @@ class Failed(Exception):
         self.outcome = Outcome("error", None, outcome.error, outcome.extras).with_detail(message=f"{side}: {message}")
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Copy the rows."""
     # The tool may be called by another one with fields of its own making, so it looks itself.
     if wrong := misfits(KIND, call.fields):
@@ -70,7 +70,7 @@ async def run(call: Call, env: Env) -> Outcome:
         async with asyncio.timeout(seconds):
             rows, columns = _mapped(await _read(source, call, env), target.pop("mapping", None))
             await _write(target, rows, "append" if mode == "insert" else mode, call, env)
-    except Failed as problem:
+    except SideFailed as problem:
         return problem.outcome
     except InvalidFields as problem:
         return error("fields.invalid", str(problem))
@@ -108,7 +108,7 @@ def _sides(fields: dict[str, Json]) -> tuple[Side, Side]:
     return found[0], found[1]
 
 
-async def _read(side: Side, call: Call, env: Env) -> tuple[Rows, list[Json]]:
+async def _read(side: Side, call: ToolCall, env: Env) -> tuple[Rows, list[Json]]:
     """All rows of a side, and their columns. Raises Failed, InvalidFields, NoRows, FileRefused, TooManyRows."""
     if side["kind"] in ("file", "http"):
         if side["kind"] == "http":
@@ -128,7 +128,7 @@ async def _read(side: Side, call: Call, env: Env) -> tuple[Rows, list[Json]]:
     return [row for row in found if isinstance(row, dict)], columns
 
 
-async def _http_rows(side: Side, call: Call, env: Env) -> Rows:
+async def _http_rows(side: Side, call: ToolCall, env: Env) -> Rows:
     """The rows that a server sends. Raises Failed, InvalidFields, NoRows."""
     form = side.pop("format", None)
     outcome = await _asked("source", side, call, env)
@@ -194,7 +194,7 @@ def _found(row: Json, key: str, otherwise: Json = None) -> Json:
     return row
 
 
-async def _write(side: Side, rows: Rows, mode: str, call: Call, env: Env) -> None:
+async def _write(side: Side, rows: Rows, mode: str, call: ToolCall, env: Env) -> None:
     """Write all rows, or none. Raises Failed, InvalidFields, FileRefused."""
     if side["kind"] == "file":
         return _write_file(side, rows, mode, env.root())
@@ -208,15 +208,15 @@ async def _write(side: Side, rows: Rows, mode: str, call: Call, env: Env) -> Non
     return None
 
 
-async def _asked(name: str, side: Side, call: Call, env: Env) -> Outcome:
+async def _asked(name: str, side: Side, call: ToolCall, env: Env) -> Outcome:
     """The outcome that the tool of a side's kind makes of its fields. Raises Failed."""
     kind = str(side["kind"])
     # Loaded by its name, since a tool may not import another one: each stands alone, and its driver is an extra.
-    tool: Callable[[Call, Env], Awaitable[Outcome]] = registry.load("noetl.tools", kind, "run", FunctionType)
+    tool: Callable[[ToolCall, Env], Awaitable[Outcome]] = registry.load("noetl.tools", kind, "run", FunctionType)
     fields = {field: value for field, value in side.items() if field != "kind"}
     outcome = await tool(call._replace(kind=kind, fields=fields, args={}), env)
     if outcome.status != "ok":
-        raise Failed(name, outcome)
+        raise SideFailed(name, outcome)
     return outcome
 
 

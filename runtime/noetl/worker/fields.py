@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from noetl.engine.program import Program
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl.ports.needs import Needs
-from noetl.worker.named import Named
+from noetl.worker.named import NamedValues
 from noetl_ir import registry
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import index_of
@@ -22,7 +22,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.play import PlayScope
 
 
-class Position(Protocol):
+class PipelinePosition(Protocol):
     """Where a pipeline stands, as far as a call tells its tool."""
 
     attempt_number: int
@@ -38,10 +38,10 @@ class Position(Protocol):
     def origin(self) -> str: ...
 
 
-class Rendered(NamedTuple):
+class RenderedCall(NamedTuple):
     """A call ready to run; `parks` when the task waits outside a worker instead."""
 
-    call: Call
+    call: ToolCall
     parks: bool
 
     def call_json(self) -> dict[str, Json]:
@@ -65,7 +65,7 @@ class Renderer:
         self._order = order
         self._restore = restore
 
-    def render(self, task: Task, scope: PlayScope, position: Position) -> Rendered:
+    def render(self, task: Task, scope: PlayScope, position: PipelinePosition) -> RenderedCall:
         """The call of a task; raises Fault when a field cannot be rendered or does not fit its kind."""
         kind = kind_of(task.kind)
         args = self._mapping(task.args, scope)
@@ -99,17 +99,17 @@ class Renderer:
         if task.timeout >= 0 and (problem := faulty_limit(timeout)):
             raise Fault("task.timeout", f"task `{task.name}`: {problem}")
         step = self._program.plan.steps[task.step]
-        call = Call(
+        call = ToolCall(
             order.execution_id, step.name, task.name, task.kind, fields, args, knobs, timeout,
             # Only an effect needs the id (a database or a service tells a repeated call by it); for a noop it would
             # be text made for nobody.
             position.action_id if kind.has_effect(fields, args) else "",
-            position.attempt_number, Named(scope, args, self._restore),
+            position.attempt_number, NamedValues(scope, args, self._restore),
             order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
             self._program.iterators(task.step, len(step.loops)) if step.loops else (), holds_secret,
             str(self._restore(position.origin)), self._needs, order.claim,
         )  # fmt: skip
-        return Rendered(call, kind.parks)
+        return RenderedCall(call, kind.parks)
 
     def _mapping(self, index: int, scope: PlayScope) -> dict[str, Json]:
         if index < 0:

@@ -20,7 +20,7 @@ ASK_AGAIN = 1_000_000
 """Microseconds before an order that cannot be begun may come again."""
 
 
-class Begun(NamedTuple):
+class BegunOrder(NamedTuple):
     """An order that can be begun: its session, its delivery, and the needs of the session."""
 
     session: Session
@@ -32,7 +32,7 @@ class _Arrival(NamedTuple):
     """An order that waits for what it needs."""
 
     delivery: Delivery[Order]
-    opening: Waiting[Begun | None]
+    opening: Waiting[BegunOrder | None]
 
 
 class Intake:
@@ -73,7 +73,7 @@ class Intake:
         """Why nothing is taken, empty where nothing is in the way."""
         return self._missing.problem if self._missing is not None else ""
 
-    def open_orders(self, has_room: Callable[[], bool]) -> Iterator[Begun]:
+    def open_orders(self, has_room: Callable[[], bool]) -> Iterator[BegunOrder]:
         """The orders that can be begun now, of what waited and, as long as there is room, of what is on the bus."""
         if self._arrivals or self._missing is not None:
             # What waits here came before what is on the bus.
@@ -103,7 +103,7 @@ class Intake:
             # A refusal is quicker than silence: the bus would wait until the time for an acknowledgement is over.
             arrival.delivery.nak("its worker leaves")
 
-    def _arrived(self) -> Iterator[Begun]:
+    def _arrived(self) -> Iterator[BegunOrder]:
         arrivals, self._arrivals = self._arrivals, []
         for arrival in arrivals:
             awaited = arrival.opening.awaited
@@ -120,13 +120,13 @@ class Intake:
             self._missing = None
             self._tell("orders are begun again")
 
-    def _went_on(self, arrival: _Arrival) -> Begun | None:
+    def _went_on(self, arrival: _Arrival) -> BegunOrder | None:
         """The order of an arrival, where it can be begun now; one that needs more waits here."""
         if not arrival.opening.step():
             self._arrivals.append(arrival)
         return arrival.opening.result
 
-    async def _open(self, delivery: Delivery[Order]) -> Begun | None:
+    async def _open(self, delivery: Delivery[Order]) -> BegunOrder | None:
         """The order of a delivery, once all that it needs is here; None where it cannot be begun."""
         needs, order = self._needs(), None
         try:
@@ -142,7 +142,7 @@ class Intake:
                 delivery.ack()
                 return None
             self._said = ""
-            return Begun(session, delivery, needs)
+            return BegunOrder(session, delivery, needs)
         except Misfit as problem:
             delivery.dead_letter(str(problem))
             self._tell(f"an order came that does not fit its plan: {problem}")

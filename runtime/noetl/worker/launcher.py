@@ -13,10 +13,10 @@ from contextlib import suppress
 from types import FunctionType
 from typing import TYPE_CHECKING, TypeAlias
 
-from noetl.ports import Call, Clock, Env
+from noetl.ports import Clock, Env, ToolCall
 from noetl.worker.fields import kind_of
 from noetl.worker.output import OutputWriter
-from noetl.worker.schemas import Check, checked_by
+from noetl.worker.schemas import OutcomeCheck, checked_by
 from noetl_ir import codec, registry
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
@@ -25,7 +25,7 @@ from noetl_ir.outcome import Handle, Outcome, error
 if TYPE_CHECKING:
     import asyncio
 
-Run: TypeAlias = "Callable[[Call, Env], Coroutine[object, None, Outcome]]"
+_Run: TypeAlias = "Callable[[ToolCall, Env], Coroutine[object, None, Outcome]]"
 
 DEEPEST = 200
 """Levels of nesting in a value that a tool gives, as in one that leaves an expression."""
@@ -44,7 +44,7 @@ _TURNS = 10
 class AsyncLauncher:
     """The launcher of real tools. `env_of` gives the environment of a call, and `output` has what they print kept."""
 
-    def __init__(self, env_of: Callable[[Call], Env], clock: Clock, output: OutputWriter | None = None) -> None:
+    def __init__(self, env_of: Callable[[ToolCall], Env], clock: Clock, output: OutputWriter | None = None) -> None:
         self._env_of = env_of
         self._output = output
         self._clock = clock
@@ -56,7 +56,7 @@ class AsyncLauncher:
         self._is_told = False
         self._poll_due = 0.0
 
-    def immediate(self, call: Call) -> Outcome | None:
+    def immediate(self, call: ToolCall) -> Outcome | None:
         kind = kind_of(call.kind)
         if not kind.available:
             return error("kind.unavailable", f"the tool kind `{call.kind}` is not available in this version")
@@ -79,7 +79,7 @@ class AsyncLauncher:
         coroutine.close()
         return error("tool.broken", f"the tool `{call.kind}` says that it has no effects and waited for something")
 
-    def launch(self, ticket: object, call: Call) -> None:
+    def launch(self, ticket: object, call: ToolCall) -> None:
         task = self._ensure().create_task(self._run(ticket, call))
         # The ticket is a slot, which the worker keeps for as long as the task runs. So its id is not given to another
         # object meanwhile.
@@ -173,7 +173,7 @@ class AsyncLauncher:
         self._is_told = False
         woken.clear()
 
-    async def _run(self, ticket: object, call: Call) -> None:
+    async def _run(self, ticket: object, call: ToolCall) -> None:
         import asyncio
 
         limit = seconds_of(call.timeout) if not isinstance(call.timeout, dict) else None
@@ -212,7 +212,7 @@ async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _tool(kind: str) -> Run:
+def _tool(kind: str) -> _Run:
     tool = _TOOLS.get(kind)
     if tool is None:
         tool = _TOOLS[kind] = registry.load("noetl.tools", kind, "run", FunctionType)
@@ -221,10 +221,10 @@ def _tool(kind: str) -> Run:
 
 # A module is imported once a process, when its first task runs: most playbooks use two or three of the kinds, and
 # some kinds import large packages.
-_TOOLS: dict[str, Run] = {}
+_TOOLS: dict[str, _Run] = {}
 
 
-def _checked(call: Call, outcome: object, check: Check | None = None) -> Outcome:
+def _checked(call: ToolCall, outcome: object, check: OutcomeCheck | None = None) -> Outcome:
     """The outcome, if it is one that the log can hold and give back, and what its schema says; else an error."""
     if isinstance(outcome, Outcome):
         parts = [part for part in (outcome.result, outcome.error, outcome.extras) if part is not None and part != {}]
@@ -237,6 +237,6 @@ def _checked(call: Call, outcome: object, check: Check | None = None) -> Outcome
     return error("tool.broken", f"the tool `{call.kind}` returned {type(outcome).__name__} instead of an outcome")
 
 
-def _crashed(call: Call, problem: Exception) -> Outcome:
+def _crashed(call: ToolCall, problem: Exception) -> Outcome:
     text: Json = f"the tool `{call.kind}` failed unexpectedly: {type(problem).__name__}: {problem}"
     return error("tool.crashed", str(text))

@@ -10,7 +10,7 @@ _STATE = ("ctx", "iter", "workload", "execution_id", "args", "job")
 _HIDDEN = frozenset({"keychain", "now", "ref"})
 
 
-class Named(Mapping[str, Json]):
+class NamedValues(Mapping[str, Json]):
     """The values of names: an arg of the task, else what the name means in an expression of the task's fields.
 
     `restore` puts secrets back into a value; into `args` they are put back already. A stored result is fetched when

@@ -5,13 +5,13 @@ the first page sent wherever it likes. The first origin is in the log with the s
 along, so another worker that goes on with the run knows it. It may hold a secret itself, and has a marker there.
 """
 
-from noetl.ports import Call
+from noetl.ports import ToolCall
 
 ASKING = "http"
 """The kind whose tasks name an address."""
 
 
-def origin_of(call: Call) -> str | None:
+def origin_of(call: ToolCall) -> str | None:
     """The origin that a request with a secret is for, as it is written; None of any other call, and of no address."""
     if call.kind != ASKING or not (call.holds_secret or call.fields.get("auth") is not None):
         return None

@@ -15,7 +15,7 @@ from contextlib import suppress
 from time import time_ns
 from typing import Protocol, TypeAlias
 
-from noetl.ports import Call, StoreFailure, StoreRefused
+from noetl.ports import StoreFailure, StoreRefused, ToolCall
 from noetl.ports.output import ATTEMPT_BYTES, CHUNK, CUT, CUT_TEXT, OVERHEAD, TOOL, OutputChunk, size_of
 
 GATHER = 0.2
@@ -60,7 +60,7 @@ class TaskOutput:
     """The output of one attempt. `put` takes its chunks, `tell` its lines where they are told."""
 
     def __init__(
-        self, call: Call, hiding: Hiding, put: Callable[[OutputChunk], None], tell: Callable[[str], None]
+        self, call: ToolCall, hiding: Hiding, put: Callable[[OutputChunk], None], tell: Callable[[str], None]
     ) -> None:
         self._call = call
         self._hiding = hiding
@@ -207,7 +207,7 @@ class OutputWriter:
         if not self._sizes[execution_id]:
             del self._sizes[execution_id]
 
-    async def settled(self, call: Call) -> None:
+    async def settled(self, call: ToolCall) -> None:
         """Wait until the output of an attempt is kept, unless the store fails or takes too long."""
         if not self._due:
             return
@@ -307,5 +307,5 @@ def _is_next(before: OutputChunk, chunk: OutputChunk) -> bool:
     return joins and len(before.text) + len(chunk.text) <= CHUNK
 
 
-def _attempt_of(call: Call) -> _Attempt:
+def _attempt_of(call: ToolCall) -> _Attempt:
     return call.execution_id, call.step, call.run, call.path, call.task, call.visit, call.attempt, call.claim

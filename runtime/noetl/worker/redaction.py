@@ -25,7 +25,7 @@ from noetl_ir.secret_fields import SHORTEST
 
 Secret: TypeAlias = tuple[str, str, str]
 """(entry, field, value)."""
-Open: TypeAlias = Callable[[str, str], Json]
+_Open: TypeAlias = Callable[[str, str], Json]
 """The value of a field of an entry as it is now; raises KeyError with a clear text."""
 
 _MARKER = re.compile(r"\[\[secret:([\w.%~-]+):([\w.%~-]+):([a-z0-9]+):([0-9a-f]{32})\]\]", re.ASCII)
@@ -34,14 +34,14 @@ _MARKER = re.compile(r"\[\[secret:([\w.%~-]+):([\w.%~-]+):([a-z0-9]+):([0-9a-f]{
 class Redactor:
     """The secrets of one execution. `key` is the execution's own."""
 
-    def __init__(self, key: bytes, open: Open) -> None:
+    def __init__(self, key: bytes, open: _Open) -> None:
         self._key = key
         self._open = open
         self._known: set[Secret] = set()
         self._hidden: set[tuple[str, str]] = set()
         self._markers: dict[str, str] = {}
 
-    def opened_by(self, open: Open) -> "Redactor":
+    def opened_by(self, open: _Open) -> "Redactor":
         """A redactor of the same secrets, whose markers are opened by somebody else."""
         # A shallow copy shares the known secrets: what one of the two learns, the other hides too.
         made = copy.copy(self)

@@ -15,10 +15,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from noetl.host.confined_files import FileRefused, inside, read_file
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import SchemaError, ValidationError
@@ -29,12 +29,12 @@ FOLDER = "schemas"
 MOST_BYTES = 4 * 1024 * 1024
 MOST_TOLD = 3
 
-_NAME = Late(r"[A-Za-z0-9_\-]+([./][A-Za-z0-9_\-]+)*")
+_NAME = LatePattern(r"[A-Za-z0-9_\-]+([./][A-Za-z0-9_\-]+)*")
 
-Check = Callable[[Outcome], Outcome]
+OutcomeCheck = Callable[[Outcome], Outcome]
 
 
-def checked_by(call: Call, root: str) -> Check | Outcome | None:
+def checked_by(call: ToolCall, root: str) -> OutcomeCheck | Outcome | None:
     """The check that a task's outcome has to go through; the error that there is no such schema; None where it names
     none.
     """
@@ -55,7 +55,7 @@ class _Unusable(Exception):
     """A schema that is none; the text says why."""
 
 
-def _check(name: str, root: str) -> Check:
+def _check(name: str, root: str) -> OutcomeCheck:
     """Holds an outcome against a schema. Raises FileRefused, _Unusable."""
     # Imported here: the import is slow, and most playbooks name no schema.
     from jsonschema import Draft202012Validator

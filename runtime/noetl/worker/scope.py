@@ -16,7 +16,7 @@ from noetl_ir.scopes.values import LoopResult, Reference
 Follow = Callable[[Json], "Json | Reference"]
 
 
-class Position(Protocol):
+class SessionNames(Protocol):
     """The session as far as names reach into it."""
 
     order: RunPipeline
@@ -58,18 +58,18 @@ NO_NAMES = PlayScope({})
 """Where there is no expression to ask."""
 
 
-def field_scope(program: Program, at: Position, follow: Follow, now: int, keychain: object) -> PlayScope:
+def field_scope(program: Program, at: SessionNames, follow: Follow, now: int, keychain: object) -> PlayScope:
     """For task fields: `keychain` holds markers, which rendering replaces."""
     return _scope(program, at, follow, now, {"keychain": keychain})
 
 
-def rule_scope(program: Program, at: Position, follow: Follow, now: int, outcome: dict[str, Json]) -> PlayScope:
+def rule_scope(program: Program, at: SessionNames, follow: Follow, now: int, outcome: dict[str, Json]) -> PlayScope:
     """For rules, delays and patches: the outcome, and the seconds since this run or iteration began."""
     elapsed = (now - at.order.began) / 1_000_000
     return _scope(program, at, follow, now, {"outcome": outcome, "_elapsed": elapsed})
 
 
-def _scope(program: Program, at: Position, follow: Follow, now: int, reserved: dict[str, object]) -> PlayScope:
+def _scope(program: Program, at: SessionNames, follow: Follow, now: int, reserved: dict[str, object]) -> PlayScope:
     order = at.order
     values: dict[str, object] = {
         **reserved,

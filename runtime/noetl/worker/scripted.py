@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 
 from noetl.clients.sql_results import result_of
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl.ports.mailbox import KEEP_FOR
 from noetl.worker.launcher import AsyncLauncher
 from noetl_ir.correlation import HALF, faulty_key, is_storable, key_of
@@ -63,9 +63,9 @@ class Ledger:
     gets.
     """
 
-    def __init__(self, hears: Callable[[Call], None] = lambda call: None) -> None:
+    def __init__(self, hears: Callable[[ToolCall], None] = lambda call: None) -> None:
         self.uses: Counter[int] = Counter()
-        self.unlisted: list[Call] = []
+        self.unlisted: list[ToolCall] = []
         self.sent = 0
         self.hears = hears
 
@@ -226,11 +226,11 @@ class ScriptedLauncher:
         self._heap: list[tuple[int, int, object, Outcome]] = []
         self._stopped: set[int] = set()
         self._count = 0
-        self._chosen: dict[int, tuple[Call, _Entry | None]] = {}
+        self._chosen: dict[int, tuple[ToolCall, _Entry | None]] = {}
         self._running: dict[int, object] = {}
         self._ended: dict[int, Outcome] = {}
 
-    def immediate(self, call: Call) -> Outcome | None:
+    def immediate(self, call: ToolCall) -> Outcome | None:
         # Asked again for a call that had to wait for a value: an entry counts one use for both.
         _, entry = self._chosen.get(id(call)) or self._choose(call)
         if entry is None:
@@ -250,13 +250,13 @@ class ScriptedLauncher:
         del self._chosen[id(call)]
         return _shaped(call, entry.outcome, self._clock.now() / 1_000_000)
 
-    def _choose(self, call: Call) -> tuple[Call, _Entry | None]:
+    def _choose(self, call: ToolCall) -> tuple[ToolCall, _Entry | None]:
         """The entry for a call, kept with it: what is chosen here is launched, maybe much later."""
         self._script.ledger.hears(call)
         chosen = self._chosen[id(call)] = call, self._find(call)
         return chosen
 
-    def launch(self, ticket: object, call: Call) -> None:
+    def launch(self, ticket: object, call: ToolCall) -> None:
         _, entry = self._chosen.pop(id(call))
         if entry is None:
             self._running[id(ticket)] = ticket
@@ -315,7 +315,7 @@ class ScriptedLauncher:
     def close(self) -> None:
         self._real.close()
 
-    def _find(self, call: Call) -> _Entry | None:
+    def _find(self, call: ToolCall) -> _Entry | None:
         place: dict[str, Json] = {
             "step": call.step, "task": call.task, "run": call.run, "index": list(call.path), "visit": call.visit,
             "attempt": call.attempt,
@@ -335,7 +335,7 @@ class ScriptedLauncher:
         return None
 
 
-def _shaped(call: Call, outcome: Outcome, now: float) -> Outcome:
+def _shaped(call: ToolCall, outcome: Outcome, now: float) -> Outcome:
     """The outcome with the shape that the tool of its kind gives (`noetl.tools.http`): a run of a playbook that reads
     what no tool gives would pass here alone. `now` is in seconds.
     """
@@ -363,7 +363,7 @@ def _failed(outcome: Outcome, code: str, message: str) -> Outcome:
     )
 
 
-def _of_http(call: Call, outcome: Outcome, now: float) -> Outcome:
+def _of_http(call: ToolCall, outcome: Outcome, now: float) -> Outcome:
     """A response as the tool gives it. An error without a status and without a result got none."""
     from noetl.clients.http import STATUS, refused_with, shown_url
     from noetl.clients.retry_after import retry_after_of  # every run imports this module, few have a script
@@ -389,7 +389,7 @@ def _of_http(call: Call, outcome: Outcome, now: float) -> Outcome:
     return _failed(answered, STATUS, f"{method} {shown_url(str(url))}: {refused_with(status)}")
 
 
-def _of_program(call: Call, outcome: Outcome) -> Outcome:
+def _of_program(call: ToolCall, outcome: Outcome) -> Outcome:
     """The output of a program and how it ended, as the tool gives it; a code other than 0 is an error."""
     name = "container" if call.kind == "container" else "shell"
     written, extra = outcome.result, outcome.extras.get(name)
@@ -405,7 +405,7 @@ def _of_program(call: Call, outcome: Outcome) -> Outcome:
     return outcome._replace(status=outcome.status if ended == 0 else "error", result=whole, extras=extras)
 
 
-def _of_sql(call: Call, outcome: Outcome) -> Outcome:
+def _of_sql(call: ToolCall, outcome: Outcome) -> Outcome:
     """Rows with their number and columns, and with `command_0` where the task has to tell each statement's."""
     written = outcome.result
     if written is None and outcome.status == "ok":

@@ -13,7 +13,7 @@ from noetl.engine.rules import Directive, fault_directive, judge
 from noetl.host.engine_faults import CODE, fault_of
 from noetl.ports import StoreFailure
 from noetl.ports.needs import Needs
-from noetl.worker.fields import Rendered, Renderer, kind_of
+from noetl.worker.fields import RenderedCall, Renderer, kind_of
 from noetl.worker.origins import origin_of
 from noetl.worker.results import Results
 from noetl.worker.scope import NO_NAMES, field_scope, rule_scope
@@ -31,7 +31,7 @@ class Attempt(NamedTuple):
     """The attempt that is due: `rendered` when a tool is to run, `fault` when its fields could not be rendered."""
 
     task: Task
-    rendered: Rendered | None
+    rendered: RenderedCall | None
     fault: Fault | None
     lost: bool
 
@@ -49,7 +49,7 @@ class SessionContext(NamedTuple):
     needs: Needs
 
 
-class Verdict(NamedTuple):
+class JudgedOutcome(NamedTuple):
     """An outcome as the log will hold it, the directive that its rules gave, and its result as the log will show it."""
 
     envelope: dict[str, Json]
@@ -177,7 +177,7 @@ class Session:
         """`task.done` of a task whose fields could not be rendered: no rule is asked."""
         return self._carried_out(now, _verdict_of(fault))
 
-    def judge(self, now: int, outcome: Outcome, took: int | None = None) -> Verdict:
+    def judge(self, now: int, outcome: Outcome, took: int | None = None) -> JudgedOutcome:
         """The verdict on an outcome. `took` is how long the attempt was at work here, in microseconds, where it was.
 
         Rules see the outcome whole; the log gets its result with secrets hidden, and a reference where it is large.
@@ -191,19 +191,19 @@ class Session:
         except Exception as problem:
             return _verdict_of(_mistake(problem))
 
-    def finish(self, now: int, verdict: Verdict) -> Event:
+    def finish(self, now: int, verdict: JudgedOutcome) -> Event:
         """`task.done` or `retry.started` after a verdict; the session moves on to where the directive leads."""
         try:
             return self._carried_out(now, verdict)
         except Exception as problem:
             return self._carried_out(now, _verdict_of(_mistake(problem)))
 
-    def _carried_out(self, now: int, verdict: Verdict) -> Event:
+    def _carried_out(self, now: int, verdict: JudgedOutcome) -> Event:
         if verdict.directive.kind == "retry":
             return self._again(now, verdict.envelope, verdict.directive)
         return self._done(now, verdict.envelope, verdict.directive, verdict.shown)
 
-    def _judged(self, now: int, outcome: Outcome, took: int | None) -> Verdict:
+    def _judged(self, now: int, outcome: Outcome, took: int | None) -> JudgedOutcome:
         outcome, shown = self._context.results.recorded(self.order.step, outcome, self.row.kind, self._inline)
         number = self.attempt_number
         envelope, row = _envelope(outcome), self.row
@@ -221,7 +221,7 @@ class Session:
         if directive.ctx and (unfit := fault_in(self.program, self.ctx, directive.ctx)):
             fault = Fault(str(unfit["code"]), str(unfit["message"]))
             directive = fault_directive(fault, envelope)._replace(rule=directive.rule)
-        return Verdict(envelope, directive, shown)
+        return JudgedOutcome(envelope, directive, shown)
 
     def _again(self, now: int, envelope: dict[str, Json], directive: Directive) -> Event:
         wait = directive.wait or 0.0
@@ -327,7 +327,7 @@ def _mistake(problem: Exception) -> Fault:
     return Fault(CODE, str(fault_of(problem)["message"]))
 
 
-def _inline_of(rendered: Rendered | None, program: Program) -> int | None:
+def _inline_of(rendered: RenderedCall | None, program: Program) -> int | None:
     """The size in bytes above which a task asks for its result to be stored outside, or its playbook for all of them;
     None where nobody asks.
     """
@@ -345,8 +345,8 @@ def _is_without_offset(timer: Json) -> bool:
     return moment is not None and not moment[1]
 
 
-def _verdict_of(fault: Fault) -> Verdict:
-    return Verdict(_envelope(error(fault.code, fault.message)), fault_directive(fault))
+def _verdict_of(fault: Fault) -> JudgedOutcome:
+    return JudgedOutcome(_envelope(error(fault.code, fault.message)), fault_directive(fault))
 
 
 def _envelope(outcome: Outcome) -> dict[str, Json]:

@@ -1,10 +1,10 @@
 """A slot of a worker: one pipeline at work, and what it waits for."""
 
 from noetl.host.backoff import Backoff
-from noetl.ports import Call, Clock
+from noetl.ports import Clock, ToolCall
 from noetl.ports.bus import Ticket
 from noetl.ports.needs import Waiting
-from noetl.worker.intake import Begun
+from noetl.worker.intake import BegunOrder
 from noetl_ir.events import Event
 from noetl_ir.orders import Answer, Report
 
@@ -54,13 +54,13 @@ class Slot:
         "work",
     )  # fmt: skip
 
-    def __init__(self, key: tuple[str, str], name: str, begun: Begun) -> None:
+    def __init__(self, key: tuple[str, str], name: str, begun: BegunOrder) -> None:
         self.key = key
         self.name = name
         self.session = begun.session
         self.delivery = begun.delivery
         self.needs = begun.needs
-        self.call: Call | None = None
+        self.call: ToolCall | None = None
         self.began: int | None = None
         self.report: Report | None = None
         self.tickets: list[Ticket[Answer]] = []

@@ -17,13 +17,13 @@ from typing import Protocol, TypeVar
 
 from noetl.engine.program import Program
 from noetl.messages.encoding import write_report
-from noetl.ports import Blobs, Call, Clock, StoreFailure, StoreRefused
+from noetl.ports import Blobs, Clock, StoreFailure, StoreRefused, ToolCall
 from noetl.ports.bus import STOPS, Bus, Delivery, Full, MessageTooLarge, Ticket, address_of
 from noetl.ports.needs import Needs, Waiting, wait_for
 from noetl.worker.background_fetches import BackgroundFetches
 from noetl.worker.heartbeats import Heartbeats
-from noetl.worker.intake import Begun, Intake
-from noetl.worker.session import Attempt, Session, SessionContext, Verdict
+from noetl.worker.intake import BegunOrder, Intake
+from noetl.worker.session import Attempt, JudgedOutcome, Session, SessionContext
 from noetl.worker.slot import Pause, Slot
 from noetl.worker.unread import flaw_of, readable
 from noetl_ir.codec import CodecError
@@ -55,11 +55,11 @@ _T = TypeVar("_T")
 class Launcher(Protocol):
     """Runs tools beside the worker."""
 
-    def immediate(self, call: Call) -> Outcome | None:
+    def immediate(self, call: ToolCall) -> Outcome | None:
         """The outcome of a tool without effects, run on the spot; None when it is to be launched."""
         ...
 
-    def launch(self, ticket: object, call: Call) -> None:
+    def launch(self, ticket: object, call: ToolCall) -> None:
         """Run a tool; its outcome comes back through `finished`."""
         ...
 
@@ -267,7 +267,7 @@ class Worker:
             case DrainWorker(worker) if worker == self._name:
                 self.take_no_more()
 
-    def _begin(self, begun: Begun) -> None:
+    def _begin(self, begun: BegunOrder) -> None:
         order = begun.session.order
         key = (order.execution_id, order.run)
         # The order is a later one (`_is_past` was asked): the server has taken the pipeline from the claim that is at
@@ -360,7 +360,7 @@ class Worker:
         now, verdict = await self._met(slot, partial(self._judged, slot, outcome))
         slot.events.append(slot.session.finish(now, verdict))
 
-    def _judged(self, slot: Slot, outcome: Outcome) -> tuple[int, Verdict]:
+    def _judged(self, slot: Slot, outcome: Outcome) -> tuple[int, JudgedOutcome]:
         """The verdict on an outcome, and its time; a result that can be stored nowhere is an error."""
         now = self._clock.now()
         took = None if slot.began is None else self._steady.now() - slot.began

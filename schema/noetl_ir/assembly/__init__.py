@@ -16,7 +16,7 @@ from noetl_ir.assembly.joining import Arrivals, arrivals_of, build_join
 from noetl_ir.assembly.looping import Ends, build_gate, build_loops, ends_of
 from noetl_ir.assembly.making import NOTHING, SIGNAL, TIME, Arcs, Maker
 from noetl_ir.assembly.pipeline import build_body, build_stops, build_ways_out, stations_of
-from noetl_ir.assembly.routing import Link, build_chains, targets_of
+from noetl_ir.assembly.routing import ChainLink, build_chains, targets_of
 from noetl_ir.expr import Template
 from noetl_ir.plan import CANCEL, MORE, Arc, Interrupt, LoopEnd, LoopSignal, Step, Task
 from noetl_ir.records import NamedTuple
@@ -59,7 +59,7 @@ class Marks(NamedTuple):
     delays: tuple[Span, ...]
 
 
-class Tables(NamedTuple):
+class NetTables(NamedTuple):
     """The tables of a plan that give its net. `parks` says whether a task ends by another's report or signal,
     `terminates` are the steps whose success ends the execution, `limited` those whose iterations have a time limit,
     `later` those that phases behind main begin at; `loop_ends` say which loops may end before their items are over, and
@@ -79,7 +79,7 @@ class Tables(NamedTuple):
     interrupts: Sequence[Interrupt] = ()
 
 
-def assemble(tables: Tables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks] | None = None) -> None:
+def assemble(tables: NetTables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks] | None = None) -> None:
     """Give a maker the elements of the net of some tables, whose indices must all name something.
 
     Without `marks` every part is nowhere in a file.
@@ -95,7 +95,7 @@ def _unmarked(step: Step) -> Marks:
 
 
 class _Assembly:
-    def __init__(self, tables: Tables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks]) -> None:
+    def __init__(self, tables: NetTables, ways: Sequence[Ways], maker: Maker, marks: Sequence[Marks]) -> None:
         self._tables = tables
         self._ways = ways
         self._marks = marks
@@ -162,7 +162,7 @@ class _Assembly:
             # for its fault.
             asks = way.guard >= 0 or row.args >= 0 or row.delay >= 0
             dead: Arcs = sum((arrivals[join].dead[source] for join, source in way.dead), NOTHING)
-            link = Link(number, step.arcs[number], way.guard, target, dead, row.span, asks, way.on_failure)
+            link = ChainLink(number, step.arcs[number], way.guard, target, dead, row.span, asks, way.on_failure)
             links.append(link)
         ending = index in self._tables.terminates
         build_chains(self._maker, step, index, links=links, ends=ends, span=marks.router, terminates=ending)

@@ -19,7 +19,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 
 
-class Link(NamedTuple):
+class ChainLink(NamedTuple):
     """One arc as the chain uses it.
 
     `number` is its place in the step's list, `row` its index in the plan's table, `guard` a pool index.
@@ -60,7 +60,7 @@ def targets_of(
 
 
 def build_chains(
-    maker: Maker, step: Step, index: int, *, links: list[Link], ends: Ends, span: Span, terminates: bool = False
+    maker: Maker, step: Step, index: int, *, links: list[ChainLink], ends: Ends, span: Span, terminates: bool = False
 ) -> None:
     """Add both chains of a step's router; a leaf's token ends at once. One that `terminates` asks no arc on success."""
     telling = [
@@ -85,7 +85,7 @@ def build_chains(
             maker.transition(f"err {step.name} {word}", "err", first, NOTHING, step=index, span=span, fault=True)
 
 
-def _until_certain(links: list[Link]) -> list[Link]:
+def _until_certain(links: list[ChainLink]) -> list[ChainLink]:
     """The arcs up to the first that always matches: nothing behind it is asked."""
     for number, link in enumerate(links):
         if link.guard < 0:
@@ -104,7 +104,7 @@ class _Chain(NamedTuple):
         id = f"{role} {self.name} {self.word} {number}"
         return self.maker.place(id, role, self.own, span=span)
 
-    def take(self, link: Link, id: str, inputs: Arcs, outputs: Arcs) -> None:
+    def take(self, link: ChainLink, id: str, inputs: Arcs, outputs: Arcs) -> None:
         self.maker.transition(
             f"{id} {self.name} {self.word} {link.number}",
             "take",
@@ -116,7 +116,7 @@ class _Chain(NamedTuple):
             arc=link.row,
         )
 
-    def pass_(self, link: Link, id: str, inputs: Arcs, outputs: Arcs) -> None:
+    def pass_(self, link: ChainLink, id: str, inputs: Arcs, outputs: Arcs) -> None:
         name = f"{id} {self.name} {self.word} {link.number}"
         self.maker.transition(name, "pass", inputs, outputs + link.dead, step=self.own, span=link.span, arc=link.row)
 
@@ -125,7 +125,7 @@ class _Chain(NamedTuple):
         self.maker.transition(id, role, inputs, NOTHING, step=self.own, span=self.span)
 
 
-def _exclusive(chain: _Chain, links: list[Link], here: Arcs) -> None:
+def _exclusive(chain: _Chain, links: list[ChainLink], here: Arcs) -> None:
     for link in links:
         chain.take(link, "take", here, link.target)
         if link.guard < 0:
@@ -136,7 +136,7 @@ def _exclusive(chain: _Chain, links: list[Link], here: Arcs) -> None:
     chain.end_chain("none", here)
 
 
-def _inclusive(chain: _Chain, links: list[Link], here: Arcs) -> None:
+def _inclusive(chain: _Chain, links: list[ChainLink], here: Arcs) -> None:
     nothing: Arcs | None = here
     some: Arcs | None = None
     for link in links:

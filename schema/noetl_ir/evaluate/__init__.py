@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from noetl_ir.evaluate.access import path_of
-from noetl_ir.evaluate.closures import Run, Scope, closure
+from noetl_ir.evaluate.closures import Closure, Scope, closure
 from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.settle import bounded, json_of, printed, settled
 from noetl_ir.evaluate.work import begin_evaluation, spend_text
@@ -36,12 +36,19 @@ from noetl_ir.expr import (
 from noetl_ir.scopes.values import Fault, Undefined
 
 __all__ = [
-    "Blocks", "Fault", "Scope", "Undefined", "compile_expr", "compile_guard", "compile_template", "evaluate",
+    "Fault",
+    "Scope",
+    "Undefined",
+    "_Blocks",
+    "compile_expr",
+    "compile_guard",
+    "compile_template",
+    "evaluate",
 ]  # fmt: skip
 
 SECRETS = "keychain"
 """The name under which texts are sealed."""
-Blocks: TypeAlias = Callable[[str, Scope], str]
+_Blocks: TypeAlias = Callable[[str, Scope], str]
 """Renders the text of a block template: Jinja2's sandbox, on the worker."""
 
 
@@ -64,7 +71,7 @@ def compile_expr(expr: Expr) -> Callable[[Scope], object]:
     return _safe(value)
 
 
-def compile_template(template: Template, blocks: Blocks | None = None) -> Callable[[Scope], Json]:
+def compile_template(template: Template, blocks: _Blocks | None = None) -> Callable[[Scope], Json]:
     """From a scope to the finished value. Raises Fault, `template.undefined` for the undefined anywhere in it."""
     run = _template(template, blocks)
     if isinstance(template, Literal) or (isinstance(template, Native) and path_of(template.expr) is not None):
@@ -80,7 +87,7 @@ def compile_template(template: Template, blocks: Blocks | None = None) -> Callab
     return value
 
 
-def _template(template: Template, blocks: Blocks | None) -> Callable[[Scope], Json]:
+def _template(template: Template, blocks: _Blocks | None) -> Callable[[Scope], Json]:
     match template:
         case Literal(value=value):
             return lambda scope: value
@@ -116,7 +123,7 @@ def compile_guard(expr: Expr) -> Callable[[Scope], bool]:
     return guard
 
 
-def _compiled(expr: Expr, make: Callable[[Expr], Run] = closure) -> Run:
+def _compiled(expr: Expr, make: Callable[[Expr], Closure] = closure) -> Closure:
     """The closure that `make` makes, or one that raises: an expression that cannot be compiled is a fault when it is
     asked.
     """
@@ -131,7 +138,7 @@ def _compiled(expr: Expr, make: Callable[[Expr], Run] = closure) -> Run:
         return raises
 
 
-def _native(expr: Expr) -> Run:
+def _native(expr: Expr) -> Closure:
     run = _compiled(expr)
     path_to = path_of(expr)
     # What lies under `keychain` is sealed and has to be unsealed into a marker on its way out, so it takes the long
@@ -149,7 +156,7 @@ def _native(expr: Expr) -> Run:
     return path
 
 
-def _text(parts: tuple[str | Expr, ...]) -> Run:
+def _text(parts: tuple[str | Expr, ...]) -> Closure:
     pieces = [part if isinstance(part, str) else _compiled(part) for part in parts]
 
     def run(scope: Scope) -> str:
@@ -162,7 +169,7 @@ def _text(parts: tuple[str | Expr, ...]) -> Run:
     return run
 
 
-def _block(text: str, blocks: Blocks | None) -> Run:
+def _block(text: str, blocks: _Blocks | None) -> Closure:
     def run(scope: Scope) -> str:
         # Jinja2's sandbox is imported by workers alone: a server that evaluates guards must never run statements of a
         # playbook.
@@ -173,7 +180,7 @@ def _block(text: str, blocks: Blocks | None) -> Run:
     return run
 
 
-def _safe(run: Run) -> Run:
+def _safe(run: Closure) -> Closure:
     def safe(scope: Scope) -> object:
         try:
             return run(scope)

@@ -7,14 +7,14 @@ from typing import Any
 from noetl_ir.evaluate.limits import check_chars, check_items
 from noetl_ir.evaluate.work import spend, spend_hash, spend_search, spend_strip, spend_text
 from noetl_ir.expr import Attribute, Const, Expr, Item, Name
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.records import NamedTuple
-from noetl_ir.scopes.values import Fault, Sealed, Undefined, View, key_text, refuse_marker
+from noetl_ir.scopes.values import Fault, ResultView, Sealed, Undefined, key_text, refuse_marker
 
 _SQL_KEYS = frozenset({"rows", "row_count", "columns"})
 PASSING = frozenset({"d", "default", "join", "safe", "string"})
 """Filters that leave a text as it is, a hidden secret too."""
-_STATEMENT = Late(r"command_\d+(_rows)?", re.ASCII)
+_STATEMENT = LatePattern(r"command_\d+(_rows)?", re.ASCII)
 """The keys that a SQL result has besides, where it has those of each statement."""
 
 
@@ -30,7 +30,7 @@ class Group(NamedTuple):
 
 def item(of: object, key: object) -> object:
     """`of[key]` and `of.key`: the value under the key, else undefined. Raises Fault for a secret only."""
-    if isinstance(of, View):
+    if isinstance(of, ResultView):
         found = of.under(key)
         # A view answers for keys of its own, such as `stats` of a loop's result; any other key is the data's.
         if found is not None:

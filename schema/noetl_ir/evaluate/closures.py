@@ -35,7 +35,7 @@ from noetl_ir.expr import (
     Unary,
     operands_of,
 )
-from noetl_ir.scopes.values import Fault, Undefined, View, key_text, plain, refuse_marker, stored
+from noetl_ir.scopes.values import Fault, ResultView, Undefined, key_text, plain, refuse_marker, stored
 from noetl_ir.scopes.vocabulary import FUNCTIONS
 
 
@@ -43,16 +43,16 @@ class Scope(Protocol):
     """The meaning of the names in an expression: `noetl_ir.scopes.PlayScope`, or a double in a test."""
 
     def lookup(self, name: str) -> object:
-        """The value of a bare name, a `View` for a result, or `Undefined`; of `name()` the function so called."""
+        """The value of a bare name, a `ResultView` for a result, or `Undefined`; of `name()` the function so called."""
         ...
 
 
-Run: TypeAlias = Callable[[Scope], Any]
+Closure: TypeAlias = Callable[[Scope], Any]
 _Arguments: TypeAlias = Callable[[Scope], tuple[tuple[Any, ...], dict[str, Any]]]
 _Named: TypeAlias = tuple[tuple[str, Expr], ...]
 
 
-def closure(expr: Expr) -> Run:
+def closure(expr: Expr) -> Closure:
     """From a scope to the expression's value."""
     match expr:
         case Const(value=value):
@@ -95,7 +95,7 @@ def closure(expr: Expr) -> Run:
             return lambda scope: {key(scope): value(scope) for key, value in pairs}
 
 
-def _path(expr: Expr, finish: Callable[[object], object] = plain) -> Run:
+def _path(expr: Expr, finish: Callable[[object], object] = plain) -> Closure:
     """A chain of constant keys on a name or on another expression; `finish` is done to a view at its end."""
     keys: list[object] = []
     while True:
@@ -124,7 +124,7 @@ def _no_function(name: str, value: object) -> object:
     return Undefined(name) if callable(value) else plain(value)
 
 
-def _keys(root: Run, shown: str, keys: list[object], finish: Callable[[object], object]) -> Run:
+def _keys(root: Closure, shown: str, keys: list[object], finish: Callable[[object], object]) -> Closure:
     texts = [key_text(key) for key in keys]
 
     def run(scope: Scope) -> object:
@@ -138,7 +138,7 @@ def _keys(root: Run, shown: str, keys: list[object], finish: Callable[[object], 
             if type(reached) is Undefined:
                 return missing(value, place, reached.hint)
             value = reached
-        return finish(value) if isinstance(value, View) else value
+        return finish(value) if isinstance(value, ResultView) else value
 
     def missing(value: object, place: int, hint: str) -> Undefined:
         path, known = shown + "".join(texts), shown + "".join(texts[:place])
@@ -149,12 +149,12 @@ def _keys(root: Run, shown: str, keys: list[object], finish: Callable[[object], 
     return run
 
 
-def _item(expr: Item) -> Run:
+def _item(expr: Item) -> Closure:
     of, key = _raw(expr.of), closure(expr.key)
     return lambda scope: plain(item(of(scope), key(scope)))
 
 
-def _raw(expr: Expr) -> Run:
+def _raw(expr: Expr) -> Closure:
     """Like `closure`, but a name of a result stays a view, whose keys are its own."""
     if isinstance(expr, Name):
         name = expr.name
@@ -162,7 +162,7 @@ def _raw(expr: Expr) -> Run:
     return closure(expr)
 
 
-def _slice(expr: Slice) -> Run:
+def _slice(expr: Slice) -> Closure:
     of = closure(expr.of)
     bounds = [None if bound is None else closure(bound) for bound in (expr.lower, expr.upper, expr.step)]
 
@@ -180,7 +180,7 @@ def _slice(expr: Slice) -> Run:
     return run
 
 
-def _call(expr: Call) -> Run:
+def _call(expr: Call) -> Closure:
     arguments = _arguments(expr.args, expr.named)
     match expr.callee:
         case Attribute(of=of, name=name):
@@ -212,7 +212,7 @@ def _call(expr: Call) -> Run:
             raise Fault("template.error", "a value cannot be called")
 
 
-def _ref(expr: Call) -> Run:
+def _ref(expr: Call) -> Closure:
     """`ref(path)`: the scope's function gets what is stored under the path, a `Reference` or the value itself."""
     if len(expr.args) != 1 or expr.named or path_of(expr.args[0]) is None:
         raise Fault("template.error", "`ref` takes one plain path")
@@ -277,7 +277,7 @@ def _arguments(args: tuple[Expr, ...], named: _Named) -> _Arguments:
     return run
 
 
-def _applied(expr: Filter | Test, what: str, function: Callable[..., object] | None) -> Run:
+def _applied(expr: Filter | Test, what: str, function: Callable[..., object] | None) -> Closure:
     if function is None:
         raise Fault("template.error", f"there is no such thing as {what}")
     of, arguments = closure(expr.of), _arguments(expr.args, expr.named)
@@ -299,7 +299,7 @@ def _applied(expr: Filter | Test, what: str, function: Callable[..., object] | N
     return run
 
 
-def _unary(op: str, of: Run) -> Run:
+def _unary(op: str, of: Closure) -> Closure:
     apply = UNARY[op]
 
     def run(scope: Scope) -> object:
@@ -312,7 +312,7 @@ def _unary(op: str, of: Run) -> Run:
     return run
 
 
-def _binary(op: str, left: Run, right: Run) -> Run:
+def _binary(op: str, left: Closure, right: Closure) -> Closure:
     apply = BINARY[op]
 
     def run(scope: Scope) -> object:
@@ -325,7 +325,7 @@ def _binary(op: str, left: Run, right: Run) -> Run:
     return run
 
 
-def _logic(expr: Logic) -> Run:
+def _logic(expr: Logic) -> Closure:
     first, *operands = [closure(operand) for operand in operands_of(expr)]
     if expr.op == "and":
 
@@ -350,7 +350,7 @@ def _logic(expr: Logic) -> Run:
     return run_or
 
 
-def _compare(expr: Compare) -> Run:
+def _compare(expr: Compare) -> Closure:
     first = closure(expr.first)
     rest = [(op, COMPARE[op], closure(right)) for op, right in expr.rest]
 
@@ -371,7 +371,7 @@ def _compare(expr: Compare) -> Run:
     return run
 
 
-def _conditional(expr: Conditional) -> Run:
+def _conditional(expr: Conditional) -> Closure:
     test, then = closure(expr.test), closure(expr.then)
     if expr.otherwise is None:
         missing = Undefined("", "the condition is false and there is no `else`")
@@ -380,7 +380,7 @@ def _conditional(expr: Conditional) -> Run:
     return lambda scope: then(scope) if test(scope) else otherwise(scope)
 
 
-def _concat(parts: list[Run]) -> Run:
+def _concat(parts: list[Closure]) -> Closure:
     def run(scope: Scope) -> object:
         return joined("", [part(scope) for part in parts])
 

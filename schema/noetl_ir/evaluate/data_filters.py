@@ -17,7 +17,7 @@ from noetl_ir.evaluate.work import Crowd, spend, spend_count, spend_entries, spe
 from noetl_ir.scopes.values import Undefined, plain
 
 Getter: TypeAlias = Callable[[Any], Any]
-Key: TypeAlias = str | int | None
+_Key: TypeAlias = str | int | None
 
 MAX_PRECISION = 4_000
 
@@ -110,7 +110,7 @@ def reverse(value: Any) -> object:
         return list(value)[::-1]
 
 
-def join(value: Iterable[object], d: object = "", attribute: Key = None) -> object:
+def join(value: Iterable[object], d: object = "", attribute: _Key = None) -> object:
     if attribute is not None:
         spend_entries(value, 16)
         value = map(getter(attribute), value)
@@ -138,7 +138,7 @@ def dictsort(value: Any, case_sensitive: bool = False, by: str = "key", reverse:
 
 
 def sort(
-    value: Iterable[Any], reverse: bool = False, case_sensitive: bool = False, attribute: Key = None
+    value: Iterable[Any], reverse: bool = False, case_sensitive: bool = False, attribute: _Key = None
 ) -> list[object]:
     names = attribute.split(",") if isinstance(attribute, str) else [attribute]
     getters = [getter(name, None if case_sensitive else _lowered) for name in names]
@@ -170,7 +170,7 @@ def _weighed(key: Getter, count: int) -> Getter:
     return weighed
 
 
-def unique(value: Iterable[Any], case_sensitive: bool = False, attribute: Key = None) -> Iterator[object]:
+def unique(value: Iterable[Any], case_sensitive: bool = False, attribute: _Key = None) -> Iterator[object]:
     get = getter(attribute, None if case_sensitive else _lowered)
     seen, crowd = set(), Crowd()
     for entry in value:
@@ -183,11 +183,11 @@ def unique(value: Iterable[Any], case_sensitive: bool = False, attribute: Key = 
             yield entry
 
 
-def min_(value: Iterable[Any], case_sensitive: bool = False, attribute: Key = None) -> object:
+def min_(value: Iterable[Any], case_sensitive: bool = False, attribute: _Key = None) -> object:
     return _extreme(value, min, getter(attribute, None if case_sensitive else _lowered))
 
 
-def max_(value: Iterable[Any], case_sensitive: bool = False, attribute: Key = None) -> object:
+def max_(value: Iterable[Any], case_sensitive: bool = False, attribute: _Key = None) -> object:
     return _extreme(value, max, getter(attribute, None if case_sensitive else _lowered))
 
 
@@ -203,7 +203,7 @@ def _extreme(value: Iterable[Any], choose: Callable[..., object], get: Getter) -
     return Undefined("", "the list is empty")
 
 
-def sum_(iterable: Iterable[Any], attribute: Key = None, start: object = 0) -> object:
+def sum_(iterable: Iterable[Any], attribute: _Key = None, start: object = 0) -> object:
     if attribute is not None:
         spend_entries(iterable, 16)
         iterable = map(getter(attribute), iterable)
@@ -259,7 +259,7 @@ def groupby_(
     return [Group(as_written(group.list[0]), group.list) for group in groups]
 
 
-def getter(attribute: Key, then: Getter | None = None, default: object = None) -> Getter:
+def getter(attribute: _Key, then: Getter | None = None, default: object = None) -> Getter:
     """From an entry to what stands under a dotted attribute, digits being indices."""
     parts: list[str | int] = []
     if isinstance(attribute, str):

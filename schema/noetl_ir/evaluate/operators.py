@@ -21,7 +21,7 @@ from noetl_ir.evaluate.work import (
     spend_text,
     weigh,
 )
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.scopes.values import Fault, Sealed, Undefined
 
 Operand: TypeAlias = Any
@@ -32,7 +32,7 @@ MAX_WIDTH = 10_000
 """The largest width or precision in a `%` format."""
 
 _NUMBERS = (int, float, bool)
-_SPEC = Late(r"%(\([^)]*\))?[-+ #0]*(\*|\d*)(?:\.(\*|\d*))?")
+_SPEC = LatePattern(r"%(\([^)]*\))?[-+ #0]*(\*|\d*)(?:\.(\*|\d*))?")
 """The name of a `%` conversion, its width and its precision."""
 
 

@@ -17,7 +17,7 @@ from noetl_ir.scopes.values import Fault
 # has every filter: one that is missing in it cannot be offered. What a filter costs besides, by what it finds in a
 # value, it spends itself. The prices are those of the worst values: of text all words of one letter, all marks that
 # are replaced, or all characters of four bytes.
-Filter: TypeAlias = Callable[..., object]
+_Filter: TypeAlias = Callable[..., object]
 
 _SIZED = frozenset({list, tuple, dict, range, *VIEW_TYPES})
 
@@ -38,7 +38,7 @@ PRICES: dict[str, tuple[int, int]] = {
 entries are their characters count as such; what text a list becomes is spent where it is made."""
 
 
-def charged(name: str, apply: Filter) -> Filter:
+def charged(name: str, apply: _Filter) -> _Filter:
     """The filter, which spends its price first: for what it is applied to, and for texts among its arguments."""
     by_char, by_entry = PRICES[name]
     if not by_char and not by_entry:

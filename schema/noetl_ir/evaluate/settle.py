@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from noetl_ir.evaluate.limits import MAX_ITEMS, MAX_LEVELS, MAX_PARTS, check_chars
 from noetl_ir.evaluate.work import SHORT_TEXT, VIEW_TYPES, spend, spend_text, weigh
 from noetl_ir.expr import Json
-from noetl_ir.scopes.values import Fault, Sealed, Undefined, View
+from noetl_ir.scopes.values import Fault, ResultView, Sealed, Undefined
 
 _SCALARS = frozenset({str, int, bool, type(None)})
 _HOLDERS = frozenset({list, tuple, dict, *VIEW_TYPES})
@@ -165,7 +165,7 @@ class _Walk:
                     if type(key) is not str:
                         raise Fault("template.error", f"the key {key!r} of a mapping is no text")
             return {key: self.take(entry, level + 1) for key, entry in value.items()}
-        if isinstance(value, View):
+        if isinstance(value, ResultView):
             return self.take(value.plain(), level)
         return self._other(value)
 

@@ -12,13 +12,13 @@ from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.operators import formatted
 from noetl_ir.evaluate.settle import levels_of, settled, text_of
 from noetl_ir.evaluate.work import spend, spend_count, spend_entries, spend_text, weigh
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.scopes.values import Fault, Sealed, Undefined
 
-_WORD_START = Late(r"([-\s({\[<]+)")
-_RUN = Late(r"\s+|\S+")
-_WORD = Late(r"\w+")
-_ATTRIBUTE_BREAK = Late(r"[\s/>=]", re.ASCII)
+_WORD_START = LatePattern(r"([-\s({\[<]+)")
+_RUN = LatePattern(r"\s+|\S+")
+_WORD = LatePattern(r"\w+")
+_ATTRIBUTE_BREAK = LatePattern(r"[\s/>=]", re.ASCII)
 
 
 def upper(s: object) -> str:

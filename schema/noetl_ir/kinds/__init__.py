@@ -11,17 +11,17 @@ from types import MappingProxyType
 from typing import Literal, Never, TypeAlias
 
 from noetl_ir.expr import Json
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 from noetl_ir.records import NamedTuple
 
-Shape: TypeAlias = Literal[
+FieldShape: TypeAlias = Literal[
     "any", "text", "name", "integer", "number", "boolean", "duration", "map", "list", "map of text", "list of names"
 ]
 """What a field's value may be once rendered; a template may stand wherever a value may. A name is a text, and no number
 that is written as one.
 """
 
-Text: TypeAlias = Literal["template", "code", "sql", "shell", "literal"]
+FieldText: TypeAlias = Literal["template", "code", "sql", "shell", "literal"]
 """How text in a field is read: a template; program text that is never rendered; SQL text and shell text,
 which are templates with a lint warning, where braces that are no expression stay so; or no template."""
 
@@ -34,8 +34,8 @@ class Field(NamedTuple):
     and have no effect: the compiler notes it.
     """
 
-    shapes: tuple[Shape, ...] = ("any",)
-    text: Text = "template"
+    shapes: tuple[FieldShape, ...] = ("any",)
+    text: FieldText = "template"
     required: bool = False
     values: tuple[str, ...] = ()
     doc: str = ""
@@ -103,7 +103,7 @@ class Kind(NamedTuple):
 CALLED = frozenset({"python", "playbook", "workbook", "script", "noop", "container", "quantum"})
 """Kinds whose args are what they are called with; those of any other kind are there for its own fields to read."""
 
-_DURATION = Late(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", re.ASCII)
+_DURATION = LatePattern(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", re.ASCII)
 _UNITS = {"ms": 0.001, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -196,7 +196,7 @@ def misfits(kind: Kind, fields: Mapping[str, Json]) -> tuple[str, ...]:
     return tuple(wrong)
 
 
-def fits(shape: Shape, value: Json) -> bool:
+def fits(shape: FieldShape, value: Json) -> bool:
     """Whether a rendered value has a shape. A number is text too: a port or a name may be written as one."""
     match shape:
         case "any":
@@ -240,7 +240,7 @@ def named(value: Json) -> str:
     return "null"
 
 
-def _found(shapes: tuple[Shape, ...], value: Json) -> str:
+def _found(shapes: tuple[FieldShape, ...], value: Json) -> str:
     """The kind of a value that has none of some shapes; of a list of names, what is in it that is none."""
     odd = next((item for item in value if not isinstance(item, str)), None) if isinstance(value, list) else None
     return f"a list with {named(odd)}" if odd is not None and "list of names" in shapes else named(value)

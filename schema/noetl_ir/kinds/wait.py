@@ -5,7 +5,7 @@ import re
 from noetl_ir.dates import days_of, is_date
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Field, Kind, seconds_of
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 
 KIND = Kind(
     name="wait",
@@ -42,7 +42,7 @@ AT = "at"
 _LONGEST = 64
 """Characters; no time is written with more."""
 
-_TIME = Late(
+_TIME = LatePattern(
     r"(\d{4})-?(\d\d)-?(\d\d)"
     r"(?:[Tt ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)?)?",
     re.ASCII,

@@ -64,7 +64,7 @@ from noetl_ir.plan_format.columns import (
     records,
 )
 from noetl_ir.plan_format.nodes import BadNodes, ExpressionReader, Expressions
-from noetl_ir.plan_format.packed import Packed, Rows, Table
+from noetl_ir.plan_format.packed import Packed, PackedRows, PackedTable
 from noetl_ir.plan_format.templates import LateTemplates, row_of, template_of
 from noetl_ir.verify import verify
 from noetl_ir.words import CAUSES
@@ -142,7 +142,7 @@ def open_plan(data: bytes, *, verified: bool = False) -> Plan:
     Bytes that this version has read before with all checks are `verified`: their digest is checked, so that they are
     the same, and nothing else. What is not asked of them is not made.
     """
-    return _read(data, Table, verified=verified)
+    return _read(data, PackedTable, verified=verified)
 
 
 def digest_of(data: bytes) -> str:
@@ -155,7 +155,7 @@ def digest_of(data: bytes) -> str:
 def _read(data: bytes, rows: "_Kept", *, verified: bool = False) -> Plan:
     edition, body, children = _split(data)
     try:
-        parts = codec.Parts(body, max_depth=MAX_DEPTH, max_items=MAX_ITEMS, known=verified)
+        parts = codec.PartReader(body, max_depth=MAX_DEPTH, max_items=MAX_ITEMS, known=verified)
         plan = _plan(parts, children, rows, edition, verified=verified)
     except (codec.CodecError, Malformed, BadNodes) as problem:
         raise PlanError(f"the plan is damaged: {problem}") from problem
@@ -169,7 +169,7 @@ def _read(data: bytes, rows: "_Kept", *, verified: bool = False) -> Plan:
 class _Kept(Protocol):
     """How rows are kept."""
 
-    def __call__(self, rows: Rows[T], /) -> Sequence[T]: ...
+    def __call__(self, rows: PackedRows[T], /) -> Sequence[T]: ...
 
 
 def _split(data: bytes) -> tuple[int, memoryview, memoryview]:
@@ -233,7 +233,7 @@ def _body(plan: Plan) -> tuple[Plain, ...]:
     )
 
 
-def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *, verified: bool) -> Plan:
+def _plan(body: codec.PartReader, children: memoryview, rows: _Kept, edition: int, *, verified: bool) -> Plan:
     enter(body, 11 if edition > 3 else 10)
     name, path, version, source = TEXT.checked(_exactly(body.value(), 4))
     net = _net(body, rows, verified=verified)
@@ -293,21 +293,21 @@ def _plan(body: codec.Parts, children: memoryview, rows: _Kept, edition: int, *,
     )
 
 
-def _net(body: codec.Parts, rows: _Kept, *, verified: bool) -> Net:
+def _net(body: codec.PartReader, rows: _Kept, *, verified: bool) -> Net:
     enter(body, 3)
     places, transitions = (rows(_table(kind, body, verified=verified)) for kind in (_PLACES, _TRANSITIONS))
     return Net(places, transitions, cast("tuple[tuple[int, int], ...]", _whole(_INITIAL.read(body))))
 
 
-def _templates(body: codec.Parts, *, verified: bool) -> Sequence[Template]:
+def _templates(body: codec.PartReader, *, verified: bool) -> Sequence[Template]:
     # Templates are made when a run asks for them: most runs never come to most of them.
     if verified:
-        return Table(LateTemplates(body.skipped(), body.skipped()))
+        return PackedTable(LateTemplates(body.skipped(), body.skipped()))
     reader = ExpressionReader(body.value())
     return tuple([template_of(row, reader) for row in listed(body.value())])
 
 
-def _table(records: Records[T], body: codec.Parts, *, verified: bool) -> Rows[T]:
+def _table(records: Records[T], body: codec.PartReader, *, verified: bool) -> PackedRows[T]:
     return records.open(body) if verified else records.read(body)
 
 

@@ -11,18 +11,18 @@ from functools import partial
 from itertools import chain
 from typing import Generic, Protocol, TypeAlias, TypeVar, cast
 
-from noetl_ir.codec import CodecError, Parts, count_of, parts_of, small_numbers, unpack_trusted
+from noetl_ir.codec import CodecError, PartReader, count_of, parts_of, small_numbers, unpack_trusted
 from noetl_ir.net import Weight
 from noetl_ir.plan_format.packed import (
     Flags,
-    Late,
+    LateColumn,
     Lists,
     Numbers,
     Optional,
     Packed,
+    PackedRows,
     Picked,
     Plainly,
-    Rows,
     Texts,
 )
 from noetl_ir.span import Span
@@ -252,24 +252,26 @@ class Records(_Opening[T]):
     def opened(self, data: memoryview) -> Packed[T]:
         return self._joined([field.opened(part) for field, part in zip(self._fields, parts_of(data), strict=True)])
 
-    def read(self, parts: Parts) -> Rows[T]:
+    def read(self, parts: PartReader) -> PackedRows[T]:
         """The rows of a large table, a column at a time. Raises CodecError, too."""
         enter(parts, len(self._fields))
         return self._joined([field.restore(parts.value()) for field in self._fields])
 
-    def open(self, parts: Parts) -> Rows[T]:
+    def open(self, parts: PartReader) -> PackedRows[T]:
         """The rows of a table that was read before with all checks: each column once it is asked for. The first must
         be one of plain values."""
         enter(parts, len(self._fields))
         columns = [parts.skipped() for _ in self._fields]
         count = count_of(columns[0])
-        return Rows(self._of, [Late(count, partial(_late, *pair)) for pair in zip(self._fields, columns, strict=True)])
+        return PackedRows(
+            self._of, [LateColumn(count, partial(_late, *pair)) for pair in zip(self._fields, columns, strict=True)]
+        )
 
-    def _joined(self, columns: list[Packed[object]]) -> Rows[T]:
+    def _joined(self, columns: list[Packed[object]]) -> PackedRows[T]:
         # A short column would leave rows half made, which nobody would see before a run comes to them.
         if len(set(map(len, columns))) > 1:
             raise Malformed("the columns of a table differ in length")
-        return Rows(self._of, columns)
+        return PackedRows(self._of, columns)
 
 
 def _late(field: Column[T], data: memoryview) -> Packed[T]:
@@ -309,7 +311,7 @@ def _two(data: memoryview) -> tuple[memoryview, memoryview]:
     return one, other
 
 
-def enter(parts: Parts, count: int) -> None:
+def enter(parts: PartReader, count: int) -> None:
     """Go into a list of so many parts. Raises Malformed."""
     found = parts.enter()
     if found != count:

@@ -36,7 +36,7 @@ class Packed(Protocol[T_co]):
         ...
 
 
-class Table(Sequence[T]):
+class PackedTable(Sequence[T]):
     """Rows as a sequence. Those made last are kept, so that what is asked again and again is made once."""
 
     def __init__(self, packed: Packed[T]) -> None:
@@ -74,8 +74,8 @@ class Table(Sequence[T]):
                 yield from self._packed.values(start, start + _PACE)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, tuple | Table) or len(other) != self._count:
-            return NotImplemented if not isinstance(other, tuple | Table) else False
+        if not isinstance(other, tuple | PackedTable) or len(other) != self._count:
+            return NotImplemented if not isinstance(other, tuple | PackedTable) else False
         # Row by row, so that neither table is made whole to be compared.
         return all(one == another for one, another in zip(self, other, strict=True))
 
@@ -92,21 +92,21 @@ class Table(Sequence[T]):
     def flat(self, number: int) -> tuple[list[int], list[Sequence[object]]]:
         """One field of all rows that holds tuples of records: how many each row has, and each field of all of them."""
         column = self._column(number)
-        column = column.whole() if isinstance(column, Late) else column
+        column = column.whole() if isinstance(column, LateColumn) else column
         assert isinstance(column, Lists)
         lengths, entries = column.flat()
-        assert isinstance(entries, Rows)
+        assert isinstance(entries, PackedRows)
         return lengths, [field.values(0, len(entries)) for field in entries.columns()]
 
     def numbers(self, number: int) -> Sequence[int]:
         """One field of numbers or truth values, of all rows, as it lies in memory."""
         column = self._column(number)
-        column = column.whole() if isinstance(column, Late) else column
+        column = column.whole() if isinstance(column, LateColumn) else column
         assert isinstance(column, Numbers | Flags)
         return column.packed
 
     def _column(self, number: int) -> Packed[object]:
-        assert isinstance(self._packed, Rows)  # others have no fields
+        assert isinstance(self._packed, PackedRows)  # others have no fields
         return self._packed.column(number)
 
     def _block(self, number: int) -> Sequence[T]:
@@ -172,7 +172,7 @@ def _array(values: list[int]) -> "array[int]":
     return array("q", values)
 
 
-class Late(Generic[T]):
+class LateColumn(Generic[T]):
     """A column of `count` values that is restored once some of them are asked for."""
 
     def __init__(self, count: int, restore: Callable[[], Packed[T]]) -> None:
@@ -263,7 +263,7 @@ class Optional(Generic[T]):
         return [next(rest) if other > one else None for one, other in pairwise(ends)]
 
 
-class Rows(Generic[T]):
+class PackedRows(Generic[T]):
     """Rows, a column each field: named tuples, or plain ones."""
 
     def __init__(self, of: type[T], columns: Sequence[Packed[object]]) -> None:

@@ -5,7 +5,7 @@ Nothing is fetched: a `$ref` leads into the schema itself. Sizes and depths are 
 verdict is the same at a replay. `misuses` is asked when a playbook is read and of every plan, `faults` of values.
 """
 
-from noetl_ir.schemas.reading import Misuse, is_text, misuses
+from noetl_ir.schemas.reading import SchemaFault, is_text, misuses
 from noetl_ir.schemas.values import faults
 
-__all__ = ["Misuse", "faults", "is_text", "misuses"]
+__all__ = ["SchemaFault", "faults", "is_text", "misuses"]

@@ -21,19 +21,19 @@ MAX_TEXT = 100_000
 
 TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 
-Path: TypeAlias = tuple[str, ...]
+_Path: TypeAlias = tuple[str, ...]
 
 
-class Misuse(NamedTuple):
+class SchemaFault(NamedTuple):
     """A fault of a schema: where in it, what, and what to write instead. `word` is what `fix` would be written for."""
 
-    path: Path
+    path: _Path
     message: str
     help: str = ""
     fix: str = ""
 
 
-def misuses(schema: Json) -> tuple[Misuse, ...]:
+def misuses(schema: Json) -> tuple[SchemaFault, ...]:
     """All that is wrong with a schema; a schema without a fault can be used with `faults`."""
     too_much = _too_much(schema)
     if too_much is not None:
@@ -53,7 +53,7 @@ def is_text(schema: Json, path: tuple[str, ...] = ()) -> bool:
     return isinstance(here, dict) and here.get("type") == "string"
 
 
-def _too_much(schema: Json) -> Misuse | None:
+def _too_much(schema: Json) -> SchemaFault | None:
     """The limit that a schema is over."""
     waiting: list[tuple[Json, int]] = [(schema, 1)]
     parts = characters = 0
@@ -61,7 +61,7 @@ def _too_much(schema: Json) -> Misuse | None:
         here, depth = waiting.pop()
         parts += 1
         if depth > MAX_DEPTH:
-            return Misuse((), f"it is nested deeper than {MAX_DEPTH} levels")
+            return SchemaFault((), f"it is nested deeper than {MAX_DEPTH} levels")
         if isinstance(here, dict):
             characters += sum(map(len, here))
             waiting += [(value, depth + 1) for value in here.values()]
@@ -70,15 +70,15 @@ def _too_much(schema: Json) -> Misuse | None:
         elif isinstance(here, str):
             characters += len(here)
         if parts + len(waiting) > MAX_PARTS or characters > MAX_TEXT:
-            return Misuse((), f"it is larger than {MAX_PARTS:,} values or {MAX_TEXT:,} characters")
+            return SchemaFault((), f"it is larger than {MAX_PARTS:,} values or {MAX_TEXT:,} characters")
     return None
 
 
-_Found: TypeAlias = Iterator[Misuse]
-_Asked: TypeAlias = Callable[[Json, Path], _Found]
+_Found: TypeAlias = Iterator[SchemaFault]
+_Asked: TypeAlias = Callable[[Json, _Path], _Found]
 
 
-def _of_schema(schema: Json, path: Path) -> _Found:
+def _of_schema(schema: Json, path: _Path) -> _Found:
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
@@ -86,58 +86,58 @@ def _of_schema(schema: Json, path: Path) -> _Found:
         if isinstance(schema, str):
             near = schema if schema in TYPES else nearest(schema, TYPES)
             help = f"write `{{type: {near or 'string'}}}`"
-        yield Misuse(path, "a schema is a mapping", help, help[7:-1] if help else "")
+        yield SchemaFault(path, "a schema is a mapping", help, help[7:-1] if help else "")
         return
     for key, value in schema.items():
         asked = _KEYWORDS.get(key)
         if asked is not None:
             yield from asked(value, (*path, key))
         elif key in _REFUSED:
-            yield Misuse((*path, key), f"`{key}` is not supported", _REFUSED[key])
+            yield SchemaFault((*path, key), f"`{key}` is not supported", _REFUSED[key])
         else:
             near = nearest(key, _TOLD)
             help = f"did you mean `{near}`?" if near else ""
-            yield Misuse((*path, key), f"unknown keyword `{key}`", help, near)
+            yield SchemaFault((*path, key), f"unknown keyword `{key}`", help, near)
 
 
-def _anything(value: Json, path: Path) -> _Found:
+def _anything(value: Json, path: _Path) -> _Found:
     yield from ()
 
 
-def _schemas(value: Json, path: Path) -> _Found:
+def _schemas(value: Json, path: _Path) -> _Found:
     """A mapping of schemas."""
     if not isinstance(value, dict):
-        yield Misuse(path, f"`{path[-1]}` is a mapping of schemas")
+        yield SchemaFault(path, f"`{path[-1]}` is a mapping of schemas")
         return
     for key, inner in value.items():
         yield from _of_schema(inner, (*path, key))
 
 
-def _patterned(value: Json, path: Path) -> _Found:
+def _patterned(value: Json, path: _Path) -> _Found:
     yield from _schemas(value, path)
     for key in value if isinstance(value, dict) else ():
         yield from _pattern(key, (*path, key))
 
 
-def _listed(value: Json, path: Path) -> _Found:
+def _listed(value: Json, path: _Path) -> _Found:
     """A list of schemas."""
     if not isinstance(value, list) or not value:
-        yield Misuse(path, f"`{path[-1]}` is a list of schemas")
+        yield SchemaFault(path, f"`{path[-1]}` is a list of schemas")
         return
     for at, inner in enumerate(value):
         yield from _of_schema(inner, (*path, str(at)))
 
 
-def _type(value: Json, path: Path) -> _Found:
+def _type(value: Json, path: _Path) -> _Found:
     names = value if isinstance(value, list) else [value]
     for name in names:
         if name not in TYPES:
             near = _MEANT.get(name) or nearest(name, TYPES) if isinstance(name, str) else ""
             help = f"did you mean `{near}`?" if near else f"one of {', '.join(TYPES)}"
             fix = near if near and names is not value else ""
-            yield Misuse(path, f"`{str(name)[:40]}` is no type", help, fix)
+            yield SchemaFault(path, f"`{str(name)[:40]}` is no type", help, fix)
     if not names:
-        yield Misuse(path, "`type` names no type")
+        yield SchemaFault(path, "`type` names no type")
 
 
 _MEANT = {
@@ -152,19 +152,19 @@ _MEANT = {
 """What other languages call the types."""
 
 
-def _number(value: Json, path: Path) -> _Found:
+def _number(value: Json, path: _Path) -> _Found:
     if not _is_number(value):
-        yield Misuse(path, f"`{path[-1]}` is a number")
+        yield SchemaFault(path, f"`{path[-1]}` is a number")
 
 
-def _positive(value: Json, path: Path) -> _Found:
+def _positive(value: Json, path: _Path) -> _Found:
     if not _is_number(value) or float(str(value)) <= 0:
-        yield Misuse(path, f"`{path[-1]}` is a number above 0")
+        yield SchemaFault(path, f"`{path[-1]}` is a number above 0")
 
 
-def _count(value: Json, path: Path) -> _Found:
+def _count(value: Json, path: _Path) -> _Found:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        yield Misuse(path, f"`{path[-1]}` is a whole number from 0")
+        yield SchemaFault(path, f"`{path[-1]}` is a whole number from 0")
 
 
 def _is_number(value: Json) -> bool:
@@ -172,52 +172,52 @@ def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
-def _flag(value: Json, path: Path) -> _Found:
+def _flag(value: Json, path: _Path) -> _Found:
     if not isinstance(value, bool):
-        yield Misuse(path, f"`{path[-1]}` is true or false")
+        yield SchemaFault(path, f"`{path[-1]}` is true or false")
 
 
-def _text(value: Json, path: Path) -> _Found:
+def _text(value: Json, path: _Path) -> _Found:
     if not isinstance(value, str):
-        yield Misuse(path, f"`{path[-1]}` is a text")
+        yield SchemaFault(path, f"`{path[-1]}` is a text")
 
 
-def _texts(value: Json, path: Path) -> _Found:
+def _texts(value: Json, path: _Path) -> _Found:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        yield Misuse(path, f"`{path[-1]}` is a list of keys")
+        yield SchemaFault(path, f"`{path[-1]}` is a list of keys")
 
 
-def _enum(value: Json, path: Path) -> _Found:
+def _enum(value: Json, path: _Path) -> _Found:
     if not isinstance(value, list) or not value:
-        yield Misuse(path, "`enum` is a list of the values that there may be")
+        yield SchemaFault(path, "`enum` is a list of the values that there may be")
 
 
-def _pattern(value: Json, path: Path) -> _Found:
+def _pattern(value: Json, path: _Path) -> _Found:
     try:
         if isinstance(value, str):
             pattern_of(value)
         else:
-            yield Misuse(path, "`pattern` is a text")
+            yield SchemaFault(path, "`pattern` is a text")
     except BadPattern as problem:
-        yield Misuse(path, f"the pattern cannot be used: {problem}")
+        yield SchemaFault(path, f"the pattern cannot be used: {problem}")
 
 
-def _format(value: Json, path: Path) -> _Found:
+def _format(value: Json, path: _Path) -> _Found:
     if not isinstance(value, str) or value not in FORMATS:
         near = nearest(value, tuple(FORMATS)) if isinstance(value, str) else ""
         help = f"did you mean `{near}`?" if near else f"known are {', '.join(FORMATS)}; say others by `pattern`"
-        yield Misuse(path, f"`{str(value)[:40]}` is no format", help, near)
+        yield SchemaFault(path, f"`{str(value)[:40]}` is no format", help, near)
 
 
-def _reference(value: Json, path: Path) -> _Found:
+def _reference(value: Json, path: _Path) -> _Found:
     if not isinstance(value, str) or not value.startswith("#"):
         help = "write the schema under `$defs` here, and `$ref: '#/$defs/NAME'`"
-        yield Misuse(path, "`$ref` leads into this schema only: nothing is fetched", help)
+        yield SchemaFault(path, "`$ref` leads into this schema only: nothing is fetched", help)
 
 
-def _needed(value: Json, path: Path) -> _Found:
+def _needed(value: Json, path: _Path) -> _Found:
     if not isinstance(value, dict):
-        yield Misuse(path, f"`{path[-1]}` is a mapping of keys to lists of keys")
+        yield SchemaFault(path, f"`{path[-1]}` is a mapping of keys to lists of keys")
         return
     for key, inner in value.items():
         yield from _texts(inner, (*path, key))
@@ -286,11 +286,11 @@ def _circles(root: Json) -> _Found:
         if isinstance(reference, str):
             target = resolved(root, reference)
             if not isinstance(target, bool) and id(target) not in known:
-                yield Misuse((*path, "$ref"), f"`{reference[:80]}` leads to no schema")
+                yield SchemaFault((*path, "$ref"), f"`{reference[:80]}` leads to no schema")
                 return
     for schema, path in schemas:
         if _comes_back(root, schema, state):
-            yield Misuse(path, "it refers to itself without an end")
+            yield SchemaFault(path, "it refers to itself without an end")
             return
 
 
@@ -325,9 +325,9 @@ def _in_place(root: Json, schema: dict[str, Json]) -> Iterator[dict[str, Json]]:
         yield from (one for one in inner if isinstance(one, dict))
 
 
-def _all_schemas(root: Json) -> Iterator[tuple[dict[str, Json], Path]]:
+def _all_schemas(root: Json) -> Iterator[tuple[dict[str, Json], _Path]]:
     """Every schema in a schema."""
-    waiting: list[tuple[Json, Path]] = [(root, ())]
+    waiting: list[tuple[Json, _Path]] = [(root, ())]
     while waiting:
         here, path = waiting.pop()
         if not isinstance(here, dict):

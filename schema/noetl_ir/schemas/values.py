@@ -18,8 +18,8 @@ MAX_FAULTS = 3
 MAX_DEPTH = 200
 _LONGEST = 120
 
-Path: TypeAlias = tuple[str | int, ...]
-Found: TypeAlias = Iterator[tuple[Path, str]]
+_Path: TypeAlias = tuple[str | int, ...]
+_Found: TypeAlias = Iterator[tuple[_Path, str]]
 
 
 class TooMuch(Exception):
@@ -39,7 +39,7 @@ class _Holding:
         if self.left < 0:
             raise TooMuch
 
-    def check(self, schema: Json, value: Json, path: Path, depth: int) -> Found:
+    def check(self, schema: Json, value: Json, path: _Path, depth: int) -> _Found:
         """Where the value is not what a schema says."""
         self.spend(1)
         if depth > MAX_DEPTH:
@@ -69,7 +69,7 @@ def faults(schema: Json, value: Json, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"`{_place(name, path)}` {what}" for path, what in found))
 
 
-def _place(name: str, path: Path) -> str:
+def _place(name: str, path: _Path) -> str:
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return (name + "".join(parts))[:_LONGEST]
 
@@ -92,7 +92,7 @@ def type_of(value: Json) -> str:
     return "object"
 
 
-_Check: TypeAlias = Callable[[_Holding, dict[str, Json], Json, Json, Path, int], Found]
+_Check: TypeAlias = Callable[[_Holding, dict[str, Json], Json, Json, _Path, int], _Found]
 
 _WORDS = {
     "string": "a text", "integer": "a whole number", "number": "a number", "boolean": "true or false",
@@ -100,7 +100,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _type(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _type(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     names = wanted if isinstance(wanted, list) else [wanted]
     found = type_of(value)
     if found not in names and not (found == "integer" and "number" in names):
@@ -108,12 +108,12 @@ def _type(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path:
         yield path, f"must be {asked}, and is {_WORDS[found]}"
 
 
-def _enum(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _enum(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(wanted, list) and not any(_same(h, one, value) for one in wanted):
         yield path, f"must be one of {_told(wanted)}"
 
 
-def _const(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _const(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if not _same(h, wanted, value):
         yield path, f"must be {_told(wanted)}"
 
@@ -131,7 +131,7 @@ def _number(value: Json) -> int | float | None:
 
 
 def _bound(words: str, holds: Callable[[int | float, int | float], bool]) -> _Check:
-    def check(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+    def check(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
         number, bound = _number(value), _number(wanted)
         if number is not None and bound is not None and not holds(number, bound):
             yield path, f"must be {words} {bound}"
@@ -139,7 +139,7 @@ def _bound(words: str, holds: Callable[[int | float, int | float], bool]) -> _Ch
     return check
 
 
-def _multiple(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _multiple(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     number, of = _number(value), _number(wanted)
     if number is not None and of is not None:
         from fractions import Fraction  # slow to import, and few ask for it
@@ -152,7 +152,7 @@ def _multiple(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, p
 
 
 def _size(kind: type, what: str, least: bool) -> _Check:
-    def check(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+    def check(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
         if not isinstance(value, kind) or not isinstance(wanted, int):
             return
         count = len(value)  # type: ignore[arg-type]
@@ -162,23 +162,23 @@ def _size(kind: type, what: str, least: bool) -> _Check:
     return check
 
 
-def _pattern(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _pattern(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(value, str) and isinstance(wanted, str) and not pattern_of(wanted).matches(value, h.spend):
         yield path, f"must match {_told(wanted)}"
 
 
-def _format(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _format(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(value, str) and isinstance(wanted, str) and wanted in FORMATS and not FORMATS[wanted](value, h.spend):
         yield path, f"must be of the format {wanted}"
 
 
-def _prefix(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _prefix(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(value, list) and isinstance(wanted, list):
         for at, (inner, item) in enumerate(zip(wanted, value, strict=False)):
             yield from h.check(inner, item, (*path, at), depth)
 
 
-def _items(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _items(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(value, list):
         prefix = schema.get("prefixItems")
         first = len(prefix) if isinstance(prefix, list) else 0
@@ -186,7 +186,7 @@ def _items(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path
             yield from h.check(wanted, value[at], (*path, at), depth)
 
 
-def _contains(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _contains(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(value, list):
         found = sum(h.holds(wanted, item, depth) for item in value)
         least, most = schema.get("minContains", 1), schema.get("maxContains")
@@ -196,7 +196,7 @@ def _contains(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, p
             yield path, f"must have at most {most:,} items that fit `contains`"
 
 
-def _unique(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _unique(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(value, list) and wanted is True:
         seen: set[object] = set()
         for at, item in enumerate(value):
@@ -207,14 +207,14 @@ def _unique(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, pat
             seen.add(key)
 
 
-def _properties(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _properties(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(value, dict) and isinstance(wanted, dict):
         for key, inner in wanted.items():
             if key in value:
                 yield from h.check(inner, value[key], (*path, key), depth)
 
 
-def _patterned(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _patterned(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(value, dict) and isinstance(wanted, dict):
         for text, inner in wanted.items():
             for key, item in value.items():
@@ -222,7 +222,7 @@ def _patterned(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, 
                     yield from h.check(inner, item, (*path, key), depth)
 
 
-def _additional(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _additional(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if not isinstance(value, dict):
         return
     named, patterned = schema.get("properties"), schema.get("patternProperties")
@@ -241,18 +241,18 @@ def _additional(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json,
             yield from h.check(wanted, item, (*path, key), depth)
 
 
-def _names(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _names(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     for key in value if isinstance(value, dict) else ():
         for _, what in h.check(wanted, key, path, depth):
             yield (*path, key), f"has a name that {what}"
 
 
-def _required(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _required(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(value, dict) and isinstance(wanted, list):
         yield from (((*path, str(key)), "must be given") for key in wanted if str(key) not in value)
 
 
-def _dependent(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _dependent(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if not isinstance(wanted, dict) or not isinstance(value, dict):
         return
     for key, needed in wanted.items():
@@ -263,8 +263,8 @@ def _dependent(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, 
 
 
 def _dependent_schemas(
-    h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int
-) -> Found:
+    h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int
+) -> _Found:
     if not isinstance(wanted, dict) or not isinstance(value, dict):
         return
     for key, inner in wanted.items():
@@ -272,33 +272,33 @@ def _dependent_schemas(
             yield from h.check(inner, value, path, depth)
 
 
-def _all(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _all(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     for inner in wanted if isinstance(wanted, list) else ():
         yield from h.check(inner, value, path, depth)
 
 
-def _any(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _any(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(wanted, list) and not any(h.holds(inner, value, depth) for inner in wanted):
         yield path, f"fits none of the {len(wanted)} schemas of `anyOf`"
 
 
-def _one(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _one(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if isinstance(wanted, list) and (found := sum(h.holds(inner, value, depth) for inner in wanted)) != 1:
         yield path, f"must fit one of the {len(wanted)} schemas of `oneOf`, and fits {found or 'none'}"
 
 
-def _not(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _not(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     if h.holds(wanted, value, depth):
         yield path, "is what `not` excludes"
 
 
-def _if(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _if(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     then = "then" if h.holds(wanted, value, depth) else "else"
     if then in schema:
         yield from h.check(schema[then], value, path, depth)
 
 
-def _reference(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: Path, depth: int) -> Found:
+def _reference(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
     yield from h.check(resolved(h.root, str(wanted)), value, path, depth)
 
 

@@ -49,7 +49,7 @@ class Site(Enum):
     RESULT = "`executor.spec.result`"
 
 
-class Row(NamedTuple):
+class PlaceRules(NamedTuple):
     """The rules of one place.
 
     `names` are the reserved ones that are known; `results` and `tasks` whether the names of steps and of this
@@ -75,10 +75,10 @@ _TASK = _RUN | {"action_id", "_prev", "_task", "_attempt", "_iteration"}
 _HERE = "this iteration or run"
 _S, _W = Evaluator.SERVER, Evaluator.WORKER
 
-PLACES: dict[Site, Row] = {
+PLACES: dict[Site, PlaceRules] = {
     row.place: row
     for row in (
-        Row(
+        PlaceRules(
             Site.WORKLOAD,
             _S,
             "at start",
@@ -88,7 +88,7 @@ PLACES: dict[Site, Row] = {
             False,
             "",
         ),
-        Row(
+        PlaceRules(
             Site.KEYCHAIN,
             _W,
             "when a secret is used",
@@ -98,8 +98,8 @@ PLACES: dict[Site, Row] = {
             False,
             "",
         ),
-        Row(Site.ADMIT, _S, "when a token asks", _SERVER, _ALL, True, False, ""),
-        Row(
+        PlaceRules(Site.ADMIT, _S, "when a token asks", _SERVER, _ALL, True, False, ""),
+        PlaceRules(
             Site.LOOP,
             _S,
             "when a token asks",
@@ -110,7 +110,7 @@ PLACES: dict[Site, Row] = {
             "the outer loop",
         ),
         # Counts and what stays as it is for the whole run: asked again, it says the same.
-        Row(
+        PlaceRules(
             Site.ENOUGH,
             _S,
             "at the start of a loop and after each iteration",
@@ -120,10 +120,10 @@ PLACES: dict[Site, Row] = {
             False,
             "the outer loop",
         ),
-        Row(Site.TASK, _W, "before an attempt", _TASK | {"keychain"}, _ALL, True, True, _HERE),
-        Row(Site.RULE, _W, "after the task", _TASK | {"outcome", "_elapsed"}, _ALL, True, True, _HERE),
-        Row(Site.ARC, _S, "on the terminal event", _SERVER | {"iter"}, _ALL, True, False, "the end of the run"),
-        Row(Site.RESULT, _S, "when all is done", _SERVER - {"args", "event"}, _ALL, True, False, ""),
+        PlaceRules(Site.TASK, _W, "before an attempt", _TASK | {"keychain"}, _ALL, True, True, _HERE),
+        PlaceRules(Site.RULE, _W, "after the task", _TASK | {"outcome", "_elapsed"}, _ALL, True, True, _HERE),
+        PlaceRules(Site.ARC, _S, "on the terminal event", _SERVER | {"iter"}, _ALL, True, False, "the end of the run"),
+        PlaceRules(Site.RESULT, _S, "when all is done", _SERVER - {"args", "event"}, _ALL, True, False, ""),
     )
 }
 

@@ -7,10 +7,10 @@ from noetl_ir.scopes.places import LAYERS, RESERVED
 from noetl_ir.scopes.values import StepResult, Steps, Undefined, view_of
 from noetl_ir.scopes.vocabulary import FUNCTIONS
 
-Results: TypeAlias = Mapping[str, object]
+_Results: TypeAlias = Mapping[str, object]
 """Step or task name → its result: JSON, a `Reference`, or a `LoopResult`. A step that has not run is not in it."""
 
-NO_RESULTS: Results = {}
+NO_RESULTS: _Results = {}
 
 
 class PlayScope:
@@ -26,8 +26,8 @@ class PlayScope:
         self,
         values: Mapping[str, object],
         *,
-        results: Results = NO_RESULTS,
-        tasks: Results = NO_RESULTS,
+        results: _Results = NO_RESULTS,
+        tasks: _Results = NO_RESULTS,
         iterators: tuple[str, ...] = (),
     ) -> None:
         self._values = values

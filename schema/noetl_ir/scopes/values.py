@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn, TypeAlias
 
 from noetl_ir.expr import Json
-from noetl_ir.patterns import Late
+from noetl_ir.patterns import LatePattern
 
-Fetch: TypeAlias = Callable[[], Json]
+_Fetch: TypeAlias = Callable[[], Json]
 
 
 MAX_MESSAGE = 2_000
@@ -162,7 +162,7 @@ class Sealed:
     __str__ = __repr__ = __int__ = __float__ = __index__ = __iter__ = __getitem__ = __mod__ = __rmod__ = _refuse
 
 
-_MARKER = Late(r"\[\[secret:[^\[\]]{1,1000}:[0-9a-f]{32}\]\]", re.ASCII)
+_MARKER = LatePattern(r"\[\[secret:[^\[\]]{1,1000}:[0-9a-f]{32}\]\]", re.ASCII)
 
 
 def refuse_marker(value: object) -> None:
@@ -195,12 +195,12 @@ class Reference:
 
     __slots__ = ("fetch", "record")
 
-    def __init__(self, record: Json, fetch: Fetch) -> None:
+    def __init__(self, record: Json, fetch: _Fetch) -> None:
         self.record = record
         self.fetch = fetch
 
 
-class View:
+class ResultView:
     """The meaning of a result's name while keys are taken from it; anything else sees its `plain` value."""
 
     __slots__ = ()
@@ -218,7 +218,7 @@ class View:
         return self.plain()
 
 
-class StepResult(View):
+class StepResult(ResultView):
     """The result of a step without a loop, or of a task (LANGUAGE §2).
 
     `x.data` and `x.result` are the key of that name if there is one, else the whole result.
@@ -245,7 +245,7 @@ class StepResult(View):
         return None
 
 
-class LoopResult(View):
+class LoopResult(ResultView):
     """The result of a step with a loop: one entry per item in index order, and how the iterations ended."""
 
     __slots__ = ("_entries", "stats")
@@ -271,7 +271,7 @@ class LoopResult(View):
         return None
 
 
-class Steps(View):
+class Steps(ResultView):
     """The name `steps`: all results by step name, for names that are no identifiers."""
 
     __slots__ = ("_results",)
@@ -290,16 +290,16 @@ class Steps(View):
         return Undefined(f"steps{key_text(key)}", "the step has not run")
 
 
-def view_of(result: object) -> View:
+def view_of(result: object) -> ResultView:
     """A result as the name of its step sees it."""
-    return result if isinstance(result, View) else StepResult(result)  # type: ignore[arg-type]
+    return result if isinstance(result, ResultView) else StepResult(result)  # type: ignore[arg-type]
 
 
 def plain(value: object) -> object:
     """A value as everything but a key sees it."""
-    return value.plain() if isinstance(value, View) else value
+    return value.plain() if isinstance(value, ResultView) else value
 
 
 def stored(value: object) -> object:
     """A value as `ref` sees it: a view is the `Reference` that it was made of, if it was."""
-    return value.stored() if isinstance(value, View) else value
+    return value.stored() if isinstance(value, ResultView) else value

@@ -14,7 +14,7 @@ from noetl_ir.verify.net import net_problems
 from noetl_ir.verify.tables import table_problems
 
 
-class Problem(NamedTuple):
+class PlanProblem(NamedTuple):
     """A fault of a plan, and the id of the element that it is about."""
 
     at: str
@@ -27,20 +27,20 @@ class Problem(NamedTuple):
 MAX_PROBLEMS = 20
 
 
-def verify(plan: Plan, *, assembled: bool = False) -> tuple[Problem, ...]:
+def verify(plan: Plan, *, assembled: bool = False) -> tuple[PlanProblem, ...]:
     """The first problems of a plan; none when it can be run. Each part relies on those before it.
 
     `assembled` says that the net was put together of these tables just now, so that it is not done again.
     """
-    found: list[Problem] = []
+    found: list[PlanProblem] = []
     for part in (table_problems, net_problems, *(() if assembled else (fit_problems,))):
         if not found:
             found += _first(part(plan))
     return tuple(found)
 
 
-def _first(problems: Iterator[tuple[str, str]]) -> Iterator[Problem]:
+def _first(problems: Iterator[tuple[str, str]]) -> Iterator[PlanProblem]:
     for number, (at, message) in enumerate(problems):
         if number == MAX_PROBLEMS:
             return
-        yield Problem(at, message)
+        yield PlanProblem(at, message)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TypeAlias
 
-from noetl_ir.assembly import Tables, Way, Ways, assemble
+from noetl_ir.assembly import NetTables, Way, Ways, assemble
 from noetl_ir.assembly.making import Arcs
 from noetl_ir.kinds import Kind
 from noetl_ir.net import Arc, Net, Place, PlaceClass, Transition, Trigger
@@ -18,12 +18,12 @@ from noetl_ir.plan import ENTRY, Plan, Step, Task, entries_of, later_entries
 from noetl_ir.registry import MissingPart, load
 from noetl_ir.span import Span
 
-Found: TypeAlias = Iterator[tuple[str, str]]
+_Found: TypeAlias = Iterator[tuple[str, str]]
 
 _new = tuple.__new__  # as in `making`: a third of what the constructor of a named tuple costs
 
 
-def fit_problems(plan: Plan) -> Found:
+def fit_problems(plan: Plan) -> _Found:
     """(element id, what is wrong with it) for a plan whose tables and net are each sound."""
     seen = _Seen(plan)
     odd = False
@@ -45,11 +45,11 @@ def fit_problems(plan: Plan) -> Found:
         yield difference.at, difference.message
 
 
-def _tables(plan: Plan, seen: "_Seen") -> Tables:
+def _tables(plan: Plan, seen: "_Seen") -> NetTables:
     ending = frozenset(step for step, _ in plan.terminates)
     limited = frozenset(limit.step for limit in plan.iteration_limits)
     later = frozenset(later_entries(plan))
-    return Tables(
+    return NetTables(
         plan.templates,
         plan.steps,
         plan.tasks,

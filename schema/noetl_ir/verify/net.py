@@ -13,7 +13,7 @@ from noetl_ir.net import PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import Plan
 from noetl_ir.verify.tables import guard_problems
 
-Found: TypeAlias = Iterator[tuple[str, str]]
+_Found: TypeAlias = Iterator[tuple[str, str]]
 _Side: TypeAlias = str | tuple[tuple[str, int | Weight, bool], ...]
 """What is on one side of a transition. Mostly it is the role alone of one place of the transition's own step, at
 weight 1; else the role of each place, the arc's weight, and whether the place is of the transition's own step."""
@@ -118,7 +118,7 @@ MARKED = frozenset({"free", "idle", "cold"})
 """Roles of a join's places, and of those that hold a token from the start."""
 
 
-def net_problems(plan: Plan) -> Found:
+def net_problems(plan: Plan) -> _Found:
     """(element id, what is wrong with it) for the net of a plan whose tables are sound."""
     decisions = _Decisions(plan)
     for part in (_places(plan), _transitions(plan, decisions), decisions.problems()):  # each relies on those before it
@@ -130,7 +130,7 @@ def net_problems(plan: Plan) -> Found:
             return
 
 
-def _places(plan: Plan) -> Found:
+def _places(plan: Plan) -> _Found:
     steps, tasks, entry = len(plan.steps), len(plan.tasks), f"in {plan.steps[plan.entry].name} @entry"
     ids: set[str] = set()
     expected: dict[int, int] = {}
@@ -150,7 +150,7 @@ def _places(plan: Plan) -> Found:
         yield "initial", "is not one token at the entry and one in each join's free and idle places"
 
 
-def _transitions(plan: Plan, decisions: "_Decisions") -> Found:
+def _transitions(plan: Plan, decisions: "_Decisions") -> _Found:
     """The faults that each transition shows by itself. `decisions` are told of those with which nothing is wrong."""
     places = plan.net.places
     roles, owners = list[str](), list[int]()
@@ -224,7 +224,7 @@ _COUNTED = frozenset({"got", "merge"})
 _LOOPING: dict[str, Weight] = {"todo": Weight.ITEMS, "fin": Weight.ITEMS, "slot": Weight.SLOTS}
 
 
-def _counts(plan: Plan, t: Transition) -> Found:
+def _counts(plan: Plan, t: Transition) -> _Found:
     if t.role in COUNTING:
         expected = _counted(plan, t)
         for arc in t.inputs:
@@ -232,7 +232,7 @@ def _counts(plan: Plan, t: Transition) -> Found:
                 yield t.id, f"has an arc of weight {arc.weight} where it must be {expected}"
 
 
-def _balance(plan: Plan, t: Transition) -> Found:
+def _balance(plan: Plan, t: Transition) -> _Found:
     change: dict[str, int] = {}
     settles = plan.steps[t.step].join.mode == "settled"
     for sign, arcs in ((-1, t.inputs), (1, t.outputs)):
@@ -296,7 +296,7 @@ class _Decisions:
             if t.guard >= 0 or role == "expand" or _asks(self._plan, t):
                 self._asked.setdefault(here, t.id)
 
-    def problems(self) -> Found:
+    def problems(self) -> _Found:
         """The faults, once all transitions were seen; faults of choices only where joins have none."""
         yield from self._joins
         if self._joins:

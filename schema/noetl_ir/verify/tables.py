@@ -21,7 +21,7 @@ from noetl_ir.plan import (
 from noetl_ir.reducing import REDUCERS
 from noetl_ir.words import CAUSES, DIRECTIVES, PHASES
 
-Found = Iterator[tuple[str, str]]
+_Found = Iterator[tuple[str, str]]
 
 JOINS = frozenset({"any", "all", "taken", "count", "tokens", "settled"})
 MOST_MERGED = 10_000
@@ -33,7 +33,7 @@ ENDS = ("completed", "failed")
 BACKOFFS = frozenset({"none", "linear", "exponential"})
 
 
-def table_problems(plan: Plan) -> Found:
+def table_problems(plan: Plan) -> _Found:
     """(element, what is wrong with it) for the tables of a plan."""
     pool, steps = len(plan.templates), len(plan.steps)
     # Spans are asked for by the same index: one too few would put a finding at a stranger's line, or end in an
@@ -60,7 +60,7 @@ def table_problems(plan: Plan) -> Found:
         yield "arcs", "belong to no step, or to several"
 
 
-def _workload(plan: Plan) -> Found:
+def _workload(plan: Plan) -> _Found:
     yield from _mappings(plan, "workload", plan.workload)
     if -1 <= plan.workload < len(plan.templates):
         keys = _keys(plan.templates[plan.workload]) if plan.workload >= 0 else ()
@@ -68,7 +68,7 @@ def _workload(plan: Plan) -> Found:
             yield "workload", "has another order than its keys"
 
 
-def _extensions(plan: Plan) -> Found:
+def _extensions(plan: Plan) -> _Found:
     if (plan.edition > 3) != (edition_of(plan) > 3):
         yield "plan", "is of another format than its extensions need"
     yield from _indices("timeout", len(plan.templates), plan.timeout)
@@ -115,7 +115,7 @@ def _extensions(plan: Plan) -> Found:
             yield f"input {one.name[:40]}", f"has a schema that cannot be used: {misuse.message}"
 
 
-def _phases(plan: Plan) -> Found:
+def _phases(plan: Plan) -> _Found:
     yield from _indices("after", len(plan.templates), plan.after)
     names = [phase.name for phase in plan.phases]
     if names != [name for name in PHASES if name in names]:
@@ -156,7 +156,7 @@ def _walk(plan: Plan, start: int, seen: set[int]) -> int:
     return shared
 
 
-def _loop_ends(plan: Plan) -> Found:
+def _loop_ends(plan: Plan) -> _Found:
     yield from _levels(plan, "loop_ends", [(end.step, end.level) for end in plan.loop_ends])
     signals = {row[:3] for row in plan.loop_signals}
     for step, level, enough, rest in plan.loop_ends:
@@ -167,7 +167,7 @@ def _loop_ends(plan: Plan) -> Found:
         yield from _indices("loop_ends", len(plan.templates), enough)
 
 
-def _loop_signals(plan: Plan) -> Found:
+def _loop_signals(plan: Plan) -> _Found:
     rows = [(step, level, verb) for step, level, verb, _, _ in plan.loop_signals]
     if rows != sorted({*rows}):
         yield "loop_signals", "are not in the order of the table"
@@ -184,7 +184,7 @@ def _loop_signals(plan: Plan) -> Found:
         yield from _mappings(plan, "loop_signals", timers)
 
 
-def _interrupts(plan: Plan) -> Found:
+def _interrupts(plan: Plan) -> _Found:
     yield from _steps(plan, "interrupts", [step for step, _, _ in plan.interrupts], _OF_NO_STEPS)
     for _, events, timers in plan.interrupts:
         if (not events and timers < 0) or len({*events}) != len(events):
@@ -196,13 +196,13 @@ _NO_STEPS = "are no steps in the order of the table"
 _OF_NO_STEPS = "are of no steps in the order of the table"
 
 
-def _steps(plan: Plan, what: str, rows: Sequence[int], wrong: str) -> Found:
+def _steps(plan: Plan, what: str, rows: Sequence[int], wrong: str) -> _Found:
     """Rows of a table by step."""
     if [*rows] != sorted({*rows}) or (rows and not 0 <= rows[0] <= rows[-1] < len(plan.steps)):
         yield what, wrong
 
 
-def _levels(plan: Plan, what: str, rows: list[tuple[int, int]]) -> Found:
+def _levels(plan: Plan, what: str, rows: list[tuple[int, int]]) -> _Found:
     """Rows of a table by step and level."""
     if rows != sorted({*rows}) or not all(
         0 <= step < len(plan.steps) and 0 <= level < len(plan.steps[step].loops) for step, level in rows
@@ -210,7 +210,7 @@ def _levels(plan: Plan, what: str, rows: list[tuple[int, int]]) -> Found:
         yield what, "are no loop levels in the order of the table"
 
 
-def _cancels(plan: Plan) -> Found:
+def _cancels(plan: Plan) -> _Found:
     yield from _steps(plan, "cancels", [step for step, _ in plan.cancels], _NO_STEPS)
     for _, targets in plan.cancels:
         if not targets:
@@ -218,7 +218,7 @@ def _cancels(plan: Plan) -> Found:
         yield from _steps(plan, "cancels", targets, "name no steps in the order of the table")
 
 
-def _sections(plan: Plan) -> Found:
+def _sections(plan: Plan) -> _Found:
     from noetl_ir.locks import insides_of, ways_past  # few plans have sections
 
     if [each[:2] for each in plan.sections] != sorted({each[:2] for each in plan.sections}):
@@ -236,7 +236,7 @@ def _sections(plan: Plan) -> Found:
             yield "sections", f"have a way in past who takes `{name[:40]}`"
 
 
-def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:
+def _step(plan: Plan, number: int, step: Step, known: set[str]) -> _Found:
     at, pool = f"step {step.name}", len(plan.templates)
     if not step.tasks:
         yield at, "has no task"
@@ -271,7 +271,7 @@ def _step(plan: Plan, number: int, step: Step, known: set[str]) -> Found:
             yield at, "has an arc to no step"
 
 
-def _task(plan: Plan, at: str, step: Step, task: Task, following: int) -> Found:
+def _task(plan: Plan, at: str, step: Step, task: Task, following: int) -> _Found:
     at = f"{at}, task {task.name}"
     yield from _mappings(plan, at, task.fields, task.knobs)
     yield from _indices(at, len(plan.templates), task.args, task.timeout)
@@ -285,7 +285,7 @@ def _task(plan: Plan, at: str, step: Step, task: Task, following: int) -> Found:
         yield from _rule(plan, at, step, rule)
 
 
-def _rule(plan: Plan, at: str, step: Step, rule: Rule) -> Found:
+def _rule(plan: Plan, at: str, step: Step, rule: Rule) -> _Found:
     pool = len(plan.templates)
     yield from guard_problems(plan, at, rule.when)
     yield from _indices(at, pool, rule.delay, rule.max_delay, rule.code, rule.message)
@@ -302,7 +302,7 @@ def _rule(plan: Plan, at: str, step: Step, rule: Rule) -> Found:
         yield at, "has fewer than one attempt"
 
 
-def guard_problems(plan: Plan, at: str, guard: int) -> Found:
+def guard_problems(plan: Plan, at: str, guard: int) -> _Found:
     """The faults of a guard: it is a lone expression of the pool, or -1 for none."""
     if not -1 <= guard < len(plan.templates):
         yield at, "names a template that is not there"
@@ -310,7 +310,7 @@ def guard_problems(plan: Plan, at: str, guard: int) -> Found:
         yield at, "has a guard that is no expression"
 
 
-def _mappings(plan: Plan, at: str, *indices: int) -> Found:
+def _mappings(plan: Plan, at: str, *indices: int) -> _Found:
     """Templates that stand for mappings, -1 for none."""
     for index in indices:
         if not -1 <= index < len(plan.templates):
@@ -329,6 +329,6 @@ def _keys(template: Template) -> list[str] | None:
             return None
 
 
-def _indices(at: str, size: int, *indices: int) -> Found:
+def _indices(at: str, size: int, *indices: int) -> _Found:
     if min(indices) < -1 or max(indices) >= size:
         yield at, "names a template that is not there"

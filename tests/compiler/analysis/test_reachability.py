@@ -7,7 +7,7 @@ from noetlc.analysis.census import census_of
 from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.coverability import coverability_of
 from noetlc.analysis.packing import least_bits, packing_of
-from noetlc.analysis.petri import Marking, Petri, fired
+from noetlc.analysis.petri import Petri, PetriMarking, fired
 from noetlc.analysis.properties import properties_of
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.stubborn import Search, terminals_of
@@ -17,7 +17,7 @@ MOST = 300
 MANY = settings(max_examples=120, deadline=None)
 
 
-def after(net: Petri, run: tuple[int, ...]) -> Marking:
+def after(net: Petri, run: tuple[int, ...]) -> PetriMarking:
     """The marking after a run, which must be one."""
     marking = net.initial
     for transition in run:

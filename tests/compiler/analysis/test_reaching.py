@@ -13,7 +13,7 @@ from nets import Game, is_calm, name_of, plan_of, random_plan, random_steps, sou
 from noetl_ir.plan import Plan
 from noetlc.analysis import origin, reductions
 from noetlc.analysis.effort import STANDARD, Effort
-from noetlc.analysis.origin import Origin
+from noetlc.analysis.origin import ValueOrigin
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.queries import query_of
 from noetlc.analysis.reductions import Reduced
@@ -229,7 +229,7 @@ def test_a_circle_that_no_run_can_be_written_down_to_is_open_in_time(monkeypatch
     )
     written: list[int] = []
 
-    def counted(origins: Iterable[Origin], longest: int = origin.LONGEST) -> tuple[int, ...]:
+    def counted(origins: Iterable[ValueOrigin], longest: int = origin.LONGEST) -> tuple[int, ...]:
         written.append(longest)
         return origin.run_of(origins, longest)
 

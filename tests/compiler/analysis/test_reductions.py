@@ -16,9 +16,9 @@ from noetlc.analysis.origin import (
     Either,
     Leaf,
     Nothing,
-    Origin,
     Then,
     TooLong,
+    ValueOrigin,
     covered,
     firings,
     has_loop,
@@ -45,7 +45,7 @@ ORIGINS = st.recursive(
 )
 
 
-def told(origin: Origin) -> list[int]:
+def told(origin: ValueOrigin) -> list[int]:
     """The run of an origin, by its definition."""
     match origin:
         case Leaf(transition=transition):
@@ -60,14 +60,16 @@ def told(origin: Origin) -> list[int]:
 
 @MANY
 @given(st.lists(ORIGINS, max_size=3))
-def test_a_run_is_told_and_its_firings_are_counted_as_their_definition_says(share: int, origins: list[Origin]) -> None:
+def test_a_run_is_told_and_its_firings_are_counted_as_their_definition_says(
+    share: int, origins: list[ValueOrigin]
+) -> None:
     run = [transition for origin in origins for transition in told(origin)]
     assert run_of(origins) == tuple(run)
     assert firings(origins) == Counter(run)
 
 
 def test_a_tree_that_is_shared_sixty_times_over_is_counted_at_once_and_not_told() -> None:
-    origin: Origin = Leaf(3)
+    origin: ValueOrigin = Leaf(3)
     for _ in range(60):
         origin = Then(origin, origin, 1)
     assert firings([origin]) == {3: 2**60}

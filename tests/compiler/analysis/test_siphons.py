@@ -9,7 +9,7 @@ from noetlc.analysis.effort import STANDARD
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.properties import structure_of
 from noetlc.analysis.report import net_report, proved_net
-from noetlc.analysis.siphons import Found, is_proved_sound, siphons_of, theory_of
+from noetlc.analysis.siphons import SiphonResult, is_proved_sound, siphons_of, theory_of
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
 from noetlc.pipeline import compile_source
@@ -130,9 +130,9 @@ def test_a_workflow_net_is_proved_and_each_mutant_is_not() -> None:
 def test_the_siphon_without_a_marked_trap_is_named() -> None:
     net = net_of("a + b → c; c → a", "a + b")
     found = siphons_of(net)
-    assert found.found is Found.BARE and {net.places[place] for place in found.bare} == {"b"}
+    assert found.found is SiphonResult.BARE and {net.places[place] for place in found.bare} == {"b"}
     assert "the siphon b has no marked trap" in theory_of(net).why
-    assert siphons_of(net_of("a → b; b → a", "a"), 0).found is Found.OPEN
+    assert siphons_of(net_of("a → b; b → a", "a"), 0).found is SiphonResult.OPEN
 
 
 def test_an_asymmetric_choice_net_and_one_that_is_not() -> None:

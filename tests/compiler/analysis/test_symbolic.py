@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from noetlc.analysis.census import census_of
 from noetlc.analysis.petri import Petri, fired
-from noetlc.analysis.symbolic import UNSAFE, Counted, Stopped, counted
+from noetlc.analysis.symbolic import UNSAFE, CountingStopped, StateCounts, counted
 from petri_nets import is_enabled, net_of, nets, safe_like_nets, space_of
 
 NODES = 1 << 14
@@ -29,7 +29,7 @@ def philosophers(count: int) -> Petri:
 @pytest.mark.parametrize("count", [5, 10, 20, 50])
 def test_the_philosophers_of_the_contest_have_the_published_3_to_the_n_states(count: int) -> None:
     found = counted(philosophers(count))
-    assert isinstance(found, Counted)
+    assert isinstance(found, StateCounts)
     assert found.states == 3**count
     assert found.deadlock is not None and len(found.deadlock) >= count
     assert (found.live, found.dead, set(found.bounds)) == (False, (), {1})
@@ -38,7 +38,7 @@ def test_the_philosophers_of_the_contest_have_the_published_3_to_the_n_states(co
 def test_sixty_independent_circles() -> None:
     net = net_of("; ".join(f"a{n} → b{n}; b{n} → a{n}" for n in range(60)), " + ".join(f"a{n}" for n in range(60)))
     found = counted(net)
-    assert isinstance(found, Counted)
+    assert isinstance(found, StateCounts)
     assert (found.states, found.edges, found.max_token_per_marking, found.live) == (2**60, 60 * 2**60, 60, True)
     census = census_of(net, 1_000)
     assert (census.states, census.edges, census.open, census.live) == (2**60, 60 * 2**60, frozenset(), True)
@@ -60,9 +60,9 @@ def check(net: Petri) -> None:
     space = space_of(net, 400)
     found = counted(net, NODES)
     if space is None or max(tokens for marking in space.edges for tokens in marking) > 1:
-        assert found == Stopped(UNSAFE)
+        assert found == CountingStopped(UNSAFE)
         return
-    assert isinstance(found, Counted)
+    assert isinstance(found, StateCounts)
     assert found.states == len(space.edges)
     assert found.edges == sum(map(len, space.edges.values()))
     assert found.bounds == tuple(max(row) for row in zip(*space.edges, strict=True))
@@ -81,7 +81,7 @@ def check(net: Petri) -> None:
 
 def test_a_limit_of_nodes_leaves_the_count_open() -> None:
     found = counted(philosophers(60), 1 << 8)
-    assert isinstance(found, Stopped) and "256 nodes" in found.why
+    assert isinstance(found, CountingStopped) and "256 nodes" in found.why
 
 
 def test_without_the_extra_the_count_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,5 +98,5 @@ def test_the_diagram_of_a_fork_that_joins_grows_with_its_branches_and_not_with_i
         return net_of("; ".join([f"s → {forked}", *rows, f"{joined} → e"]), "s")
 
     found = counted(fork(30), 1 << 19)  # what is no longer needed goes when the collector comes to it
-    assert isinstance(found, Counted)
+    assert isinstance(found, StateCounts)
     assert found.states == 4**30 + 2

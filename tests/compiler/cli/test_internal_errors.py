@@ -12,7 +12,7 @@ from noetlc.cli import inspection
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.internal import bug_of
 from noetlc.pipeline import Compiled
-from noetlc.rules import Rule, Unit
+from noetlc.rules import LintRule, Unit
 
 FORK = (
     f"{HEAD}workflow:\n  - {{step: start, tool: {{kind: noop}}, "
@@ -31,9 +31,9 @@ def failing_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     def check(unit: Unit) -> None:
         raise KeyError("x")
 
-    broken = ("sql-template", Rule("NL801", Severity.ERROR, "ast", check))  # type: ignore[arg-type]
+    broken = ("sql-template", LintRule("NL801", Severity.ERROR, "ast", check))  # type: ignore[arg-type]
 
-    def rules_for(unit: Unit, level: str, at_least: Severity, *, partial: bool) -> Iterator[tuple[str, Rule]]:
+    def rules_for(unit: Unit, level: str, at_least: Severity, *, partial: bool) -> Iterator[tuple[str, LintRule]]:
         yield from (broken,) if level == "ast" else ()
         yield from asked(unit, level, at_least, partial=partial)
 

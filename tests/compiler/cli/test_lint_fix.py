@@ -13,7 +13,7 @@ from harness.samples import SHARES, first
 from nets import HEAD
 from noetl_ir.span import Span
 from noetlc.cli import fixing
-from noetlc.cli.cache import Kept
+from noetlc.cli.cache import CachedFile
 from noetlc.cli.fixing import mended
 from noetlc.cli.inspection import found_in
 from noetlc.diag.diagnostic import Diagnostic, Fix, Severity
@@ -105,10 +105,10 @@ def test_mending_goes_on_until_nothing_is_left(run: Run) -> None:
 def fake(monkeypatch: pytest.MonkeyPatch, rows: dict[str, list[tuple[str, Fix | None]]]) -> None:
     """Makes findings a table: text → its findings, each a code and a fix."""
 
-    def found_in(name: str, data: bytes) -> Kept:
+    def found_in(name: str, data: bytes) -> CachedFile:
         found = rows.get(data.decode(), [("NL202", None)])
         severity = {"NL4": Severity.WARNING}
-        return Kept(
+        return CachedFile(
             tuple(
                 Reported(
                     name, "x", "",
@@ -189,7 +189,7 @@ def test_fixes_of_every_golden_make_no_errors_and_come_to_an_end(share: int) -> 
     assert changed > 20 // SHARES
 
 
-def errors(kept: Kept) -> list[int]:
+def errors(kept: CachedFile) -> list[int]:
     """How many errors there are of each stage, the earlier ones first."""
     codes = [one.diagnostic.code for one in kept.findings if one.diagnostic.severity is Severity.ERROR]
     return [sum(code.startswith(f"NL{stage}") for code in codes) for stage in range(10)]
@@ -290,8 +290,8 @@ def test_a_fix_of_what_is_no_yaml_that_leaves_it_so_is_left_out() -> None:
     place = Span(1, 1, 1, 2)
     fix = Fix(place, "[", "break it", safe=False)
 
-    def broken(name: str, data: bytes) -> Kept:
+    def broken(name: str, data: bytes) -> CachedFile:
         code = "NL003" if data[:1] == b"[" else "NL021"
-        return Kept((Reported(name, code, "", Diagnostic(code, Severity.ERROR, code, place, fix=fix)),), 0)
+        return CachedFile((Reported(name, code, "", Diagnostic(code, Severity.ERROR, code, place, fix=fix)),), 0)
 
     assert mended("t.yaml", b"\ta", lambda _: True, (), "any", broken).data == b"\ta"

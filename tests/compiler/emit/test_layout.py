@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.samples import shares
-from noetlc.emit.pictures.layering import Span, ranks_of, turned
+from noetlc.emit.pictures.layering import RankedLink, ranks_of, turned
 from noetlc.emit.pictures.layout import Layout, layout_of
 from noetlc.emit.pictures.ordering import crossings_of
 from noetlc.emit.pictures.shapes import NOTHING, Link, Point, Size
@@ -111,7 +111,12 @@ def test_failures_of_many_boxes_share_one_stem() -> None:
 def test_links_that_close_a_cycle_are_turned_and_ranks_go_down() -> None:
     ends = [(0, 1), (1, 2), (2, 0), (2, 3)]
     assert turned(4, ends) == [False, False, True, False]
-    assert ranks_of(4, [Span(0, 1, 1), Span(1, 2, 2), Span(0, 2, 1), Span(2, 3, 1)]) == [0, 1, 3, 4]
+    assert ranks_of(4, [RankedLink(0, 1, 1), RankedLink(1, 2, 2), RankedLink(0, 2, 1), RankedLink(2, 3, 1)]) == [
+        0,
+        1,
+        3,
+        4,
+    ]
 
 
 def test_crossings_are_counted() -> None:
@@ -136,8 +141,8 @@ def test_links_that_no_token_takes_move_no_box_below_another(graph: tuple[list[S
     sizes, links = graph
     ends = [(link.source, link.target) for link in links if link.source != link.target]
     turns = zip(ends, turned(len(sizes), ends), strict=True)
-    spans = [Span(target, source, 1) if up else Span(source, target, 1) for (source, target), up in turns]
-    loose = [Span(a, b, 2) for a, b in combinations(range(len(sizes)), 2)][:20]
+    spans = [RankedLink(target, source, 1) if up else RankedLink(source, target, 1) for (source, target), up in turns]
+    loose = [RankedLink(a, b, 2) for a, b in combinations(range(len(sizes)), 2)][:20]
     ranks = ranks_of(len(sizes), spans, loose)
     assert all(ranks[span.upper] < ranks[span.lower] for span in spans)
     assert all(abs(ranks[span.upper] - ranks[span.lower]) >= 2 for span in loose)

@@ -8,7 +8,7 @@ import pytest
 
 from goldens import ROOT
 from noetlc.emit.pictures import html
-from noetlc.emit.pictures.picture import Node, Picture, Shape
+from noetlc.emit.pictures.picture import Box, Picture, Shape
 from noetlc.source.text import Source
 
 FOLDER = ROOT / "compiler" / "noetlc" / "emit" / "pictures"
@@ -19,7 +19,7 @@ CODE = re.sub(r"//.*|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`", "", SCRIPT)
 
 
 def page() -> str:
-    picture = Picture("t", "steps", (Node("a", Shape.STEP, "a"),), ())
+    picture = Picture("t", "steps", (Box("a", Shape.STEP, "a"),), ())
     return html.emitted([picture, picture], Source("a.yaml", "x"))
 
 

@@ -13,7 +13,7 @@ from nets import compiled, plan_of, steps
 from noetlc.ast.playbook import Playbook
 from noetlc.emit.pictures import dot, mermaid
 from noetlc.emit.pictures.net import net_of
-from noetlc.emit.pictures.picture import ASIDE, Kind
+from noetlc.emit.pictures.picture import ASIDE, ArrowKind
 from noetlc.emit.pictures.plan_steps import steps_of_plan
 from noetlc.emit.pictures.steps import steps_of
 from noetlc.emit.schema import playbook_schema
@@ -100,10 +100,10 @@ def test_a_net_shows_what_a_transition_empties_and_what_has_to_be_empty_before_i
     emptied = ["in b start", "gate b", "ready b", "at b b_task", "run b b_task", "out b", "bad b", "done b", "failed b"]
     locked = {f"{role} {step}" for step in "bc" for role in ("ready", "out", "bad")}
     locked |= {f"{role} {step} {step}_task" for step in "bc" for role in ("at", "run")}
-    assert found[Kind.RESET] >= {("admit a", place) for place in emptied}
-    assert {source for source, _ in found[Kind.RESET]} == {"admit a"}
-    assert {target.split()[1] for _, target in found[Kind.RESET]} == {"b"}
-    assert found[Kind.TEST] == {(place, f"admit {step}") for place in locked for step in "bc"}
+    assert found[ArrowKind.RESET] >= {("admit a", place) for place in emptied}
+    assert {source for source, _ in found[ArrowKind.RESET]} == {"admit a"}
+    assert {target.split()[1] for _, target in found[ArrowKind.RESET]} == {"b"}
+    assert found[ArrowKind.TEST] == {(place, f"admit {step}") for place in locked for step in "bc"}
 
 
 def test_too_many_arcs_without_tokens_are_counted_and_not_drawn() -> None:
@@ -119,7 +119,7 @@ def test_the_steps_of_a_plan_and_of_its_playbook_show_the_same_cancels() -> None
     playbook = compiled(CANCELLING).documents[0].playbook
     assert playbook is not None
     drawn = [
-        [(edge.id, edge.source, edge.target) for edge in picture.edges if edge.kind is Kind.RESET]
+        [(edge.id, edge.source, edge.target) for edge in picture.edges if edge.kind is ArrowKind.RESET]
         for picture in (steps_of(playbook), steps_of_plan(plan_of(CANCELLING)))
     ]
     assert drawn[0] == drawn[1] == [("cancel a b", 1, 2)]

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from nets import plan_of, steps
 from noetlc.emit.pictures.net import net_of
-from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape
+from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Paint, Picture, Shape
 from noetlc.emit.pictures.regions import folded, leaves_of
 
 
 def picture(count: int, ends: list[tuple[int, int]], *, marked: int = -1) -> Picture:
-    nodes = [Node(f"step {n}", Shape.STEP, f"s{n}", mark=Mark.BAD if n == marked else Mark.NONE) for n in range(count)]
+    nodes = [Box(f"step {n}", Shape.STEP, f"s{n}", mark=Paint.BAD if n == marked else Paint.NONE) for n in range(count)]
     edges = [Edge(f"arc {number}", a, b) for number, (a, b) in enumerate(ends)]
     return Picture("t", "steps", tuple(nodes), tuple(edges))
 
@@ -60,10 +60,10 @@ def test_nothing_is_folded_that_is_entered_in_its_middle() -> None:
 
 def test_failures_may_leave_a_part() -> None:
     whole = picture(7, [(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5)])
-    fails = Edge("ko", 2, 6, Kind.KO)
+    fails = Edge("ko", 2, 6, ArrowKind.KO)
     found = folded(whole._replace(edges=(*whole.edges, fails)), 4)
     assert "s1 … s4" in [node.title for node in found.nodes]
-    assert [edge.kind for edge in found.edges if found.nodes[edge.target].title == "s6"] == [Kind.KO]
+    assert [edge.kind for edge in found.edges if found.nodes[edge.target].title == "s6"] == [ArrowKind.KO]
 
 
 @given(st.integers(3, 16), st.data())

@@ -16,7 +16,7 @@ from noetlc.emit.pictures.drawing import drawing_of
 from noetlc.emit.pictures.json import document_of
 from noetlc.emit.pictures.metrics import bold_width_of, clipped, width_of, wrapped
 from noetlc.emit.pictures.net import net_of
-from noetlc.emit.pictures.picture import Edge, Mark, Node, Picture, Shape
+from noetlc.emit.pictures.picture import Box, Edge, Paint, Picture, Shape
 from noetlc.emit.pictures.states import states_of
 from noetlc.emit.pictures.steps import steps_of, tasks_of
 from noetlc.pipeline import compile_source
@@ -32,8 +32,8 @@ texts = st.text(st.characters(exclude_categories=()), max_size=30)
 
 def picture_with(text: str) -> Picture:
     nodes = (
-        Node(text, Shape.ENTRY, text, (text, text), mark=Mark.BAD, facts=(text,), remarks=(text,)),
-        Node("x", Shape.LOOP, text, inner=Picture(text, "tasks", (Node(text, Shape.TASK, text),), ())),
+        Box(text, Shape.ENTRY, text, (text, text), mark=Paint.BAD, facts=(text,), remarks=(text,)),
+        Box("x", Shape.LOOP, text, inner=Picture(text, "tasks", (Box(text, Shape.TASK, text),), ())),
     )
     return Picture(text, "steps", nodes, (Edge("e", 0, 1, text=text, facts=(text,), remarks=(text,)),), (text,))
 
@@ -152,7 +152,7 @@ def test_mermaid_keeps_its_limits_and_says_what_it_left_out() -> None:
     assert text.count("-->") <= mermaid.MAX_EDGES and len(text) <= mermaid.MAX_CHARACTERS
     assert "701 boxes in all" in text
     full = [Edge(f"{a} {b}", a, b) for a in range(40) for b in range(40)]
-    tangle = Picture("t", "steps", tuple(Node(str(n), Shape.STEP, str(n)) for n in range(40)), tuple(full))
+    tangle = Picture("t", "steps", tuple(Box(str(n), Shape.STEP, str(n)) for n in range(40)), tuple(full))
     text = mermaid.emitted(tangle)
     assert text.count("-->") <= mermaid.MAX_EDGES and "too large for Mermaid" in text
 

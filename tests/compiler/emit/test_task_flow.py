@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nets import compiled, plan_of
-from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
+from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Picture, Shape
 from noetlc.emit.pictures.plan_steps import tasks_of_plan
 from noetlc.emit.pictures.steps import tasks_of
-from noetlc.emit.pictures.task_flow import Drawn, Way, fires_in, fires_of, flow_of
+from noetlc.emit.pictures.task_flow import Drawn, TaskWay, fires_in, fires_of, flow_of
 
 
 def _step(*tasks: str) -> str:
@@ -43,7 +43,7 @@ def test_branches_of_choose_meet_behind_it() -> None:
         ("cheap", "", "after"),
         ("dear", "", "after"),
     }
-    assert {edge.kind for edge in found.edges} == {Kind.OK}
+    assert {edge.kind for edge in found.edges} == {ArrowKind.OK}
 
 
 def test_a_step_that_begins_with_choose_shows_the_decision() -> None:
@@ -81,7 +81,7 @@ def test_a_jump_that_the_author_wrote_is_one() -> None:
         _noop("last", '{when: "{{ ctx.n < 3 }}", then: {do: jump, to: first}}, {else: {then: {do: break}}}'),
     )
     found = _drawn(body)
-    assert [(edge.kind, edge.text) for edge in found.edges] == [(Kind.OK, ""), (Kind.JUMP, "ctx.n < 3")]
+    assert [(edge.kind, edge.text) for edge in found.edges] == [(ArrowKind.OK, ""), (ArrowKind.JUMP, "ctx.n < 3")]
 
 
 def test_arrows_name_what_fires() -> None:
@@ -99,8 +99,8 @@ def _flows(draw: st.DrawFn) -> list[Drawn]:
     rows = []
     for number in range(count):
         targets = draw(st.lists(st.integers(-1, count - 1), max_size=3, unique=True))
-        ways = tuple(Way(to, f"s t{number} jump {to}", f"g{number}_{to}") for to in targets)
-        rows.append(Drawn(Node(f"task s t{number}", Shape.TASK, f"t{number}"), draw(st.booleans()), ways))
+        ways = tuple(TaskWay(to, f"s t{number} jump {to}", f"g{number}_{to}") for to in targets)
+        rows.append(Drawn(Box(f"task s t{number}", Shape.TASK, f"t{number}"), draw(st.booleans()), ways))
     return rows
 
 

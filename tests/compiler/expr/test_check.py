@@ -3,7 +3,7 @@
 import pytest
 
 from noetl_ir.scopes import Site
-from noetlc.expr.check import Kind, Names, check_names
+from noetlc.expr.check import NameProblemKind, Names, check_names
 from noetlc.expr.parser import parse_expression
 
 AROUND = Names(
@@ -16,7 +16,7 @@ AROUND = Names(
 LOOP = AROUND._replace(iterators=("room", "hotel"), iter=frozenset({"seen"}))
 
 
-def problems(text: str, place: Site, names: Names = AROUND) -> list[tuple[Kind, str]]:
+def problems(text: str, place: Site, names: Names = AROUND) -> list[tuple[NameProblemKind, str]]:
     return [(found.kind, text[found.start : found.end]) for found in check_names(parse_expression(text), place, names)]
 
 
@@ -62,7 +62,7 @@ def test_every_row_of_the_table_knows_its_names(place: Site, text: str) -> None:
     ],
 )
 def test_a_name_out_of_its_place(place: Site, text: str, word: str) -> None:
-    assert problems(text, place) == [(Kind.OUT_OF_PLACE, word)]
+    assert problems(text, place) == [(NameProblemKind.OUT_OF_PLACE, word)]
 
 
 def test_a_name_out_of_its_place_says_where_it_is_known() -> None:
@@ -79,7 +79,11 @@ def test_an_outcome_in_an_arc_says_what_stands_for_it_there() -> None:
 
 def test_an_unknown_name_has_the_nearest_one() -> None:
     (found,) = check_names(parse_expression("api_ulr ~ 'x'"), Site.TASK, AROUND)
-    assert (found.kind, found.message, found.help) == (Kind.UNKNOWN, "there is no `api_ulr`", "did you mean `api_url`?")
+    assert (found.kind, found.message, found.help) == (
+        NameProblemKind.UNKNOWN,
+        "there is no `api_ulr`",
+        "did you mean `api_url`?",
+    )
     (found,) = check_names(parse_expression("qqq"), Site.TASK, AROUND)
     assert found.help == "a key of the payload is `workload.qqq`"
 
@@ -100,7 +104,7 @@ def test_event_attributes_are_closed() -> None:
     ],
 )
 def test_what_needs_a_loop(text: str, word: str) -> None:
-    assert problems(text, Site.TASK) == [(Kind.NO_LOOP, word)]
+    assert problems(text, Site.TASK) == [(NameProblemKind.NO_LOOP, word)]
     assert problems(text, Site.TASK, LOOP) == []
 
 
@@ -109,15 +113,15 @@ def test_iter_parent_goes_no_deeper_than_the_loops() -> None:
     # The last one may be the caller's, when this playbook is called in a loop.
     assert problems("iter.parent.parent.x", Site.TASK, LOOP) == []
     assert problems("iter.parent.parent.parent.x", Site.TASK, LOOP) == [
-        (Kind.NO_LOOP, "iter.parent.parent.parent"),
+        (NameProblemKind.NO_LOOP, "iter.parent.parent.parent"),
     ]
     assert problems("iter.hotel", Site.LOOP, LOOP) == []
 
 
 def test_steps_take_a_literal_name() -> None:
     assert problems("steps['a/b'].rows", Site.TASK) == []
-    assert problems("steps['a/c'].rows", Site.TASK) == [(Kind.UNKNOWN, "steps['a/c']")]
-    assert problems("steps[ctx.x]", Site.TASK) == [(Kind.DYNAMIC_STEP, "steps[ctx.x]")]
+    assert problems("steps['a/c'].rows", Site.TASK) == [(NameProblemKind.UNKNOWN, "steps['a/c']")]
+    assert problems("steps[ctx.x]", Site.TASK) == [(NameProblemKind.DYNAMIC_STEP, "steps[ctx.x]")]
 
 
 def test_scenario_70_a_dash_in_a_name_is_a_minus() -> None:
@@ -133,7 +137,7 @@ def test_scenario_70_a_dash_in_a_name_is_a_minus() -> None:
 @pytest.mark.parametrize("layer", ["workload", "args"])
 def test_what_came_before_a_run_hides_its_result_in_its_arcs(layer: str) -> None:
     own = AROUND._replace(step="load", **{layer: frozenset({"load"})})
-    assert problems("load", Site.ARC, own) == [(Kind.AMBIGUOUS, "load")]
+    assert problems("load", Site.ARC, own) == [(NameProblemKind.AMBIGUOUS, "load")]
     # Before that there is no result that it could hide, and what the run itself wrote is most likely the same.
     assert problems("load", Site.TASK, own) == problems("load", Site.RULE, own) == []
     assert problems("load", Site.ARC, AROUND._replace(step="load", ctx=frozenset({"load"}))) == []
@@ -142,10 +146,10 @@ def test_what_came_before_a_run_hides_its_result_in_its_arcs(layer: str) -> None
 def test_a_name_in_two_scopes_is_ambiguous() -> None:
     names = AROUND._replace(args=frozenset({"limit"}), steps=frozenset({"limit"}))
     (found,) = check_names(parse_expression("limit > 3"), Site.ADMIT, names)
-    assert found.kind is Kind.AMBIGUOUS
+    assert found.kind is NameProblemKind.AMBIGUOUS
     assert found.message == "`limit` is a key of `args`, a key of `workload` and a step's result"
 
 
 def test_functions_of_old_playbooks_are_named() -> None:
-    assert problems("token('x')", Site.TASK) == [(Kind.LEGACY_FUNCTION, "token")]
-    assert problems("ref(workload.x)", Site.WORKLOAD) == [(Kind.OUT_OF_PLACE, "ref")]
+    assert problems("token('x')", Site.TASK) == [(NameProblemKind.LEGACY_FUNCTION, "token")]
+    assert problems("ref(workload.x)", Site.WORKLOAD) == [(NameProblemKind.OUT_OF_PLACE, "ref")]

@@ -5,7 +5,7 @@ from lsprotocol import types
 
 from editor import Editor, at
 from noetlc.lsp.completion import Offer, offers_at
-from noetlc.lsp.known import Known
+from noetlc.lsp.known import KnownFile
 from noetlc.pipeline import check_source
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: a, path: shop/a}\n"
@@ -32,11 +32,11 @@ workflow:
     tool: {kind: noop, args: {x: 1}}
 """
 )
-KNOWN = Known(check_source("a.yaml", PLAYBOOK.encode()))
+KNOWN = KnownFile(check_source("a.yaml", PLAYBOOK.encode()))
 STEP = "workflow:\n  - step: start\n"
 
 
-def offers(text: str, known: Known | None = KNOWN) -> list[Offer]:
+def offers(text: str, known: KnownFile | None = KNOWN) -> list[Offer]:
     whole, position = at(text)
     column = len(text.partition("‸")[0].rpartition("\n")[2]) + 1
     return offers_at(known, whole, position.line + 1, column, ["shop/a", "shop/child"])

@@ -7,7 +7,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from editor import Editor, applied, at
-from noetlc.lsp.known import Known
+from noetlc.lsp.known import KnownFile
 from noetlc.lsp.symbols import occurrences_in
 from noetlc.pipeline import check_source, compile_source
 
@@ -43,7 +43,7 @@ workflow:
 
 def occurrences(name: str, sort: str, text: str = PLAYBOOK) -> list[str]:
     """The lines with a symbol, and what stands there."""
-    found = occurrences_in(Known(check_source("a.yaml", text.encode())))
+    found = occurrences_in(KnownFile(check_source("a.yaml", text.encode())))
     lines = text.split("\n")
     out = []
     for one in found:

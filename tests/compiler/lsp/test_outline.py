@@ -3,7 +3,7 @@
 from lsprotocol import types
 
 from editor import Editor
-from noetlc.lsp.known import Known
+from noetlc.lsp.known import KnownFile
 from noetlc.lsp.tokens import TYPES, tokens_in
 from noetlc.pipeline import check_source
 
@@ -61,7 +61,7 @@ def test_what_has_several_lines_can_be_folded(editor: Editor) -> None:
 
 
 def test_tokens_of_templates_and_of_embedded_languages() -> None:
-    known = Known(check_source("a.yaml", PLAYBOOK.encode()))
+    known = KnownFile(check_source("a.yaml", PLAYBOOK.encode()))
     words = {(PLAYBOOK[one.start : one.start + one.length], one.type) for one in tokens_in(known)}
     assert words >= {
         ("workload", "parameter"), ("city", "property"), ("upper", "function"), ("|", "operator"),

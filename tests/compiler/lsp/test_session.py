@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from noetlc.cli.inspection import looked_into
 from noetlc.lsp.project import Looked
-from noetlc.lsp.session import Session
+from noetlc.lsp.session import EditorSession
 
 TEXT = (
     "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: a}\nworkflow:\n  - step: start\n    tool: {kind: nop}\n"
@@ -45,9 +45,9 @@ class Slow:
         return None
 
 
-def session_of(project: Slow) -> tuple[Session, list[types.PublishDiagnosticsParams]]:
+def session_of(project: Slow) -> tuple[EditorSession, list[types.PublishDiagnosticsParams]]:
     published: list[types.PublishDiagnosticsParams] = []
-    session = Session(published.append)
+    session = EditorSession(published.append)
     session.begin_session(project)
     return session, published
 

@@ -13,7 +13,7 @@ from noetlc.cli.files import begins_a_playbook
 from noetlc.cli.inspection import found_in
 from noetlc.lsp.completion import offers_at
 from noetlc.lsp.hover import said_at
-from noetlc.lsp.known import Known
+from noetlc.lsp.known import KnownFile
 from noetlc.lsp.repair import BROKEN
 from noetlc.pipeline import check_source
 
@@ -82,7 +82,7 @@ def test_random_edits(editor: Editor, seed: int) -> None:
 @pytest.mark.parametrize("name", first(3, PLAYBOOKS))
 def test_something_is_offered_or_nothing_wherever_the_cursor_is(name: str) -> None:
     text = (EXAMPLES / f"{name}.yaml").read_text("utf-8")
-    known = Known(check_source(name, text.encode()))
+    known = KnownFile(check_source(name, text.encode()))
     line = column = 1
     for end, char in enumerate(text):
         if end % (len(text) // MOST_PLACES | 1) == 0:

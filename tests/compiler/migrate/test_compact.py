@@ -3,12 +3,12 @@
 import yaml
 
 from noetlc.migrate.compact import WIDTH, compacted, is_simple
-from noetlc.migrate.lines import Line
+from noetlc.migrate.lines import NewLine
 
 
 def joined(text: str, *kept: int, comments: dict[int, str] | None = None) -> list[str]:
     """Lines joined; those with the numbers `kept` were copied, and `comments` stand above some."""
-    lines = [Line(part, is_new=number not in kept) for number, part in enumerate(text.strip("\n").split("\n"))]
+    lines = [NewLine(part, is_new=number not in kept) for number, part in enumerate(text.strip("\n").split("\n"))]
     for number, comment in (comments or {}).items():
         lines[number].comments.append(comment)
     found = [part for line in compacted(lines) for part in line.all()]

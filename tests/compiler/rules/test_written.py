@@ -12,8 +12,7 @@ from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.pipeline import check_source
-from noetlc.rules import Rule as LintRule
-from noetlc.rules import Unit, all_rules
+from noetlc.rules import LintRule, Unit, all_rules
 from noetlc.source.text import Source
 from playbooks import HEAD
 

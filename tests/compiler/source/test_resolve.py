@@ -8,7 +8,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from noetlc.source.resolve import MAX_DIGITS, Value, read_tagged, resolve
+from noetlc.source.resolve import MAX_DIGITS, ScalarValue, read_tagged, resolve
 
 NUMBERISH = st.text("0123456789+-._:eExobn", max_size=12)
 WORDISH = st.text("yesnotrufalYESNOTRUFALl~", max_size=6)
@@ -49,7 +49,7 @@ def test_what_yaml_12_reads_differently_is_told(text: str) -> None:
         assert value == core_schema(text)
 
 
-def core_schema(text: str) -> Value:
+def core_schema(text: str) -> ScalarValue:
     """YAML 1.2.2 §10.3.2, as its table is written."""
     if text in ("null", "Null", "NULL", "~", ""):
         return None
@@ -85,7 +85,7 @@ def core_schema(text: str) -> Value:
         ("1e3", "1e3", "text; YAML 1.2 reads 1000.0"),
     ],
 )
-def test_the_value_read_is_told(text: str, value: Value, said: str) -> None:
+def test_the_value_read_is_told(text: str, value: ScalarValue, said: str) -> None:
     assert resolve(text) == (value, "NL016", f"`{text}` is read as {said}")
 
 
@@ -117,7 +117,7 @@ def test_integers_are_exact_up_to_the_limit() -> None:
         ("null", "anything", None),
     ],
 )
-def test_tags_are_honoured(kind: str, text: str, value: Value) -> None:
+def test_tags_are_honoured(kind: str, text: str, value: ScalarValue) -> None:
     reading = read_tagged(kind, text)
     assert (type(reading.value), reading) == (type(value), (value, "", ""))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.pace import allowed
 from noetl_ir.span import Span
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.source.limits import LIMITS, Limits
+from noetlc.source.limits import LIMITS, FileLimits
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 from noetlc.source.yaml_reader import Reading, read_yaml
 
@@ -21,7 +21,7 @@ BOMB = "workload:\n  a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
-def read(text: str, limits: Limits = LIMITS) -> Reading:
+def read(text: str, limits: FileLimits = LIMITS) -> Reading:
     return read_yaml("t.yaml", text.encode(), limits)
 
 

@@ -9,7 +9,7 @@ from harness.serving import served
 from noetl.api.authorization import Authorization, check_binding
 from noetl.api.bearer_tokens import (
     ROLES,
-    Token,
+    BearerToken,
     TokenFile,
     TokenProblem,
     TokenTaken,
@@ -23,7 +23,7 @@ from noetl.api.page_sessions import PageSessions
 from noetl.api.problems import BadRequest
 from noetl.api.routes import ROUTES
 
-TOKENS = [Token(role, role, digest_of(f"secret-{role}")) for role in ROLES]
+TOKENS = [BearerToken(role, role, digest_of(f"secret-{role}")) for role in ROLES]
 
 
 def test_each_operation_asks_for_its_role(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_without_a_valid_token_nothing_is_told(tmp_path: Path, header: str | Non
 
 
 @pytest.mark.parametrize("tokens", [(), tuple(TOKENS)], ids=["open", "tokens"])
-def test_a_page_of_another_site_changes_nothing(tmp_path: Path, tokens: tuple[Token, ...]) -> None:
+def test_a_page_of_another_site_changes_nothing(tmp_path: Path, tokens: tuple[BearerToken, ...]) -> None:
     """Browsers send `Origin` with every POST of a page, and what forms send without asking first."""
     with served(tmp_path, *tokens) as server:
         admin = {"authorization": "Bearer secret-admin"} if tokens else {}
@@ -121,7 +121,10 @@ def test_the_file_has_hashes_only(tmp_path: Path) -> None:
     path = str(tmp_path / "a" / "tokens")
     token = add_token(path, "ann", "viewer")
     other = add_token(path, "bob", "admin")
-    assert read_tokens(path) == (Token("ann", "viewer", digest_of(token)), Token("bob", "admin", digest_of(other)))
+    assert read_tokens(path) == (
+        BearerToken("ann", "viewer", digest_of(token)),
+        BearerToken("bob", "admin", digest_of(other)),
+    )
     text = Path(path).read_text()
     assert token not in text
     assert Path(path).stat().st_mode & 0o077 == 0

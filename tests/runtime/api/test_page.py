@@ -15,12 +15,12 @@ from starlette.responses import Response
 
 from goldens import ROOT
 from harness.serving import Served, served
-from noetl.api.bearer_tokens import ROLES, Token, digest_of
+from noetl.api.bearer_tokens import ROLES, BearerToken, digest_of
 from noetl.api.page_sessions import LASTS, PageSessions
 from noetl.api.static_page import FILES, POLICY
 
 FOLDER = ROOT / "runtime" / "noetl" / "page"
-TOKENS = [Token(role, role, digest_of(f"secret-{role}")) for role in ROLES]
+TOKENS = [BearerToken(role, role, digest_of(f"secret-{role}")) for role in ROLES]
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.js"))
 COMPRESSED = 150_000
 """The most bytes that the whole page may have, compressed."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.serving import Served, served
-from noetl.api.bearer_tokens import ROLES, Token, digest_of
+from noetl.api.bearer_tokens import ROLES, BearerToken, digest_of
 from noetl.api.throttle import Throttle
 from noetl_ir.expr import Json
 
@@ -77,7 +77,7 @@ def test_a_body_that_does_not_fit(server: Served, path: str, body: dict[str, Jso
 
 
 def test_who_may(tmp_path: Path) -> None:
-    tokens = [Token(role, role, digest_of(f"secret-{role}")) for role in ROLES]
+    tokens = [BearerToken(role, role, digest_of(f"secret-{role}")) for role in ROLES]
     with served(tmp_path, *tokens) as server:
         for role in ROLES:
             head = {"authorization": f"Bearer secret-{role}"}
@@ -112,7 +112,7 @@ def test_ending_sessions_tells_nobody_which_tokens_there_are(server: Served) -> 
 
 
 def test_wrong_tokens_of_the_api_are_tried_only_so_often(tmp_path: Path) -> None:
-    with served(tmp_path, Token("a", "viewer", digest_of("right"))) as server:
+    with served(tmp_path, BearerToken("a", "viewer", digest_of("right"))) as server:
         heads = [{"authorization": f"Bearer wrong-{number}"} for number in range(140)]
         found = [server.client.get("/counts", headers=head).status_code for head in heads]
         assert set(found[:100]) == {401} and found[-1] == 429

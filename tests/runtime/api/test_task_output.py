@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.serving import Served, served, until
-from noetl.api.bearer_tokens import Token, digest_of
+from noetl.api.bearer_tokens import BearerToken, digest_of
 from noetl.ports.output import CHUNK
 
 PRINTS = """
@@ -104,7 +104,7 @@ def test_output_of_an_execution_that_is_not_here_is_dropped(tmp_path: Path) -> N
 
 
 def test_who_may_look_reads_it_and_workers_hand_it_in(tmp_path: Path) -> None:
-    tokens = [Token(role, role, digest_of(f"secret-{role}")) for role in ("viewer", "operator", "worker")]
+    tokens = [BearerToken(role, role, digest_of(f"secret-{role}")) for role in ("viewer", "operator", "worker")]
     with served(tmp_path, *tokens) as server:
         name = begun(server, **bearer("operator"))
         body = {"logs": [{**CHUNK_OF, "execution_id": name}]}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from harness.running import compiled
 from harness.serving import served, until
-from noetl.api.bearer_tokens import Token, digest_of
+from noetl.api.bearer_tokens import BearerToken, digest_of
 from noetl.api.bodies import BLOB_BYTES, SOURCE_BYTES
 from noetl.engine.starting import Request
 
@@ -55,7 +55,7 @@ def test_a_body_that_says_that_it_is_too_large_is_not_read(tmp_path: Path) -> No
 
 
 def test_values_are_left_by_workers_only(tmp_path: Path) -> None:
-    tokens = [Token(role, role, digest_of(role)) for role in ("viewer", "worker", "operator", "admin")]
+    tokens = [BearerToken(role, role, digest_of(role)) for role in ("viewer", "worker", "operator", "admin")]
     with served(tmp_path, *tokens) as server:
         responses = {}
         for role in ("viewer", "worker", "operator", "admin"):

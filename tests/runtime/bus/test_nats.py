@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from noetl.bus.nats import queues
 from noetl.bus.nats.bus import NatsBus
 from noetl.bus.nats.names import token_of
-from noetl.bus.nats.queues import Limits
+from noetl.bus.nats.queues import QueueLimits
 from noetl.ports.bus import STOPS, Full, MessageTooLarge
 from services import PLAIN, nats, waited_for
 
@@ -25,7 +25,7 @@ def opened() -> Iterator[Opener]:
 
     def opener(**limits: float) -> NatsBus:
         about = PLAIN._replace(about=lambda body: str(body["of"]) if isinstance(body, dict) and "of" in body else "")
-        buses.append(NatsBus(url, limits=Limits(**limits), codec=about))  # type: ignore[arg-type]
+        buses.append(NatsBus(url, limits=QueueLimits(**limits), codec=about))  # type: ignore[arg-type]
         return buses[-1]
 
     yield opener

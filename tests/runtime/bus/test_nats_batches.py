@@ -8,8 +8,8 @@ import pytest
 
 from noetl.bus.nats.bus import NatsBus
 from noetl.bus.nats.connection import Message
-from noetl.bus.nats.subjects import Subjects
-from noetl.messages.batches import MOST_PARTS, Part, is_batch, joined
+from noetl.bus.nats.subjects import BusSubjects
+from noetl.messages.batches import MOST_PARTS, BatchPart, is_batch, joined
 from noetl.ports.bus import ReportDelivery
 from services import PLAIN, nats, waited_for
 
@@ -98,7 +98,7 @@ def test_one_alone_is_no_batch(opened: Opener) -> None:
 def test_an_older_server_gets_no_batch(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its address does not say that it reads any."""
     with monkeypatch.context() as patch:
-        patch.setattr(Subjects, "batches_to", Subjects.reports_to)
+        patch.setattr(BusSubjects, "batches_to", BusSubjects.reports_to)
         server, worker = routed(opened)
     to_server, to_worker = told_by(worker), told_by(server)
     answered(worker, server, 3)
@@ -152,8 +152,8 @@ def test_a_batch_for_a_server_that_is_gone_goes_to_another_one(opened: Opener) -
 def test_what_cannot_be_read_in_a_batch_leaves_the_rest(opened: Opener) -> None:
     server, worker = routed(opened)
     subject, inbox = server._replies.address, worker._requests._inbox
-    parts = [Part(7, "good", b"\x00\x01"), Part(8, "bad", b"\x07"), Part(9, "fine", b"\x00\x02")]
-    for data in (joined(parts), joined(parts)[:-1], joined([Part(1, "nested", joined(parts))])):
+    parts = [BatchPart(7, "good", b"\x00\x01"), BatchPart(8, "bad", b"\x07"), BatchPart(9, "fine", b"\x00\x02")]
+    for data in (joined(parts), joined(parts)[:-1], joined([BatchPart(1, "nested", joined(parts))])):
         worker._connection.send(Message(subject, data, f"{inbox}.7"))
     worker._connection.send(Message(subject, joined(parts), "$JS.API.STREAM.PURGE.anything"))
     assert [(report.body, report.key) for report in heard(server, 2)] == [(1, "good"), (2, "fine")]  # type: ignore[attr-defined]

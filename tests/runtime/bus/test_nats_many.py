@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from noetl.bus.nats.bus import NatsBus
-from noetl.bus.nats.queues import Limits
+from noetl.bus.nats.queues import QueueLimits
 from noetl.ports.bus import Delivery
 from noetl_ir.orders import Serving, WorkerHeartbeat
 from services import PLAIN, nats, waited_for
@@ -89,7 +89,7 @@ def test_a_report_finds_the_server_that_it_is_for(opened: Opener) -> None:
 def test_a_server_that_is_there_and_silent_is_passed_by() -> None:
     url = nats().bus_url()
     silent, other = NatsBus(url, codec=PLAIN), NatsBus(url, codec=PLAIN)
-    worker = NatsBus(url, codec=PLAIN, limits=Limits(silence_seconds=0.2))
+    worker = NatsBus(url, codec=PLAIN, limits=QueueLimits(silence_seconds=0.2))
     try:
         for server in (silent, other):
             server.reports()

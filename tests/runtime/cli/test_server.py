@@ -13,7 +13,7 @@ import pytest
 
 from noetl.cli import following as following_module
 from noetl.cli.text import Stopped
-from noetl.store.http import Unreachable
+from noetl.store.http import ServerUnreachable
 
 if TYPE_CHECKING:
     from conftest import Home
@@ -169,7 +169,7 @@ def test_who_follows_is_told_when_no_server_comes_back(monkeypatch: pytest.Monke
     monkeypatch.setattr(following_module, "LOST_AFTER", 0.0)
 
     def take() -> int:
-        raise Unreachable("nobody is there")
+        raise ServerUnreachable("nobody is there")
 
     with pytest.raises(Stopped, match=r"again with: noetl events e1 --follow --server http://127\.0\.0\.1:1$"):
         following_module._Follower("http://127.0.0.1:1", "e1", take).hear()

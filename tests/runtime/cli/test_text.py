@@ -8,7 +8,7 @@ import pytest
 
 from noetl.cli.inputs import payload_of, with_sets
 from noetl.cli.live import Area, cut
-from noetl.cli.progress import LINES_A_SECOND, Lines
+from noetl.cli.progress import LINES_A_SECOND, PlainProgress
 from noetl.cli.sentences import Sentence
 from noetl.cli.text import amount, duration, escaped, json_text, table
 
@@ -77,7 +77,7 @@ def test_too_many_lines_are_counted_but_what_matters_is_told(monkeypatch: pytest
     now = [10.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     stream = io.StringIO()
-    lines = Lines(stream)
+    lines = PlainProgress(stream)
     for number in range(LINES_A_SECOND + 5):
         lines.tell(Sentence(f"line {number}", False))
     lines.tell(Sentence("failed", True))
@@ -94,7 +94,7 @@ def test_a_watcher_who_went_away_does_not_stop_the_run() -> None:
         def write(self, text: str, /) -> int:
             raise BrokenPipeError
 
-    lines = Lines(Gone())
+    lines = PlainProgress(Gone())
     lines.say("one")
     lines.say("two")
     lines.close()

@@ -7,23 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noetl.messages.batches import MARK, MOST_BYTES, MOST_PARTS, Part, grouped, is_batch, joined, parts_of
+from noetl.messages.batches import MARK, MOST_BYTES, MOST_PARTS, BatchPart, grouped, is_batch, joined, parts_of
 from noetl.messages.encoding import UnreadableMessage
 
 PARTS = st.lists(
-    st.builds(Part, st.integers(0, 2**64 - 1), st.text(st.characters(), max_size=8), st.binary(max_size=40)), max_size=9
+    st.builds(BatchPart, st.integers(0, 2**64 - 1), st.text(st.characters(), max_size=8), st.binary(max_size=40)),
+    max_size=9,
 )
 
 
 @given(PARTS)
-def test_what_is_joined_comes_apart_again(parts: list[Part]) -> None:
+def test_what_is_joined_comes_apart_again(parts: list[BatchPart]) -> None:
     data = joined(parts)
     assert is_batch(data) and parts_of(data) == parts
     assert len(data) <= 1 + sum(part.size for part in parts)
 
 
 @given(PARTS, st.integers(1, 400))
-def test_groups_keep_the_order_and_are_as_large_as_may_be(parts: list[Part], most: int) -> None:
+def test_groups_keep_the_order_and_are_as_large_as_may_be(parts: list[BatchPart], most: int) -> None:
     groups = [*grouped(parts, most)]
     assert [part for group in groups for part in group] == parts
     for group in groups:
@@ -33,22 +34,22 @@ def test_groups_keep_the_order_and_are_as_large_as_may_be(parts: list[Part], mos
 
 
 def test_a_group_has_so_many_parts_and_bytes_at_most() -> None:
-    small = [Part(number, "", b"") for number in range(MOST_PARTS + 1)]
+    small = [BatchPart(number, "", b"") for number in range(MOST_PARTS + 1)]
     assert [len(group) for group in grouped(small, 1 << 20)] == [MOST_PARTS, 1]
-    large = [Part(number, "", bytes(MOST_BYTES // 2)) for number in range(3)]
+    large = [BatchPart(number, "", bytes(MOST_BYTES // 2)) for number in range(3)]
     assert [len(group) for group in grouped(large, 1 << 20)] == [1, 1, 1]
     assert [len(group) for group in grouped(small[:3], 0)] == [1, 1, 1]
 
 
 def test_a_batch_over_its_limits_is_refused() -> None:
     with pytest.raises(UnreadableMessage, match="too many parts"):
-        parts_of(joined([Part(number, "", b"") for number in range(MOST_PARTS + 1)]))
+        parts_of(joined([BatchPart(number, "", b"") for number in range(MOST_PARTS + 1)]))
     with pytest.raises(UnreadableMessage, match="at most 65,536 go together"):
-        parts_of(joined([Part(0, "", bytes(MOST_BYTES))]))
+        parts_of(joined([BatchPart(0, "", bytes(MOST_BYTES))]))
 
 
 @given(PARTS.filter(bool), st.data())
-def test_a_batch_that_is_cut_off_is_refused_or_has_fewer_parts(parts: list[Part], data: st.DataObject) -> None:
+def test_a_batch_that_is_cut_off_is_refused_or_has_fewer_parts(parts: list[BatchPart], data: st.DataObject) -> None:
     whole = joined(parts)
     cut = whole[: data.draw(st.integers(1, len(whole) - 1))]
     with contextlib.suppress(UnreadableMessage):
@@ -66,4 +67,4 @@ def test_any_bytes_are_a_batch_or_are_refused(data: bytes) -> None:
 
 def test_a_key_that_is_no_text_is_refused() -> None:
     with pytest.raises(UnreadableMessage, match="no text"):
-        parts_of(joined([Part(0, "ab", b"")]).replace(b"ab", b"\xff\xfe"))
+        parts_of(joined([BatchPart(0, "ab", b"")]).replace(b"ab", b"\xff\xfe"))

@@ -3,7 +3,7 @@
 from noetl.ports.bus import SAY_EVERY, Bus
 from noetl.server.workers.leases import LEASE, LONGEST_GAP, Leases
 from noetl.server.workers.registry import GONE_AFTER, WorkerRegistry
-from noetl.server.workers.tracker import Claim
+from noetl.server.workers.tracker import LostClaim
 from noetl.worker.scripted import VirtualClock
 from noetl_ir.orders import Answer, Broadcast, DrainWorker, Order, Said, Serving, TakenUp, WorkerHeartbeat
 
@@ -27,10 +27,10 @@ def test_a_claim_is_good_for_a_lease_after_the_last_word() -> None:
     leases.renew("e", "1", 2, "late")  # under another claim, which says nothing
     assert leases.pop_expired() == [] and leases.until_next_expiry() == 1
     moved(clock, leases, LEASE)
-    assert leases.pop_expired() == [Claim("e", "1", 1, "")]
+    assert leases.pop_expired() == [LostClaim("e", "1", 1, "")]
     assert leases.until_next_expiry() == LEASE - 1
     moved(clock, leases, 2 * LEASE)
-    assert leases.pop_expired() == [Claim("e", "2", 1, "w")]
+    assert leases.pop_expired() == [LostClaim("e", "2", 1, "w")]
     assert leases.pop_expired() == [] and leases.until_next_expiry() is None
 
 
@@ -44,7 +44,7 @@ def test_what_is_over_or_given_up_has_no_lease() -> None:
     leases.forget("f")
     leases.grant("e", "2", 2)  # ordered again and claimed anew
     moved(clock, leases, LEASE)
-    assert leases.pop_expired() == [Claim("e", "2", 2, "")]
+    assert leases.pop_expired() == [LostClaim("e", "2", 2, "")]
 
 
 def test_no_claim_is_lost_by_time_in_which_nobody_listened() -> None:
@@ -59,7 +59,7 @@ def test_no_claim_is_lost_by_time_in_which_nobody_listened() -> None:
     clock.move_to(10 * LEASE)
     leases.listen()
     leases.renew("e", "1", 1, "w")
-    assert leases.pop_expired() == [Claim("e", "2", 1, "")]
+    assert leases.pop_expired() == [LostClaim("e", "2", 1, "")]
     clock.move_to(20 * LEASE)
     leases.listen()
     assert leases.pop_expired() == [] and leases.until_next_expiry() == LEASE - LONGEST_GAP

@@ -14,7 +14,7 @@ from noetl.app.picture import Queue, rows_of
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.ports.places import PlaceRow
-from noetl.server.places import Verdict, holders_of, is_circle, judged, waiting_before
+from noetl.server.places import PlaceDecision, holders_of, is_circle, judged, waiting_before
 from noetl_ir.plan_format import read_plan
 from playbooks import HEAD
 
@@ -53,7 +53,7 @@ def test_a_place_is_held_by_all_that_run_under_it_together() -> None:
 
 @pytest.mark.parametrize("way", ["skip", "fail"])
 def test_who_does_not_want_to_wait_is_refused_and_leaves_no_trace(way: str) -> None:
-    assert judged([placed("x")], waits("a", number=0, on_conflict=way)) == (Verdict("refused", way, ("x",)), ())
+    assert judged([placed("x")], waits("a", number=0, on_conflict=way)) == (PlaceDecision("refused", way, ("x",)), ())
 
 
 def test_who_cancels_takes_the_oldest_and_ends_others_of_its_kind_that_wait() -> None:
@@ -62,9 +62,9 @@ def test_who_cancels_takes_the_oldest_and_ends_others_of_its_kind_that_wait() ->
         waits("q", "other", number=4, on_conflict="cancel_running"),
     ]  # fmt: skip
     verdict, written = judged(rows, waits("a", number=0, limit=2, on_conflict="cancel_running"))
-    assert verdict == Verdict("queued", "", ("x", "y"), ("x",))
+    assert verdict == PlaceDecision("queued", "", ("x", "y"), ("x",))
     assert [(row.execution_id, row.on_conflict) for row in written] == [("z", ""), ("a", "cancel_running")]
-    assert judged([placed("x"), written[0]], waits("z"))[0] == Verdict("refused", "replaced", ("x",))
+    assert judged([placed("x"), written[0]], waits("z"))[0] == PlaceDecision("refused", "replaced", ("x",))
     # Who queues waits for neither of them longer than for the place.
     assert kind([written[0]], waits("b", number=0)) == "placed"
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 from noetl.clients import connections
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl.tools import http
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
@@ -77,11 +77,11 @@ def env(tmp_path: Path) -> FakeEnv:
     )
 
 
-def get(url: str, path: str = "/", **fields: Json) -> Call:
+def get(url: str, path: str = "/", **fields: Json) -> ToolCall:
     return call_of("http", {"url": url + path, **fields})
 
 
-def sent(env: FakeEnv, *calls: Call) -> list[Outcome]:
+def sent(env: FakeEnv, *calls: ToolCall) -> list[Outcome]:
     """The outcomes of some calls, one after the other on one loop."""
 
     async def work() -> list[Outcome]:
@@ -90,7 +90,7 @@ def sent(env: FakeEnv, *calls: Call) -> list[Outcome]:
     return waited(work())
 
 
-def over(env: FakeEnv, *calls: Call) -> list[int]:
+def over(env: FakeEnv, *calls: ToolCall) -> list[int]:
     """Over which connections some calls were answered, numbered as they came."""
     assert all(outcome.status == "ok" for outcome in sent(env, *calls))
     found = list(dict.fromkeys(seen.connection for seen in SEEN))

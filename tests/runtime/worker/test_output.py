@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import pytest
 
 from harness.samples import first
-from noetl.ports import Call, StoreFailure, StoreRefused
+from noetl.ports import StoreFailure, StoreRefused, ToolCall
 from noetl.ports.output import ATTEMPT_BYTES, CHUNK, CUT, CUT_TEXT, OutputChunk
 from noetl.worker import output as output_module
 from noetl.worker.output import OutputWriter, TaskOutput
 from noetl.worker.redaction import Redactor, finished, forms_of
 
-CALL = Call("e1", "s", "t", "python", {}, {}, {}, None, "", 1, {}, claim=3)
+CALL = ToolCall("e1", "s", "t", "python", {}, {}, {}, None, "", 1, {}, claim=3)
 SECRET = "correct horse battery"
 PEM = "-----BEGIN KEY-----\nAAAABBBBCCCC\nDDDDEEEEFFFF\n-----END KEY-----\n"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from noetlc.emit.pictures.drawing import CIRCLE, INNER_GAP, Drawing, Face
-from noetlc.emit.pictures.picture import Mark, Node, Shape
+from noetlc.emit.pictures.picture import Box, Paint, Shape
 from noetlc.emit.pictures.shapes import Point
 from noetlc.emit.pictures.strokes import arrows_of
 from noetlc.emit.pictures.style import LINE, SIGNS
@@ -20,7 +20,7 @@ def body_of(drawing: Drawing, prefix: str = "") -> Iterator[str]:
         yield from _box(drawing, position, prefix)
 
 
-def sign_at(mark: Mark, middle: Point) -> str:
+def sign_at(mark: Paint, middle: Point) -> str:
     """The sign of a mark."""
     return f'<path class="s" transform="translate({number(middle[0])} {number(middle[1])})" d="{SIGNS[mark]}"/>'
 
@@ -48,11 +48,11 @@ def _box(drawing: Drawing, position: int, prefix: str) -> Iterator[str]:
     yield "</g>"
 
 
-def _hint(node: Node) -> str:
+def _hint(node: Box) -> str:
     return "\n".join([node.title, *node.lines, *node.facts, *node.remarks])
 
 
-def _plain(node: Node, face: Face, middle: Point) -> Iterator[str]:
+def _plain(node: Box, face: Face, middle: Point) -> Iterator[str]:
     width, height = face.size
     x, y = middle[0] - width / 2, middle[1] - height / 2
     radius = min(ROUND.get(node.shape, 7.0), height / 2)
@@ -74,7 +74,7 @@ def _plain(node: Node, face: Face, middle: Point) -> Iterator[str]:
         yield _text("f", (middle[0], top + LINE * (row + 0.78)), fact)
 
 
-def _place(node: Node, face: Face, middle: Point) -> Iterator[str]:
+def _place(node: Box, face: Face, middle: Point) -> Iterator[str]:
     x, y = middle
     yield f'<circle class="b" cx="{number(x)}" cy="{number(y)}" r="{number(CIRCLE / 2)}"/>'
     for fact in face.facts[:1]:

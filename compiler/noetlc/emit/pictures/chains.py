@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from noetl_ir.records import NamedTuple
-from noetlc.emit.pictures.layering import Span, ranks_of, turned
+from noetlc.emit.pictures.layering import RankedLink, ranks_of, turned
 from noetlc.emit.pictures.ordering import Neighbours
 from noetlc.emit.pictures.picture import ASIDE
 from noetlc.emit.pictures.shapes import Link, Size
@@ -21,7 +21,7 @@ SHORT = 2
 """Weights: links to the next row pull boxes together, longer than `SHORT` and those of failures or aside hardly."""
 
 
-class Way(NamedTuple):
+class LinkWay(NamedTuple):
     """The boxes that a link passes: the item of its label, a trunk, and which of the trunk's items comes first; -1
     for none.
     """
@@ -53,7 +53,7 @@ class Chains(NamedTuple):
     layers: list[list[int]]
     up: Neighbours
     down: Neighbours
-    ways: list[Way | None]
+    ways: list[LinkWay | None]
     trunks: list[Trunk]
 
 
@@ -61,7 +61,7 @@ def chained(sizes: Sequence[Size], links: Sequence[Link]) -> Chains:
     """The layers of boxes and links. Loops take no part."""
     plain = [number for number, link in enumerate(links) if link.source != link.target]
     making = _Making(_ranks(len(sizes), [links[number] for number in plain]), list(sizes), len(links))
-    ways: list[Way | None] = [None] * len(links)
+    ways: list[LinkWay | None] = [None] * len(links)
     ranks = making.ranks
     # Short links come first, as few bends serve each of them; a few long ones could spend the budget of all.
     for number in sorted(plain, key=lambda each: abs(ranks[links[each].source] - ranks[links[each].target])):
@@ -80,9 +80,11 @@ def _ranks(count: int, links: Sequence[Link]) -> list[int]:
     spans = []
     for link, up in zip(ways, is_turned, strict=True):
         upper, lower = (link.target, link.source) if up else (link.source, link.target)
-        spans.append(Span(upper, lower, 2 if link.source in labelled else 1))
+        spans.append(RankedLink(upper, lower, 2 if link.source in labelled else 1))
     loose = [link for link in links if link.kind in ASIDE]
-    return ranks_of(count, spans, [Span(link.source, link.target, 2 if link.label.width else 1) for link in loose])
+    return ranks_of(
+        count, spans, [RankedLink(link.source, link.target, 2 if link.label.width else 1) for link in loose]
+    )
 
 
 class _Making:
@@ -95,7 +97,7 @@ class _Making:
         self.trunks: list[Trunk] = []
         self.index: dict[tuple[int, str, int], int] = {}
 
-    def way(self, link: Link) -> Way | None:
+    def way(self, link: Link) -> LinkWay | None:
         """The way of a link, whose missing bends are made; None where the budget of bends is spent."""
         start, end = self.ranks[link.source], self.ranks[link.target]
         sign = 1 if start < end else -1
@@ -108,14 +110,14 @@ class _Making:
         self.budget -= missing + has_label
         label = self._item(start + sign, link.label) if has_label else -1
         if not length:
-            return Way(label)
+            return LinkWay(label)
         if number < 0:
             number = self.index[link.target, link.kind, sign] = len(self.trunks)
             self.trunks.append(Trunk(link.target, link.kind, sign, []))
         items = self.trunks[number].items
         for _ in range(missing):
             items.append(self._item(end - sign * (len(items) + 1), BEND))
-        return Way(label, number, length - 1)
+        return LinkWay(label, number, length - 1)
 
     def _item(self, rank: int, size: Size) -> int:
         self.ranks.append(rank)
@@ -123,7 +125,9 @@ class _Making:
         return len(self.ranks) - 1
 
 
-def _neighbours(making: _Making, links: Sequence[Link], ways: Sequence[Way | None]) -> tuple[Neighbours, Neighbours]:
+def _neighbours(
+    making: _Making, links: Sequence[Link], ways: Sequence[LinkWay | None]
+) -> tuple[Neighbours, Neighbours]:
     """The items above and below each item that pieces of links connect it with."""
     pieces: dict[tuple[int, int], float] = {}
 

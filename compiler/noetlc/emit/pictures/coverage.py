@@ -10,7 +10,7 @@ from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.tallies import arcs_of
 from noetlc.emit.pictures.net import transition_id
-from noetlc.emit.pictures.picture import Edge, Mark, Node, Picture, worse
+from noetlc.emit.pictures.picture import Box, Edge, Paint, Picture, worse
 from noetlc.emit.pictures.steps import arc_id, step_id
 
 
@@ -54,11 +54,11 @@ def with_coverage(picture: Picture, plan: Plan, covered: Covered) -> Picture:
     return picture._replace(nodes=tuple(nodes), edges=tuple(_edge(edge, taken[edge.id]) for edge in picture.edges))
 
 
-def _marked(node: Node, count: int, covered: Covered) -> Node:
+def _marked(node: Box, count: int, covered: Covered) -> Box:
     if not count:
-        return node._replace(mark=worse(node.mark, Mark.IDLE))
-    return node._replace(mark=worse(node.mark, Mark.DONE), facts=(*node.facts, f"in {count} of {covered.cases}"))
+        return node._replace(mark=worse(node.mark, Paint.IDLE))
+    return node._replace(mark=worse(node.mark, Paint.DONE), facts=(*node.facts, f"in {count} of {covered.cases}"))
 
 
 def _edge(edge: Edge, count: int) -> Edge:
-    return edge._replace(mark=worse(edge.mark, Mark.DONE if count else Mark.IDLE))
+    return edge._replace(mark=worse(edge.mark, Paint.DONE if count else Paint.IDLE))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape
+from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Paint, Picture, Shape
 
 _SHAPES = {
     Shape.ENTRY: "shape=box, style=rounded, peripheries=2",
@@ -16,21 +16,21 @@ _SHAPES = {
     Shape.FOLD: "shape=folder",
 }
 _COLOURS = {
-    Mark.IDLE: "#a3adb7",
-    Mark.DONE: "#009e73",
-    Mark.RUNNING: "#56b4e9",
-    Mark.TOLD: "#0072b2",
-    Mark.WARNED: "#e69f00",
-    Mark.FAILED: "#d55e00",
-    Mark.BAD: "#d55e00",
+    Paint.IDLE: "#a3adb7",
+    Paint.DONE: "#009e73",
+    Paint.RUNNING: "#56b4e9",
+    Paint.TOLD: "#0072b2",
+    Paint.WARNED: "#e69f00",
+    Paint.FAILED: "#d55e00",
+    Paint.BAD: "#d55e00",
 }
 
 # Reset arcs have two heads and emptiness arcs a ring, as in papers about nets; neither moves a box.
 _STROKES = {
-    Kind.KO: "style=dashed",
-    Kind.JUMP: "style=dotted",
-    Kind.RESET: "style=dashed, arrowhead=normalnormal, constraint=false",
-    Kind.TEST: "style=dotted, arrowhead=odot, constraint=false",
+    ArrowKind.KO: "style=dashed",
+    ArrowKind.JUMP: "style=dotted",
+    ArrowKind.RESET: "style=dashed, arrowhead=normalnormal, constraint=false",
+    ArrowKind.TEST: "style=dotted, arrowhead=odot, constraint=false",
 }
 
 
@@ -45,7 +45,7 @@ def emitted(picture: Picture) -> str:
     return "\n".join([*out, "}"]) + "\n"
 
 
-def _box(id: str, node: Node) -> Iterator[str]:
+def _box(id: str, node: Box) -> Iterator[str]:
     label = _quoted(chr(10).join((node.title, *node.lines, *node.facts)))
     mark = f', color="{_COLOURS[node.mark]}", penwidth=2' if node.mark in _COLOURS else ""
     own = f"{id} [label={label}, {_SHAPES[node.shape]}{mark}];"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from noetl_ir.records import NamedTuple
 from noetlc.emit.pictures.layout import Layout, layout_of
 from noetlc.emit.pictures.metrics import bold_width_of, clipped, width_of, wrapped
-from noetlc.emit.pictures.picture import Edge, Node, Picture, Shape
+from noetlc.emit.pictures.picture import Box, Edge, Picture, Shape
 from noetlc.emit.pictures.shapes import NOTHING, Link, Size
 from noetlc.emit.pictures.style import LINE, SIGNS, TEXT, TITLE
 
@@ -68,7 +68,7 @@ def _drawn(picture: Picture, inner: "Sequence[Drawing | None]") -> Drawing:
     return Drawing(picture, faces, labels, layout_of([face.size for face in faces], links, edges), inside)
 
 
-def _face(node: Node, inner: Drawing | None) -> Face:
+def _face(node: Box, inner: Drawing | None) -> Face:
     title = clipped(node.title, MAX_TITLE)
     lines = tuple([clipped(line, MAX_LINE) for line in node.lines])
     facts = tuple([clipped(fact, MAX_LINE) for fact in node.facts])

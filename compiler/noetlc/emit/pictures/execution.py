@@ -3,14 +3,14 @@
 from collections import Counter
 
 from noetl_ir.plan import Plan
-from noetl_ir.tallies import Log, Tally, arcs_of, duration, painted
+from noetl_ir.tallies import LogTally, Tally, arcs_of, duration, painted
 from noetlc.emit.pictures.net import transition_id
-from noetlc.emit.pictures.picture import Edge, Mark, Node, Picture, worse
+from noetlc.emit.pictures.picture import Box, Edge, Paint, Picture, worse
 from noetlc.emit.pictures.steps import arc_id, step_id, task_id
 from noetlc.emit.pictures.task_flow import fires_in, fires_of
 
 
-def with_execution(picture: Picture, plan: Plan, log: Log, digest: str) -> Picture:
+def with_execution(picture: Picture, plan: Plan, log: LogTally, digest: str) -> Picture:
     """The picture with what ran, how often, and how long. `digest` is that of the plan."""
     said = f"Execution {log.execution}: {log.ending or 'running'}, {duration(log.last - log.first)}"
     picture = picture.saying(said)
@@ -27,7 +27,7 @@ def with_execution(picture: Picture, plan: Plan, log: Log, digest: str) -> Pictu
     return _painted(picture, plan, log)
 
 
-def _painted(picture: Picture, plan: Plan, log: Log) -> Picture:
+def _painted(picture: Picture, plan: Plan, log: LogTally) -> Picture:
     own_tasks: dict[str, list[tuple[str, Tally]]] = {}
     for (owner, task), tally in log.tasks.items():
         own_tasks.setdefault(owner, []).append((task, tally))
@@ -54,11 +54,11 @@ def _painted(picture: Picture, plan: Plan, log: Log) -> Picture:
         # An undeclared `end` runs nothing and has no events. An arrow that was taken to it is all that says it was
         # reached.
         if any(edge.target == number and taken[edge.id] for edge in edges):
-            nodes[number] = nodes[number]._replace(mark=Mark.DONE)
+            nodes[number] = nodes[number]._replace(mark=Paint.DONE)
     return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
 
 
-def _inner(picture: Picture, step: str, log: Log, ways: Counter[str]) -> Picture:
+def _inner(picture: Picture, step: str, log: LogTally, ways: Counter[str]) -> Picture:
     """The tasks of a step, and how often each way between them was taken."""
     nodes = [
         _with_tally(each, log.tasks.get((step, each.id.removeprefix(task_id(step, "")))), 0, is_over=bool(log.ending))
@@ -68,28 +68,28 @@ def _inner(picture: Picture, step: str, log: Log, ways: Counter[str]) -> Picture
     return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
 
 
-def _taken(plan: Plan, log: Log) -> Counter[str]:
+def _taken(plan: Plan, log: LogTally) -> Counter[str]:
     """How often each arc was taken."""
     return Counter({arc_id(*arc): log.fired[each] for each, arc in arcs_of(plan).items() if log.fired[each]})
 
 
-def _with_tally(node: Node, tally: Tally | None, retries: int, *, is_over: bool) -> Node:
+def _with_tally(node: Box, tally: Tally | None, retries: int, *, is_over: bool) -> Box:
     mark, facts = painted(tally, retries, is_over=is_over)
     errors = tally.errors if tally is not None and tally.started else ()
     return node._replace(
-        mark=worse(node.mark, Mark(mark)), facts=(*node.facts, *facts), remarks=(*node.remarks, *errors)
+        mark=worse(node.mark, Paint(mark)), facts=(*node.facts, *facts), remarks=(*node.remarks, *errors)
     )
 
 
 def _with_count(edge: Edge, count: int) -> Edge:
     if not count:
-        return edge._replace(mark=worse(edge.mark, Mark.IDLE))
+        return edge._replace(mark=worse(edge.mark, Paint.IDLE))
     return edge._replace(
-        mark=worse(edge.mark, Mark.DONE), facts=(*edge.facts, f"× {count}") if count > 1 else edge.facts
+        mark=worse(edge.mark, Paint.DONE), facts=(*edge.facts, f"× {count}") if count > 1 else edge.facts
     )
 
 
-def _fired(picture: Picture, log: Log) -> Picture:
+def _fired(picture: Picture, log: LogTally) -> Picture:
     """The net with how often each transition fired."""
     counts = {transition_id(name): count for name, count in log.fired.items()}
     nodes = []
@@ -98,10 +98,10 @@ def _fired(picture: Picture, log: Log) -> Picture:
         count = counts.get(node.id, 0)
         if count:
             hot.add(number)
-            node = node._replace(mark=Mark.DONE, facts=(*node.facts, f"× {count}"))
+            node = node._replace(mark=Paint.DONE, facts=(*node.facts, f"× {count}"))
         nodes.append(node)
     edges = [
-        edge._replace(mark=worse(edge.mark, Mark.DONE if edge.source in hot or edge.target in hot else Mark.IDLE))
+        edge._replace(mark=worse(edge.mark, Paint.DONE if edge.source in hot or edge.target in hot else Paint.IDLE))
         for edge in picture.edges
     ]
     return picture._replace(nodes=tuple(nodes), edges=tuple(edges))

@@ -18,7 +18,7 @@ from noetl_ir.span import Span
 from noetlc.emit.pictures.boxes import body_of
 from noetlc.emit.pictures.drawing import Drawing, drawing_of, label_size
 from noetlc.emit.pictures.legend import legend_of
-from noetlc.emit.pictures.picture import Node, Picture, Shape
+from noetlc.emit.pictures.picture import Box, Picture, Shape
 from noetlc.emit.pictures.regions import folded, leaves_of
 from noetlc.emit.pictures.style import sheet
 from noetlc.emit.pictures.xml import escaped
@@ -135,7 +135,7 @@ def _node(drawing: Drawing, number: int) -> Json:
     return {**_text(node, node.span), "box": box, "inner": inner}
 
 
-def _text(node: Node, span: Span | None) -> dict[str, Json]:
+def _text(node: Box, span: Span | None) -> dict[str, Json]:
     where: Json = None if span is None else list(span)
     says: list[Json] = [*node.lines, *node.facts]
     return {"title": node.title, "says": says, "notes": list(node.remarks), "span": where}

@@ -9,7 +9,7 @@ A node has `id`, `shape`, `title`, `lines`, `facts`, `notes`, `mark`, `joins`, `
 
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
-from noetlc.emit.pictures.picture import Edge, Node, Picture
+from noetlc.emit.pictures.picture import Box, Edge, Picture
 
 FORMAT, VERSION = "noetl-graph", 1
 
@@ -28,7 +28,7 @@ def _graph(picture: Picture) -> dict[str, Json]:
     }
 
 
-def _node(node: Node) -> dict[str, Json]:
+def _node(node: Box) -> dict[str, Json]:
     return {
         "id": node.id,
         "shape": node.shape.value,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from noetl_ir.records import NamedTuple
 
 
-class Span(NamedTuple):
+class RankedLink(NamedTuple):
     """A link as the ranks see it: from the upper node to the lower one, at least `length` ranks further down."""
 
     upper: int
@@ -47,15 +47,15 @@ def turned(count: int, ends: Sequence[tuple[int, int]]) -> list[bool]:
     return is_turned
 
 
-def ranks_of(count: int, spans: Sequence[Span], loose: Sequence[Span] = ()) -> list[int]:
+def ranks_of(count: int, spans: Sequence[RankedLink], loose: Sequence[RankedLink] = ()) -> list[int]:
     """The rank of each node, 0 at the top: as far down as its longest way from above needs, or further where that
     shortens links.
 
     A loose span has no direction of its own: the node that comes first by the other spans is the upper one, so that no
     cycle can arise.
     """
-    below: list[list[Span]] = [[] for _ in range(count)]
-    above: list[list[Span]] = [[] for _ in range(count)]
+    below: list[list[RankedLink]] = [[] for _ in range(count)]
+    above: list[list[RankedLink]] = [[] for _ in range(count)]
     for span in spans:
         below[span.upper].append(span)
         above[span.lower].append(span)
@@ -63,7 +63,7 @@ def ranks_of(count: int, spans: Sequence[Span], loose: Sequence[Span] = ()) -> l
     at = {node: position for position, node in enumerate(order)}
     for span in loose:
         upper, lower = sorted((span.upper, span.lower), key=at.__getitem__)
-        below[upper].append(Span(upper, lower, span.length))
+        below[upper].append(RankedLink(upper, lower, span.length))
         above[lower].append(below[upper][-1])
     ranks = [0] * count
     for node in order:
@@ -76,7 +76,7 @@ def ranks_of(count: int, spans: Sequence[Span], loose: Sequence[Span] = ()) -> l
     return [rank - lowest for rank in ranks]
 
 
-def _downwards(count: int, above: list[list[Span]], below: list[list[Span]]) -> list[int]:
+def _downwards(count: int, above: list[list[RankedLink]], below: list[list[RankedLink]]) -> list[int]:
     """The nodes so that every span leads from an earlier one to a later one."""
     missing = [len(spans) for spans in above]
     order = [node for node in range(count) if not missing[node]]

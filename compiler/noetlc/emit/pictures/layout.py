@@ -12,7 +12,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.emit.pictures.chains import Chains, chained
 from noetlc.emit.pictures.ordering import ordered
 from noetlc.emit.pictures.placing import placed
-from noetlc.emit.pictures.routing import Route, Rows, Stem, routed, with_loops
+from noetlc.emit.pictures.routing import LinkRoute, RowBounds, Stem, routed, with_loops
 from noetlc.emit.pictures.shapes import Link, Point, Size
 
 GAP, ROW_GAP, MOST_ROW_GAP = 26.0, 34.0, 84.0
@@ -23,7 +23,7 @@ class Layout(NamedTuple):
 
     size: Size
     middles: tuple[Point, ...]
-    routes: tuple[Route, ...]
+    routes: tuple[LinkRoute, ...]
     stems: tuple[Stem, ...]
 
     def whole(self, number: int) -> tuple[Point, ...]:
@@ -51,7 +51,7 @@ def layout_of(sizes: Sequence[Size], links: Sequence[Link], edges: Sequence[floa
         parts.append(_part([sizes[node] for node in nodes], inner, [edges[node] for node in nodes]))
     corners, whole = packed([part.size for part in parts])
     middles: list[Point] = [(0.0, 0.0)] * len(sizes)
-    routes: list[Route] = [Route((), None)] * len(links)
+    routes: list[LinkRoute] = [LinkRoute((), None)] * len(links)
     stems: list[Stem] = []
     for (nodes, _), own, part, corner in zip(drawn, rows, parts, corners, strict=True):
         for node, middle in zip(nodes, part.middles, strict=True):
@@ -77,7 +77,7 @@ def _part(sizes: Sequence[Size], links: Sequence[Link], edges: Sequence[float]) 
     return Layout(Size(width, rows.bottoms[-1]), tuple(middles[: len(sizes)]), tuple(routes), tuple(stems))
 
 
-def _rows(layers: list[list[int]], chains: Chains, across: list[float]) -> Rows:
+def _rows(layers: list[list[int]], chains: Chains, across: list[float]) -> RowBounds:
     """Rows are as high as their highest item; where links go far to the side there is more room between two."""
     tops, bottoms, y = list[float](), list[float](), 0.0
     for layer in layers:
@@ -87,7 +87,7 @@ def _rows(layers: list[list[int]], chains: Chains, across: list[float]) -> Rows:
         far = max((abs(across[item] - across[other]) for item in layer for other, _ in chains.down[item]), default=0.0)
         # A curve that goes far to the side within a low gap is nearly flat, and hard to follow.
         y += height + min(MOST_ROW_GAP, ROW_GAP + far / 14)
-    return Rows(tops, bottoms)
+    return RowBounds(tops, bottoms)
 
 
 # Parts of a drawing that do not hang together, and where they go on the page.

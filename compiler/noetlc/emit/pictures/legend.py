@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from noetl_ir.records import NamedTuple
 from noetlc.emit.pictures.boxes import sign_at
 from noetlc.emit.pictures.metrics import width_of
-from noetlc.emit.pictures.picture import Kind, Node, Picture, Shape
+from noetlc.emit.pictures.picture import ArrowKind, Box, Picture, Shape
 from noetlc.emit.pictures.strokes import path
 from noetlc.emit.pictures.style import MEANINGS, SHAPES, SIGNS, TEXT
 from noetlc.emit.pictures.xml import escaped, number
@@ -13,13 +13,13 @@ from noetlc.emit.pictures.xml import escaped, number
 ROW, GAP, SAMPLE, MOST_WIDTH = 22.0, 22.0, 30.0, 760.0
 OF_STATES = {Shape.ENTRY: "initial state", Shape.END: "final state"}
 KINDS = {
-    Kind.OK: "arc",
-    Kind.KO: "arc of a failure",
-    Kind.JUMP: "jump",
-    Kind.RESET: "cancels",
-    Kind.TEST: "has to be empty",
+    ArrowKind.OK: "arc",
+    ArrowKind.KO: "arc of a failure",
+    ArrowKind.JUMP: "jump",
+    ArrowKind.RESET: "cancels",
+    ArrowKind.TEST: "has to be empty",
 }
-OF_NETS = {Kind.OK: "arc of the net", Kind.RESET: "empties"}
+OF_NETS = {ArrowKind.OK: "arc of the net", ArrowKind.RESET: "empties"}
 
 
 class Legend(NamedTuple):
@@ -83,7 +83,7 @@ def _entries(picture: Picture) -> Iterator[tuple[str, str, str]]:
             yield f"step {mark.value}", _sample(Shape.STEP) + sign, text
 
 
-def _any_of(nodes: list[Node], field: str) -> bool:
+def _any_of(nodes: list[Box], field: str) -> bool:
     return any(node.joins if field == "joins" else node.forks for node in nodes)
 
 

@@ -5,7 +5,7 @@ Every character that Mermaid could read as its own is written as an entity.
 
 from collections.abc import Iterator
 
-from noetlc.emit.pictures.picture import Edge, Kind, Mark, Node, Picture, Shape
+from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Paint, Picture, Shape
 from noetlc.emit.pictures.regions import folded
 
 MAX_EDGES, MAX_CHARACTERS = 500, 50_000
@@ -24,15 +24,21 @@ _SHAPES = {
     Shape.STATE: ("(", ")"),
     Shape.FOLD: ("[/", "/]"),
 }
-_ARROWS = {Kind.OK: "-->", Kind.KO: "-.->", Kind.JUMP: "-.->", Kind.RESET: "-.-x", Kind.TEST: "-.-o"}
+_ARROWS = {
+    ArrowKind.OK: "-->",
+    ArrowKind.KO: "-.->",
+    ArrowKind.JUMP: "-.->",
+    ArrowKind.RESET: "-.-x",
+    ArrowKind.TEST: "-.-o",
+}
 _COLOURS = {
-    Mark.IDLE: ("#f2f4f6", "#a3adb7"),
-    Mark.DONE: ("#e2f4ee", "#009e73"),
-    Mark.RUNNING: ("#e0f2fd", "#56b4e9"),
-    Mark.TOLD: ("#dcedf8", "#0072b2"),
-    Mark.WARNED: ("#fff3d6", "#e69f00"),
-    Mark.FAILED: ("#fde8dc", "#d55e00"),
-    Mark.BAD: ("#fde8dc", "#d55e00"),
+    Paint.IDLE: ("#f2f4f6", "#a3adb7"),
+    Paint.DONE: ("#e2f4ee", "#009e73"),
+    Paint.RUNNING: ("#e0f2fd", "#56b4e9"),
+    Paint.TOLD: ("#dcedf8", "#0072b2"),
+    Paint.WARNED: ("#fff3d6", "#e69f00"),
+    Paint.FAILED: ("#fde8dc", "#d55e00"),
+    Paint.BAD: ("#fde8dc", "#d55e00"),
 }
 _PLAIN = frozenset(" .,-_:=+/'%→…")
 
@@ -82,7 +88,7 @@ def _written(picture: Picture) -> str:
     return "\n".join([*out, *_styles(picture)]) + "\n"
 
 
-def _box(id: str, node: Node) -> Iterator[str]:
+def _box(id: str, node: Box) -> Iterator[str]:
     text = "<br/>".join(_escaped(line) for line in (node.title, *node.lines, *node.facts))
     if node.inner is None or node.shape is Shape.FOLD:
         opening, closing = _SHAPES[node.shape]
@@ -115,11 +121,11 @@ def _styles(picture: Picture) -> Iterator[str]:
     for mark, (_, stroke) in _COLOURS.items():
         rows = [str(number) for number, edge in enumerate(arrows) if edge.mark is mark]
         if rows:
-            width = 1 if mark is Mark.IDLE else 3
+            width = 1 if mark is Paint.IDLE else 3
             yield f"  linkStyle {','.join(rows)} stroke:{stroke},stroke-width:{width}px"
 
 
-def _boxes(prefix: str, picture: Picture) -> Iterator[tuple[str, Node]]:
+def _boxes(prefix: str, picture: Picture) -> Iterator[tuple[str, Box]]:
     """The boxes that are drawn, with their ids, those inside others behind these."""
     for number, node in enumerate(picture.nodes):
         yield f"{prefix}{number}", node

@@ -7,7 +7,7 @@ from noetl_ir.net import Arc, Place, Transition
 from noetl_ir.plan import Plan
 from noetl_ir.resets import resets_of
 from noetlc.analysis.petri import Petri
-from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
+from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Picture, Shape
 
 MAX_ASIDE = 1_000
 """How many arcs without tokens are drawn: with one lock for all steps of a playbook there are some for each pair."""
@@ -33,10 +33,10 @@ def net_of(plan: Plan) -> Picture:
 def net_of_petri(net: Petri) -> Picture:
     """A net that is no plan's."""
     nodes = [
-        Node(place_id(id), Shape.PLACE, id, facts=_dots(tokens))
+        Box(place_id(id), Shape.PLACE, id, facts=_dots(tokens))
         for id, tokens in zip(net.places, net.initial, strict=True)
     ]
-    nodes += [Node(transition_id(id), Shape.TRANSITION, id) for id in net.transitions]
+    nodes += [Box(transition_id(id), Shape.TRANSITION, id) for id in net.transitions]
     edges: list[Edge] = []
     rows = zip(net.transitions, net.inputs, net.outputs, strict=True)
     for here, (id, inputs, outputs) in enumerate(rows, len(net.places)):
@@ -55,19 +55,19 @@ def transition_id(transition: str) -> str:
     return f"transition {transition}"
 
 
-def _place(place: Place, tokens: int) -> Node:
-    return Node(place_id(place.id), Shape.PLACE, place.id, (), place.span, facts=_dots(tokens))
+def _place(place: Place, tokens: int) -> Box:
+    return Box(place_id(place.id), Shape.PLACE, place.id, (), place.span, facts=_dots(tokens))
 
 
 def _dots(tokens: int) -> tuple[str, ...]:
     return ("●" * tokens if tokens < 4 else f"{tokens} ●",) if tokens else ()
 
 
-def _transition(transition: Transition) -> Node:
+def _transition(transition: Transition) -> Box:
     trigger = str(transition.trigger)
     lines = [trigger] if trigger != "now" else []
     lines += ["guarded"] if transition.guard >= 0 else []
-    return Node(transition_id(transition.id), Shape.TRANSITION, transition.id, tuple(lines), transition.span)
+    return Box(transition_id(transition.id), Shape.TRANSITION, transition.id, tuple(lines), transition.span)
 
 
 def is_failure(plan: Plan, each: Transition) -> bool:
@@ -79,7 +79,7 @@ def _edges(plan: Plan) -> list[Edge]:
     edges = []
     first = len(plan.net.places)
     for number, each in enumerate(plan.net.transitions):
-        kind = Kind.KO if is_failure(plan, each) else Kind.OK
+        kind = ArrowKind.KO if is_failure(plan, each) else ArrowKind.OK
         here = first + number
         edges += [
             Edge(f"in {each.id} {arc.place}", arc.place, here, kind, _weight(arc), each.span) for arc in each.inputs
@@ -100,13 +100,13 @@ def _aside(plan: Plan) -> Iterator[Edge]:
     for number, reset in resets_of(plan).items():
         t = plan.net.transitions[number]
         for place in reset.places:
-            yield Edge(f"empties {t.id} {place}", first + number, place, Kind.RESET, span=t.span)
+            yield Edge(f"empties {t.id} {place}", first + number, place, ArrowKind.RESET, span=t.span)
     for number, tests in tests_of(plan).items():
         t = plan.net.transitions[number]
         begun = {wave.got for test in tests for wave in test.waves}
         for place in sorted(begun.union(*(test.places for test in tests))):
             text = "a wave that has started nothing" if place in begun else ""
-            yield Edge(f"asks {t.id} {place}", place, first + number, Kind.TEST, text, t.span)
+            yield Edge(f"asks {t.id} {place}", place, first + number, ArrowKind.TEST, text, t.span)
 
 
 def _weight(arc: Arc) -> str:

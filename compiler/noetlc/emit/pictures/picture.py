@@ -22,7 +22,7 @@ class Shape(StrEnum):
     FOLD = "fold"
 
 
-class Kind(StrEnum):
+class ArrowKind(StrEnum):
     """The meaning of an arrow: `OK` a way on, `KO` a way that only a failure takes, `JUMP` a jump inside a step.
 
     No token takes the other two: at a `RESET` the source empties the target, at a `TEST` tokens in the source hold the
@@ -36,11 +36,11 @@ class Kind(StrEnum):
     TEST = "test"
 
 
-ASIDE = frozenset({Kind.RESET, Kind.TEST})
+ASIDE = frozenset({ArrowKind.RESET, ArrowKind.TEST})
 """The kinds that no token takes. They count neither as forks nor as joins, and do not decide which box stands below."""
 
 
-class Mark(StrEnum):
+class Paint(StrEnum):
     """The paint on a box or an arrow, the worst last: it wins where two are painted on one."""
 
     NONE = ""
@@ -53,10 +53,10 @@ class Mark(StrEnum):
     BAD = "bad"
 
 
-SEVERITY = {mark: number for number, mark in enumerate(Mark)}
+SEVERITY = {mark: number for number, mark in enumerate(Paint)}
 
 
-class Node(NamedTuple):
+class Box(NamedTuple):
     """A box.
 
     `title` is its name and `lines` what stands under it; `facts` are painted on it, as counts and times; `remarks` are
@@ -69,7 +69,7 @@ class Node(NamedTuple):
     title: str
     lines: tuple[str, ...] = ()
     span: Span | None = None
-    mark: Mark = Mark.NONE
+    mark: Paint = Paint.NONE
     facts: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     joins: bool = False
@@ -84,10 +84,10 @@ class Edge(NamedTuple):
     id: str
     source: int
     target: int
-    kind: Kind = Kind.OK
+    kind: ArrowKind = ArrowKind.OK
     text: str = ""
     span: Span | None = None
-    mark: Mark = Mark.NONE
+    mark: Paint = Paint.NONE
     facts: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
@@ -97,7 +97,7 @@ class Picture(NamedTuple):
 
     title: str
     level: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[Box, ...]
     edges: tuple[Edge, ...]
     captions: tuple[str, ...] = ()
 
@@ -106,6 +106,6 @@ class Picture(NamedTuple):
         return self._replace(captions=(*self.captions, *captions))
 
 
-def worse(one: Mark, other: Mark) -> Mark:
+def worse(one: Paint, other: Paint) -> Paint:
     """The mark that wins."""
     return max(one, other, key=SEVERITY.__getitem__)

@@ -10,7 +10,7 @@ from noetlc.ast.graph import END
 from noetlc.ast.truth import truth
 from noetlc.emit.pictures.declared import captions_of_plan
 from noetlc.emit.pictures.metrics import clipped
-from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
+from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Picture, Shape
 from noetlc.emit.pictures.steps import (
     MAX_GUARD,
     MAX_RULE,
@@ -40,7 +40,7 @@ def steps_of_plan(plan: Plan) -> Picture:
         for position, index in enumerate(step.arcs):
             arc = plan.arcs[index]
             if arc.target < 0 and len(nodes) == end:
-                nodes.append(Node(step_id(END), Shape.END, END))
+                nodes.append(Box(step_id(END), Shape.END, END))
             guard = _expr(plan, guards.get(index, -1))
             done: dict[tuple[str, ...], str] = {
                 ("event", "name"): "loop.done" if step.loops else "step.done",
@@ -50,10 +50,10 @@ def steps_of_plan(plan: Plan) -> Picture:
             texts = [clipped(unparse(guard), MAX_GUARD)] if guard is not None else []
             text = ", ".join([*texts, *(["after a delay"] if arc.delay >= 0 else [])])
             target = arc.target if arc.target >= 0 else end
-            kind = Kind.KO if fails else Kind.OK
+            kind = ArrowKind.KO if fails else ArrowKind.OK
             edges.append(Edge(arc_id(step.name, position), number, target, kind, text, _place(arc.span)))
         for each in rows.cancels.get(number, ()):
-            edges.append(Edge(cancel_id(step.name, plan.steps[each].name), number, each, Kind.RESET))
+            edges.append(Edge(cancel_id(step.name, plan.steps[each].name), number, each, ArrowKind.RESET))
     return Picture(plan.name, "steps", tuple(nodes), tuple(edges), captions_of_plan(plan))
 
 
@@ -100,7 +100,7 @@ def _rows_of(plan: Plan) -> _Rows:
     return _Rows(begins, undone, dict(plan.locks), sections, dict(plan.cancels), interrupts, ends, heard)
 
 
-def _node(plan: Plan, number: int, rows: _Rows) -> Node:
+def _node(plan: Plan, number: int, rows: _Rows) -> Box:
     step = plan.steps[number]
     tasks = [task.kind for task in _shown(plan, step)]
     phase = rows.begins.get(number, "")
@@ -128,7 +128,7 @@ def _node(plan: Plan, number: int, rows: _Rows) -> Node:
     lines += ["inclusive fork"] if forks else []
     lines += [f"undone by {plan.steps[target].name}" for target in rows.undone.get(number, ())]
     shape = Shape.ENTRY if number == plan.entry or phase else Shape.LOOP if step.loops else Shape.STEP
-    return Node(step_id(step.name), shape, step.name, tuple(lines), _place(step.span), joins=joins, forks=forks)
+    return Box(step_id(step.name), shape, step.name, tuple(lines), _place(step.span), joins=joins, forks=forks)
 
 
 def _pipeline(plan: Plan, step: Step) -> Picture:
@@ -147,7 +147,7 @@ def _drawn(plan: Plan, step: Step, task: Task, numbers: Mapping[str, int]) -> Dr
     return Drawn(_task(plan, step, task), task.generated, ways)
 
 
-def _task(plan: Plan, step: Step, task: Task) -> Node:
+def _task(plan: Plan, step: Step, task: Task) -> Box:
     if task.generated:
         return decider(task_id(step.name, task.name), task.name, _place(task.span))
     rules = [rule for rule in task.rules if rule.directive != "jump"]
@@ -159,7 +159,7 @@ def _task(plan: Plan, step: Step, task: Task) -> Node:
         for rule, sets in zip(rules, keys, strict=True)
         if rule.directive != "continue" or sets
     ]
-    return Node(task_id(step.name, task.name), Shape.TASK, task.name, (task.kind, *lines), _place(task.span))
+    return Box(task_id(step.name, task.name), Shape.TASK, task.name, (task.kind, *lines), _place(task.span))
 
 
 def _shown(plan: Plan, step: Step) -> list[Task]:

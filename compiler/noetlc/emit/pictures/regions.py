@@ -11,15 +11,15 @@ from collections.abc import Iterator
 
 from noetl_ir.records import NamedTuple
 from noetlc.ast.dominators import dominators_of
-from noetlc.emit.pictures.picture import ASIDE, Edge, Kind, Mark, Node, Picture, Shape, worse
+from noetlc.emit.pictures.picture import ASIDE, ArrowKind, Box, Edge, Paint, Picture, Shape, worse
 
 EXIT = -1
 LARGEST, CLIMBS, LEAST, ROUNDS = 400, 6, 3, 40
 WIDE, IN_ROW = 16, 8
-IN_SIGHT = frozenset({Mark.BAD, Mark.FAILED, Mark.RUNNING, Mark.WARNED, Mark.TOLD})
+IN_SIGHT = frozenset({Paint.BAD, Paint.FAILED, Paint.RUNNING, Paint.WARNED, Paint.TOLD})
 
 
-class Part(NamedTuple):
+class PicturePart(NamedTuple):
     """Boxes by position; all ways in come to the first, all ways out but failures leave the last."""
 
     first: int
@@ -63,20 +63,20 @@ def folded(picture: Picture, most: int) -> Picture:
     )
 
 
-def _homes(picture: Picture) -> list[Part]:
+def _homes(picture: Picture) -> list[PicturePart]:
     """The parts that belong to one step of a net, where a step has several parts and none of them is marked."""
     members: dict[str, list[int]] = {}
     for number, node in enumerate(picture.nodes):
         if node.home:
             members.setdefault(node.home, []).append(number)
     return [
-        Part(row[0], row[-1], frozenset(row))
+        PicturePart(row[0], row[-1], frozenset(row))
         for row in members.values()
         if len(row) > 1 and not any(picture.nodes[number].mark in IN_SIGHT for number in row)
     ]
 
 
-def _rows(picture: Picture) -> list[Part]:
+def _rows(picture: Picture) -> list[PicturePart]:
     """Pieces of wide rows: boxes side by side that come from the same boxes and lead to the same."""
     arrows = _arrows(picture)
     rows: dict[tuple[frozenset[int], frozenset[int]], list[int]] = {}
@@ -90,10 +90,10 @@ def _rows(picture: Picture) -> list[Part]:
             piece = -(-len(row) // IN_ROW)
             # A wide row is folded in pieces and not as one, so that some of its breadth stays to be seen.
             parts += [row[start : start + piece] for start in range(0, len(row), piece)]
-    return [Part(part[0], part[-1], frozenset(part)) for part in parts if len(part) > 1]
+    return [PicturePart(part[0], part[-1], frozenset(part)) for part in parts if len(part) > 1]
 
 
-def leaves_of(node: Node) -> list[Node]:
+def leaves_of(node: Box) -> list[Box]:
     """The boxes that a fold stands for, those of folds in it included; any other box itself."""
     found, waiting = [], [node]
     while waiting:
@@ -105,7 +105,7 @@ def leaves_of(node: Node) -> list[Node]:
     return found
 
 
-def _chosen(picture: Picture, excess: int, most: int) -> list[Part]:
+def _chosen(picture: Picture, excess: int, most: int) -> list[PicturePart]:
     """Parts without a common box, the smallest first, until enough boxes are gone."""
     arrows = _arrows(picture)
     pinned = {number for number, node in enumerate(picture.nodes) if node.mark in IN_SIGHT}
@@ -130,7 +130,7 @@ def _arrows(picture: Picture) -> Arrows:
         if edge.kind in ASIDE:
             continue
         # One plain arrow beside those of failures makes the way a plain one.
-        plain = edge.kind is not Kind.KO or after[edge.source].get(edge.target, False)
+        plain = edge.kind is not ArrowKind.KO or after[edge.source].get(edge.target, False)
         after[edge.source][edge.target] = before[edge.target][edge.source] = plain
     return Arrows(after, before)
 
@@ -140,7 +140,7 @@ def _onwards(arrows: Arrows) -> list[list[int]]:
     return [[other for other, plain in row.items() if plain] for row in arrows.after]
 
 
-def _forks(arrows: Arrows) -> Iterator[Part]:
+def _forks(arrows: Arrows) -> Iterator[PicturePart]:
     after = _onwards(arrows)
     backwards: dict[int, list[int]] = {EXIT: [node for node, row in enumerate(after) if not row]}
     backwards |= {node: [] for node in range(len(after))}
@@ -161,7 +161,7 @@ def _forks(arrows: Arrows) -> Iterator[Part]:
                 break
             members = _between(after, first, last)
             if len(members) >= LEAST and _is_part(arrows, members, first):
-                yield Part(first, last, members)
+                yield PicturePart(first, last, members)
                 break
             last = behind.get(last, EXIT)
 
@@ -185,7 +185,7 @@ def _is_part(arrows: Arrows, members: frozenset[int], first: int) -> bool:
     return all(other in members for node in members if node != first for other in arrows.before[node])
 
 
-def _chains(arrows: Arrows, piece: int) -> Iterator[Part]:
+def _chains(arrows: Arrows, piece: int) -> Iterator[PicturePart]:
     """Pieces of chains: each box but the first has one arrow in, each but the last one way on."""
     after = {}
     for node, row in enumerate(_onwards(arrows)):
@@ -199,10 +199,10 @@ def _chains(arrows: Arrows, piece: int) -> Iterator[Part]:
         for start in range(0, len(chain), piece):
             members = chain[start : start + piece]
             if len(members) >= LEAST:
-                yield Part(members[0], members[-1], frozenset(members))
+                yield PicturePart(members[0], members[-1], frozenset(members))
 
 
-def _without(picture: Picture, parts: list[Part]) -> Picture:
+def _without(picture: Picture, parts: list[PicturePart]) -> Picture:
     """The picture with each part as one box, where its first box stood."""
     owner = {member: part for part in parts for member in part.members}
     inside: dict[int, list[Edge]] = {part.first: [] for part in parts}
@@ -213,7 +213,7 @@ def _without(picture: Picture, parts: list[Part]) -> Picture:
             inside[part.first].append(edge)
         else:
             crossing.append(edge)
-    nodes: list[Node] = []
+    nodes: list[Box] = []
     place: dict[int, int] = {}
     for number, node in enumerate(picture.nodes):
         part = owner.get(number)
@@ -222,7 +222,7 @@ def _without(picture: Picture, parts: list[Part]) -> Picture:
             nodes.append(node if part is None else _fold(picture, part, inside[part.first]))
     for number, part in owner.items():
         place[number] = place[part.first]
-    edges: dict[tuple[int, int, Kind], list[Edge]] = {}
+    edges: dict[tuple[int, int, ArrowKind], list[Edge]] = {}
     for edge in crossing:
         edges.setdefault((place[edge.source], place[edge.target], edge.kind), []).append(edge)
     return picture._replace(
@@ -230,7 +230,7 @@ def _without(picture: Picture, parts: list[Part]) -> Picture:
     )
 
 
-def _fold(picture: Picture, part: Part, edges: list[Edge]) -> Node:
+def _fold(picture: Picture, part: PicturePart, edges: list[Edge]) -> Box:
     # The first and the last box stand at the ends, since titles, joins and forks of a fold are read from there.
     order = [part.first, *sorted(part.members - {part.first, part.last}), part.last]
     index = {number: position for position, number in enumerate(order)}
@@ -243,8 +243,8 @@ def _fold(picture: Picture, part: Part, edges: list[Edge]) -> Node:
     title = home or f"{_ends(first)[0]} … {_ends(last)[1]}"
     # The id is that of the first box, which no other fold can begin with: what is painted on a picture finds it
     # again.
-    fold = Node(f"fold {first.id}", Shape.FOLD, title, span=first.span, inner=inner)
-    mark = Mark.NONE
+    fold = Box(f"fold {first.id}", Shape.FOLD, title, span=first.span, inner=inner)
+    mark = Paint.NONE
     for node in nodes:
         mark = worse(mark, node.mark)
     count = len(leaves_of(fold))
@@ -252,7 +252,7 @@ def _fold(picture: Picture, part: Part, edges: list[Edge]) -> Node:
     return fold._replace(lines=(f"{count} boxes",), mark=mark, remarks=remarks, joins=first.joins, forks=last.forks)
 
 
-def _ends(node: Node) -> tuple[str, str]:
+def _ends(node: Box) -> tuple[str, str]:
     """The titles of the first and the last box that a box stands for."""
     if node.shape is not Shape.FOLD:
         return node.title, node.title

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from noetl_ir.records import NamedTuple
-from noetlc.emit.pictures.chains import Chains, Trunk, Way
+from noetlc.emit.pictures.chains import Chains, LinkWay, Trunk
 from noetlc.emit.pictures.shapes import Link, Point, Size
 
 PORTS_APART, PORT_MARGIN = 16.0, 12.0
@@ -17,14 +17,14 @@ LOOP, LEAST_LOOP = 30.0, 20.0
 """How far a link from a box to itself reaches to the right, and how high it is."""
 
 
-class Rows(NamedTuple):
+class RowBounds(NamedTuple):
     """Top and bottom of each row."""
 
     tops: list[float]
     bottoms: list[float]
 
 
-class Route(NamedTuple):
+class LinkRoute(NamedTuple):
     """The points of a link, and the middle of its label. `stem` is the stem that it runs into (-1: none), `join` the
     number of the stem's point where it does.
 
@@ -38,7 +38,7 @@ class Route(NamedTuple):
     join: int = 0
     form: str = "rows"
 
-    def moved(self, by: Point, stems: int) -> "Route":
+    def moved(self, by: Point, stems: int) -> "LinkRoute":
         """The route elsewhere, with `stems` before its own."""
         label = None if self.label is None else (self.label[0] + by[0], self.label[1] + by[1])
         return self._replace(
@@ -75,8 +75,8 @@ def routed(
     links: Sequence[Link],
     chains: Chains,
     middles: Sequence[Point],
-    rows: Rows,
-) -> tuple[list[Route], list[Stem]]:
+    rows: RowBounds,
+) -> tuple[list[LinkRoute], list[Stem]]:
     """A route for each link, and the stems. `boxes` are sizes, and how much of a box's edge arrows may meet."""
     sizes, edges = boxes
     scene = _Scene(sizes, chains, middles, rows, _ports(edges, links, chains, middles))
@@ -96,15 +96,15 @@ def routed(
             routes.append(_straight(link, sizes, middles))
         elif way.trunk < 0:
             points = (*scene.beginning(link, way), *scene.ending(link.target, link.kind, scene.last(link, way)))
-            routes.append(Route(points, scene.label(way)))
+            routes.append(LinkRoute(points, scene.label(way)))
         elif way.trunk in stem_of:
             join = 2 * (len(chains.trunks[way.trunk].items) - 1 - way.join)
             # A route ends where it comes to its stem. The point is there twice, since points come in pairs, and the
             # curve leads to the first.
             at = trunks[way.trunk][join]
-            routes.append(Route((*scene.beginning(link, way), at, at), scene.label(way), stem_of[way.trunk], join))
+            routes.append(LinkRoute((*scene.beginning(link, way), at, at), scene.label(way), stem_of[way.trunk], join))
         else:
-            routes.append(Route((*scene.beginning(link, way), *trunks[way.trunk]), scene.label(way)))
+            routes.append(LinkRoute((*scene.beginning(link, way), *trunks[way.trunk]), scene.label(way)))
     return routes, [Stem(chains.trunks[number].kind, tuple(trunks[number])) for number in shared]
 
 
@@ -116,16 +116,16 @@ class _Scene(NamedTuple):
     sizes: Sequence[Size]
     chains: Chains
     middles: Sequence[Point]
-    rows: Rows
+    rows: RowBounds
     ports: dict[tuple[int, bool, int, str], float]
 
-    def label(self, way: Way) -> Point | None:
+    def label(self, way: LinkWay) -> Point | None:
         return self.middles[way.label] if way.label >= 0 else None
 
-    def last(self, link: Link, way: Way) -> int:
+    def last(self, link: Link, way: LinkWay) -> int:
         return way.label if way.label >= 0 else link.source
 
-    def beginning(self, link: Link, way: Way) -> Iterator[Point]:
+    def beginning(self, link: Link, way: LinkWay) -> Iterator[Point]:
         """From the box and past the label."""
         ranks = self.chains.ranks
         down = ranks[link.source] < ranks[link.target]
@@ -162,7 +162,7 @@ class _Scene(NamedTuple):
         return (self.rows.bottoms, self.rows.tops) if sign > 0 else (self.rows.tops, self.rows.bottoms)
 
 
-def _first(link: Link, way: Way, chains: Chains) -> int:
+def _first(link: Link, way: LinkWay, chains: Chains) -> int:
     """The item that a link comes to first."""
     if way.label >= 0:
         return way.label
@@ -215,17 +215,17 @@ def _loops(links: Sequence[Link]) -> dict[int, list[float]]:
     return found
 
 
-def _loop(link: Link, size: Size, middle: Point, offset: float) -> Route:
+def _loop(link: Link, size: Size, middle: Point, offset: float) -> LinkRoute:
     x, y = middle[0] + size.width / 2, middle[1] + offset
     label = (x + LOOP + link.label.width / 2 - 4, y) if link.label.width else None
     # Several loops may be higher than the box; their ends are kept on its edge all the same.
     far = max(0.0, size.height / 2 - LEAST_LOOP / 2)
     at = middle[1] + min(max(offset, -far), far)
-    return Route(((x, at - 7), (x, at + 7)), label, form="loop")
+    return LinkRoute(((x, at - 7), (x, at + 7)), label, form="loop")
 
 
-def _straight(link: Link, sizes: Sequence[Size], middles: Sequence[Point]) -> Route:
+def _straight(link: Link, sizes: Sequence[Size], middles: Sequence[Point]) -> LinkRoute:
     (x, y), (to_x, to_y) = middles[link.source], middles[link.target]
     sign = 1 if y < to_y else -1
     start, end = (x, y + sign * sizes[link.source].height / 2), (to_x, to_y - sign * sizes[link.target].height / 2)
-    return Route((start, end), None, form="straight")
+    return LinkRoute((start, end), None, form="straight")

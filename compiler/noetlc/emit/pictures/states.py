@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from noetl_ir.net import PlaceClass
 from noetl_ir.plan import Plan
-from noetlc.analysis.petri import Marking, Petri
+from noetlc.analysis.petri import Petri, PetriMarking
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.skeleton import whole_skeleton
 from noetlc.emit.pictures.net import is_failure
-from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
+from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Picture, Shape
 
 MOST = 100
 """States that are drawn where nothing else is asked."""
@@ -19,13 +19,13 @@ def states_of(plan: Plan, most: int = MOST) -> Picture:
     """The whole skeleton's markings, breadth first from the initial one; a box names the places of control."""
     skeleton = whole_skeleton(plan)
 
-    def node(state: int, marking: Marking) -> Node:
+    def node(state: int, marking: PetriMarking) -> Box:
         shape = Shape.ENTRY if not state else Shape.END if skeleton.is_final(marking) else Shape.STATE
-        return Node(state_id(state), shape, f"{state}", _tokens(plan, marking))
+        return Box(state_id(state), shape, f"{state}", _tokens(plan, marking))
 
     def edge(state: int, transition: int, target: int) -> Edge:
         each = skeleton.transition(transition)
-        kind = Kind.KO if is_failure(plan, each) else Kind.OK
+        kind = ArrowKind.KO if is_failure(plan, each) else ArrowKind.OK
         return Edge(f"edge {state} {each.id}", state, target, kind, each.id, each.span)
 
     return _drawn(plan.name, skeleton.net, most, node, edge)
@@ -34,19 +34,19 @@ def states_of(plan: Plan, most: int = MOST) -> Picture:
 def states_of_petri(net: Petri, most: int = MOST) -> Picture:
     """The markings of a net that is no plan's."""
 
-    def node(state: int, marking: Marking) -> Node:
+    def node(state: int, marking: PetriMarking) -> Box:
         texts = [_token_text(id, count) for id, count in zip(net.places, marking, strict=True) if count]
-        return Node(state_id(state), Shape.STATE if state else Shape.ENTRY, f"{state}", _first(texts))
+        return Box(state_id(state), Shape.STATE if state else Shape.ENTRY, f"{state}", _first(texts))
 
     def edge(state: int, transition: int, target: int) -> Edge:
         id = net.transitions[transition]
-        return Edge(f"edge {state} {id}", state, target, Kind.OK, id)
+        return Edge(f"edge {state} {id}", state, target, ArrowKind.OK, id)
 
     return _drawn(net.name, net, most, node, edge)
 
 
 def _drawn(
-    title: str, net: Petri, most: int, node: Callable[[int, Marking], Node], edge: Callable[[int, int, int], Edge]
+    title: str, net: Petri, most: int, node: Callable[[int, PetriMarking], Box], edge: Callable[[int, int, int], Edge]
 ) -> Picture:
     graph = graph_of(net, most)
     shown = min(most, len(graph.markings))
@@ -76,7 +76,7 @@ def state_id(state: int) -> str:
     return f"state {state}"
 
 
-def _tokens(plan: Plan, marking: Marking) -> tuple[str, ...]:
+def _tokens(plan: Plan, marking: PetriMarking) -> tuple[str, ...]:
     rows = zip(plan.net.places, marking, strict=False)
     return _first([_token_text(place.id, count) for place, count in rows if count and place.kind is PlaceClass.CONTROL])
 

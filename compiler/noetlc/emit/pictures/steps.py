@@ -10,7 +10,7 @@ from noetlc.ast.truth import NO_FACTS, done_facts, takes_part_on_failure, truth_
 from noetlc.ast.walk import loops_of
 from noetlc.emit.pictures.declared import captions_of
 from noetlc.emit.pictures.metrics import clipped
-from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
+from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Picture, Shape
 from noetlc.emit.pictures.task_flow import ELSE, Decision, Drawn, decider, flow_of, ways_of
 
 MAX_GUARD = 60
@@ -31,13 +31,13 @@ def steps_of(playbook: Playbook) -> Picture:
             # leads there.
             if arc.target not in numbers and arc.target == END:
                 numbers[END] = len(nodes)
-                nodes.append(Node(step_id(END), Shape.END, END))
+                nodes.append(Box(step_id(END), Shape.END, END))
             if arc.target in numbers:
                 edges.append(_edge(step, position, arc, (number, numbers[arc.target])))
         for target in step.spec.cancels:
             if target.name in numbers:
                 ends = number, numbers[target.name]
-                edges.append(Edge(cancel_id(step.name, target.name), *ends, Kind.RESET, span=target.span))
+                edges.append(Edge(cancel_id(step.name, target.name), *ends, ArrowKind.RESET, span=target.span))
     return Picture(playbook.name, "steps", tuple(nodes), tuple(edges), captions_of(playbook))
 
 
@@ -75,7 +75,7 @@ def cancel_id(step: str, target: str) -> str:
     return f"cancel {step} {target}"
 
 
-def _node(step: Step, entry: str, phase: str) -> Node:
+def _node(step: Step, entry: str, phase: str) -> Box:
     lines = [f"begins {phase}"] if phase else []
     lines += [_kinds(step)] if _kinds(step) else []
     for loop in loops_of(step):
@@ -105,7 +105,7 @@ def _node(step: Step, entry: str, phase: str) -> Node:
         lines.append(f"ends all: {step.spec.terminate}")
     shape = Shape.ENTRY if step.name == entry or phase else Shape.LOOP if step.loop is not None else Shape.STEP
     joins = step.spec.join != "any"
-    return Node(step_id(step.name), shape, step.name, tuple(lines), step.span, joins=joins, forks=forks)
+    return Box(step_id(step.name), shape, step.name, tuple(lines), step.span, joins=joins, forks=forks)
 
 
 def lock_lines(run: Sequence[str], sections: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
@@ -135,7 +135,7 @@ def kinds_of(kinds: list[str]) -> str:
 
 
 def _edge(step: Step, position: int, arc: Arc, ends: tuple[int, int]) -> Edge:
-    kind = Kind.KO if fails(step, arc) else Kind.OK
+    kind = ArrowKind.KO if fails(step, arc) else ArrowKind.OK
     return Edge(arc_id(step.name, position), *ends, kind, _text(arc), arc.span)
 
 
@@ -172,11 +172,11 @@ def _can_go_on(task: Task) -> bool:
     return all(rule.when is not None and truth_of(rule.when, NO_FACTS) is not True for rule in task.rules)
 
 
-def _task(step: Step, task: Task) -> Node:
+def _task(step: Step, task: Task) -> Box:
     if task.generated:
         return decider(task_id(step.name, task.name), task.name, task.span)
     lines = [task.kind, *_rules(task)]
-    return Node(task_id(step.name, task.name), Shape.TASK, task.name, tuple(lines), task.span)
+    return Box(task_id(step.name, task.name), Shape.TASK, task.name, tuple(lines), task.span)
 
 
 def _rules(task: Task) -> Iterator[str]:

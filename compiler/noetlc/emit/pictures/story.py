@@ -9,7 +9,7 @@ from noetlc.analysis.extents import MOST, Extent
 from noetlc.analysis.verdict import Status, Verdict
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.emit.pictures.net import transition_id
-from noetlc.emit.pictures.picture import Edge, Mark, Node, Picture, worse
+from noetlc.emit.pictures.picture import Box, Edge, Paint, Picture, worse
 from noetlc.emit.pictures.states import state_id
 from noetlc.emit.pictures.steps import arc_id, step_id, task_id
 from noetlc.emit.pictures.task_flow import fires_in, fires_of
@@ -22,11 +22,11 @@ def with_findings(picture: Picture, plan: Plan, found: Sequence[Diagnostic]) -> 
     if len({one.code for one in found}) == 1:
         picture = _told(picture, plan, next((one.run for one in found if one.run), ()))
     for one in found:
-        mark = Mark.BAD if one.severity is Severity.ERROR else Mark.WARNED
+        mark = Paint.BAD if one.severity is Severity.ERROR else Paint.WARNED
         remark = f"{one.code}: {one.message}"
         picture = _remarked(picture, one.span, mark, remark)
         for related in one.related:
-            picture = _remarked(picture, related.span, Mark.TOLD, f"{one.code}: {related.message}")
+            picture = _remarked(picture, related.span, Paint.TOLD, f"{one.code}: {related.message}")
         picture = picture.saying(remark)
     return picture
 
@@ -39,7 +39,7 @@ def with_verdict(picture: Picture, plan: Plan | None, verdict: Verdict) -> Pictu
         f"{verdict.question}: {verdict.status}" + (f", {verdict.detail}" if verdict.detail else "")
     )
     if verdict.status is not Status.PROVED:
-        mark = Mark.BAD if verdict.status is Status.REFUTED else Mark.WARNED
+        mark = Paint.BAD if verdict.status is Status.REFUTED else Paint.WARNED
         picture = _marked(picture, {step_id(name): mark for name in verdict.about})
         if verdict.span is not None:
             picture = _remarked(picture, verdict.span, mark, verdict.detail)
@@ -63,7 +63,7 @@ def _numbered(lines: Iterable[str]) -> Iterator[str]:
 def with_extents(picture: Picture, extents: Sequence[Extent]) -> Picture:
     """How often each step can run and how many of its runs at once, where it is not just once."""
     facts = {step_id(extent.step): _facts(extent) for extent in extents}
-    dead = {step_id(extent.step): Mark.BAD for extent in extents if extent.runs == 0}
+    dead = {step_id(extent.step): Paint.BAD for extent in extents if extent.runs == 0}
     nodes = tuple([node._replace(facts=(*node.facts, *facts.get(node.id, ()))) for node in picture.nodes])
     return _marked(picture._replace(nodes=nodes), dead)
 
@@ -84,7 +84,7 @@ def _told(picture: Picture, plan: Plan | None, run: Sequence[str]) -> Picture:
         return _marked(picture, _walked(picture, run))
     # A net that is no plan's has transitions and nothing else that a run could be seen at.
     if plan is None:
-        return _marked(picture, {transition_id(id): Mark.TOLD for id in run})
+        return _marked(picture, {transition_id(id): Paint.TOLD for id in run})
     by_id = {each.id: each for each in plan.net.transitions}
     ways = {
         fires: edge.id
@@ -109,7 +109,7 @@ def _told(picture: Picture, plan: Plan | None, run: Sequence[str]) -> Picture:
             for edge in picture.edges
         ]
     )
-    return _marked(picture._replace(edges=edges), dict.fromkeys(passed, Mark.TOLD))
+    return _marked(picture._replace(edges=edges), dict.fromkeys(passed, Paint.TOLD))
 
 
 def _element(level: str, plan: Plan, each: Transition, ways: Mapping[str, str]) -> str:
@@ -133,32 +133,32 @@ def _element(level: str, plan: Plan, each: Transition, ways: Mapping[str, str]) 
             return ""
 
 
-def _walked(picture: Picture, run: Sequence[str]) -> dict[str, Mark]:
+def _walked(picture: Picture, run: Sequence[str]) -> dict[str, Paint]:
     """The states that a run passes, as far as they are drawn."""
     leaving = {(edge.source, edge.text): edge for edge in picture.edges}
-    state, found = 0, {state_id(0): Mark.TOLD}
+    state, found = 0, {state_id(0): Paint.TOLD}
     for id in run:
         edge = leaving.get((state, id))
         if edge is None:
             break
         state = edge.target
-        found[edge.id] = found[state_id(state)] = Mark.TOLD
+        found[edge.id] = found[state_id(state)] = Paint.TOLD
     return found
 
 
-def _marked(picture: Picture, marks: Mapping[str, Mark]) -> Picture:
+def _marked(picture: Picture, marks: Mapping[str, Paint]) -> Picture:
     """The picture with more marks, by the ids of boxes and arrows, those inside boxes too."""
     nodes = []
     for node in picture.nodes:
         inner = None if node.inner is None else _marked(node.inner, marks)
-        nodes.append(node._replace(mark=worse(node.mark, marks.get(node.id, Mark.NONE)), inner=inner))
-    edges = [edge._replace(mark=worse(edge.mark, marks.get(edge.id, Mark.NONE))) for edge in picture.edges]
+        nodes.append(node._replace(mark=worse(node.mark, marks.get(node.id, Paint.NONE)), inner=inner))
+    edges = [edge._replace(mark=worse(edge.mark, marks.get(edge.id, Paint.NONE))) for edge in picture.edges]
     return picture._replace(nodes=tuple(nodes), edges=tuple(edges))
 
 
-def _remarked(picture: Picture, span: Span, mark: Mark, remark: str) -> Picture:
+def _remarked(picture: Picture, span: Span, mark: Paint, remark: str) -> Picture:
     """The picture with a note on the smallest element that a place in the file is in."""
-    elements: list[Node | Edge] = [*picture.nodes, *picture.edges]
+    elements: list[Box | Edge] = [*picture.nodes, *picture.edges]
     elements += [part for node in picture.nodes if node.inner for part in (*node.inner.nodes, *node.inner.edges)]
     around = [each for each in elements if each.span is not None and _holds(each.span, span)]
     if not around:

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from noetlc.emit.pictures.drawing import Drawing
 from noetlc.emit.pictures.metrics import bold_width_of
-from noetlc.emit.pictures.picture import Edge, Mark
+from noetlc.emit.pictures.picture import Edge, Paint
 from noetlc.emit.pictures.routing import LOOP
 from noetlc.emit.pictures.shapes import Point
 from noetlc.emit.pictures.style import LINE, TEXT
 from noetlc.emit.pictures.xml import escaped, number
 
 HEAD, HALF = 8.0, 4.0
-QUIET = (Mark.NONE, Mark.IDLE)
+QUIET = (Paint.NONE, Paint.IDLE)
 
 
 def arrows_of(drawing: Drawing, prefix: str) -> Iterator[str]:

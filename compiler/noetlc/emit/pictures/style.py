@@ -5,7 +5,7 @@ arrows of failures are dashed, those that empty or ask dash-dotted and dotted, r
 are marked have a sign.
 """
 
-from noetlc.emit.pictures.picture import Mark, Shape
+from noetlc.emit.pictures.picture import Paint, Shape
 
 TITLE, TEXT = 13.0, 11.0
 LINE = 15.0
@@ -13,25 +13,25 @@ MARGIN = 24.0
 FONTS = "'Helvetica Neue',Arial,'DejaVu Sans','Source Sans Pro',sans-serif"
 
 SIGNS = {
-    Mark.DONE: "M-5 0L-1.5 4L5 -4.5",
-    Mark.RUNNING: "M-3.5 -4.5L4.5 0L-3.5 4.5Z",
-    Mark.FAILED: "M-4 -4L4 4M-4 4L4 -4",
-    Mark.BAD: "M-4 -4L4 4M-4 4L4 -4",
-    Mark.WARNED: "M0 -5.5L0 1M0 5L0 5",
-    Mark.TOLD: "",
-    Mark.IDLE: "",
-    Mark.NONE: "",
+    Paint.DONE: "M-5 0L-1.5 4L5 -4.5",
+    Paint.RUNNING: "M-3.5 -4.5L4.5 0L-3.5 4.5Z",
+    Paint.FAILED: "M-4 -4L4 4M-4 4L4 -4",
+    Paint.BAD: "M-4 -4L4 4M-4 4L4 -4",
+    Paint.WARNED: "M0 -5.5L0 1M0 5L0 5",
+    Paint.TOLD: "",
+    Paint.IDLE: "",
+    Paint.NONE: "",
 }
 """Strokes round the middle of a sign: not every face has such characters."""
 
 MEANINGS = {
-    Mark.DONE: "done",
-    Mark.RUNNING: "running",
-    Mark.FAILED: "failed",
-    Mark.IDLE: "did not run",
-    Mark.TOLD: "the run, or another place of a finding",
-    Mark.BAD: "refuted, or an error",
-    Mark.WARNED: "a warning",
+    Paint.DONE: "done",
+    Paint.RUNNING: "running",
+    Paint.FAILED: "failed",
+    Paint.IDLE: "did not run",
+    Paint.TOLD: "the run, or another place of a finding",
+    Paint.BAD: "refuted, or an error",
+    Paint.WARNED: "a warning",
 }
 
 SHAPES = {

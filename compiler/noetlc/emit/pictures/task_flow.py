@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.emit.pictures.metrics import clipped
-from noetlc.emit.pictures.picture import Edge, Kind, Node, Picture, Shape
+from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Picture, Shape
 
 MAX_WAY = 60
 ELSE = "else"
 
 
-class Way(NamedTuple):
+class TaskWay(NamedTuple):
     """A way out of a task, to another by its position, or out of the step (-1).
 
     `fires` names the transitions of the net by which it is taken, without the outcome before it and a ` later` behind
@@ -47,9 +47,9 @@ class Decision(NamedTuple):
 class Drawn(NamedTuple):
     """A task: its box, which of it is made by lowering, and its ways, in the order in which they are tried."""
 
-    node: Node
+    node: Box
     is_generated: bool
-    ways: tuple[Way, ...]
+    ways: tuple[TaskWay, ...]
 
 
 def ways_of(
@@ -60,23 +60,23 @@ def ways_of(
     *,
     is_generated: bool,
     goes_on: bool,
-) -> tuple[Way, ...]:
+) -> tuple[TaskWay, ...]:
     """The ways out of a task, in the order in which they are tried. `numbers` are the positions of the step's tasks;
     `goes_on` says that some outcome goes on to the next one.
     """
-    found: list[Way] = []
+    found: list[TaskWay] = []
     following = numbers[task] + 1 if numbers[task] + 1 < len(numbers) else -1
     for rule in rules:
         if rule.to is not None and rule.directive == "jump" and rule.to in numbers:
             fires = f"{step} {task} jump {rule.to}"
-            found.append(Way(numbers[rule.to], fires, rule.text, not is_generated, rule.span))
+            found.append(TaskWay(numbers[rule.to], fires, rule.text, not is_generated, rule.span))
         # What the author's own rules let go on, or end, is said in the box.
         elif rule.directive == "continue" and is_generated:
-            found.append(Way(following, f"{step} {task} continue", rule.text, span=rule.span))
+            found.append(TaskWay(following, f"{step} {task} continue", rule.text, span=rule.span))
         elif rule.directive == "break" and is_generated:
-            found.append(Way(-1, f"{step} {task} break", rule.text, span=rule.span))
+            found.append(TaskWay(-1, f"{step} {task} break", rule.text, span=rule.span))
     if goes_on and not (is_generated and any(rule.directive == "continue" for rule in rules)):
-        found.append(Way(following, f"{step} {task} continue", ELSE if is_generated and rules else ""))
+        found.append(TaskWay(following, f"{step} {task} continue", ELSE if is_generated and rules else ""))
     return tuple(found)
 
 
@@ -106,12 +106,12 @@ def flow_of(step: str, tasks: Sequence[Drawn]) -> Picture:
     return _picture(step, tasks, ways, gone)
 
 
-def decider(id: str, name: str, span: Span | None) -> Node:
+def decider(id: str, name: str, span: Span | None) -> Box:
     """The box of a task that lowering made, where it stays: by the name of what it was made of."""
-    return Node(id, Shape.TASK, name.strip("_").partition("__")[0], ("decides",), span)
+    return Box(id, Shape.TASK, name.strip("_").partition("__")[0], ("decides",), span)
 
 
-def _unless(ways: Sequence[Way]) -> Iterator[Way]:
+def _unless(ways: Sequence[TaskWay]) -> Iterator[TaskWay]:
     """The ways. `else` is left out where nothing else leads anywhere, and said by the one guard that it is the opposite
     of where there is just one."""
     guards = {way.text for way in ways if way.text and way.text != ELSE}
@@ -121,11 +121,11 @@ def _unless(ways: Sequence[Way]) -> Iterator[Way]:
         yield way
 
 
-def _joined(number: int, ways: list[list[Way]], into: list[list[int]]) -> None:
+def _joined(number: int, ways: list[list[TaskWay]], into: list[list[int]]) -> None:
     """Remove a task from the ways: each way to it is joined with each way out of it."""
     outs = ways[number]
     for source in dict.fromkeys(into[number]):
-        through: list[Way] = []
+        through: list[TaskWay] = []
         for way in ways[source]:
             if way.to != number:
                 through.append(way)
@@ -134,7 +134,7 @@ def _joined(number: int, ways: list[list[Way]], into: list[list[int]]) -> None:
                 # Coverage counts one transition for a joined way: the one at which the ways part.
                 fires = out.fires if len(outs) > 1 else way.fires
                 text = clipped(", ".join(filter(None, (way.text, out.text))), MAX_WAY)
-                through.append(Way(out.to, fires, text, way.is_jump or out.is_jump, out.span or way.span))
+                through.append(TaskWay(out.to, fires, text, way.is_jump or out.is_jump, out.span or way.span))
                 if out.to >= 0:
                     into[out.to].append(source)
         ways[source] = through
@@ -144,19 +144,19 @@ def _joined(number: int, ways: list[list[Way]], into: list[list[int]]) -> None:
     ways[number], into[number] = [], []
 
 
-def _picture(step: str, tasks: Sequence[Drawn], ways: list[list[Way]], gone: set[int]) -> Picture:
+def _picture(step: str, tasks: Sequence[Drawn], ways: list[list[TaskWay]], gone: set[int]) -> Picture:
     left = [number for number in range(len(tasks)) if number not in gone]
     at = {number: position for position, number in enumerate(left)}
     edges = []
     for number in left:
         # Ways that end at one box are one arrow, or the same line would be drawn several times.
-        arrows: dict[int, list[Way]] = {}
+        arrows: dict[int, list[TaskWay]] = {}
         for way in ways[number]:
             if way.to >= 0:
                 arrows.setdefault(way.to, []).append(way)
         for to, same in arrows.items():
             text = "" if any(not way.text for way in same) else " or ".join(dict.fromkeys(way.text for way in same))
-            kind = Kind.JUMP if all(way.is_jump for way in same) else Kind.OK
+            kind = ArrowKind.JUMP if all(way.is_jump for way in same) else ArrowKind.OK
             id = way_id(dict.fromkeys(way.fires for way in same))
             edges.append(Edge(id, at[number], at[to], kind, clipped(text, MAX_WAY), same[0].span))
     return Picture(step, "tasks", tuple(tasks[number].node for number in left), tuple(edges))
@@ -168,11 +168,11 @@ def way_id(fires: Iterable[str]) -> str:
 
 
 def fires_in(id: str) -> list[str]:
-    """The transitions that take the way of an arrow, as in `Way.fires`, from the arrow's id; none for other arrows."""
+    """The transitions that take the way of an arrow (`TaskWay.fires`), from the arrow's id; none for other arrows."""
     head, _, fires = id.partition(" ")
     return fires.split(" + ") if head == "way" else []
 
 
 def fires_of(transition: str) -> str:
-    """A transition as `Way.fires` has it: `ok start pick jump dear later` is `start pick jump dear`."""
+    """A transition as `TaskWay.fires` has it: `ok start pick jump dear later` is `start pick jump dear`."""
     return transition.partition(" ")[2].removesuffix(" later")

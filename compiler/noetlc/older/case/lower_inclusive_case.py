@@ -18,7 +18,7 @@
 from noetl_ir.expr import Const, Expr
 from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
-from noetlc.ast.playbook import Arc, Guard, Playbook, Router, Rule, Step, Task, Value
+from noetlc.ast.playbook import Arc, Guard, Pairs, Playbook, Router, Rule, Step, Task, Value
 from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import computed, constant, decided, generated_name, guard, jump, noop
 from noetlc.expr.shorthand import (
@@ -36,7 +36,6 @@ from noetlc.expr.shorthand import (
     otherwise,
     path,
 )
-from noetlc.expr.templates import Pairs
 from noetlc.older.branching import behind, branch_arcs, branch_name
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.retries import as_set, only_repeats, repeated

@@ -4,7 +4,7 @@ from collections.abc import Callable, Set
 
 from noetl_ir.expr import Const, Expr, MapTemplate, Name, Template, walk
 from noetlc.ast.bodies import Tasks
-from noetlc.ast.playbook import Arc, Guard, Router, Step, Task, Value
+from noetlc.ast.playbook import Arc, Guard, Pairs, Router, Step, Task, Value
 from noetlc.ast.walk import expressions_in, loops_of
 from noetlc.expr.generated import (
     PLAIN_SPEC,
@@ -19,7 +19,7 @@ from noetlc.expr.generated import (
 )
 from noetlc.expr.rewrite import Replace
 from noetlc.expr.shorthand import chosen, defined, equal, otherwise, path, result_of
-from noetlc.expr.templates import Pairs, arc_with, guard_with, maybe_with, native
+from noetlc.expr.templates import arc_with, guard_with, maybe_with, native
 from noetlc.older.branching import branch_arcs, branch_name
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.rules import Ready, is_for_loop

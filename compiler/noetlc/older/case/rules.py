@@ -6,7 +6,7 @@ from noetl_ir.expr import Attribute, Binary, Const, Expr, Name, walk
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Choose, Tasks
-from noetlc.ast.playbook import Guard, Rule, Step, Task, Value
+from noetlc.ast.playbook import Guard, Pairs, Rule, Step, Task, Value
 from noetlc.ast.walk import expressions_in
 from noetlc.expr.counting import again
 from noetlc.expr.generated import constant, expression_of, generated_name, guard, jump, noop
@@ -21,7 +21,7 @@ from noetlc.expr.shorthand import (
     otherwise,
     path,
 )
-from noetlc.expr.templates import Pairs, guard_with, native, rule_with
+from noetlc.expr.templates import guard_with, native, rule_with
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.settings import reached, route_of, winner
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_inner, with_own_names

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Sequence
 
-from noetl.app.suites.verdict import Verdict
+from noetl.app.suites.verdict import CaseVerdict
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
-from noetl_ir.suite import PARTS, Part, Suite
+from noetl_ir.suite import PARTS, PlaybookPart, Suite
 
 
 class Coverage(NamedTuple):
@@ -17,7 +17,7 @@ class Coverage(NamedTuple):
     """
 
     playbook: str
-    parts: tuple[Part, ...]
+    parts: tuple[PlaybookPart, ...]
     reached: frozenset[int]
     never: int
     fired: Counter[str]
@@ -37,12 +37,12 @@ class Coverage(NamedTuple):
                 rows.append((kind, len(self.reached.intersection(own)), len(own)))
         return rows
 
-    def missing(self) -> list[Part]:
+    def missing(self) -> list[PlaybookPart]:
         """The parts that no case reached, in the order of the file."""
         return [part for number, part in enumerate(self.parts) if number not in self.reached]
 
 
-def coverage_of(suite: Suite, verdicts: Sequence[Verdict]) -> Coverage:
+def coverage_of(suite: Suite, verdicts: Sequence[CaseVerdict]) -> Coverage:
     """The coverage of the playbook of a suite by its cases."""
     fired = Counter(name for verdict in verdicts for name in verdict.fired)
     rules = {rule for verdict in verdicts for rule in verdict.rules}
@@ -50,7 +50,7 @@ def coverage_of(suite: Suite, verdicts: Sequence[Verdict]) -> Coverage:
     return Coverage(suite.playbook, suite.parts, frozenset(reached), suite.never, fired, len(verdicts))
 
 
-def is_reached(part: Part, fired: Container[str], rules: Container[tuple[int, int]]) -> bool:
+def is_reached(part: PlaybookPart, fired: Container[str], rules: Container[tuple[int, int]]) -> bool:
     """Whether a part was reached by what fired and which rules decided."""
     if part.rule >= 0:
         return (part.task, part.rule) in rules

@@ -9,7 +9,7 @@ from noetl.app.suites.comparing import MISSING
 from noetl.app.suites.coverage import Coverage
 from noetl.app.suites.judging import Failure
 from noetl.app.suites.path import PathTaken, StepOnPath
-from noetl.app.suites.verdict import Verdict
+from noetl.app.suites.verdict import CaseVerdict
 from noetl_ir.expr import Json
 from noetl_ir.span import Span
 from noetl_ir.suite import Suite
@@ -17,13 +17,13 @@ from noetl_ir.suite import Suite
 MOST_CHARACTERS = 10_000
 """Characters of a value's JSON up to which it is in the document: of a longer one `details` has the beginning."""
 
-Unread = tuple[str, str]
+_Unread = tuple[str, str]
 """A file of tests that cannot be read, and what the compiler said of it or its playbook."""
 
 
 def document_of(
-    rows: Sequence[tuple[Suite, Sequence[Verdict]]],
-    unread: Sequence[Unread],
+    rows: Sequence[tuple[Suite, Sequence[CaseVerdict]]],
+    unread: Sequence[_Unread],
     coverage: Sequence[Coverage] | None,
     seconds: float,
 ) -> dict[str, Json]:
@@ -43,11 +43,11 @@ def document_of(
     return document
 
 
-def _suite(suite: Suite, verdicts: Sequence[Verdict]) -> Json:
+def _suite(suite: Suite, verdicts: Sequence[CaseVerdict]) -> Json:
     return {"file": suite.file, "playbook": suite.playbook, "cases": [_case(suite, each) for each in verdicts]}
 
 
-def _case(suite: Suite, verdict: Verdict) -> Json:
+def _case(suite: Suite, verdict: CaseVerdict) -> Json:
     case = suite.cases[verdict.number]
     return {
         "name": case.name,

@@ -22,9 +22,9 @@ from noetl.app.suites.writing import WrittenCase, written
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
-from noetl_ir.suite import Case, Suite
+from noetl_ir.suite import Suite, SuiteCase
 
-_Row: TypeAlias = tuple[Case, Ran, frozenset[int]]
+_Row: TypeAlias = tuple[SuiteCase, Ran, frozenset[int]]
 
 
 class Generated(NamedTuple):
@@ -60,13 +60,13 @@ def generated(suite: Suite, folders: tuple[Path, ...]) -> Generated:
 
 
 def _runs(
-    suite: Suite, program: Program, candidate: Case, aim: int, folders: tuple[Path, ...], seen: frozenset[int]
+    suite: Suite, program: Program, candidate: SuiteCase, aim: int, folders: tuple[Path, ...], seen: frozenset[int]
 ) -> Iterator[_Row]:
     """The runs of a candidate, each with the parts that it reaches: until one reaches the part that the candidate is
     for, and with signals for the waits that they come to; `seen` is what others reach.
     """
     bare, wishes = without_wishes(program.plan, candidate)
-    variants, waiting = deque(_variants(bare)), deque[tuple[Case, bool]]()
+    variants, waiting = deque(_variants(bare)), deque[tuple[SuiteCase, bool]]()
     for _ in range(MOST_RUNS):
         if not variants and not waiting:
             return
@@ -93,7 +93,7 @@ MOST_RUNS = 60
 _RESULTS: tuple[Json, ...] = ([], {}, "", 0)
 
 
-def _variants(case: Case) -> Iterator[Case]:
+def _variants(case: SuiteCase) -> Iterator[SuiteCase]:
     """A case as it was found, then with results where it says nothing of them: the analysis leaves out what no guard
     compares, and a template may still need a list, a mapping, a text or a number there.
     """
@@ -112,7 +112,7 @@ def _with_result(row: Json, result: Json) -> Json:
     return {**row, "outcome": {**outcome, "result": result}}
 
 
-def _written(suite: Suite, number: int, case: Case, ran: Ran, fresh: frozenset[int]) -> WrittenCase:
+def _written(suite: Suite, number: int, case: SuiteCase, ran: Ran, fresh: frozenset[int]) -> WrittenCase:
     names = [f"{suite.parts[each].kind} {suite.parts[each].name}" for each in sorted(fresh)]
     rows = case.script["outcomes"]
     assert isinstance(rows, list)

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from noetl.app.suites.running import ROOT, Ran
 from noetl_ir.expr import Json
-from noetl_ir.suite import Case
+from noetl_ir.suite import SuiteCase
 
 Hide = Callable[[Json], Json]
 
 
-def hidden(case: Case, ran: Ran) -> tuple[Case, Ran]:
+def hidden(case: SuiteCase, ran: Ran) -> tuple[SuiteCase, Ran]:
     """A case and its run without the secrets."""
     if not case.keychain and not ran.program.plan.keychain:
         return case, ran
@@ -31,7 +31,7 @@ def hidden(case: Case, ran: Ran) -> tuple[Case, Ran]:
     )  # fmt: skip
 
 
-def _hide_of(case: Case) -> Hide:
+def _hide_of(case: SuiteCase) -> Hide:
     from noetl.secrets.keychain import secrets_of
     from noetl.secrets.only_these import key_of_a_test
     from noetl.worker.redaction import Redactor, without_codes

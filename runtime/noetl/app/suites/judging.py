@@ -12,7 +12,7 @@ from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
-from noetl_ir.suite import Case, Expectation
+from noetl_ir.suite import Expectation, SuiteCase
 
 
 class Failure(NamedTuple):
@@ -32,7 +32,7 @@ class Failure(NamedTuple):
     actual: Json = MISSING
 
 
-def failures_of(case: Case, ran: Ran) -> tuple[Failure, ...]:
+def failures_of(case: SuiteCase, ran: Ran) -> tuple[Failure, ...]:
     """The failures of a run of a case, in the order of its expectations."""
     found = [Failure(text, case.span, _place(ran.program.plan, step, task)) for text, step, task in ran.wrong]
     if ran.ending is None:

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from noetl.app.suites.path import lines_of
-from noetl.app.suites.verdict import Verdict
+from noetl.app.suites.verdict import CaseVerdict
 from noetl_ir.suite import Suite
 
 
-def junit_of(rows: Sequence[tuple[Suite, Sequence[Verdict]]]) -> str:
+def junit_of(rows: Sequence[tuple[Suite, Sequence[CaseVerdict]]]) -> str:
     """The document."""
     lines = [_suite(suite, verdicts) for suite, verdicts in rows]
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", *lines, "</testsuites>"]) + "\n"
 
 
-def _suite(suite: Suite, verdicts: Sequence[Verdict]) -> str:
+def _suite(suite: Suite, verdicts: Sequence[CaseVerdict]) -> str:
     failed = sum(not each.ok for each in verdicts)
     seconds = sum(each.seconds for each in verdicts)
     head = _tag("testsuite", name=suite.file, tests=len(verdicts), failures=failed, errors=0, time=f"{seconds:.3f}")
     return "\n".join([f"  <{head}>", *(line for each in verdicts for line in _case(suite, each)), "  </testsuite>"])
 
 
-def _case(suite: Suite, verdict: Verdict) -> Iterator[str]:
+def _case(suite: Suite, verdict: CaseVerdict) -> Iterator[str]:
     case = suite.cases[verdict.number]
     head = _tag(
         "testcase", name=case.name, classname=suite.file, file=suite.file, line=case.span.line,

@@ -17,11 +17,11 @@ from typing import Any
 from noetl.tools.python.pool import close
 from noetl_ir.expr import Json
 
-Work = Callable[[int], Json]
+_Work = Callable[[int], Json]
 """Does the piece of a number, and gives its record."""
 
 
-def shared_out(pieces: list[int], processes: int, work: Work) -> Iterator[tuple[int, Any]]:
+def shared_out(pieces: list[int], processes: int, work: _Work) -> Iterator[tuple[int, Any]]:
     """The number and the record of each piece, as they come. A piece whose process ended before is missing.
 
     With one process, or where a process cannot be copied, all is done here.
@@ -67,7 +67,7 @@ def shared_out(pieces: list[int], processes: int, work: Work) -> Iterator[tuple[
                 os.waitpid(child, 0)
 
 
-def _work_off(pipe: int, pieces: list[int], work: Work) -> None:
+def _work_off(pipe: int, pieces: list[int], work: _Work) -> None:
     """Do the pieces in a copy of the process, and end it."""
     code = 1
     try:

@@ -28,7 +28,7 @@ from noetl_ir.registry import load
 from noetl_ir.suite import PURE_KINDS, REAL_KINDS
 
 LEFT_TO_RUN = frozenset((*PURE_KINDS, *REAL_KINDS))
-Attempt: TypeAlias = tuple[str, int, int, int]
+_Attempt: TypeAlias = tuple[str, int, int, int]
 """The step run with its iteration, the number of the task in the plan, its visit, its attempt."""
 
 
@@ -67,7 +67,7 @@ def recorded(runtime: Runtime, row: ExecutionRow) -> str:
 def _outcomes(runtime: Runtime, snapshot: Snapshot, log: list[Event]) -> Iterator[Json]:
     plan = snapshot.program.plan
     numbers = numbers_of(log)
-    open_: dict[Attempt, dict[str, Json]] = {}
+    open_: dict[_Attempt, dict[str, Json]] = {}
     for event in log:
         if event.event_type in ("task.started", "task.done", "retry.started"):
             task = plan.tasks[event.task]

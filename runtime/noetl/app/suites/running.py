@@ -26,13 +26,13 @@ from noetl.engine.program import Program
 from noetl.engine.signals import unheard
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
-from noetl.ports import Call
+from noetl.ports import ToolCall
 from noetl.server.children import NotFound
 from noetl.worker.scripted import Ledger, Script, read_script
 from noetl_ir.events import Event, index_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
-from noetl_ir.suite import PURE_KINDS, Case, Limits
+from noetl_ir.suite import PURE_KINDS, CaseLimits, SuiteCase
 
 ROOT = "1"
 """The id of the execution of a case; its children have others."""
@@ -69,7 +69,7 @@ class Ran(NamedTuple):
 class _Watch:
     """Sees all events of a run, and stops one that has no end."""
 
-    def __init__(self, limits: Limits, stop: Callable[[], None]) -> None:
+    def __init__(self, limits: CaseLimits, stop: Callable[[], None]) -> None:
         self._limits, self._stop = limits, stop
         self._until = time.monotonic() + limits.seconds
         self._count = 0
@@ -97,7 +97,7 @@ class _Watch:
         if time.monotonic() > self._until:
             self._end(f"it was stopped after {self._limits.seconds:g} s of real time (`limits: {{seconds: …}}`)")
 
-    def call(self, call: Call) -> None:
+    def call(self, call: ToolCall) -> None:
         if call.execution_id == ROOT and not call.task.startswith("__"):
             self.calls.append({
                 "step": call.step, "task": call.task, "run": call.run, "index": list(call.path), "visit": call.visit,
@@ -109,7 +109,7 @@ class _Watch:
         self._stop()
 
 
-def run_case(program: Program, case: Case, beside: Path, folders: tuple[Path, ...] = ()) -> Ran:
+def run_case(program: Program, case: SuiteCase, beside: Path, folders: tuple[Path, ...] = ()) -> Ran:
     """Run a case of the playbook with that program; its files come from `beside`, the folder of the suite's file.
 
     Raises OSError for a file that cannot be copied.
@@ -156,7 +156,7 @@ def _runtime(folder: str, settings: Settings) -> Runtime:
     return Runtime(open_store(_MEMORY), open_blobs(_MEMORY), f"{folder}.credentials", settings, refuse, outputs)
 
 
-def _ran(runtime: Runtime, driver: Driver, watch: _Watch, script: Script, case: Case, status: str) -> Ran:
+def _ran(runtime: Runtime, driver: Driver, watch: _Watch, script: Script, case: SuiteCase, status: str) -> Ran:
     execution, program = driver.execution, runtime.program_of(ROOT)
     # A rule may try again what no outcome fits: one sentence for a task is enough.
     first = {(call.step, call.task): call for call in reversed(script.ledger.unlisted)}
@@ -186,7 +186,7 @@ def _ran(runtime: Runtime, driver: Driver, watch: _Watch, script: Script, case: 
     )  # fmt: skip
 
 
-def _unlisted(call: Call) -> str:
+def _unlisted(call: ToolCall) -> str:
     entry = f"- {{step: {call.step}, task: {call.task}, outcome: {{result: …}}}}"
     return (
         f"no outcome fits `{call.step} / {call.task}` (kind `{call.kind}`, attempt {call.attempt}), and nothing of "

@@ -17,7 +17,7 @@ from noetl_ir.events import Event, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
-from noetl_ir.suite import Case
+from noetl_ir.suite import SuiteCase
 
 DATA: tuple[Json, ...] = (None, {}, [], "", 0)
 """What a signal carries where nothing is known of it."""
@@ -34,7 +34,7 @@ class Wish(NamedTuple):
     data: Json
 
 
-def without_wishes(plan: Plan, case: Case) -> tuple[Case, tuple[Wish, ...]]:
+def without_wishes(plan: Plan, case: SuiteCase) -> tuple[SuiteCase, tuple[Wish, ...]]:
     """A case without outcomes of waits, and what these wish for."""
     waits = {(plan.steps[task.step].name, task.name) for task in plan.tasks if task.kind == WAIT}
     rows, wishes = [], []
@@ -49,7 +49,7 @@ def without_wishes(plan: Plan, case: Case) -> tuple[Case, tuple[Wish, ...]]:
     return case._replace(script={**case.script, "outcomes": [*rows]}), tuple(wishes)
 
 
-def signalled(case: Case, ran: Ran, wishes: tuple[Wish, ...]) -> Iterator[Case]:
+def signalled(case: SuiteCase, ran: Ran, wishes: tuple[Wish, ...]) -> Iterator[SuiteCase]:
     """The case with one signal more, for the first wait of its run that no signal has ended: one case for each name and
     each data that are tried, the likeliest first; none where there is no such wait.
     """
@@ -100,6 +100,6 @@ def _names_some(event: Event) -> bool:
     return isinstance(call, dict) and bool(names_of(call))
 
 
-def _rows(case: Case, name: str) -> list[dict[str, Json]]:
+def _rows(case: SuiteCase, name: str) -> list[dict[str, Json]]:
     rows = case.script.get(name)
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

@@ -15,10 +15,10 @@ from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
-from noetl_ir.suite import Case, Suite
+from noetl_ir.suite import Suite, SuiteCase
 
 
-class Verdict(NamedTuple):
+class CaseVerdict(NamedTuple):
     """The verdict on a case: its number in its suite, and the seconds of real time that it took. `uses`: how often each
     outcome of its script was used; `fired`: the transitions of the plan's net that fired; `rules`: the rules that
     decided, as (task, rule); `untaken`: the signals with a key that no wait got, by number, each with a sentence.
@@ -41,15 +41,15 @@ class Verdict(NamedTuple):
         return not self.failures
 
 
-def judged(suite: Suite, program: Program, number: int, beside: Path, folders: tuple[Path, ...]) -> Verdict:
+def judged(suite: Suite, program: Program, number: int, beside: Path, folders: tuple[Path, ...]) -> CaseVerdict:
     """Run the case of that number and judge it; `program` is that of the suite's plan."""
     case, begun = suite.cases[number], time.monotonic()
     try:
         case, ran = hidden(case, run_case(program, case, beside, folders))
     except OSError as problem:
         failure = Failure(f"the folder of the case cannot be made: {problem}", case.span)
-        return Verdict(number, (failure,), PathTaken(), (), frozenset(), frozenset(), time.monotonic() - begun)
-    return Verdict(
+        return CaseVerdict(number, (failure,), PathTaken(), (), frozenset(), frozenset(), time.monotonic() - begun)
+    return CaseVerdict(
         number,
         failures_of(case, ran),
         path.path_of(ran),
@@ -77,7 +77,7 @@ def rules_in(ran: Ran) -> frozenset[tuple[int, int]]:
     return frozenset((task, rule) for task, rule in found if isinstance(rule, int) and rule >= 0)
 
 
-def as_json(verdict: Verdict) -> Json:
+def as_json(verdict: CaseVerdict) -> Json:
     """The record for another process."""
     failures: list[Json] = [
         [each.message, [*each.span], [*each.at], [*each.details], each.where, each.expected, each.actual]
@@ -89,10 +89,10 @@ def as_json(verdict: Verdict) -> Json:
             [[*each] for each in verdict.untaken], verdict.status]  # fmt: skip
 
 
-def of_json(row: Any) -> Verdict:
+def of_json(row: Any) -> CaseVerdict:
     """The verdict of such a record."""
     number, failures, taken, uses, fired, rules, seconds, untaken, status = row
-    return Verdict(
+    return CaseVerdict(
         number,
         tuple(Failure(text, Span(*span), Span(*at), tuple(more), *rest) for text, span, at, more, *rest in failures),
         path.of_json(taken), tuple(uses), frozenset(fired), frozenset((task, rule) for task, rule in rules), seconds,
@@ -100,12 +100,12 @@ def of_json(row: Any) -> Verdict:
     )  # fmt: skip
 
 
-def idle_outcomes(suite: Suite, verdicts: list[Verdict]) -> list[tuple[Case, Span, int, int]]:
+def idle_outcomes(suite: Suite, verdicts: list[CaseVerdict]) -> list[tuple[SuiteCase, Span, int, int]]:
     """The outcomes that no case used as often as they say: a case that has it, its place, how often it was used at
     most, and its `times`. Where one and the same entry is there for several cases, one of them is enough.
     """
     most: dict[Span, int] = {}
-    owners: dict[Span, tuple[Case, int]] = {}
+    owners: dict[Span, tuple[SuiteCase, int]] = {}
     for verdict in verdicts:
         case = suite.cases[verdict.number]
         rows = case.script.get("outcomes")
@@ -117,9 +117,9 @@ def idle_outcomes(suite: Suite, verdicts: list[Verdict]) -> list[tuple[Case, Spa
     return [(case, place, most[place], times) for place, (case, times) in owners.items() if most[place] < times]
 
 
-def idle_signals(suite: Suite, verdicts: list[Verdict]) -> list[tuple[Case, Span, str]]:
+def idle_signals(suite: Suite, verdicts: list[CaseVerdict]) -> list[tuple[SuiteCase, Span, str]]:
     """The signals with a key that no wait got in any case that has them: such a case, the place, a sentence."""
-    found: dict[Span, tuple[Case, str]] = {}
+    found: dict[Span, tuple[SuiteCase, str]] = {}
     taken: set[Span] = set()
     for verdict in verdicts:
         case, untaken = suite.cases[verdict.number], dict(verdict.untaken)

@@ -15,7 +15,7 @@ from noetl.bus.nats.codec import Codec, unpacked
 from noetl.bus.nats.connection import Message, NatsConnection
 from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.publisher import FROM, KEY
-from noetl.bus.nats.queues import Limits
+from noetl.bus.nats.queues import QueueLimits
 from noetl.messages.encoding import UnreadableMessage
 from noetl.ports.bus import Full
 
@@ -54,11 +54,11 @@ class _Address:
         self.keys: set[str] = set()
 
 
-class Addresses:
+class BusAddresses:
     """The addresses that this bus takes from. `handed_out` is told of each order given out, and its sender."""
 
     def __init__(
-        self, connection: NatsConnection, limits: Limits, codec: Codec, handed_out: Callable[[Any, str], None]
+        self, connection: NatsConnection, limits: QueueLimits, codec: Codec, handed_out: Callable[[Any, str], None]
     ) -> None:
         self._connection = connection
         self._limits = limits

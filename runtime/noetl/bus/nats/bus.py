@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from noetl.bus.nats.addresses import AddressedDelivery, Addresses
+from noetl.bus.nats.addresses import AddressedDelivery, BusAddresses
 from noetl.bus.nats.broadcasts import NatsBroadcasts
 from noetl.bus.nats.codec import MESSAGES, Codec, packed
 from noetl.bus.nats.connection import NatsConnection
@@ -12,11 +12,11 @@ from noetl.bus.nats.consumer import OrderConsumer, OrderDelivery
 from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import address_in
 from noetl.bus.nats.publisher import OrderPublisher
-from noetl.bus.nats.queues import Limits
-from noetl.bus.nats.request_reply import NatsTicket, ReportDelivery, ReportReplies, ReportRequests
+from noetl.bus.nats.queues import QueueLimits
+from noetl.bus.nats.request_reply import NatsReportDelivery, NatsTicket, ReportReplies, ReportRequests
 from noetl.ports.bus import DeadLetter
 
-NO_LIMITS = Limits()
+NO_LIMITS = QueueLimits()
 
 
 class NatsBus:
@@ -28,7 +28,7 @@ class NatsBus:
         self,
         url: str,
         *,
-        limits: Limits = NO_LIMITS,
+        limits: QueueLimits = NO_LIMITS,
         codec: Codec = MESSAGES,
         pool: str | None = None,
         say: Callable[[str], None] = lambda _: None,
@@ -40,7 +40,7 @@ class NatsBus:
             self._dead_letters = DeadLetters(self._connection)
             self._replies = ReportReplies(self._connection, limits, codec, self._dead_letters)
             self._requests = ReportRequests(self._connection, limits, codec, self._dead_letters)
-            self._addresses = Addresses(self._connection, limits, codec, self._handed_out)
+            self._addresses = BusAddresses(self._connection, limits, codec, self._handed_out)
             self._broadcasts = NatsBroadcasts(self._connection, codec)
             self._publisher = OrderPublisher(self._connection, limits, self._replies.address)
             self._consumer = OrderConsumer(self._connection, limits, codec, self._dead_letters, self._handed_out)
@@ -65,7 +65,7 @@ class NatsBus:
     def report(self, key: str, report: Any) -> NatsTicket:
         return self._requests.report(key, report)
 
-    def reports(self) -> Sequence[ReportDelivery]:
+    def reports(self) -> Sequence[NatsReportDelivery]:
         return self._replies.reports()
 
     @contextmanager

@@ -20,7 +20,7 @@ from nats.js import JetStreamContext
 
 from noetl.bus import BusFailure
 from noetl.bus.nats.names import NatsAddress
-from noetl.bus.nats.subjects import Subjects
+from noetl.bus.nats.subjects import BusSubjects
 from noetl_ir.records import NamedTuple
 
 CONNECT_WITHIN = 10.0
@@ -59,7 +59,7 @@ class NatsConnection:
         self.address = address
         self._say = say
         self._refused: set[str] = set()
-        self.subjects = Subjects(address.prefix, pool)
+        self.subjects = BusSubjects(address.prefix, pool)
         self.opened: list[Callable[[], None]] = []
         self._listeners: tuple[Callable[[], None], ...] = ()
         self._client = Client()

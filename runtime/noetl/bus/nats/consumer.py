@@ -25,7 +25,7 @@ from noetl.bus.nats.connection import Message, NatsConnection, status_of
 from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import text_of
 from noetl.bus.nats.publisher import FROM, KEY
-from noetl.bus.nats.queues import CONSUMER, Limits, stream_of
+from noetl.bus.nats.queues import CONSUMER, QueueLimits, stream_of
 from noetl.host.backoff import Backoff
 from noetl.messages.encoding import UnreadableMessage
 from noetl.ports.bus import DeadLetter
@@ -124,7 +124,7 @@ class OrderConsumer:
     def __init__(
         self,
         connection: NatsConnection,
-        limits: Limits,
+        limits: QueueLimits,
         codec: Codec,
         dead_letters: DeadLetters,
         handed_out: Callable[[Any, str], None],

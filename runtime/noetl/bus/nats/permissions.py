@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from noetl.bus.nats.names import PREFIX, token_of
 from noetl.bus.nats.queues import CONSUMER, stream_of
-from noetl.bus.nats.subjects import Subjects
+from noetl.bus.nats.subjects import BusSubjects
 from noetl.ports.bus import STOPS, address_of
 from noetl_ir.records import NamedTuple
 
@@ -27,7 +27,7 @@ class User(NamedTuple):
 
 def server(prefix: str, pools: Sequence[str] = ()) -> User:
     """The rights of the servers of a bus; of the queues of these pools they may take orders back."""
-    spoken = Subjects(prefix, None)
+    spoken = BusSubjects(prefix, None)
     streams = ("STREAM.CREATE.*", "STREAM.UPDATE.*", "STREAM.INFO.*", "STREAM.MSG.GET.*")
     consumers = (f"CONSUMER.DURABLE.CREATE.*.{CONSUMER}", f"CONSUMER.CREATE.*.{CONSUMER}")
     queues = (f"STREAM.PURGE.{stream_of(prefix, pool)}" for pool in pools)
@@ -41,7 +41,7 @@ def server(prefix: str, pools: Sequence[str] = ()) -> User:
 
 def worker(prefix: str, pool: str) -> User:
     """The rights of the workers of a pool."""
-    spoken, stream, name = Subjects(prefix, pool), stream_of(prefix, pool), token_of(pool)
+    spoken, stream, name = BusSubjects(prefix, pool), stream_of(prefix, pool), token_of(pool)
     publish = (
         spoken.any_server, spoken.all_servers, spoken.reports_to("*"), spoken.broadcasts, spoken.dead_letters,
         f"{_API}.CONSUMER.INFO.{stream}.{CONSUMER}", f"{_API}.CONSUMER.MSG.NEXT.{stream}.{CONSUMER}",

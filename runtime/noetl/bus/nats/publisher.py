@@ -19,7 +19,7 @@ from nats.errors import Error as NatsError
 
 from noetl.bus.nats.connection import Message, NatsConnection, status_of
 from noetl.bus.nats.names import header_of, token_of
-from noetl.bus.nats.queues import Limits, make_consumer, make_stream, stream_of, subject_of
+from noetl.bus.nats.queues import QueueLimits, make_consumer, make_stream, stream_of, subject_of
 from noetl.ports.bus import Full
 from noetl_ir.records import NamedTuple
 
@@ -35,7 +35,7 @@ LOOK_EVERY, LOOK_AGAIN = 0.1, 0.02
 _PER_SUBJECT = "per subject"
 
 
-class Item(NamedTuple):
+class UnconfirmedOrder(NamedTuple):
     """An order that is not confirmed, and when it was published."""
 
     message: Message
@@ -52,7 +52,7 @@ class _Queue:
         self.stored = 0
         self.since = 0
         self.waiting: deque[Message] = deque()
-        self.unconfirmed: dict[int, Item] = {}
+        self.unconfirmed: dict[int, UnconfirmedOrder] = {}
         self.is_made = False
         self.is_busy = False
         self.is_watched = False
@@ -67,7 +67,7 @@ class _Queue:
 class OrderPublisher:
     """Sends orders. `address` is where reports about them are to go."""
 
-    def __init__(self, connection: NatsConnection, limits: Limits, address: str) -> None:
+    def __init__(self, connection: NatsConnection, limits: QueueLimits, address: str) -> None:
         self._connection = connection
         self._limits = limits
         self._address = address
@@ -139,7 +139,7 @@ class OrderPublisher:
                 # nothing else.
                 message = queue.waiting.popleft()
                 number = next(self._numbers)
-                queue.unconfirmed[number] = Item(message, time.monotonic())
+                queue.unconfirmed[number] = UnconfirmedOrder(message, time.monotonic())
             self._publish(queue, number, message)
         if not queue.is_watched and queue.load:
             queue.is_watched = True

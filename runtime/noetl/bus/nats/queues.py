@@ -19,7 +19,7 @@ WINDOW = 10.0
 Less than the server waits before it orders something again on purpose."""
 
 
-class Limits(NamedTuple):
+class QueueLimits(NamedTuple):
     """`capacity` bounds each queue; `ack_wait` is in seconds; a message is handed out `deliveries` times. A server that
     answers no report for `silence_seconds` seconds, much less than a lease, is passed by.
     """
@@ -40,7 +40,7 @@ def subject_of(prefix: str, pool: str, key: str) -> str:
     return f"{prefix}.run.{token_of(pool)}.{key if key == '*' else token_of(key)}"
 
 
-async def make_stream(streams: JetStreamContext, prefix: str, pool: str, limits: Limits) -> None:
+async def make_stream(streams: JetStreamContext, prefix: str, pool: str, limits: QueueLimits) -> None:
     """Have the stream of a pool; one that is there is brought to these limits."""
     config = StreamConfig(
         name=stream_of(prefix, pool), subjects=[subject_of(prefix, pool, "*")], retention=RetentionPolicy.WORK_QUEUE,
@@ -55,7 +55,7 @@ async def make_stream(streams: JetStreamContext, prefix: str, pool: str, limits:
         await streams.update_stream(config)
 
 
-async def make_consumer(streams: JetStreamContext, prefix: str, pool: str, limits: Limits, most: int) -> None:
+async def make_consumer(streams: JetStreamContext, prefix: str, pool: str, limits: QueueLimits, most: int) -> None:
     """Have what the workers of a pool take from, with at most so many orders at work at once. Deliveries are counted
     and ended by the workers.
     """

@@ -2,8 +2,8 @@
 
 A worker knows where a report goes from the order that it is about, and from each answer. Where that server is gone,
 NATS says so at once, and the report goes to any other one, which hands it on to all where it is not its own. One that
-is there and silent, cut off or stopped, is passed by after `Limits.silence_seconds`: then all servers are asked, as
-one of them may have taken over. A report that gets lost is repeated by its worker, so nothing is stored on the way.
+is there and silent, cut off or stopped, is passed by after `QueueLimits.silence_seconds`: then all servers are asked,
+as one of them may have taken over. A report that gets lost is repeated by its worker, so nothing is stored on the way.
 
 What is said while messages are collected (`together`) goes in batches, to whoever is known to read them: a server whose
 address says so, and a worker that sent a batch. In a batch each report is judged, answered and repeated alone.
@@ -25,8 +25,8 @@ from noetl.bus.nats.connection import Message, NatsConnection, status_of
 from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.publisher import FROM, KEY
-from noetl.bus.nats.queues import Limits
-from noetl.messages.batches import Part, grouped, is_batch, joined, parts_of
+from noetl.bus.nats.queues import QueueLimits
+from noetl.messages.batches import BatchPart, grouped, is_batch, joined, parts_of
 from noetl.messages.encoding import UnreadableMessage
 from noetl.ports.bus import REPORTS, DeadLetter, Full
 from noetl_ir.records import NamedTuple
@@ -63,7 +63,9 @@ class _OpenRequest(NamedTuple):
 class ReportRequests:
     """The worker's side: sends reports, and takes in their answers."""
 
-    def __init__(self, connection: NatsConnection, limits: Limits, codec: Codec, dead_letters: DeadLetters) -> None:
+    def __init__(
+        self, connection: NatsConnection, limits: QueueLimits, codec: Codec, dead_letters: DeadLetters
+    ) -> None:
         self._connection = connection
         self._limits = limits
         self._codec = codec
@@ -78,7 +80,7 @@ class ReportRequests:
         self._routes: BoundedTable[str, str] = BoundedTable(_ROUTES)
         self._silent: BoundedTable[str, float] = BoundedTable(_ROUTES)
         self._batches: BoundedTable[int, list[int]] = BoundedTable(_BATCHES)
-        self._collected: dict[str, list[Part]] | None = None
+        self._collected: dict[str, list[BatchPart]] | None = None
         connection.wait(connection.hear(f"{self._inbox}.*", self._answered))
 
     def route(self, execution_id: str, sender: str) -> None:
@@ -99,7 +101,7 @@ class ReportRequests:
             for group in grouped(parts, most):
                 self._send(subject, group)
 
-    def _send(self, subject: str, parts: Sequence[Part]) -> None:
+    def _send(self, subject: str, parts: Sequence[BatchPart]) -> None:
         first = parts[0]
         if len(parts) == 1:
             self._connection.send(self._message(subject, first.number, first.key, first.frame))
@@ -125,7 +127,7 @@ class ReportRequests:
             self._asked[number] = _OpenRequest(ticket, key, frame, time.monotonic(), not sender, about)
             self._keys.setdefault(key, []).append(number)
             if self._collected is not None:
-                self._collected.setdefault(sender or self._any, []).append(Part(number, key, frame))
+                self._collected.setdefault(sender or self._any, []).append(BatchPart(number, key, frame))
                 return ticket
         self._connection.send(self._message(sender or self._any, number, key, frame))
         return ticket
@@ -165,7 +167,7 @@ class ReportRequests:
         sender = (answer.headers or {}).get(FROM, "")
         # A batch has the numbers of its own parts: it is sent on that of the first one.
         try:
-            parts = parts_of(answer.data) if is_batch(answer.data) else [Part(number, "", answer.data)]
+            parts = parts_of(answer.data) if is_batch(answer.data) else [BatchPart(number, "", answer.data)]
         except UnreadableMessage:
             return
         if sum([self._is_read(part, sender) for part in parts]):
@@ -179,7 +181,7 @@ class ReportRequests:
             self._asked[number] = asked._replace(is_any=True)
             self._connection.send(self._message(self._any, number, asked.key, asked.frame))
 
-    def _is_read(self, part: Part, sender: str) -> bool:
+    def _is_read(self, part: BatchPart, sender: str) -> bool:
         """Whether an answer is one to a report that waits for it; whoever asked has it then."""
         asked = self._asked.get(part.number)
         if asked is None:
@@ -199,8 +201,8 @@ class ReportRequests:
         return True
 
 
-class ReportDelivery:
-    """A `ReportDelivery`: one handing out of a report."""
+class NatsReportDelivery:
+    """A `NatsReportDelivery`: one handing out of a report."""
 
     __slots__ = ("_replies", "_said", "body", "is_out", "key", "redeliveries")
 
@@ -217,7 +219,7 @@ class ReportDelivery:
         self.ack()
 
     def pass_on(self, answer: Any) -> None:
-        """As `ReportDelivery.pass_on`. Where no server has the execution yet, the worker repeats the report later."""
+        """As in `NatsReportDelivery`. Where no server has the execution yet, the worker repeats the report later."""
         if self.is_out:
             self._replies.pass_on(self._said)
         self.ack()
@@ -234,7 +236,7 @@ class ReportDelivery:
             self.dead_letter(reason)
             return
         self.is_out = False
-        again = ReportDelivery(self._replies, self._said, self.body, self.redeliveries + 1)
+        again = NatsReportDelivery(self._replies, self._said, self.body, self.redeliveries + 1)
         self._replies.again(again, delay / 1_000_000)
 
     def in_progress(self) -> None:
@@ -253,7 +255,7 @@ class _Heard(NamedTuple):
 
     subject: str
     inbox: str
-    part: Part
+    part: BatchPart
     is_batched: bool
 
     @property
@@ -267,7 +269,9 @@ class ReportReplies:
     reports.
     """
 
-    def __init__(self, connection: NatsConnection, limits: Limits, codec: Codec, dead_letters: DeadLetters) -> None:
+    def __init__(
+        self, connection: NatsConnection, limits: QueueLimits, codec: Codec, dead_letters: DeadLetters
+    ) -> None:
         self.limits = limits
         self.dead_letters = dead_letters
         self.address = connection.subjects.batches_to(secrets.token_hex(12))
@@ -278,8 +282,8 @@ class ReportReplies:
         self._is_open = False
         self._lock = threading.Lock()
         self._size = 0
-        self._waiting: deque[ReportDelivery] = deque()
-        self._collected: dict[tuple[str, bool], list[Part]] | None = None
+        self._waiting: deque[NatsReportDelivery] = deque()
+        self._collected: dict[tuple[str, bool], list[BatchPart]] | None = None
 
     def collect(self) -> None:
         """Keep the answers from now on until they are sent."""
@@ -293,7 +297,7 @@ class ReportReplies:
                 data = group[0].frame if len(group) == 1 else joined(group)
                 self._send(f"{inbox}.{group[0].number}", data, is_known=is_known)
 
-    def reports(self) -> Sequence[ReportDelivery]:
+    def reports(self) -> Sequence[NatsReportDelivery]:
         """All reports that wait now."""
         if not self._is_open:
             self._is_open = True
@@ -308,7 +312,7 @@ class ReportReplies:
         frame = packed(self._codec.write_answer(answer), self._connection.largest)
         is_known = said.subject == self.address
         if said.is_batched and self._collected is not None:
-            self._collected.setdefault((said.inbox, is_known), []).append(Part(said.part.number, "", frame))
+            self._collected.setdefault((said.inbox, is_known), []).append(BatchPart(said.part.number, "", frame))
         else:
             self._send(said.reply, frame, is_known=is_known)
 
@@ -324,7 +328,7 @@ class ReportReplies:
         if said.subject != self._all:
             self._connection.send(Message(self._all, said.part.frame, said.reply, {KEY: header_of(said.part.key)}))
 
-    def again(self, delivery: ReportDelivery, seconds: float) -> None:
+    def again(self, delivery: NatsReportDelivery, seconds: float) -> None:
         """Have a report come again."""
         if seconds > 0:
             self._connection.soon(lambda: self._connection.later(seconds, self._arrive, delivery))
@@ -352,7 +356,7 @@ class ReportReplies:
         is_batched = is_batch(message.data)
         key = text_of((message.headers or {}).get(KEY))
         try:
-            parts = parts_of(message.data) if is_batched else [Part(int(number), key, message.data)]
+            parts = parts_of(message.data) if is_batched else [BatchPart(int(number), key, message.data)]
         except (UnreadableMessage, ValueError) as problem:
             self._cannot_read(key, problem)
             return
@@ -371,12 +375,12 @@ class ReportReplies:
             if self._size >= self.limits.capacity:
                 return False
             self._size += 1
-        self._waiting.append(ReportDelivery(self, said, body))
+        self._waiting.append(NatsReportDelivery(self, said, body))
         return True
 
     def _cannot_read(self, key: str, problem: Exception) -> None:
         self.dead_letters.keep(DeadLetter(REPORTS, key, 1, f"it cannot be read: {problem}"), lambda: None)
 
-    def _arrive(self, delivery: ReportDelivery) -> None:
+    def _arrive(self, delivery: NatsReportDelivery) -> None:
         self._waiting.append(delivery)
         self._connection.wake()

@@ -12,7 +12,7 @@ _BATCHES = "batches-"
 """In front of the token of a server that reads batches: orders tell a worker the address, and so tell it that too."""
 
 
-class Subjects:
+class BusSubjects:
     """The subjects of one who speaks on the bus of a prefix: a worker of a pool, or a server (None)."""
 
     def __init__(self, prefix: str, pool: str | None) -> None:

@@ -9,7 +9,7 @@ did not listen, since its store was away, say: what was said meanwhile is heard 
 from heapq import heappop, heappush
 
 from noetl.ports import Clock
-from noetl.server.workers.tracker import Claim
+from noetl.server.workers.tracker import LostClaim
 
 LEASE = 30_000_000
 """Microseconds that a claim is good after its holder was heard last."""
@@ -72,14 +72,14 @@ class Leases:
         self._of.clear()
         self._heap.clear()
 
-    def pop_expired(self) -> list[Claim]:
+    def pop_expired(self) -> list[LostClaim]:
         """The leases that are over now; they are forgotten."""
         found = []
         while (due := self._next()) is not None and due <= self._time:
             _, execution_id, run = heappop(self._heap)
             lease = self._of[execution_id][run]
             self.end_lease(execution_id, run)
-            found.append(Claim(execution_id, run, lease.claim, lease.holder))
+            found.append(LostClaim(execution_id, run, lease.claim, lease.holder))
         return found
 
     def until_next_expiry(self) -> int | None:

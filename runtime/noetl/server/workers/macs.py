@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from noetl_ir.orders import LeaseHeartbeat, Report, RunPipeline, StopPipeline
 
-Order = TypeVar("Order", RunPipeline, StopPipeline)
+SignedOrder = TypeVar("SignedOrder", RunPipeline, StopPipeline)
 
 BYTES = 16
 """How much of a code is used: what nobody finds by trying."""
@@ -24,7 +24,7 @@ class Macs:
         self._ask = key
         self._key: bytes | None = None
 
-    def stamped(self, order: Order) -> Order:
+    def stamped(self, order: SignedOrder) -> SignedOrder:
         """The order with the code of its claim. Raises StoreFailure."""
         return order._replace(mac=self._of(order.execution_id, order.run, order.claim))
 

@@ -21,7 +21,7 @@ class Seen(NamedTuple):
     at: int
 
 
-class Heard(NamedTuple):
+class RegistryNews(NamedTuple):
     """The names of workers that begin nothing from now on, and the executions that other servers took up."""
 
     leaving: list[str]
@@ -60,7 +60,7 @@ class WorkerRegistry:
         if worker not in self._seen:
             self._expected.setdefault(worker, self._clock.now())
 
-    def take_heard(self) -> Heard:
+    def take_heard(self) -> RegistryNews:
         """Take in what was said."""
         now, leaving, taken = self._clock.now(), list[str](), list[str]()
         for broadcast in self._broadcasts.received():
@@ -90,7 +90,7 @@ class WorkerRegistry:
                 del self._expected[name]
                 if name not in self._seen:
                     leaving.append(name)
-        return Heard(leaving, taken)
+        return RegistryNews(leaving, taken)
 
     def workers(self) -> list[tuple[WorkerHeartbeat, int]]:
         """The workers by name, each with the microseconds since it was heard; from any thread."""

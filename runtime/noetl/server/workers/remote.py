@@ -7,7 +7,7 @@ from noetl.engine.program import Program
 from noetl.ports.bus import SAY_EVERY
 from noetl.server.workers.affinity import Affinity, worker_of
 from noetl.server.workers.leases import Leases
-from noetl.server.workers.macs import Macs, Order
+from noetl.server.workers.macs import Macs, SignedOrder
 from noetl.server.workers.registry import WorkerRegistry
 from noetl.server.workers.tracker import Left, pool_of
 from noetl_ir.events import Event
@@ -44,7 +44,7 @@ class RemoteWorkers:
     def queue_of(self, step: Step) -> str:
         return pool_of(step)
 
-    def stamped(self, order: Order) -> Order:
+    def stamped(self, order: SignedOrder) -> SignedOrder:
         return self._macs.stamped(order)
 
     def is_fit(self, said: Report | LeaseHeartbeat) -> bool:

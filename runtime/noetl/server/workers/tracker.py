@@ -5,7 +5,7 @@ from typing import Protocol
 
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.server.workers.macs import Order
+from noetl.server.workers.macs import SignedOrder
 from noetl_ir.events import Event
 from noetl_ir.orders import LeaseHeartbeat, Report, RunPipeline, StopPipeline
 from noetl_ir.plan import Step
@@ -20,7 +20,7 @@ def pool_of(step: Step) -> str:
     return step.pool or DEFAULT_POOL
 
 
-class Claim(NamedTuple):
+class LostClaim(NamedTuple):
     """A claim on an attempt whose worker is gone; `holder` is the session that had it, empty where it is not known."""
 
     execution_id: str
@@ -34,7 +34,7 @@ class Left(NamedTuple):
     another server took up.
     """
 
-    claims: Sequence[Claim]
+    claims: Sequence[LostClaim]
     loops: Sequence[tuple[str, str]]
     taken: Sequence[str]
 
@@ -61,7 +61,7 @@ class WorkerTracker(Protocol):
         """The pool in whose queue the orders of a step lie, but for those that go to one worker."""
         ...
 
-    def stamped(self, order: Order) -> Order:
+    def stamped(self, order: SignedOrder) -> SignedOrder:
         """The order with the code by which its worker later proves that it was given it (`Macs`)."""
         ...
 
@@ -132,7 +132,7 @@ class LocalWorkers:
         named = pool_of(step) if self._limited else self._pool
         return named if named in self._limited else self._pool
 
-    def stamped(self, order: Order) -> Order:
+    def stamped(self, order: SignedOrder) -> SignedOrder:
         """Unchanged: nobody else can speak on a bus inside one process."""
         return order
 

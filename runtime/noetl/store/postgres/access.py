@@ -5,21 +5,21 @@ from typing import Any, TypeVar
 
 from noetl.ports import Hook, StoreFailure
 from noetl.store.postgres.owners import Holder
-from noetl.store.postgres.pool import Connection, Pool
+from noetl.store.postgres.pool import ConnectionPool, PostgresConnection
 
 _T = TypeVar("_T")
 
 
-class Access:
+class DatabaseAccess:
     """How the parts reach the database. Whatever is run may be repeated."""
 
-    def __init__(self, pool: Pool, hook: Hook | None) -> None:
+    def __init__(self, pool: ConnectionPool, hook: Hook | None) -> None:
         self.pool = pool
         self.holder = Holder(pool)
         self.shown = pool.address.shown
         self._hook = hook
 
-    def run(self, work: Callable[[Connection], _T]) -> _T:
+    def run(self, work: Callable[[PostgresConnection], _T]) -> _T:
         """Do something on a connection. Raises StoreFailure."""
         # A connection that was lost took the holder's lock with it. It is made anew before anything is done that
         # rests on it.

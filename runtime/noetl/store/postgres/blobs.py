@@ -9,7 +9,7 @@ import psycopg
 from noetl.host.confined_files import file_name_of
 from noetl.ports import StoreFailure
 from noetl.store.postgres.address import address_of
-from noetl.store.postgres.pool import Connection, Pool
+from noetl.store.postgres.pool import ConnectionPool, PostgresConnection
 from noetl.store.postgres.schema import migrate
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference as reference_to
@@ -23,7 +23,7 @@ class PostgresBlobs:
 
     def __init__(self, url: str) -> None:
         address = address_of(url)
-        self._pool = Pool(address)
+        self._pool = ConnectionPool(address)
         self._pool.once(lambda connection: migrate(connection, address))
 
     def put(self, execution_id: str, data: bytes) -> dict[str, Json]:
@@ -90,7 +90,7 @@ ORDER BY folder LIMIT %s
 """
 
 
-def _collect(connection: Connection, folder: str, names: list[str]) -> int:
+def _collect(connection: PostgresConnection, folder: str, names: list[str]) -> int:
     with connection.transaction():
         delete = "DELETE FROM blobs WHERE folder = %s AND checksum = ANY(%s) RETURNING length(data)"
         size = sum(int(length) for (length,) in connection.execute(delete, (folder, names)).fetchall())
@@ -104,7 +104,7 @@ def _collect(connection: Connection, folder: str, names: list[str]) -> int:
     return size
 
 
-def _try_to_write(connection: Connection) -> None:
+def _try_to_write(connection: PostgresConnection) -> None:
     """Write what nobody will read, and take it back. Chance does not compress."""
     with connection.transaction() as transaction:
         connection.execute("INSERT INTO blobs VALUES ('=room', %s, %b)", (os.urandom(16).hex(), os.urandom(1 << 16)))

@@ -2,8 +2,8 @@
 
 from noetl.ports import Conflict
 from noetl.ports.catalogue import PlanRow, Versions
-from noetl.store.postgres.access import Access
-from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.access import DatabaseAccess
+from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import read, written
 
 _NEWEST = "SELECT digest, version FROM catalogue WHERE path = %s ORDER BY version DESC LIMIT 1"
@@ -25,13 +25,13 @@ _KEEP_SEAL = "INSERT INTO keys VALUES (%s, %b) ON CONFLICT (name) DO UPDATE SET 
 class PostgresCatalogue:
     """Keeps plans by digest, and the versions of paths."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: DatabaseAccess) -> None:
         self._access = access
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
         self._access.reach("put_plan.before_write")
 
-        def work(connection: Connection) -> int:
+        def work(connection: PostgresConnection) -> int:
             with connection.transaction():
                 # One at a time for each path, so that a version is given once.
                 connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (written(path),))

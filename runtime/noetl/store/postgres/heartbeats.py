@@ -4,14 +4,14 @@ import time
 from collections.abc import Callable
 
 from noetl.host.lease_renewal import LEASE
-from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.pool import PostgresConnection
 
 _SEEN = "(SELECT * FROM unnest(%(still)s::integer[], %(beats)s::bigint[]))"
 _OLD = f"clock_timestamp() - interval '{LEASE} s'"
 STANDS_STILL = f"""EXISTS (SELECT FROM beats b WHERE b.holder = owners.holder
   AND CASE WHEN %(by_clock)s THEN b.renewed < {_OLD} ELSE (b.holder, b.beat) IN {_SEEN} END)"""
-"""Whether the holder of a row of `owners` stands still. It takes the values of `Heartbeats.still`, and is false of one
-that has counted on since that was last looked at."""
+"""Whether the holder of a row of `owners` stands still. It takes the values of `HolderHeartbeats.still`, and is false
+of one that has counted on since that was last looked at."""
 
 _COUNT = """
 INSERT INTO beats VALUES (%s, 1, clock_timestamp())
@@ -25,7 +25,7 @@ DELETE FROM beats WHERE renewed < clock_timestamp() - interval '1 day'
 """
 
 
-class Heartbeats:
+class HolderHeartbeats:
     """The counts of other holders, as one store has seen them. `clock` is in monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,17 +34,17 @@ class Heartbeats:
         self._began: float | None = None
         self._last = 0.0
 
-    def register_holder(self, connection: Connection, number: int, namespace: str) -> None:
+    def register_holder(self, connection: PostgresConnection, number: int, namespace: str) -> None:
         """Add a row for a holder, and remove rows of holders that died."""
         connection.execute(_CLEAR, (namespace,))
         connection.execute(_COUNT, (number,))
 
-    def count(self, connection: Connection, number: int) -> None:
+    def count(self, connection: PostgresConnection, number: int) -> None:
         """Raise this holder's count, and read those of the others. Raises what the driver raises."""
         connection.execute(_COUNT, (number,))
         self.saw(connection.execute(_LOOK, (number,)).fetchall())
 
-    def remove_holder(self, connection: Connection, number: int) -> None:
+    def remove_holder(self, connection: PostgresConnection, number: int) -> None:
         """Remove the row of a holder that ends."""
         connection.execute(_END, (number,))
 

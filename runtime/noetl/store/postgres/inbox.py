@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from noetl.ports import InboxRow, Over, StoreFailure
-from noetl.store.postgres.access import Access
+from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.owners import INBOX_LOCK
-from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import read, written
 from noetl_ir.expr import Json
 
@@ -31,10 +31,10 @@ SELECT row, execution_id, verb, body, at FROM inbox JOIN executions ON number = 
 """
 
 
-class Inbox:
+class InboxRows:
     """Keeps requests. A token in each row tells the repeat of a request whose answer was lost from a new one."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: DatabaseAccess) -> None:
         self._access = access
 
     def post(self, execution_id: str, verb: str, body: Json, *, once: str = "") -> int:
@@ -48,7 +48,7 @@ class Inbox:
         token = self.token(once)
         lock = {"schema": self._access.pool.address.namespace}
 
-        def work(connection: Connection) -> int:
+        def work(connection: PostgresConnection) -> int:
             with connection.transaction():
                 # Rows must become visible in the order of their numbers: a reader that has seen row 7 never looks for
                 # row 6 again.
@@ -71,13 +71,15 @@ class Inbox:
         """The token by which a row is known that is left once under a name, or by itself."""
         return uuid.uuid5(_SENT, once) if once else uuid.uuid4()
 
-    def leave(self, connection: Connection, execution_id: str, verb: str, text: str, token: uuid.UUID) -> int | None:
+    def leave(
+        self, connection: PostgresConnection, execution_id: str, verb: str, text: str, token: uuid.UUID
+    ) -> int | None:
         """Put a request into an inbox, within a transaction that has the lock; its row, None where it takes none."""
         values = {"name": written(execution_id), "verb": written(verb), "body": text, "token": token}
         connection.execute(_POST, values)
         return self.row_of(connection, token)
 
-    def row_of(self, connection: Connection, token: uuid.UUID) -> int | None:
+    def row_of(self, connection: PostgresConnection, token: uuid.UUID) -> int | None:
         """The row that is known by a token."""
         row = connection.execute(_POSTED, {"token": token}).fetchone()
         return None if row is None else int(row[0])

@@ -17,11 +17,11 @@ from psycopg.errors import UniqueViolation
 from noetl.ports import ALL, Append, Conflict, Damaged, ExecutionRow, Record, Taken, Wanted
 from noetl.ports.idempotency import StartKey
 from noetl.store import PATTERNS, SELECT_EXECUTIONS, Head, condition, cut_off, is_end, missing, patterns_of
-from noetl.store.postgres.access import Access
-from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.access import DatabaseAccess
+from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import read, written
 
-Records = Sequence[tuple[str, bytes]]
+_Records = Sequence[tuple[str, bytes]]
 
 _KNOWN = 10_000
 _PAGE = 256
@@ -105,16 +105,16 @@ _T = TypeVar("_T")
 class Log:
     """Keeps executions and their events."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: DatabaseAccess) -> None:
         self._access = access
         self._heads: dict[str, Head] = {}
         self._lock = threading.Lock()
 
-    def create(self, row: ExecutionRow, records: Records = (), *, key: StartKey | None = None) -> None:
+    def create(self, row: ExecutionRow, records: _Records = (), *, key: StartKey | None = None) -> None:
         self._access.reach("create.before_write")
         fresh, holder = missing(0, 0, records, lambda _: None), self._access.holder
 
-        def made(connection: Connection) -> Head | None:
+        def made(connection: PostgresConnection) -> Head | None:
             batch, position, chain = _batch(Head(0, 0, 0, "", None), fresh)
             parent = row.parent_execution_id
             values = {
@@ -128,7 +128,7 @@ class Log:
             number = connection.execute(_CREATE, values).fetchone()
             return None if number is None else Head(number[0], position, chain, row.status, row.ended)
 
-        def keyed(connection: Connection) -> Head | None:
+        def keyed(connection: PostgresConnection) -> Head | None:
             """Of two with one key the second waits here for the first."""
             if key is None:
                 return made(connection)
@@ -172,10 +172,10 @@ class Log:
             known = [self._heads.pop(append.execution_id, None) for append in appends]
         heads = [head for head, append in zip(known, appends, strict=True) if is_end(head, append)]
 
-        def quickly(connection: Connection) -> list[Head]:
+        def quickly(connection: PostgresConnection) -> list[Head]:
             return self._insert(connection, heads, appends)
 
-        def carefully(connection: Connection) -> list[Head]:
+        def carefully(connection: PostgresConnection) -> list[Head]:
             with connection.transaction():
                 return [self._appended(connection, append) for append in appends]
 
@@ -198,7 +198,7 @@ class Log:
         self._access.reach("append.after_commit")
         return after
 
-    def _appended(self, connection: Connection, append: Append) -> Head:
+    def _appended(self, connection: PostgresConnection, append: Append) -> Head:
         """Where a log ends once it has what it lacks of an append."""
         head = self._head(connection, append.execution_id)
         fresh = self._missing(connection, head, append.expected, append.records)
@@ -244,7 +244,7 @@ class Log:
     def counts(self) -> dict[str, int]:
         return dict(self._access.rows("SELECT status, count(*) FROM executions GROUP BY status"))
 
-    def _insert(self, connection: Connection, heads: Sequence[Head], appends: Sequence[Append]) -> list[Head]:
+    def _insert(self, connection: PostgresConnection, heads: Sequence[Head], appends: Sequence[Append]) -> list[Head]:
         """Insert behind heads. Raises UniqueViolation where a log goes on already, or has one of the events."""
         holder = self._access.holder
         if len(appends) == 1:
@@ -265,10 +265,10 @@ class Log:
             raise Conflict(f"execution {names} is owned by another process now")
         return after
 
-    def _free(self, work: Callable[[Connection], _T]) -> _T | None:
+    def _free(self, work: Callable[[PostgresConnection], _T]) -> _T | None:
         """The result of an append, None where one of its keys is taken."""
 
-        def tried(connection: Connection) -> _T | None:
+        def tried(connection: PostgresConnection) -> _T | None:
             try:
                 return work(connection)
             # None and not an error: the log has grown behind the head that was known, or the same append has come
@@ -278,7 +278,7 @@ class Log:
 
         return self._access.run(tried)
 
-    def _check_same(self, connection: Connection, row: ExecutionRow, records: Records) -> None:
+    def _check_same(self, connection: PostgresConnection, row: ExecutionRow, records: _Records) -> None:
         """Raises Conflict where an execution that is there is another one, or has not these first events."""
         with connection.transaction():
             head = self._head(connection, row.execution_id)
@@ -289,7 +289,7 @@ class Log:
             if self._missing(connection, head, 0, records):
                 raise Conflict(f"execution {row.execution_id!r} is there already, without these events")
 
-    def _head(self, connection: Connection, execution_id: str) -> Head:
+    def _head(self, connection: PostgresConnection, execution_id: str) -> Head:
         """Where a log ends, with a lock on its execution. Raises StoreFailure for one that is not there."""
         found = connection.execute(_HEAD, (written(execution_id),)).fetchone()
         if found is None:
@@ -298,7 +298,9 @@ class Log:
         position, chain = connection.execute(_LAST, (number,)).fetchone() or (0, 0)
         return Head(number, position, chain, status, ended)
 
-    def _missing(self, connection: Connection, head: Head, expected: int, records: Records) -> list[tuple[str, bytes]]:
+    def _missing(
+        self, connection: PostgresConnection, head: Head, expected: int, records: _Records
+    ) -> list[tuple[str, bytes]]:
         ids = [written(event_id) for event_id, _ in records]
         rows = connection.execute(_STORED, (head.number, ids), binary=True).fetchall()
         known = {read(stored): (position, body) for stored, position, body in rows}

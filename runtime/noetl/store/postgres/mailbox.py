@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from noetl.clients.mailbox_rows import SqlMailbox, Transaction
-from noetl.store.postgres.access import Access
-from noetl.store.postgres.inbox import Inbox
+from noetl.store.postgres.access import DatabaseAccess
+from noetl.store.postgres.inbox import InboxRows
 from noetl.store.postgres.owners import INBOX_LOCK
-from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import read, written
 
 _NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 class _Transaction:
     """`Transaction`."""
 
-    def __init__(self, inbox: Inbox, connection: Connection, now: int) -> None:
+    def __init__(self, inbox: InboxRows, connection: PostgresConnection, now: int) -> None:
         self._inbox = inbox
         self._connection = connection
         self.now = now
@@ -39,7 +39,7 @@ class _Transaction:
 class PostgresMailbox(SqlMailbox):
     """The mailbox of a store. A change that is repeated, as its answer was lost, finds what it did."""
 
-    def __init__(self, access: Access, inbox: Inbox) -> None:
+    def __init__(self, access: DatabaseAccess, inbox: InboxRows) -> None:
         self._access = access
         self._inbox = inbox
 
@@ -56,7 +56,7 @@ class PostgresMailbox(SqlMailbox):
         self._access.reach("mail.before_write")
         lock = {"schema": self._access.pool.address.namespace}
 
-        def changed(connection: Connection) -> _T:
+        def changed(connection: PostgresConnection) -> _T:
             with connection.transaction():
                 # It may put a row into an inbox, and those become visible in the order of their numbers.
                 connection.execute(INBOX_LOCK, lock)

@@ -6,7 +6,7 @@ from typing import Any
 
 from noetl.ports.output import AttemptKey, OutputChunk, OutputRow, by_execution, fresh_chunks, size_of
 from noetl.store.postgres.address import address_of
-from noetl.store.postgres.pool import Connection, Pool
+from noetl.store.postgres.pool import ConnectionPool, PostgresConnection
 from noetl.store.postgres.schema import migrate
 from noetl.store.postgres.texts import read, written
 
@@ -28,11 +28,11 @@ class PostgresOutputs:
 
     def __init__(self, url: str) -> None:
         address = address_of(url)
-        self._pool = Pool(address)
+        self._pool = ConnectionPool(address)
         self._pool.once(lambda connection: migrate(connection, address))
 
     def add_chunks(self, chunks: Sequence[OutputChunk]) -> None:
-        def added(connection: Connection) -> None:
+        def added(connection: PostgresConnection) -> None:
             with connection.transaction():
                 # Nobody waits for the disk: what a crash of the database loses of it may be lost.
                 connection.execute("SET LOCAL synchronous_commit = off")
@@ -58,7 +58,7 @@ class PostgresOutputs:
         self._pool.close()
 
 
-def _add(connection: Connection, execution_id: str, chunks: list[OutputChunk]) -> None:
+def _add(connection: PostgresConnection, execution_id: str, chunks: list[OutputChunk]) -> None:
     name = written(execution_id)
     connection.execute(_BEGIN, (name,))
     number, used = connection.execute(_TOTALS, (name,)).fetchone() or (0, 0)

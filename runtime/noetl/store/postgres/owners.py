@@ -23,8 +23,8 @@ from types import TracebackType
 from noetl.host.lease_renewal import LEASE, Renewal, hung_text
 from noetl.ports import Owned, StoreFailure
 from noetl.store.postgres.failures import TRANSLATED, failure
-from noetl.store.postgres.heartbeats import STANDS_STILL, Heartbeats
-from noetl.store.postgres.pool import Connection, Pool, is_alive
+from noetl.store.postgres.heartbeats import STANDS_STILL, HolderHeartbeats
+from noetl.store.postgres.pool import ConnectionPool, PostgresConnection, is_alive
 from noetl.store.postgres.texts import written
 
 # Locks are the database's; the object id of the namespace keeps those of two stores apart. 0 is the inbox's.
@@ -54,16 +54,16 @@ PLACES_LOCK = f"SELECT pg_advisory_xact_lock({_CLASS}, 0)"
 class Holder:
     """The ownerships of one store. `number` is 0 before the first one."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ConnectionPool) -> None:
         self._pool = pool
         self._lock = threading.RLock()
-        self._connection: Connection | None = None
+        self._connection: PostgresConnection | None = None
         self._session: tuple[int, object] | None = None
         self._left: set[str] = set()
         self.number = 0
         self.names: set[str] = set()
         self.new: set[str] = set()
-        self._heartbeats = Heartbeats()
+        self._heartbeats = HolderHeartbeats()
         self._renewal = Renewal(self._renew)
 
     def keep(self) -> None:
@@ -174,7 +174,7 @@ class Holder:
             self._connection.close()
         self._connection = self._pool.run(lambda _: self._joined())
 
-    def _joined(self) -> Connection:
+    def _joined(self) -> PostgresConnection:
         connection = self._pool.connect()
         try:
             if self._session is not None:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from noetl.ports.places import PlaceRow
-from noetl.store.postgres.access import Access
+from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.owners import PLACES_LOCK
-from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import read, written
 
 _OPEN = """
@@ -24,10 +24,10 @@ ON CONFLICT (execution_id, key) DO UPDATE SET root = excluded.root, placed = exc
 """
 
 
-class Places:
+class PlaceRows:
     """The places of a store. A change that is repeated, as its answer was lost, finds what it did."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: DatabaseAccess) -> None:
         self._access = access
 
     def places(self) -> tuple[PlaceRow, ...]:
@@ -39,7 +39,7 @@ class Places:
         self._access.reach("places.before_write")
         lock = {"schema": self._access.pool.address.namespace}
 
-        def changed(connection: Connection) -> None:
+        def changed(connection: PostgresConnection) -> None:
             with connection.transaction():
                 connection.execute(PLACES_LOCK, lock)
                 connection.execute(_SWEEP)

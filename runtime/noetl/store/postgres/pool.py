@@ -34,7 +34,7 @@ and who waits for them outlasts it."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds before a lost server is tried again: the first time, doubled each time, at most."""
 
-Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
+PostgresConnection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 _T = TypeVar("_T")
 
 _PREPARE = """
@@ -46,13 +46,13 @@ SELECT set_config('search_path', %(schema)s, false), set_config('synchronous_com
 """
 
 
-class Pool:
+class ConnectionPool:
     """Connections to one address. `reconnect_seconds` is how many seconds a lost server is waited for."""
 
     def __init__(self, address: Address, *, reconnect_seconds: float = 10.0) -> None:
         self.address = address
         self._reconnect_seconds = reconnect_seconds
-        self._free: list[Connection] = []
+        self._free: list[PostgresConnection] = []
         self._out = 0
         self._turn = threading.Condition()
         self._pid = os.getpid()
@@ -63,14 +63,14 @@ class Pool:
         """Whether the connections belong to the process that this one was forked from."""
         return os.getpid() != self._pid
 
-    def once(self, work: Callable[[Connection], _T]) -> _T:
+    def once(self, work: Callable[[PostgresConnection], _T]) -> _T:
         """Do something on a connection. Raises StoreFailure."""
         try:
             return self._work(work)
         except TRANSLATED as error:
             raise failure(error, self.address) from error
 
-    def run(self, work: Callable[[Connection], _T]) -> _T:
+    def run(self, work: Callable[[PostgresConnection], _T]) -> _T:
         """Do something that may be repeated; again while the server is lost. Raises StoreFailure."""
         until, backoff = time.monotonic() + self._reconnect_seconds, Backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
@@ -83,14 +83,14 @@ class Pool:
             time.sleep(backoff.pause)
             backoff.double()
 
-    def connect(self) -> Connection:
+    def connect(self) -> PostgresConnection:
         """A new connection, which is the caller's. Raises what the driver raises."""
         settings: dict[str, Any] = {
             "connect_timeout": str(CONNECT_TIMEOUT), "application_name": "noetl", "keepalives_idle": "5",
             "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "20000",
             **self.address.parameters, "client_encoding": "utf8",
         }  # fmt: skip
-        connection: Connection = psycopg.connect(autocommit=True, **settings)
+        connection: PostgresConnection = psycopg.connect(autocommit=True, **settings)
         try:
             values = {
                 "schema": self.address.namespace,
@@ -115,12 +115,12 @@ class Pool:
             for connection in free:
                 connection.close()
 
-    def _work(self, work: Callable[[Connection], _T]) -> _T:
+    def _work(self, work: Callable[[PostgresConnection], _T]) -> _T:
         with self._borrowed() as connection:
             return work(connection)
 
     @contextmanager
-    def _borrowed(self) -> Iterator[Connection]:
+    def _borrowed(self) -> Iterator[PostgresConnection]:
         connection = self._taken()
         try:
             if connection is None:
@@ -129,7 +129,7 @@ class Pool:
         finally:
             self._give_back(connection)
 
-    def _taken(self) -> Connection | None:
+    def _taken(self) -> PostgresConnection | None:
         """A free connection, or None for the right to make one."""
         if self.is_inherited:
             raise StoreFailure("the store was opened before a fork; the child has to open its own")
@@ -150,7 +150,7 @@ class Pool:
                 if not self._turn.wait(until - time.monotonic()):
                     raise StoreFailure(f"{self.address.shown}: all {MOST} connections are busy")
 
-    def _give_back(self, connection: Connection | None) -> None:
+    def _give_back(self, connection: PostgresConnection | None) -> None:
         """Keep a connection that can be used again; one in the middle of something is closed."""
         # A thread that was interrupted may leave a transaction open; the next one would write into it.
         good = connection is not None and connection.info.transaction_status is pq.TransactionStatus.IDLE
@@ -164,7 +164,7 @@ class Pool:
             connection.close()
 
 
-def is_alive(connection: Connection) -> bool:
+def is_alive(connection: PostgresConnection) -> bool:
     """Whether an idle connection can be used, as far as is known here: the server says goodbye when it goes."""
     if connection.closed:
         return False

@@ -8,7 +8,7 @@ import os
 
 from noetl.ports import StoreFailure
 from noetl.store.postgres.address import Address
-from noetl.store.postgres.pool import Connection
+from noetl.store.postgres.pool import PostgresConnection
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "sql")
 VERSION = 11
@@ -27,7 +27,7 @@ SELECT to_regclass(%(schema)s || '.migrations') IS NOT NULL,
 """
 
 
-def migrate(connection: Connection, address: Address) -> None:
+def migrate(connection: PostgresConnection, address: Address) -> None:
     """Check whose namespace this is and apply the migrations that it lacks. Raises what the driver raises too."""
     if connection.info.server_version < OLDEST_SERVER:
         raise StoreFailure(f"{address.shown}: PostgreSQL {OLDEST_SERVER // 10_000} or newer is needed")
@@ -49,7 +49,7 @@ def migrate(connection: Connection, address: Address) -> None:
                 connection.execute("INSERT INTO migrations VALUES (%s, %s)", (version, name))
 
 
-def version_of(connection: Connection, address: Address) -> int:
+def version_of(connection: PostgresConnection, address: Address) -> int:
     """The schema of the namespace, 0 for one that is empty or not there."""
     (is_ours, is_used, encoding) = connection.execute(_STATE, {"schema": address.namespace}).fetchone() or (False,) * 3
     if encoding != "UTF8":

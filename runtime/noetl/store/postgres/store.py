@@ -7,15 +7,15 @@ from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
 from noetl.ports.places import PlaceRow
 from noetl.store import is_sealed, seal_name_of, seal_of
-from noetl.store.postgres.access import Access
+from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.address import address_of
 from noetl.store.postgres.catalogue import PostgresCatalogue
-from noetl.store.postgres.inbox import Inbox
+from noetl.store.postgres.inbox import InboxRows
 from noetl.store.postgres.log import Log
 from noetl.store.postgres.mailbox import PostgresMailbox
 from noetl.store.postgres.owners import Ownership
-from noetl.store.postgres.places import Places
-from noetl.store.postgres.pool import Pool
+from noetl.store.postgres.places import PlaceRows
+from noetl.store.postgres.pool import ConnectionPool
 from noetl.store.postgres.schema import migrate
 from noetl_ir.expr import Json
 
@@ -27,12 +27,12 @@ class PostgresStore:
 
     def __init__(self, url: str, *, hook: Hook | None = None, reconnect_seconds: float = 10.0) -> None:
         address = address_of(url)
-        self._pool = Pool(address, reconnect_seconds=reconnect_seconds)
-        self._access = Access(self._pool, hook)
+        self._pool = ConnectionPool(address, reconnect_seconds=reconnect_seconds)
+        self._access = DatabaseAccess(self._pool, hook)
         self._log = Log(self._access)
         self._catalogue = PostgresCatalogue(self._access)
-        self._inbox = Inbox(self._access)
-        self._places = Places(self._access)
+        self._inbox = InboxRows(self._access)
+        self._places = PlaceRows(self._access)
         self.mailbox = PostgresMailbox(self._access, self._inbox)
         try:
             self._pool.once(lambda connection: migrate(connection, address))

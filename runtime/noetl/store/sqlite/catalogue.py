@@ -22,7 +22,7 @@ WHERE path = ?1 AND version = ifnull(?2, (SELECT max(version) FROM catalogue WHE
 """
 
 
-class Access(Protocol):
+class CatalogueAccess(Protocol):
     """The part of its store that the catalogue needs."""
 
     def rows(self, query: str, values: Sequence[str | int | None]) -> list[tuple[Any, ...]]:
@@ -41,7 +41,7 @@ class Access(Protocol):
 class SqliteCatalogue:
     """Keeps plans by digest, and the versions of paths."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: CatalogueAccess) -> None:
         self._access = access
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:

@@ -23,7 +23,7 @@ CHECKPOINT = 250
 half of the time that a file that grows takes, so the log is to be short; each folding is two syncs more."""
 
 
-class Opened(NamedTuple):
+class OpenedDatabase(NamedTuple):
     """A connection, a word about a commit that was cut off, and why it is only to be read through, if it is."""
 
     connection: sqlite3.Connection
@@ -31,15 +31,15 @@ class Opened(NamedTuple):
     problem: NoRoom | None = None
 
 
-def connect(path: str) -> Opened:
+def connect(path: str) -> OpenedDatabase:
     """A connection to the store at `path`, made if need be. On a full disk one for reading, until there is room."""
     try:
-        return Opened(*_connected(path))
+        return OpenedDatabase(*_connected(path))
     except NoRoom as problem:
         found = _to_read(path)
         if found is None:
             raise
-        return Opened(found, None, problem)
+        return OpenedDatabase(found, None, problem)
 
 
 def _to_read(path: str) -> sqlite3.Connection | None:
@@ -93,7 +93,7 @@ def _connected(path: str) -> tuple[sqlite3.Connection, str | None]:
     except TRANSLATED as error:
         connection.close()
         raise failure(error, path) from error
-    except wal.Damaged as error:
+    except wal.DamagedWal as error:
         _keep(path + "-wal", refused)
         connection.close()
         raise _damage(path, str(error)) from error

@@ -33,7 +33,7 @@ class Tail(NamedTuple):
     commits: int
 
 
-class Damaged(Exception):
+class DamagedWal(Exception):
     """Finished commits lie behind a bad frame."""
 
 
@@ -52,7 +52,7 @@ def tail(cursor: sqlite3.Cursor, path: str) -> Tail:
         time.sleep(_PAUSE)
         again = _tail(cursor, path)
         if again is not None and again == found:
-            raise Damaged(f"{found.commits} commits lie behind a damaged place in its write-ahead log")
+            raise DamagedWal(f"{found.commits} commits lie behind a damaged place in its write-ahead log")
         found = again
     return Tail(0, False, 0)
 
@@ -76,7 +76,7 @@ def _tail(cursor: sqlite3.Cursor, path: str) -> Tail | None:
         # is damaged has the frames of the old generation behind it.
         if not _is_sound(header):
             if os.fstat(file).st_size > _HEADER.size + _FRAME_HEADER and not first:
-                raise Damaged("the head of its write-ahead log is damaged, and there is something behind it")
+                raise DamagedWal("the head of its write-ahead log is damaged, and there is something behind it")
             return None
         fields = _HEADER.unpack(header)
         found = _frames(file, fields[2], fields[4:6], first)

@@ -7,11 +7,11 @@ This module imports nothing heavy: the subprocess passes through it on its way t
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from noetl.ports import Call, Env
+    from noetl.ports import Env, ToolCall
     from noetl_ir.outcome import Outcome
 
 
-async def run(call: "Call", env: "Env") -> "Outcome":
+async def run(call: "ToolCall", env: "Env") -> "Outcome":
     """Run the task's code; see `noetl.tools.python.tool`."""
     from noetl.tools.python.tool import run_code
 

@@ -16,7 +16,7 @@ from noetl.tools.python.frames import HEADER, READY, frame_of, message_of
 from noetl.tools.python.program import BODY, FILE, compiled
 from noetl.tools.python.scope import readable
 from noetl.tools.python.traces import Traces, are_files_left, are_threads_left, roll_dice
-from noetl.tools.python.values import Unfit, plain
+from noetl.tools.python.values import UnfitResult, plain
 from noetl_ir.expr import Json
 from noetl_ir.registry import distribution_of, is_module, modules_of
 
@@ -58,7 +58,7 @@ def _respond(request: dict[str, Json]) -> dict[str, Json]:
         _limit_memory(int(str(request["memory"])))
         # In a context of its own: that of `decimal` and the code's own variables end with it.
         response: dict[str, Json] = {"result": copy_context().run(lambda: plain(_run(request)))}
-    except Unfit as problem:
+    except UnfitResult as problem:
         response = {"error": {"code": "result.type", "message": str(problem)}}
     except RecursionError as problem:
         response = {"error": _raised(problem)}

@@ -17,7 +17,7 @@ from functools import partial
 from noetl.clients.auth import name_in
 from noetl.host.confined_files import FileRefused, script_text
 from noetl.host.processes import ACTION_ID, bytes_of
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl.tools.python.interpreter import Died
 from noetl.tools.python.pool import pool_of
 from noetl_ir.expr import Json
@@ -32,7 +32,7 @@ MEMORY = 4 * 1024**3
 RESULT_BYTES = 64 * 1024**2
 
 
-async def run_code(call: Call, env: Env) -> Outcome:
+async def run_code(call: ToolCall, env: Env) -> Outcome:
     """Run the code of one attempt; its prints are the task's output."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
@@ -78,16 +78,16 @@ async def _packages(requirements: Json, env: Env) -> str | Outcome:
     if not env.may_install():
         return error("requirements.refused", "the operator does not allow `requirements` here (--allow-requirements)")
     # Few tasks ask for packages, and every process that runs python starts here.
-    from noetl.host.python_environments import NotInstalled, packages_of
+    from noetl.host.python_environments import PackagesUnavailable, packages_of
 
     try:
         return await packages_of(texts, env.log)
-    except NotInstalled as problem:
+    except PackagesUnavailable as problem:
         message = f"the requirements {', '.join(texts)[:300]} cannot be installed: {problem}"
         return error("python.requirements", message, retryable=problem.retryable)
 
 
-async def _request(call: Call, env: Env) -> dict[str, Json]:
+async def _request(call: ToolCall, env: Env) -> dict[str, Json]:
     """Everything that the subprocess is told. Raises FileRefused, KeyError, ValueError."""
     code = _code(call, env)
     memory = call.knobs.get("memory")
@@ -109,7 +109,7 @@ async def _request(call: Call, env: Env) -> dict[str, Json]:
     }
 
 
-def _names(code: str, call: Call) -> dict[str, Json]:
+def _names(code: str, call: ToolCall) -> dict[str, Json]:
     """The names that the code may read beside its args: only what it names, and nothing that has the name of an arg.
 
     `state` and the `items` of loops are globals, `given` what parameters of `main` ask for of `context`, `inputs` and
@@ -148,7 +148,7 @@ def _found(names: Iterable[str], args: dict[str, Json], scope: Mapping[str, Json
     return found
 
 
-def _code(call: Call, env: Env) -> str:
+def _code(call: ToolCall, env: Env) -> str:
     if call.fields.get("script") is not None:
         return script_text(env.root(), call.fields["script"], call.folder)
     encoded = call.fields.get("code_b64")

@@ -10,7 +10,7 @@ MOST_BITS = 14_000
 _AS_THEY_ARE = frozenset({str, int, bool, type(None)})
 
 
-class Unfit(Exception):
+class UnfitResult(Exception):
     """A value that no result can hold; the text names its path and its type."""
 
     def __init__(self, reason: str) -> None:
@@ -18,7 +18,7 @@ class Unfit(Exception):
         self._reason = reason
         self._trail: list[str] = []
 
-    def inside(self, step: str) -> "Unfit":
+    def inside(self, step: str) -> "UnfitResult":
         """The problem seen from one level further out."""
         self._trail.append(step)
         return self
@@ -31,15 +31,15 @@ class Unfit(Exception):
 def plain(value: object, depth: int = 0) -> Json:
     """The value as a result: tuples are lists, dates and times ISO text. Raises Unfit."""
     if type(value) is int and value.bit_length() > MOST_BITS:
-        raise Unfit("is an integer with too many digits")
+        raise UnfitResult("is an integer with too many digits")
     if type(value) in _AS_THEY_ARE:
         return value  # type: ignore[return-value]
     if depth > MOST_DEPTH:
-        raise Unfit("is nested too deeply, or holds itself")
+        raise UnfitResult("is nested too deeply, or holds itself")
     match value:
         case float():
             if not math.isfinite(value):
-                raise Unfit(f"is {value}, which no result can hold")
+                raise UnfitResult(f"is {value}, which no result can hold")
             return float(value)
         case dict():
             return _mapping(value, depth + 1)
@@ -51,7 +51,7 @@ def plain(value: object, depth: int = 0) -> Json:
             return plain(int(value), depth)
     if type(value).__module__ == "datetime" and hasattr(value, "isoformat"):
         return str(value.isoformat())
-    raise Unfit(f"is of type {_name(value)}, which no result can hold")
+    raise UnfitResult(f"is of type {_name(value)}, which no result can hold")
 
 
 def _mapping(value: dict[object, object], depth: int) -> dict[str, Json]:
@@ -59,10 +59,10 @@ def _mapping(value: dict[object, object], depth: int) -> dict[str, Json]:
     for key, entry in value.items():
         text = key if type(key) is str else _key(key)
         if text in found:
-            raise Unfit(f"has two keys that are both written {text!r}")
+            raise UnfitResult(f"has two keys that are both written {text!r}")
         try:
             found[text] = plain(entry, depth)
-        except Unfit as problem:
+        except UnfitResult as problem:
             raise problem.inside(f".{text}") from None
     return found
 
@@ -80,7 +80,7 @@ def _key(key: object) -> str:
             return int.__repr__(key)
         case float() if math.isfinite(key):
             return float.__repr__(key)
-    raise Unfit(f"has a key that no result can hold, of type {_name(key)}")
+    raise UnfitResult(f"has a key that no result can hold, of type {_name(key)}")
 
 
 def _list(value: "list[object] | tuple[object, ...]", depth: int) -> list[Json]:
@@ -88,7 +88,7 @@ def _list(value: "list[object] | tuple[object, ...]", depth: int) -> list[Json]:
     for index, entry in enumerate(value):
         try:
             found.append(plain(entry, depth))
-        except Unfit as problem:
+        except UnfitResult as problem:
             raise problem.inside(f"[{index}]") from None
     return found
 

@@ -9,7 +9,7 @@ import asyncio
 import time
 from hashlib import sha256
 
-from noetl.ports import Call, Env
+from noetl.ports import Env, ToolCall
 from noetl.tools.quantum.circuit import InvalidCircuit
 from noetl.tools.quantum.jobs import MOST_SHOTS, Job, circuit_of, id_of, job_of
 from noetl.tools.quantum.simulator import counts_of
@@ -21,7 +21,7 @@ from noetl_ir.outcome import Outcome, error, ok
 SHOTS = 1024
 
 
-async def run(call: Call, env: Env) -> Outcome:
+async def run(call: ToolCall, env: Env) -> Outcome:
     """Do what `op` says."""
     if wrong := misfits(KIND, call.fields):
         return error("fields.invalid", "; ".join(wrong))
@@ -50,7 +50,7 @@ async def run(call: Call, env: Env) -> Outcome:
         return error("timeout", f"the simulation took longer than {seconds:g} s")
 
 
-def _submitted(call: Call) -> Outcome:
+def _submitted(call: ToolCall) -> Outcome:
     circuit, options = call.fields.get("circuit"), call.fields.get("options")
     settings = options if isinstance(options, dict) else {}
     shots = call.fields.get("shots")
