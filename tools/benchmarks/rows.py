@@ -1,6 +1,6 @@
 """The table of rows, in the order of the bars."""
 
-from benchmarks import analysis, cluster, front_end, linting, runtime, suite, tasks
+from benchmarks import analysis, cases, cluster, front_end, linting, runtime, suite, tasks
 from benchmarks.row import Bench, NotMeasured, Reading, Row, missing
 
 ROWS: tuple[Row, ...] = (
@@ -23,6 +23,7 @@ ROWS: tuple[Row, ...] = (
     Row("one-step", "runtime", "≤ 6 ×", runtime.one_step),
     Row("opening", "runtime", "≤ 0.4 s", runtime.opening),
     Row("status", "runtime", "≤ 0.5 s", runtime.status),
+    Row("tests", "runtime", "≤ 3 s", cases.fifty),
     Row("steps", "runtime", "≥ 10 × DBOS, ≥ 8 × every event; no slower later", runtime.durable_steps),
     Row("iterations", "runtime", "≥ 20 × DBOS", runtime.iterations),
     Row("loop-memory", "runtime", "≤ 200 MB, flat", runtime.loop_memory),
