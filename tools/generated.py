@@ -19,6 +19,8 @@ GENERATED: dict[str, str] = {
     "schema/json/test.schema.json": "noetlc.emit.suite:schema_text",
     "schema/json/test-report.schema.json": "noetlc.emit.test_report:schema_text",
     "schema/json/event.schema.json": "noetlc.emit.event:schema_text",
+    "docs/man/noetl.1": "man_pages:noetl_page",
+    "docs/man/noetlc.1": "man_pages:noetlc_page",
     "schema/README.md": "documents:reference",
     "compiler/README.md": "documents:compiler_readme",
     "schema/patterns.md": "documents:patterns",

@@ -26,9 +26,9 @@ def completion_command(program: str, group: Callable[[], "click.Group"]) -> "cli
     show.__doc__ = f"""{SUMMARY}
 
     \b
-    bash  eval "$({program} completion bash)"       in ~/.bashrc
-    zsh   eval "$({program} completion zsh)"        in ~/.zshrc
-    fish  {program} completion fish | source        in ~/.config/fish/config.fish
+    bash  eval "$({program} completion bash)"  in ~/.bashrc
+    zsh   eval "$({program} completion zsh)"   in ~/.zshrc
+    fish  {program} completion fish | source    in ~/.config/fish/config.fish
     """
     shells = click.argument("shell", metavar="|".join(SHELLS), type=click.Choice(SHELLS))
     return click.command("completion", short_help=SUMMARY)(shells(show))
