@@ -1,6 +1,7 @@
 """Both command lines: the lazy group, exit codes, and what a user sees when we are wrong."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -193,6 +194,35 @@ def test_other_shells_get_their_own_script(
 ) -> None:
     assert program.main(["completion", shell]) == 0
     assert said in capsys.readouterr().out
+
+
+def _asked(shell: str, *words: str) -> str:
+    """The output of another shell, with the programs in its path; skipped where there is none."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run([shell, *words], capture_output=True, text=True, env={**os.environ, "PATH": path})
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_fish_completes_and_tells_the_whole_sentence(program: Program) -> None:
+    name = name_of(program)
+
+    def offered(line: str) -> list[str]:
+        return _asked("fish", "-c", f'{name} completion fish | source; complete -C "{line}"').splitlines()
+
+    assert offered(f"{name} compl") == [f"completion\t{program.COMMANDS['completion']}"]
+    assert offered(f"{name} completion z") == ["zsh"]
+
+
+def test_zsh_takes_the_script(program: Program) -> None:
+    name = name_of(program)
+    said = _asked(
+        "zsh", "-f", "-c",
+        f'autoload -Uz compinit; compinit -u -D; eval "$({name} completion zsh)"; print $_comps[{name}]',
+    )  # fmt: skip
+    assert said.strip() == f"_{name}_completion"
 
 
 def test_nothing_runs_beside_the_other_package_of_our_name(tmp_path: Path) -> None:

@@ -49,6 +49,10 @@ def _shell_of(program: str, group: "click.Group", shell: str) -> "ShellComplete"
 
     kind = get_completion_class(shell)
     assert kind is not None  # click has all of SHELLS
+    if shell == "fish":
+        # Click's script cuts what it is told at every comma, also in the sentence about a word.
+        whole = kind.source_template.replace('string split ","', 'string split -m 1 ","')
+        kind = type("WholeFishComplete", (kind,), {"source_template": whole})
     return kind(group, {}, program, _variable_of(program))
 
 
