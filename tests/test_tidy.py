@@ -278,6 +278,18 @@ def test_generated_files_are_up_to_date() -> None:
     assert generated.stale(ROOT, generated.GENERATED) == [], "run tools/gen"
 
 
+def test_generated_modules_stand_apart_and_say_so() -> None:
+    modules = {name for name in generated.GENERATED if name.endswith(".py")}
+    home = "compiler/noetlc/generated"
+    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / home).glob("[a-z]*.py")} == modules
+    assert [
+        name for name in modules if not (ROOT / name).read_text().startswith(f'"""{tidy.GENERATED_MARK} from ')
+    ] == []
+    # Nothing else lies beside the generated schemas either.
+    made = {name for name in generated.GENERATED if name.startswith("schema/json/")}
+    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "schema" / "json").iterdir()} == made
+
+
 def test_a_stale_or_missing_generated_file_is_found_and_rewritten(tmp_path: Path) -> None:
     table = {"a/b.txt": "platform:python_implementation", "c.txt": "platform:python_version"}
     (tmp_path / "c.txt").write_text("old", encoding="utf-8")
@@ -301,5 +313,5 @@ def test_a_file_that_is_made_from_another_one_is_made_from_the_new_one(
 
 def test_what_schemas_are_made_from_is_made_before_them() -> None:
     files = [*generated.GENERATED]
-    page, table = files.index("schema/playbook.md"), files.index("compiler/noetlc/emit/key_sentences.py")
+    page, table = files.index("schema/playbook.md"), files.index("compiler/noetlc/generated/key_sentences.py")
     assert page < table < files.index("schema/json/playbook.schema.json")

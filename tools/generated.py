@@ -9,10 +9,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 GENERATED: dict[str, str] = {
-    "compiler/noetlc/expr/tables.py": "grammar_tables:tables",
-    "compiler/noetlc/diag/rule_table.py": "rule_table:table",
+    "compiler/noetlc/generated/grammar_tables.py": "grammar_tables:tables",
+    "compiler/noetlc/generated/rule_table.py": "rule_table:table",
     "schema/playbook.md": "documents:authors",
-    "compiler/noetlc/emit/key_sentences.py": "key_sentences:table",
+    "compiler/noetlc/generated/key_sentences.py": "key_sentences:table",
     "schema/json/plan.schema.json": "noetlc.emit.json:schema_text",
     "schema/json/playbook.schema.json": "noetlc.emit.schema:schema_text",
     "schema/json/playbook-dialects.schema.json": "noetlc.emit.schema:dialects_text",

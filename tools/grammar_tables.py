@@ -1,7 +1,7 @@
 """A developer's script, never shipped: the tables that the expression grammar is parsed with, made by lark.
 
 lark makes them ahead of time, so that no installation needs it and no command pays for importing it. The runner of
-the tables, `noetlc.expr.lalr`, reads this form; `tools/gen` writes it to `noetlc/expr/tables.py`.
+the tables, `noetlc.expr.lalr`, reads this form; `tools/gen` writes it to `noetlc/generated/grammar_tables.py`.
 """
 
 from string import ascii_letters
@@ -24,7 +24,7 @@ class NoLexer(Lexer):
 
 
 def tables() -> str:
-    """The text of `noetlc/expr/tables.py`: lark's LALR tables for `grammar.GRAMMAR`, numbered from the start."""
+    """The text of `noetlc/generated/grammar_tables.py`: lark's LALR tables for `grammar.GRAMMAR`, from the start."""
     made = Lark(GRAMMAR, parser="lalr", lexer=NoLexer, maybe_placeholders=False, keep_all_tokens=True)
     table = made.parser.parser._parse_table
     # lark numbers rules and states as its sets give them, which differs from run to run. Everything is numbered anew

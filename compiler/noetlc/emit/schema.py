@@ -13,7 +13,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.reducing import REDUCERS
 from noetl_ir.words import DIRECTIVES
 from noetlc.dialects import canonical
-from noetlc.emit.key_sentences import SENTENCES
+from noetlc.generated.key_sentences import SENTENCES
 from noetlc.older import combined
 from noetlc.reading.document import VERSIONS
 from noetlc.reading.executor import LIMITS, REQUIRES, RUNTIMES

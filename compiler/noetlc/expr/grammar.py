@@ -6,7 +6,7 @@ may be dotted. Every alternative names the function of `noetlc.expr.build` that 
 its only part on. The terminals are made by `noetlc.expr.tokens`: whether a word is a keyword depends on what
 stands before it, so that `a.in`, `x | default` and `f(if=1)` are names as they are in Jinja2.
 
-`noetlc.expr.tables` is generated from this text (`tools/grammar_tables.py`).
+`noetlc.generated.grammar_tables` is generated from this text (`tools/grammar_tables.py`).
 """
 
 GRAMMAR = """

@@ -39,7 +39,7 @@ class ParseTables(NamedTuple):
 @cache
 def tables() -> ParseTables:
     """The generated tables, decoded. `0` as an action accepts; a maker that is None passes its part on."""
-    from noetlc.expr.tables import PRODUCTIONS, STATES, TERMINALS
+    from noetlc.generated.grammar_tables import PRODUCTIONS, STATES, TERMINALS
 
     # One character a terminal keeps the generated module small; it is imported when the first expression needs it.
     kinds = dict(word.split("=") for word in TERMINALS.split())

@@ -30,8 +30,8 @@ from noetlc.diag.codes import CODES, page
 from noetlc.diag.diagnostic import Code, Diagnostic, Fix, Related, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.diag.internal import Bug, bug_of
-from noetlc.diag.rule_table import TABLE
 from noetlc.expr.paths import accesses
+from noetlc.generated.rule_table import TABLE
 from noetlc.reading.constructs import constructs_of
 from noetlc.reading.kinds import ProgramField, programs_of
 from noetlc.source.nodes import Scalar
