@@ -7,7 +7,7 @@ happen, on free choices and with what guards show, is no part: nobody can cover 
 from collections.abc import Iterable, Iterator
 
 from noetl_ir.net import Transition
-from noetl_ir.plan import Plan
+from noetl_ir.plan import COMPLETE, Plan
 from noetl_ir.span import Span
 from noetl_ir.suite import PURE_KINDS, PlaybookPart
 from noetlc.analysis.effort import STANDARD, Budget, Effort
@@ -101,6 +101,21 @@ def _choices(plan: Plan, number: int, own: list[Transition]) -> Iterator[Playboo
                 yield PlaybookPart(
                     "branch", f"the loop of {step.name} {words}", _at(step.loops[0].span, step.span), ids
                 )
+    if step.span.line:
+        yield from _from_outside(plan, number, own)
+
+
+def _from_outside(plan: Plan, number: int, own: list[Transition]) -> Iterator[PlaybookPart]:
+    """The ways in which signals and timers stop, feed and end a step."""
+    step = plan.steps[number]
+    if stopped := _of(own, "interrupt"):
+        yield PlaybookPart("branch", f"{step.name} is interrupted", step.span, stopped)
+    span = _at(step.loops[0].span, step.span) if step.loops else step.span
+    if brought := _of(own, "add"):
+        yield PlaybookPart("branch", f"the loop of {step.name} is brought an item", span, brought)
+    ended = {row.level for row in plan.loop_signals if (row.step, row.verb) == (number, COMPLETE)}
+    if left := _of([t for t in own if t.level in ended], "skip", "stop", "leave"):
+        yield PlaybookPart("branch", f"the loop of {step.name} ends with items left", span, left)
 
 
 def _at(span: Span, otherwise: Span) -> Span:

@@ -14,9 +14,11 @@ from typing import TypeAlias
 from noetl.app.programs import program_of
 from noetl.app.suites.choosing import fewest
 from noetl.app.suites.coverage import is_reached
+from noetl.app.suites.outside import Tried, reached_from_outside
 from noetl.app.suites.running import Ran, run_case
 from noetl.app.suites.signalling import signalled, without_wishes
 from noetl.app.suites.step_runs import steps_of
+from noetl.app.suites.unreached import reasons
 from noetl.app.suites.verdict import fired_in, rules_in
 from noetl.app.suites.writing import WrittenCase, written
 from noetl.engine.program import Program
@@ -52,8 +54,7 @@ def generated(suite: Suite, folders: tuple[Path, ...]) -> Generated:
     missing = [part for number, part in enumerate(suite.parts) if number not in told]
     reach = f"{len(chosen)} runs that reach {len(told)} of {len(suite.parts)} parts of the playbook"
     head = f"Made by `noetl test --generate`: {reach}."
-    if missing:
-        head += "\nNo data were found for: " + "; ".join(f"{part.span} {part.name}" for part in missing[:20])
+    head = "\n".join([head, *reasons(program, missing, [ran for _, ran, _ in rows])])
     keychain = suite.cases[0].keychain if suite.cases else {}
     text = written(head, Path(suite.playbook).name, cases, real=[], keychain=keychain)
     return Generated(text, len(chosen), len(told), len(suite.parts))
@@ -66,7 +67,7 @@ def _runs(
     for, and with signals for the waits that they come to; `seen` is what others reach.
     """
     bare, wishes = without_wishes(program.plan, candidate)
-    variants, waiting = deque(_variants(bare)), deque[tuple[SuiteCase, bool]]()
+    variants, waiting, known = deque(_variants(bare)), deque[tuple[SuiteCase, bool]](), set[Tried]()
     for _ in range(MOST_RUNS):
         if not variants and not waiting:
             return
@@ -81,7 +82,12 @@ def _runs(
         if aim in reached:
             variants.clear()
         # The likeliest signals are followed to the end, others where they lead to something new.
-        tried = [*signalled(case, ran, wishes)] if is_followed or reached - seen else []
+        is_asked = is_followed or ran.status == "waiting" or bool(reached - seen)
+        tried = [*signalled(case, ran, wishes)] if is_asked else []
+        for what, each in reached_from_outside(case, ran) if is_asked else ():
+            if what not in known:
+                known.add(what)
+                tried.append(each)
         waiting.extendleft([(each, is_followed) for each in tried[:1]])
         waiting.extend([(each, False) for each in tried[1:]])
         seen |= reached
@@ -90,16 +96,23 @@ def _runs(
 MOST_RUNS = 60
 """Runs of one candidate: with other results, and with other signals."""
 
+_LATER = 60
+"""Seconds after which all is over that a run found by the compiler has of its own."""
+
 _RESULTS: tuple[Json, ...] = ([], {}, "", 0)
 
 
 def _variants(case: SuiteCase) -> Iterator[SuiteCase]:
-    """A case as it was found, then with results where it says nothing of them: the analysis leaves out what no guard
-    compares, and a template may still need a list, a mapping, a text or a number there.
+    """A case as it was found, then with slow outcomes where it says nothing of an attempt: what else goes on may come
+    first. Then with results: the analysis leaves out what no guard compares, and a template may still need a list, a
+    mapping, a text or a number there.
     """
     yield case
     rows = case.script["outcomes"]
     assert isinstance(rows, list)
+    slow: list[Json] = [row if not isinstance(row, dict) or "run" in row else {**row, "takes": _LATER} for row in rows]
+    if slow != rows:
+        yield case._replace(script={**case.script, "outcomes": slow})
     for result in _RESULTS:
         yield case._replace(script={**case.script, "outcomes": [_with_result(row, result) for row in rows]})
 

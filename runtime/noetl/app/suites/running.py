@@ -21,6 +21,7 @@ from noetl.app.picture import rows_of
 from noetl.app.runtime import Runtime, Settings
 from noetl.app.script_letters import untaken
 from noetl.app.snapshots import UnreadableExecution, result_of
+from noetl.engine.evolve_tasks import WAIT
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.signals import unheard
@@ -52,7 +53,7 @@ class Ran(NamedTuple):
     order; `result` is there where the case expects one, `results` has the latest result of each step that succeeded
     and of which one is asked. `wrong` are sentences about the case that make it fail whatever it expects, each with the
     step and task that it is about. `untaken` are the signals with a key that no wait got: the number of each in the
-    script, and a sentence.
+    script, and a sentence. `below` are the waits of children that none has ended: the time of each, and its call.
     """
 
     status: str
@@ -68,6 +69,7 @@ class Ran(NamedTuple):
     wrong: tuple[tuple[str, str, str], ...]
     waits: tuple[str, ...] = ()
     untaken: tuple[tuple[int, str], ...] = ()
+    below: tuple[tuple[int, dict[str, Json]], ...] = ()
 
 
 class _Watch:
@@ -80,6 +82,7 @@ class _Watch:
         self.log: list[Event] = []
         self.calls: list[dict[str, Json]] = []
         self.recent: Counter[tuple[str, str]] = Counter()
+        self.below: dict[tuple[str, str], tuple[int, dict[str, Json]]] = {}
         self.why = ""
 
     def event(self, execution: Execution, program: Program, event: Event) -> None:
@@ -88,6 +91,11 @@ class _Watch:
             self.log.append(event)
             if event.event_type == "task.started" and isinstance(called := event.data.get("call"), dict):
                 self.calls.append(_parked(program, event, called))
+        elif event.event_type == "task.started" and program.plan.tasks[event.task].kind == WAIT:
+            if isinstance(called := event.data.get("call"), dict):
+                self.below[execution.execution_id, event.run] = event.ts, called
+        elif event.event_type == "token.claimed":
+            self.below.pop((execution.execution_id, event.run), None)
         if self._count > self._limits.events - _RECENT and event.event_type == "task.started":
             plan = program.plan
             self.recent[plan.steps[event.step].name, plan.tasks[event.task].name] += 1
@@ -191,7 +199,7 @@ def _ran(runtime: Runtime, driver: Driver, watch: _Watch, script: Script, case: 
         status, ending_of(runtime, program, execution, status), program, tuple(watch.log), tuple(watch.calls), result,
         results, dict(execution.ctx), script.ledger.uses, script, tuple(dict.fromkeys(wrong)),
         tuple(f"{row.place}: {row.text}" for row in rows_of(program, execution)) if status == "waiting" else (),
-        tuple([(signal.number, text) for signal, text in untaken(runtime, ROOT, script)]),
+        tuple([(signal.number, text) for signal, text in untaken(runtime, ROOT, script)]), tuple(watch.below.values()),
     )  # fmt: skip
 
 

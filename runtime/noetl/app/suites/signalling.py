@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from noetl.app.suites.carried import data_of
 from noetl.app.suites.running import Ran
 from noetl.app.suites.step_runs import numbers_of
 from noetl.engine.event_data import names_of
@@ -38,7 +39,7 @@ def without_wishes(plan: Plan, case: SuiteCase) -> tuple[SuiteCase, tuple[Wish, 
     """A case without outcomes of waits, and what these wish for."""
     waits = {(plan.steps[task.step].name, task.name) for task in plan.tasks if task.kind == WAIT}
     rows, wishes = [], []
-    for row in _rows(case, "outcomes"):
+    for row in rows_of(case, "outcomes"):
         if (row.get("step"), row.get("task")) not in waits:
             rows.append(row)
         elif isinstance(outcome := row.get("outcome"), dict):
@@ -53,25 +54,23 @@ def signalled(case: SuiteCase, ran: Ran, wishes: tuple[Wish, ...]) -> Iterator[S
     """The case with one signal more, for the first wait of its run that no signal has ended: one case for each name and
     each data that are tried, the likeliest first; none where there is no such wait.
     """
-    sent = _rows(case, "signals")
-    event = _unheard(ran) if len(sent) < MOST_SIGNALS else None
-    if event is None:
+    sent = rows_of(case, "signals")
+    event = _unheard(ran)
+    # A child is somebody else: what is sent to the run does not reach it, what has its key does.
+    below = [row for row in ran.below if key_of(row[1].get("correlation")) and names_of(row[1])]
+    if len(sent) >= MOST_SIGNALS or (event is None and not below):
         return
-    call = event.data["call"]
+    time, call = below[0] if event is None else (event.ts, event.data["call"])
     assert isinstance(call, dict)
     names: list[Json] = [*names_of(call)]
-    # Behind the one before: what comes at one moment is there before the next wait is, and to a transient one nothing.
-    before = [float(str(row["at"])) for row in sent]
-    at = round(max((event.ts - ran.log[0].ts) / 1_000_000, *(each + 0.001 for each in before), 0.0), 3)
+    at = moment_behind(case, ran, time)
     signal: dict[str, Json] = {"at": int(at) if at == int(at) else at}
     if key := key_of(call.get("correlation")):
         signal["key"] = key
-    plan = ran.program.plan
-    run = numbers_of(ran.log).get(step_run_of(event.run), 1)
-    place = (plan.steps[event.step].name, plan.tasks[event.task].name, run, event.visit)
+    place = _place(ran, event)
     wished = [wish for wish in wishes if wish.place == place]
     pairs = [(name, wish.data) for wish in wished for name in ([wish.name] if wish.name in names else names)]
-    pairs += [(name, data) for data in DATA for name in names]
+    pairs += [(name, data) for data in (DATA[0], data_of(ran.program.plan), *DATA[1:]) for name in names]
     tried: list[tuple[Json, Json]] = []
     for name, data in pairs:
         if (name, data) not in tried:
@@ -79,6 +78,23 @@ def signalled(case: SuiteCase, ran: Ran, wishes: tuple[Wish, ...]) -> Iterator[S
             brings: dict[str, Json] = {} if data is None else {"data": data}
             more = {**signal, "name": name, **brings}
             yield case._replace(script={**case.script, "signals": [*sent, more]})
+
+
+def _place(ran: Ran, event: Event | None) -> tuple[Json, ...]:
+    """The place of a wait, as outcomes name it; of one of a child none is known."""
+    if event is None:
+        return ()
+    plan = ran.program.plan
+    run = numbers_of(ran.log).get(step_run_of(event.run), 1)
+    return plan.steps[event.step].name, plan.tasks[event.task].name, run, event.visit
+
+
+def moment_behind(case: SuiteCase, ran: Ran, at: int) -> float:
+    """The second of the run that is a time of its log, or behind the last signal of the case: what comes at one moment
+    is there before the next wait is, and to a transient one nothing.
+    """
+    before = [float(str(row["at"])) for row in rows_of(case, "signals")]
+    return round(max((at - ran.log[0].ts) / 1_000_000, *(each + 0.001 for each in before), 0.0), 3)
 
 
 def _unheard(ran: Ran) -> Event | None:
@@ -100,6 +116,7 @@ def _names_some(event: Event) -> bool:
     return isinstance(call, dict) and bool(names_of(call))
 
 
-def _rows(case: SuiteCase, name: str) -> list[dict[str, Json]]:
+def rows_of(case: SuiteCase, name: str) -> list[dict[str, Json]]:
+    """The outcomes or signals of a case."""
     rows = case.script.get(name)
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

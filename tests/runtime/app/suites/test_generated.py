@@ -129,8 +129,8 @@ def test_what_lies_behind_a_wait_is_reached_by_signals(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     text = (tmp_path / "orders.test.yaml").read_text()
     # By hand: all but that one of the two waits is an error, which no signal makes of one.
-    missing = [line for line in text.splitlines() if "No data were found for" in line]
-    assert missing == ["# No data were found for: 8:11 start / ask: error; 16:11 pay / ask: error"], text
+    why = "# Not reached, as no signal and no outcome of a script makes an error of it"
+    assert left_of(text) == [f"{why}: 8:11 start / ask: error; 16:11 pay / ask: error"], text
     assert "name: accept, data: {amount: 11}" in text and "key: order 7" in text and "name: paid" in text
     # A payment that ships, one whose shipment fails, a refusal, and a stop: no two of these are one run.
     assert "4 cases" in done.stderr, done.stderr + text
@@ -160,3 +160,154 @@ def test_each_iteration_that_waits_gets_a_signal_and_a_computed_name_is_known(tm
     assert text.count("name: go}") == 3 and "name: n1" in text and "steps: [start, last, end_]" in text, text
     again = run_tests(tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
+
+
+def made(folder: Path, text: str, *more: str) -> tuple[str, str]:
+    """The file that is made for a playbook, which passes as it is, and the line that tells how much it reaches."""
+    put(folder, "", text)
+    (folder / "orders.test.yaml").unlink()
+    done = run_tests(folder, "--generate", "orders.yaml", "-o", "orders.test.yaml", *more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    again = run_tests(folder, *more)
+    assert again.returncode == 0, again.stdout + again.stderr
+    return (folder / "orders.test.yaml").read_text(), done.stderr
+
+
+def left_of(text: str) -> list[str]:
+    """The lines of a made file that tell what is not reached."""
+    lines = [line for line in text.splitlines() if line.startswith("# ")]
+    return lines[1:]
+
+
+BOUNDARY = """
+workflow:
+  - step: start
+    tool: {name: ask, kind: http, url: "https://example.org/", timeout: 3h}
+    spec: {policy: {interrupt: {events: [stop], timers: {late: 1h}}}}
+    next:
+      arcs:
+        - step: halted
+          when: "{{ event.name == 'step.failed' and event.error.event.name == 'stop' }}"
+        - step: late
+          when: "{{ event.name == 'step.failed' and event.error.event.name == 'late' }}"
+        - {step: good, when: "{{ event.name == 'step.done' }}"}
+  - {step: halted, tool: {kind: noop}}
+  - {step: late, tool: {kind: noop}}
+  - {step: good, tool: {kind: noop}}
+"""
+
+
+def test_a_step_is_interrupted_by_its_signal_and_by_its_timer(tmp_path: Path) -> None:
+    text, told = made(tmp_path, BOUNDARY)
+    # By hand: 4 steps, 3 arcs and that each is not taken, the two ends of the call, one of each `noop`, an interrupt.
+    assert "16 of 16 parts" in told and not left_of(text), text
+    assert "name: stop}" in text and "takes: 3601" in text, text
+
+
+GROWING = """
+workflow:
+  - step: start
+    loop: {iterator: one, spec: {mode: parallel, more: {events: [found]}, close: {events: [last]}}}
+    tool: {name: check, kind: http, url: "https://example.org/{{ one.id }}"}
+    next: {arcs: [{step: rest, args: {ids: "{{ start | length }}"}}]}
+  - step: rest
+    loop: {in: [1, 2, 3], iterator: one, spec: {mode: parallel, complete: {events: [enough], timers: {late: 2h}}}}
+    tool: {name: check, kind: http, url: "https://example.org/{{ one }}"}
+    next: {arcs: [{step: good}]}
+  - {step: good, tool: {kind: noop}}
+"""
+
+
+def test_loops_are_brought_items_and_closed_and_ended_from_outside(tmp_path: Path) -> None:
+    text, told = made(tmp_path, GROWING)
+    # By hand: 3 steps, 2 arcs, two loops with items, an item, an end, two ends of each call, one of a `noop`.
+    assert "14 of 14 parts" in told and not left_of(text), text
+    # A template reads the `id` of an item, so that the signal brings one.
+    assert "name: found, data: {id: a}}" in text and "name: last}" in text, text
+    assert (
+        "branch the loop of start is brought an item" in text and "branch the loop of rest ends with items left" in text
+    )
+    assert "steps: [start, rest, good]" in text, told
+
+
+SEVERAL = """
+workflow:
+  - step: start
+    loop: {in: [1, 2, 3], iterator: one, spec: {mode: parallel, policy: {enough: 2, rest: cancel}}}
+    tool: {name: ask, kind: http, url: "https://example.org/{{ one }}"}
+    next:
+      arcs:
+        - {step: good, when: "{{ event.name == 'loop.done' }}"}
+        - {step: few, when: "{{ event.name == 'step.failed' }}"}
+  - {step: good, tool: {kind: noop}}
+  - {step: few, tool: {kind: noop}}
+"""
+
+
+def test_a_loop_has_enough_and_has_not(tmp_path: Path) -> None:
+    text, told = made(tmp_path, SEVERAL)
+    # Three items are three, whatever comes.
+    assert left_of(text) == ["# No data were found for: 10:9 the loop of start without items"] or not left_of(text), (
+        text
+    )
+    assert "steps: [start, good]" in text and "steps: [start, few]" in text, told
+
+
+CALLS = """
+workflow:
+  - step: start
+    tool: {name: sub, kind: playbook, path: shops/child}
+    next:
+      arcs:
+        - {step: many, when: "{{ event.name == 'step.done' and event.result.count > 100 }}"}
+        - {step: few, when: "{{ event.name == 'step.done' }}"}
+        - {step: bad, when: "{{ event.name == 'step.failed' }}"}
+  - {step: many, tool: {kind: noop}}
+  - {step: few, tool: {kind: noop}}
+  - {step: bad, tool: {kind: noop}}
+"""
+
+CHILD = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: child, path: shops/child}
+workflow:
+  - step: start
+    tool: {name: paid, kind: wait, events: [paid], correlation: "order 7"}
+    next: {arcs: [{step: count}]}
+  - step: count
+    tool: {name: ask, kind: python, code: "result = {'count': 1}"}
+"""
+
+
+def test_what_a_child_comes_to_decides_in_its_caller(tmp_path: Path) -> None:
+    """A value of its result, its failure, and a signal under a key to a wait of it."""
+    (tmp_path / "shops").mkdir()
+    (tmp_path / "shops" / "child.yaml").write_text(CHILD)
+    text, told = made(tmp_path, CALLS, "--path", str(tmp_path))
+    assert not left_of(text), text
+    assert "result: {count: 101}" in text and "key: order 7" in text, told
+
+
+def test_parts_that_are_not_reached_have_a_reason(tmp_path: Path) -> None:
+    text, _ = made(tmp_path, CALLS)
+    first, *rest = left_of(text)
+    assert first.startswith("# Not reached, as no child playbook is compiled in"), text
+    assert "start / sub: ok" in first and any("as no run came to the step" in line for line in rest), text
+
+
+INPUTS = """
+executor:
+  spec:
+    inputs:
+      day: {type: string, format: date, required: true}
+      sizes: {type: array, required: true, minItems: 2, items: {type: integer, minimum: 3}}
+workflow:
+  - step: start
+    tool: {name: ask, kind: http, url: "https://example.org/{{ workload.day }}"}
+"""
+
+
+def test_inputs_that_are_required_are_brought(tmp_path: Path) -> None:
+    text, told = made(tmp_path, INPUTS)
+    assert "3 of 3 parts" in told and 'payload: {day: "2026-01-31", sizes: [3, 3]}' in text, text
