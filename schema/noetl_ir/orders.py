@@ -69,9 +69,9 @@ class DrainWorker(NamedTuple):
 class StartChild(NamedTuple):
     """Start the child execution of a parked `playbook` task, if it was not started yet.
 
-    `name` tells the attempt that calls from all others of its execution, `since` is when it was parked (microseconds);
-    the ids that the child may have follow from both. `call` holds the rendered fields and args as the worker recorded
-    them; `parent_iter` the caller's iter in a loop.
+    `name` tells the attempt that calls from all others of its execution (`call` of the child's request), `since` is
+    when it was parked (microseconds); the ids that the child may have follow from both. `call` holds the rendered
+    fields and args as the worker recorded them; `parent_iter` the caller's iter in a loop.
     """
 
     execution_id: str

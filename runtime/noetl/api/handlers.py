@@ -112,7 +112,11 @@ async def start_execution(request: Request) -> Response:
     """Start an execution; answered once its first events are on disk. What has one `Idempotency-Key` starts one."""
     body = await body_of(request, StartBody)
     start = Start(
-        body.playbook_id or "", body.path or "", body.version, dict[str, Json](body.payload), strict=body.strict_inputs
+        body.playbook_id or "",
+        body.path or "",
+        body.version,
+        dict[str, Json](body.payload),
+        strict_inputs=body.strict_inputs,
     )
     if (key := request.headers.get(KEY)) is not None:
         try:

@@ -87,7 +87,7 @@ class Start(NamedTuple):
     version: int | None
     payload: dict[str, Json]
     key: StartKey | None = None
-    strict: bool = False
+    strict_inputs: bool = False
     """Whether names that are no keys of `workload` are refused."""
 
 
@@ -295,7 +295,7 @@ class ApiService:
             # Refused before an execution is made: a start that cannot come to anything would only leave a failed run
             # behind.
             told = unmet(program, execution_id, request)
-            if start.strict:
+            if start.strict_inputs:
                 told = (*undeclared(program, start.payload), *told)
             if self._registry is None:  # else the workers have what it takes, or not
                 told = (*told, *unable(program.plan))

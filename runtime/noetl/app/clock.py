@@ -6,8 +6,6 @@ import time
 class WallClock:
     """Microseconds since the epoch, for when: people and servers of time set it, in either direction."""
 
-    __slots__ = ()
-
     def now(self) -> int:
         return time.time_ns() // 1000
 
@@ -15,13 +13,9 @@ class WallClock:
 class MonotonicClock:
     """Microseconds since some moment, by a clock that nobody can set: for how long, never for when."""
 
-    __slots__ = ()
-
     def now(self) -> int:
         return time.monotonic_ns() // 1000
 
 
 class SteadyClock(MonotonicClock):
     """The one that delays and timers of executions are measured by."""
-
-    __slots__ = ()

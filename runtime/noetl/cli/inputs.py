@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
     from noetl.worker.scripted import Script
 
-strict_option = click.option(
-    "--strict-inputs", "strict", is_flag=True, help="Refuse names that are no keys of the workload."
-)
+strict_option = click.option("--strict-inputs", is_flag=True, help="Refuse names that are no keys of the workload.")
 MAX_BYTES = 1 << 30
 _MAX_DEPTH = 200
 

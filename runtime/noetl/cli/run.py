@@ -70,7 +70,7 @@ def run(
     folders: tuple[Path, ...],
     sets: tuple[str, ...],
     payload: str | None,
-    strict: bool,
+    strict_inputs: bool,
     key: str | None,
     script: str | None,
     slots: int,
@@ -106,20 +106,20 @@ def run(
         program = _kept(runtime, source, plan)
         request = request._replace(payload=with_sets(base, sets, texts_of(program.plan)))
         # The key covers the plan by its digest: a playbook that was edited since is another start, and is refused.
-        once = _key_of(key, program, request)
-        if once is not None and (there := runtime.store.started_with(once.key)) is not None:
-            return _tell_first(runtime, once, there, DriveOptions(there[0], url, as_json))
+        start_key = _start_key(key, program, request)
+        if start_key is not None and (there := runtime.store.started_with(start_key.key)) is not None:
+            return _tell_first(runtime, start_key, there, DriveOptions(there[0], url, as_json))
         execution_id = runtime.new_execution_id()
         # Read once and kept in the log's first event: a resume on another machine has the values of the start.
         request = request._replace(env=environment.variables_for(program))
         _check_kinds(program, scripted=scripted is not None)
-        _check_inputs(program, execution_id, request, strict=strict)
+        _check_inputs(program, execution_id, request, strict_inputs=strict_inputs)
         if request.payload:
             warn(_slips(program, request.payload))
         # The checks come in the order of their cost: secrets may be fetched over a network.
         _check_keychain(runtime, program, execution_id, request)
         shown.say(f"{execution_id}: {escaped(program.plan.path or program.plan.name)}")
-        start = partial(_start, program, execution_id, request, once)
+        start = partial(_start, program, execution_id, request, start_key)
         code = drive(runtime, program, DriveOptions(execution_id, url, as_json), start, shown)
         if scripted is not None:
             deaf = _deaf(runtime, program, execution_id, scripted, is_over=code != STOPPED)
@@ -141,7 +141,7 @@ def _start(program: Program, execution_id: str, request: Request, key: StartKey 
     return embedded.start(program, execution_id, request, key)
 
 
-def _key_of(key: str | None, program: Program, request: Request) -> StartKey | None:
+def _start_key(key: str | None, program: Program, request: Request) -> StartKey | None:
     if key is None:
         return None
     try:
@@ -211,10 +211,10 @@ def _deaf(runtime: Runtime, program: Program, execution_id: str, scripted: Scrip
             yield f"signal `{signal.name}` of the script comes too late, at {signal.at / 1e6:g} s: the run is over then"
 
 
-def _check_inputs(program: Program, execution_id: str, request: Request, *, strict: bool) -> None:
+def _check_inputs(program: Program, execution_id: str, request: Request, *, strict_inputs: bool) -> None:
     """Nothing starts without the inputs that must be brought, nor with others than may be."""
     lacking = unmet(program, execution_id, request)
-    if strict:
+    if strict_inputs:
         lacking = (*undeclared(program, request.payload), *lacking)
     if lacking:
         raise Problem("\n".join(["nothing was started:", *lacking]))

@@ -32,7 +32,7 @@ def start(
     folders: tuple[Path, ...],
     sets: tuple[str, ...],
     payload: str | None,
-    strict: bool,
+    strict_inputs: bool,
     key: str | None,
     follow: bool,
     server: str,
@@ -52,7 +52,7 @@ def start(
     named = _named(what, folders, server)
     try:
         body = {**named, "payload": with_sets(base, sets, _texts_at(server, named) if sets else None)}
-        if strict:
+        if strict_inputs:
             body["strict_inputs"] = True
         # Each call has a key, so that an answer that is lost on the way can be asked for again without a second
         # start.

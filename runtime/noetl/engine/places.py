@@ -40,20 +40,20 @@ LONGEST = 1_000
 """Characters of a key."""
 
 
-def record_verdict(turn: Turn, verdict: dict[str, Json]) -> bool:
+def record_decision(turn: Turn, decision: dict[str, Json]) -> bool:
     """Record what the store said of the place that an execution asks for; False where nothing is asked any more."""
     execution = turn.execution
     if execution.place.asked is None or execution.is_over or execution.cancelled:
         return False
-    key, holders = execution.place.asked["key"], verdict.get("holders", [])
-    match verdict.get("verdict"):
+    key, holders = execution.place.asked["key"], decision.get("holders", [])
+    match decision.get("verdict"):
         case "placed":
             turn.emit("playbook.placed", data={"key": key})
             begin_main(turn)
         case "queued":
             turn.emit("playbook.queued", data={**execution.place.asked, "holders": holders})
         case "refused":
-            why = str(verdict.get("why"))
+            why = str(decision.get("why"))
             turn.emit("playbook.refused", data={"key": key, "why": why, "holders": holders})
             _refuse(turn, why)
         case _:

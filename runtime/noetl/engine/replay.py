@@ -19,7 +19,7 @@ from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.identities import call_name, child_ids
 from noetl.engine.marking import IllegalFiring
-from noetl.engine.places import record_verdict
+from noetl.engine.places import record_decision
 from noetl.engine.program import Missing, Program
 from noetl.engine.proposals import ids_of
 from noetl.engine.refused_ends import END, end_again, leave_late, take_back
@@ -145,7 +145,7 @@ class _Checker:
             case "child.ended":
                 reports.end_child(turn, str(event.data.get("child")))
             case "playbook.placed" | "playbook.queued" | "playbook.refused":
-                record_verdict(turn, {**event.data, "verdict": event.event_type.partition(".")[2]})
+                record_decision(turn, {**event.data, "verdict": event.event_type.partition(".")[2]})
             case "signal.sent":
                 outcome = event.data.get("outcome")
                 reports.sent(turn, event.run, outcome if isinstance(outcome, dict) else {})

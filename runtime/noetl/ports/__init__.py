@@ -382,8 +382,9 @@ class ToolCall(NamedTuple):
 
     - `timeout`: seconds, None for none; `fields`: may hold secret values.
     - `action_id`: the same for all attempts of a task run (LANGUAGE §8); empty where the kind has no effects.
-    - `run`: counts the step's runs from 1; `path`: the loop indices, outermost first; `visit`: counts arrivals at the
-      task in its run; `iterators`: those of the step's loops, innermost first; `claim`: that of its order.
+    - `run`: counts the step's runs from 1, as in scripts and task output (`ordinal` of the order); `path`: the loop
+      indices, outermost first; `visit`: counts arrivals at the task in its run; `iterators`:
+      those of the step's loops, innermost first; `claim`: that of its order.
     - `folder`: the folder of the playbook's file relative to the root, empty where it is not known.
     - `holds_secret`: whether a keychain value is in the fields; `origin`: the only origin that its secrets may go to,
       empty for the first request that takes any along.

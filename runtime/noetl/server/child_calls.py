@@ -94,24 +94,24 @@ class ChildCalls:
             self._hand_up(ChildCaller(order.execution_id, order.run), error(CODE, str(told["message"])).as_json())
 
     def _call(self, owned: OwnedExecution, order: StartChild) -> None:
-        child, path = ChildCaller(order.execution_id, order.run), str(order.call.get("path", ""))
+        caller, path = ChildCaller(order.execution_id, order.run), str(order.call.get("path", ""))
         if (deep := too_deep(owned, path)) is not None:
-            self._hand_up(child, deep.as_json())
+            self._hand_up(caller, deep.as_json())
             return
         # The ids that a call may have follow from it: after a crash the child is found, and not started twice.
         child_id, there = child_of(self._store, self._blobs, order)
         try:
             program = self._find(owned.program, path) if there is None else self._load(there.plan_digest)
         except NotFound as problem:
-            self._hand_up(child, error("playbook.not_found", str(problem)).as_json())
+            self._hand_up(caller, error("playbook.not_found", str(problem)).as_json())
             return
         request = request_of(order, owned.execution, self._environment(program))
         if there is None and (wrong := refused(program, child_id, request)) is not None:
-            self._hand_up(child, wrong.as_json())
+            self._hand_up(caller, wrong.as_json())
             return
         waits = order.call.get("wait") is not False
         if waits:
-            self._children.add_child(child_id, child)
+            self._children.add_child(child_id, caller)
             if may_outlive_cancel(program) and order.run not in owned.execution.children:
                 self._record(owned, order.run, child_id)
         is_driven = child_id in self._owned.executions
@@ -129,4 +129,4 @@ class ChildCalls:
         elif waits:
             self._end(program, child_id)
         if not waits:
-            self._hand_up(child, ok({"execution_id": child_id}).as_json())
+            self._hand_up(caller, ok({"execution_id": child_id}).as_json())

@@ -403,7 +403,7 @@ def _only_runs(turn: Turn) -> bool:
 
 def _apply(turn: Turn, ask: Ask) -> bool:
     if ask.verb == "place":
-        return places.record_verdict(turn, ask.body if isinstance(ask.body, dict) else {})
+        return places.record_decision(turn, ask.body if isinstance(ask.body, dict) else {})
     if ask.verb != "signal":
         newer = ask.body.get("execution", "") if isinstance(ask.body, dict) and ask.verb == "cancel" else ""
         return reports.control(turn, ask.verb, ask.row, handed_down=ask.handed_down, newer=str(newer))

@@ -79,14 +79,14 @@ def answers(
     rows: Sequence[PlaceRow], asked: Sequence[PlaceRow]
 ) -> tuple[dict[str, PlaceDecision], tuple[PlaceRow, ...]]:
     """The answers to all who ask, one after the other, by execution, and the rows that are to be written for them."""
-    standing, verdicts = PlacesByKey(rows), dict[str, PlaceDecision]()
+    standing, decisions = PlacesByKey(rows), dict[str, PlaceDecision]()
     changed: dict[tuple[str, str], PlaceRow] = {}
     for row in asked:
-        verdicts[row.execution_id], written = _judged(standing, row)
+        decisions[row.execution_id], written = _judged(standing, row)
         for one in written:
             standing.put(one)
             changed[one.key, one.execution_id] = one
-    return verdicts, tuple(changed.values())
+    return decisions, tuple(changed.values())
 
 
 def _judged(standing: PlacesByKey, asked: PlaceRow) -> tuple[PlaceDecision, tuple[PlaceRow, ...]]:
@@ -211,13 +211,13 @@ class Places:
         # Nearly always everything is as it was, and all who ask have their answers.
         if (rows, asked) == self._answered:
             return False
-        verdicts, changed = answers(rows, asked)
+        decisions, changed = answers(rows, asked)
         # What is left as it is is only looked at, and holds nobody up.
         if changed:
-            verdicts = self._change(asked)
+            decisions = self._change(asked)
         told = False
         for row in asked:
-            told = self._tell(row, verdicts[row.execution_id], executions) or told
+            told = self._tell(row, decisions[row.execution_id], executions) or told
         if not changed:
             self._answered = rows, asked
         return told
@@ -227,9 +227,9 @@ class Places:
         found: dict[str, PlaceDecision] = {}
 
         def work(rows: Sequence[PlaceRow]) -> tuple[PlaceRow, ...]:
-            verdicts, changed = answers(rows, asked)
+            decisions, changed = answers(rows, asked)
             found.clear()
-            found.update(verdicts)
+            found.update(decisions)
             return changed
 
         self._keep(lambda: self._store.change_places(work))
@@ -243,19 +243,19 @@ class Places:
         else:
             self._keep(lambda: self._store.post(holder, "cancel", body))
 
-    def _tell(self, row: PlaceRow, verdict: PlaceDecision, executions: Mapping[str, OwnedExecution]) -> bool:
+    def _tell(self, row: PlaceRow, decision: PlaceDecision, executions: Mapping[str, OwnedExecution]) -> bool:
         execution_id = row.execution_id
-        for holder in verdict.cancels:
+        for holder in decision.cancels:
             if (execution_id, holder) not in self._cancelled:
                 self._cancelled.add((execution_id, holder))
                 self._make_room(holder, execution_id, executions)
         owned = self._asking[execution_id]
-        if verdict.kind == "queued" and owned.execution.place.queued_behind is not None:
+        if decision.kind == "queued" and owned.execution.place.queued_behind is not None:
             return False
-        if verdict.kind != "queued":
+        if decision.kind != "queued":
             del self._asking[execution_id]
             self._cancelled = {pair for pair in self._cancelled if pair[0] != execution_id}
-        body: dict[str, Json] = {"verdict": verdict.kind, "why": verdict.why, "holders": [*verdict.holders]}
+        body: dict[str, Json] = {"verdict": decision.kind, "why": decision.why, "holders": [*decision.holders]}
         self._ask(execution_id, Ask("place", body=body))
         return True
 

@@ -175,13 +175,13 @@ class Session:
 
     def faulted(self, now: int, fault: Fault) -> Event:
         """`task.done` of a task whose fields could not be rendered: no rule is asked."""
-        return self._carried_out(now, _verdict_of(fault))
+        return self._carried_out(now, _judged_fault(fault))
 
     def judge(self, now: int, outcome: Outcome, took: int | None = None) -> JudgedOutcome:
-        """The verdict on an outcome. `took` is how long the attempt was at work here, in microseconds, where it was.
+        """The outcome as its rules judge it. `took` is how many microseconds the attempt was at work, where it was.
 
         Rules see the outcome whole; the log gets its result with secrets hidden, and a reference where it is large.
-        An unexpected exception fails this task and nothing else. The session stands where it stood until the verdict is
+        An unexpected exception fails this task and nothing else. The session stands where it stood until the outcome is
         carried out (`finish`).
         """
         try:
@@ -189,19 +189,19 @@ class Session:
         except StoreFailure:
             raise
         except Exception as problem:
-            return _verdict_of(_mistake(problem))
+            return _judged_fault(_mistake(problem))
 
-    def finish(self, now: int, verdict: JudgedOutcome) -> Event:
-        """`task.done` or `retry.started` after a verdict; the session moves on to where the directive leads."""
+    def finish(self, now: int, judged: JudgedOutcome) -> Event:
+        """`task.done` or `retry.started` after a judged outcome; the session moves on to where the directive leads."""
         try:
-            return self._carried_out(now, verdict)
+            return self._carried_out(now, judged)
         except Exception as problem:
-            return self._carried_out(now, _verdict_of(_mistake(problem)))
+            return self._carried_out(now, _judged_fault(_mistake(problem)))
 
-    def _carried_out(self, now: int, verdict: JudgedOutcome) -> Event:
-        if verdict.directive.kind == "retry":
-            return self._again(now, verdict.envelope, verdict.directive)
-        return self._done(now, verdict.envelope, verdict.directive, verdict.shown)
+    def _carried_out(self, now: int, judged: JudgedOutcome) -> Event:
+        if judged.directive.kind == "retry":
+            return self._again(now, judged.envelope, judged.directive)
+        return self._done(now, judged.envelope, judged.directive, judged.shown)
 
     def _judged(self, now: int, outcome: Outcome, took: int | None) -> JudgedOutcome:
         outcome, shown = self._context.results.recorded(self.order.step, outcome, self.row.kind, self._inline)
@@ -345,7 +345,7 @@ def _is_without_offset(timer: Json) -> bool:
     return moment is not None and not moment[1]
 
 
-def _verdict_of(fault: Fault) -> JudgedOutcome:
+def _judged_fault(fault: Fault) -> JudgedOutcome:
     return JudgedOutcome(_envelope(error(fault.code, fault.message)), fault_directive(fault))
 
 

@@ -357,11 +357,11 @@ class Worker:
         return now, slot.session.attempt(now)
 
     async def _finish(self, slot: Slot, outcome: Outcome) -> None:
-        now, verdict = await self._met(slot, partial(self._judged, slot, outcome))
-        slot.events.append(slot.session.finish(now, verdict))
+        now, judged = await self._met(slot, partial(self._judged, slot, outcome))
+        slot.events.append(slot.session.finish(now, judged))
 
     def _judged(self, slot: Slot, outcome: Outcome) -> tuple[int, JudgedOutcome]:
-        """The verdict on an outcome, and its time; a result that can be stored nowhere is an error."""
+        """The outcome as its rules judge it, and its time; a result that can be stored nowhere is an error."""
         now = self._clock.now()
         took = None if slot.began is None else self._steady.now() - slot.began
         try:

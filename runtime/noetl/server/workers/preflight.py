@@ -22,7 +22,7 @@ MOST_CHECKED = 1_000
 class _OpenCheck(NamedTuple):
     pools: Sequence[str]
     checked: dict[str, Checked]
-    verdict: "Future[tuple[str, ...]]"
+    lacking: "Future[tuple[str, ...]]"
 
 
 class Preflight:
@@ -42,19 +42,19 @@ class Preflight:
         caller cancels it when it has waited long enough. Where no worker is ready, or the check is too large for the
         bus, it is empty at once.
         """
-        verdict: Future[tuple[str, ...]] = Future()
+        lacking: Future[tuple[str, ...]] = Future()
         if not any(self._ready(pool) for pool in check.pools):
-            verdict.set_result(())
-            return verdict
+            lacking.set_result(())
+            return lacking
         if len(self._open) >= MOST_OPEN:
             raise Busy(f"{MOST_OPEN} starts wait already until it is known whether their secrets can be had")
-        self._open[check.execution_id] = _OpenCheck(check.pools, {}, verdict)
-        verdict.add_done_callback(lambda _: self._open.pop(check.execution_id))
+        self._open[check.execution_id] = _OpenCheck(check.pools, {}, lacking)
+        lacking.add_done_callback(lambda _: self._open.pop(check.execution_id))
         try:
             self._broadcasts.say(check)
         except MessageTooLarge:
-            verdict.set_result(())
-        return verdict
+            lacking.set_result(())
+        return lacking
 
     def hear_checked(self, checked: Checked) -> None:
         """Take in the result of a check; it is dropped where nobody waits for it any more."""
@@ -65,7 +65,7 @@ class Preflight:
         lacks = tuple(filter(None, (self._lack(pool, asked.checked) for pool in asked.pools)))
         if lacks or all(_has_all(pool, asked.checked) or not self._ready(pool) for pool in asked.pools):
             with suppress(InvalidStateError):  # it was given up at this very moment
-                asked.verdict.set_result(lacks)
+                asked.lacking.set_result(lacks)
 
     def _lack(self, pool: str, checked: Mapping[str, Checked]) -> str:
         """Why no worker of a pool can begin; empty where one can, or where some ready worker has not answered yet."""
