@@ -16,7 +16,7 @@ from noetlc.pipeline import compile_source
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "patterns"
 SUPPORT = Path(__file__).with_name("pattern_support.yaml")
-WORDS = ("+", "+/-", "-", "code")
+WORDS = ("+", "+/-", "-", "code", "claimed")
 _EVERYWHERE = 2
 """How many assumptions every verdict has; those behind them belong to the playbook."""
 
