@@ -152,6 +152,26 @@ export function executionView(id, query, person) {
     if (!failure.hidden) show(failure, problem(d.error || { code: status, message: d.reason }, choose, d.digest));
   }
 
+  /** @type {Promise<void> | null} */
+  let coming = null;
+  /** Fetch what is needed to show the position, wherever the slider is moved meanwhile: what it passed is not asked for. */
+  async function bring() {
+    for (let last = -1; frames && position > 0 && !frames.has(position) && position !== last;) {
+      last = position;
+      await frames.ensure(last);
+    }
+  }
+
+  let ahead = false;
+  /** Who takes hold of the slider will move it: all that it passes is fetched ahead. */
+  function prepare() {
+    if (ahead || !frames) return;
+    ahead = true;
+    frames.ahead(position, closing.signal).catch(() => {}).finally(() => {
+      ahead = false;
+    });
+  }
+
   /** Go to an event. @param {number} to @param {boolean} [keep] whether it goes on following */
   async function go(to, keep = false) {
     if (!frames) return;
@@ -162,7 +182,9 @@ export function executionView(id, query, person) {
     range.value = String(position);
     if (!frames.has(position) && position > 0) {
       try {
-        await frames.ensure(position);
+        await (coming ||= bring().finally(() => {
+          coming = null;
+        }));
       } catch (error) {
         say(where, wordsOf(error));
         return;
@@ -179,6 +201,7 @@ export function executionView(id, query, person) {
   function paint() {
     if (!frames || !frames.has(position)) return;
     drawn?.paint(frames.state(position));
+    drawn?.live(live);
     bars.move(position === frames.total && document_.ended ? 0 : frames.time(position) || 0);
     drawWhere();
   }
@@ -368,6 +391,7 @@ export function executionView(id, query, person) {
       stop();
       return;
     }
+    prepare();
     show(play, sign('pause'));
     play.setAttribute('aria-label', 'Stop playing');
     if (position >= frames.total) position = 0;
@@ -388,6 +412,7 @@ export function executionView(id, query, person) {
     };
     playing = requestAnimationFrame(tick);
   });
+  for (const name of ['pointerdown', 'focus']) range.addEventListener(name, prepare);
   range.addEventListener('input', () => {
     stop();
     go(Number(range.value));

@@ -7,6 +7,8 @@ import { get } from './server.js';
 /** @typedef {{state: State, frames: [number, State][]}} Range */
 
 const SIZE = 500;
+/** Events of a log that are fetched ahead of who moves through it. */
+const AHEAD = 60_000;
 
 /** Put changes into a state. @param {State} state @param {State} changes */
 export function apply(state, changes) {
@@ -62,6 +64,16 @@ export class Frames {
       const before = this.ranges.get(start)?.frames.length ?? -1;
       await coming;
       if ((this.ranges.get(start)?.frames.length ?? -1) === before) return;
+    }
+  }
+
+  /** Fetch what lies around a position, the nearest first, one after the other. @param {number} position @param {AbortSignal} signal */
+  async ahead(position, signal) {
+    const here = Frames.start(position);
+    for (let away = 0; away <= Math.min(this.total, AHEAD) && !signal.aborted; away += SIZE) {
+      for (const start of new Set([here - away, here + away])) {
+        if (start >= 0 && start < this.total) await this.ensure(Math.min(start + SIZE, this.total));
+      }
     }
   }
 

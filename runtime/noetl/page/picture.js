@@ -4,20 +4,24 @@ import { h, s, say } from './dom.js';
 import { address } from './server.js';
 
 const MARKS = ['idle', 'done', 'running', 'failed', 'never'];
+/** The scale below which letters are less than 3 pixels high. */
+const READABLE = 0.25;
 const MORE = `
   :host { display: block; }
   svg { width: 100%; height: 100%; display: block; touch-action: none; cursor: grab; user-select: none; }
   svg:active { cursor: grabbing; }
-  .node { cursor: pointer; outline: none; transition: opacity .2s; }
+  .node { cursor: pointer; outline: none; }
   .node:focus-visible > .b, .node:hover > .b { stroke-width: 3; }
   .picked > .b { stroke-width: 3.6 !important; }
-  .never { opacity: .34; }
+  /* Not by opacity: each box would be a layer of its own, and a frame of a thousand boxes takes a second. */
+  .never > * { fill-opacity: .34; stroke-opacity: .34; }
+  .tiny text, .tiny .pill { display: none; }
   .pill { fill: var(--page); stroke: currentColor; stroke-width: 1.2; }
   .note { color: var(--dim); }
   .done > .note { color: var(--completed); } .running > .note { color: var(--running); } .failed > .note { color: var(--failed); }
   .note text { font-weight: bold; fill: currentColor; font-size: 10.5px; }
   .times { font-weight: bold; fill: var(--completed); paint-order: stroke; stroke: var(--page); stroke-width: 4px; }
-  @media (prefers-reduced-motion: no-preference) { .running > .b { animation: beat 1.4s ease-in-out infinite; } @keyframes beat { 50% { stroke-opacity: .35; } } }
+  @media (prefers-reduced-motion: no-preference) { .live .running > .b { animation: beat 1.4s ease-in-out infinite; } @keyframes beat { 50% { stroke-opacity: .35; } } }
 `;
 
 /** The SVG document of a plan. @param {string} digest @returns {Promise<Document>} */
@@ -57,9 +61,23 @@ export function picture(digest, pick) {
   /** @type {Set<string> | null} */
   let toCome = null;
   let picked = '';
+  /** @type {CanvasRenderingContext2D | null} */
+  let ruler = null;
+
+  /** How wide a text is. On a canvas, as asking the SVG lays all of it out, for each box that changed. @param {string} text */
+  function width(text) {
+    if (!ruler) {
+      ruler = /** @type {CanvasRenderingContext2D} */ (h('canvas').getContext('2d'));
+      const first = [...boxes.values()].find((one) => one.note.style.display === '');
+      if (first) ruler.font = getComputedStyle(first.label).font;
+    }
+    return ruler.measureText(text).width;
+  }
 
   function see() {
     svg.setAttribute('viewBox', box.join(' '));
+    // Letters that nobody can read are most of what there is to paint in a large picture.
+    svg.classList.toggle('tiny', Math.min(stage.clientWidth / box[2], stage.clientHeight / box[3]) < READABLE);
   }
 
   function fit() {
@@ -174,10 +192,10 @@ export function picture(digest, pick) {
         say(one.label, text);
         one.note.style.display = text ? '' : 'none';
         if (text) {
-          const width = one.label.textContent ? /** @type {any} */ (one.label).getComputedTextLength() + 16 : 0;
+          const wide = width(text) + 16;
           const pill = /** @type {SVGElement} */ (one.note.firstChild);
-          pill.setAttribute('width', width);
-          pill.setAttribute('x', String(Number(one.label.getAttribute('x')) - width / 2));
+          pill.setAttribute('width', String(wide));
+          pill.setAttribute('x', String(Number(one.label.getAttribute('x')) - wide / 2));
         }
       }
     }
@@ -213,6 +231,10 @@ export function picture(digest, pick) {
     come(steps) {
       toCome = steps && new Set(steps);
       if (last) paint(last);
+    },
+    /** Say whether it is shown as it is now: only then what runs beats, which draws the picture all the time. @param {boolean} is */
+    live(is) {
+      svg?.classList.toggle('live', is);
     },
     /** @param {string} step */
     mark(step) {

@@ -1,0 +1,107 @@
+"""The slider over a long log, in a browser: each position is shown, and a frame costs little."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.browsing import Listener
+from harness.running import HEAD
+from harness.serving import until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SLIDE = """async ([from, to, count]) => {
+  const slider = document.querySelector('input[type=range]');
+  const where = document.querySelector('.slider .where');
+  const seen = new Set();
+  for (let n = 0; n < count; n += 1) {
+    slider.value = String(Math.round(from + (n * (to - from)) / count));
+    slider.dispatchEvent(new Event('input'));
+    await new Promise((done) => requestAnimationFrame(done));
+    seen.add(where.textContent);
+  }
+  return seen.size;
+}"""
+"""Moves the slider once a frame; gives how many positions were shown."""
+
+COUNT = "() => { let sum = 0; for (let at = 0; at < 2e7; at += 1) sum = (sum * 31 + at) % 1000003; return sum; }"
+"""Counts to twenty million."""
+
+FRAMES = 60
+
+
+class Costs:
+    """Processor time and layouts of the page."""
+
+    def __init__(self, page: "Page") -> None:
+        self._page = page
+        self._session = page.context.new_cdp_session(page)
+        self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def of(self, script: str, *words: int) -> tuple[float, float]:
+        """Seconds of its processor, whatever else the machine does, and layouts that a script takes."""
+        before = self._used()
+        self._page.evaluate(script, [*words])
+        after = self._used()
+        return after["TaskDuration"] - before["TaskDuration"], after["LayoutCount"] - before["LayoutCount"]
+
+    def _used(self) -> dict[str, float]:
+        found = self._session.send("Performance.getMetrics")["metrics"]
+        return {str(one["name"]): float(one["value"]) for one in found}
+
+
+def opened(server: Listener, page: "Page", steps: str, last: str) -> int:
+    """Open a run that is over, and take hold of its slider; how many events it has."""
+    server.register(f"{HEAD}workflow:\n  - {{step: start, next: {{arcs: [{{step: s0}}]}}}}\n{steps}")
+    name = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{name}/row").json()["status"] == "completed", 120)
+    page.set_default_timeout(120_000)
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_role("button", name=f"Step {last}: done").wait_for()
+    page.get_by_role("slider").focus()
+    return int(str(page.get_by_role("slider").get_attribute("max")))
+
+
+def checked(page: "Page", total: int) -> None:
+    """Move the slider through the whole log and back: all is shown, and costs little."""
+    # What it passes is fetched once somebody takes hold of it.
+    until(lambda: page.evaluate(SLIDE, [1, total, FRAMES]) == FRAMES, 60)
+    costs = Costs(page)
+    million = costs.of(COUNT)[0] / 20
+    for ends in ((1, total), (total, 1)):
+        seconds, layouts = costs.of(SLIDE, *ends, FRAMES)
+        # A box whose text is measured in the picture has all of the picture laid out, once for each box.
+        assert layouts <= 2 * FRAMES
+        # To count to a million takes some 3 ms, of the 33 that a frame has.
+        assert seconds / FRAMES < 10 * million
+    stage = "document.querySelector('.stage').shadowRoot"
+    # Each of these has a layer of its own, and a thousand of them take a second to draw.
+    faded = "filter((one) => getComputedStyle(one).opacity !== '1')"
+    assert page.evaluate(f"[...{stage}.querySelectorAll('.node')].{faded}.length") == 0
+    assert page.evaluate(f"{stage}.getAnimations().length") == 0, "what ran then does not run now"
+
+
+def test_a_picture_of_many_steps_is_moved_through(server: Listener, page: "Page") -> None:
+    count = 400
+    steps = "".join(
+        f"  - {{step: s{n}, tool: {{kind: noop}}, next: {{arcs: [{{step: s{n + 1}}}]}}}}\n" for n in range(count)
+    )
+    total = opened(server, page, f"{steps}  - {{step: s{count}, tool: {{kind: noop}}}}\n", f"s{count}")
+    assert total > 2_400
+    page.get_by_role("slider").fill(str(total - 400))
+    page.get_by_text(f"{total - 400:,} of {total:,}").wait_for()
+    checked(page, total)
+
+
+@pytest.mark.long
+def test_a_log_of_30_000_events_is_moved_through(server: Listener, page: "Page") -> None:
+    count = 10
+    loop = "loop: {in: '{{ range(750) | list }}', iterator: i, spec: {mode: parallel}}"
+    steps = "".join(
+        f"  - {{step: s{n}, {loop}, tool: {{kind: noop}}, next: {{arcs: [{{step: s{n + 1}}}]}}}}\n"
+        for n in range(count)
+    )
+    total = opened(server, page, f"{steps}  - {{step: s{count}, tool: {{kind: noop}}}}\n", f"s{count}")
+    assert total > 30_000
+    checked(page, total)
