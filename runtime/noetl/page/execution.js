@@ -9,7 +9,7 @@ import { output } from './output.js';
 import { picture } from './picture.js';
 import { follow, get, post } from './server.js';
 import { excerpt } from './source.js';
-import { timeline } from './timeline.js';
+import { rangeIn, timeline } from './timeline.js';
 import { ago, clock, many, millis, moment, took } from './times.js';
 
 const REST = 160;
@@ -54,7 +54,7 @@ export function executionView(id, query, person) {
   const side = h('aside', { class: 'card side' }, tabs, h('div', { class: 'panel', role: 'tabpanel', tabIndex: 0 }, panel, printed));
   const stage = h('div', { class: 'card pictured' });
   const children = h('section', { class: 'card children', hidden: true });
-  const bars = timeline(id, choose, () => document_ !== null && document_.ended !== null);
+  const bars = timeline(id, choose, () => document_ !== null && document_.ended !== null, rangeIn(query.get('zoom')), zoom);
   const events = log(id, (at) => go(at));
   show(element, head, failure, slider, h('div', { class: 'two' }, stage, side), bars.element, children, events.element);
 
@@ -241,6 +241,14 @@ export function executionView(id, query, person) {
     }
   }
 
+  /** Put a range of the timeline into the address, from where it is taken again. @param {[number, number] | null} found */
+  function zoom(found) {
+    const words = new URLSearchParams(query);
+    if (found) words.set('zoom', found.join('-'));
+    else words.delete('zoom');
+    location.hash = `#/executions/${encodeURIComponent(id)}${words.size ? `?${words}` : ''}`;
+  }
+
   /** @param {string} name */
   function choose(name) {
     step = name;
@@ -423,6 +431,14 @@ export function executionView(id, query, person) {
   return {
     element,
     title: id,
+    turn: (next) => {
+      const is = (/** @type {string} */ name) => next.get(name) !== query.get(name) && next.get(name);
+      const [at, wanted] = [is('at'), is('step')];
+      query = next;
+      bars.zoom(rangeIn(next.get('zoom')));
+      if (at) go(Number(at) || 0);
+      if (wanted) choose(wanted);
+    },
     close: () => {
       stop();
       clearTimeout(resting);

@@ -1,4 +1,5 @@
 // The timeline: a lane for each step that ran, with attempts, retries and waits; time in which nothing worked is squeezed.
+// A range of it is shown larger, chosen by dragging or by buttons, and stands in the address.
 
 import { h, say, show } from './dom.js';
 import { get } from './server.js';
@@ -11,6 +12,22 @@ import { clock, many, took } from './times.js';
 
 const GAP = 0.05;
 const LANES = 200;
+/** Pixels that are a drag, and no click. */
+const DRAG = 5;
+/** The shortest range, in ms. */
+const SHORTEST = 2;
+
+/** @typedef {[number, number]} Range ms behind the beginning of the first bar */
+
+/** The range that an address names, null for all. @param {string | null} text @returns {Range | null} */
+export function rangeIn(text) {
+  const found = /^(\d{1,15})-(\d{1,15})$/.exec(text || '');
+  const range = found && /** @type {Range} */ ([Number(found[1]), Number(found[2])]);
+  return range && range[1] - range[0] >= SHORTEST ? range : null;
+}
+
+/** Where a share of the time lies across the lanes. @param {number} share */
+const across = (share) => `calc(var(--names) + (100% - var(--names) - 16px) * ${share})`;
 
 /** Stretches in which something worked, in order and apart. @param {[number, number][]} bars @returns {[number, number][]} */
 export function busy(bars) {
@@ -27,7 +44,7 @@ export function busy(bars) {
 /**
  * Where moments lie, from 0 to 1: long stretches of nothing take a twentieth each.
  * @param {[number, number][]} working @param {number} first @param {number} last @param {boolean} squeezed
- * @returns {{place: (at: number) => number, gaps: {from: number, to: number, took: number}[]}}
+ * @returns {{place: (at: number) => number, moment: (share: number) => number, gaps: {from: number, to: number, took: number}[]}}
  */
 export function scale(working, first, last, squeezed) {
   const all = Math.max(last - first, 1);
@@ -60,12 +77,19 @@ export function scale(working, first, last, squeezed) {
       const share_ = piece.to > piece.from ? (Math.max(moment, piece.from) - piece.from) / (piece.to - piece.from) : 0;
       return Math.min(1, (piece.left + piece.width * Math.min(1, share_)) / size);
     },
+    moment: (share) => {
+      const piece = placed.find((one) => share * size <= one.left + one.width) || placed[placed.length - 1];
+      return piece ? piece.from + (piece.width ? Math.min(1, Math.max(0, share * size - piece.left) / piece.width) : 0) * (piece.to - piece.from) : first;
+    },
     gaps: placed.filter((one) => one.gap).map((one) => ({ from: one.left / size, to: (one.left + one.width) / size, took: one.to - one.from })),
   };
 }
 
-/** @param {string} id @param {(step: string) => void} pick @param {() => boolean} isOver */
-export function timeline(id, pick, isOver) {
+/**
+ * @param {string} id @param {(step: string) => void} pick @param {() => boolean} isOver
+ * @param {Range | null} range that is shown at first @param {(range: Range | null) => void} chosen what somebody chooses
+ */
+export function timeline(id, pick, isOver, range, chosen) {
   /** @type {Map<number, Bar>} */
   const bars = new Map();
   let position = 0;
@@ -76,8 +100,17 @@ export function timeline(id, pick, isOver) {
   const line = h('div', { class: 'cursor', 'aria-hidden': 'true' });
   const squeeze = h('input', { type: 'checkbox', checked: true, onchange: () => draw() });
   const note = h('span', { class: 'hint' });
-  const element = h('section', { class: 'card timeline' }, h('header', null, h('h2', null, 'Timeline'), note, h('span', { class: 'gap' }), h('label', { class: 'check' }, squeeze, 'Squeeze idle time')), lanes);
+  const closer = h('button', { type: 'button', 'aria-label': 'Zoom in', title: 'Half of it, around the cursor; or drag over the lanes', onclick: () => choose(...middle(0.25)) }, '+');
+  const others = [
+    h('button', { type: 'button', 'aria-label': 'Zoom out', onclick: () => shift(-0.5, 0.5) }, '−'), h('button', { type: 'button', 'aria-label': 'Earlier', onclick: () => shift(-0.5, -0.5) }, '‹'),
+    h('button', { type: 'button', 'aria-label': 'Later', onclick: () => shift(0.5, 0.5) }, '›'), h('button', { type: 'button', onclick: () => choose(0, Infinity) }, 'All of it'),
+  ];
+  const element = h('section', { class: 'card timeline' }, h('header', null, h('h2', null, 'Timeline'), note, h('span', { class: 'gap' }), h('div', { class: 'acts', role: 'group', 'aria-label': 'Range of the timeline' }, closer, others), h('label', { class: 'check' }, squeeze, 'Squeeze idle time')), lanes);
+  const dragged = h('div', { class: 'dragged', hidden: true });
   let place = (/** @type {number} */ _) => 0;
+  let moment = (/** @type {number} */ _) => 0;
+  /** What there is, and what of it is shown, in ms since the epoch. */
+  let [first, last, from, to] = [0, 0, 0, 0];
 
   async function refresh() {
     if (asking) return;
@@ -98,15 +131,21 @@ export function timeline(id, pick, isOver) {
     const now = Date.now();
     const list = [...bars.values()];
     const end = (/** @type {Bar} */ bar) => bar.to ?? (isOver() ? bar.from : now);
-    const first = Math.min(...list.slice(0, 1000).map((bar) => bar.from));
-    const last = list.reduce((most, bar) => Math.max(most, end(bar)), first + 1);
-    const working = list.filter((bar) => bar.kind === 'task').map((bar) => /** @type {[number, number]} */ ([bar.from, end(bar)]));
-    const found = scale(working, first, last, squeeze.checked);
-    place = found.place;
-    say(note, `${clock(first)} to ${clock(last)}, ${took(last - first)}${leftOut ? `; ${many(leftOut, 'bar')} more are not shown` : ''}`);
+    first = list.slice(0, 1000).reduce((least, bar) => Math.min(least, bar.from), Infinity);
+    last = list.reduce((most, bar) => Math.max(most, end(bar)), first + 1);
+    // Of a range that lies behind the end nothing could be shown.
+    const is = range !== null && first + range[0] < last;
+    [from, to] = range && is ? [first + range[0], Math.min(first + range[1], last)] : [first, last];
+    const inside = is ? list.filter((bar) => bar.from <= to && end(bar) >= from) : list;
+    const working = inside.filter((bar) => bar.kind === 'task').map((bar) => /** @type {[number, number]} */ ([Math.max(bar.from, from), Math.min(end(bar), to)]));
+    const found = scale(working, from, to, squeeze.checked);
+    ({ place, moment } = found);
+    say(note, `${clock(from)} to ${clock(to)}, ${took(to - from)}${is ? ` of ${took(last - first)}` : ''}${leftOut ? `; ${many(leftOut, 'bar')} more are not shown` : ''}`);
+    if (!is && others.includes(document.activeElement)) closer.focus();
+    for (const one of others) one.disabled = !is;
     /** @type {Map<string, Bar[]>} */
     const steps = new Map();
-    for (const bar of list) {
+    for (const bar of inside) {
       const there = steps.get(bar.step);
       if (there) there.push(bar);
       else steps.set(bar.step, [bar]);
@@ -114,11 +153,11 @@ export function timeline(id, pick, isOver) {
     const rows = [...steps].slice(0, LANES).map(([step, own]) => lane(step, own, end));
     const gaps = found.gaps.map((gap) => {
       const one = h('div', { class: 'squeezed', title: `${took(gap.took)} in which nothing worked` }, took(gap.took));
-      one.style.left = `calc(var(--names) + (100% - var(--names)) * ${gap.from})`;
-      one.style.width = `calc((100% - var(--names)) * ${gap.to - gap.from})`;
+      one.style.left = across(gap.from);
+      one.style.width = `calc((100% - var(--names) - 16px) * ${gap.to - gap.from})`;
       return one;
     });
-    show(lanes, gaps, rows, line, steps.size > LANES ? h('p', { class: 'hint' }, `${many(steps.size - LANES, 'step')} more`) : null);
+    show(lanes, gaps, rows, line, dragged, steps.size > LANES ? h('p', { class: 'hint' }, `${many(steps.size - LANES, 'step')} more`) : null);
     move(cursor);
   }
 
@@ -149,9 +188,62 @@ export function timeline(id, pick, isOver) {
   /** Put the cursor at a moment. @param {number} at ms since the epoch */
   function move(at) {
     cursor = at;
-    line.hidden = !at;
-    line.style.left = `calc(var(--names) + (100% - var(--names)) * ${place(at)})`;
+    line.hidden = !at || at < from || at > to;
+    line.style.left = across(place(at));
   }
 
-  return { element, refresh, draw, move, bars: () => [...bars.values()] };
+  /** A part of what is shown, so many shares around the cursor, or around the middle where there is none. @param {number} by @returns {[number, number]} */
+  function middle(by) {
+    const around = Math.min(1 - by, Math.max(by, line.hidden ? 0.5 : place(cursor)));
+    return [moment(around - by), moment(around + by)];
+  }
+
+  /** Move the ends of what is shown, by shares of it. @param {number} start @param {number} end */
+  function shift(start, end) {
+    const size = to - from;
+    const by = start === end ? Math.min(Math.max(start * size, first - from), last - to) : null;
+    choose(from + (by ?? start * size), to + (by ?? end * size));
+  }
+
+  /** Choose what is shown, in ms since the epoch. @param {number} start @param {number} end */
+  function choose(start, end) {
+    let [at, until] = [Math.max(0, Math.floor(start - first)), Math.ceil(Math.min(end, last) - first)];
+    if (until - at < SHORTEST) [at, until] = [Math.max(0, until - SHORTEST), Math.max(0, until - SHORTEST) + SHORTEST];
+    chosen(at === 0 && until >= last - first ? null : [at, until]);
+  }
+
+  lanes.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => {
+    const track = lanes.querySelector('.track')?.getBoundingClientRect();
+    if (!track || event.button || event.clientX < track.left || event.clientX > track.right) return;
+    const share = (/** @type {PointerEvent} */ each) => Math.min(1, Math.max(0, (each.clientX - track.left) / track.width));
+    const start = share(event);
+    const drag = (/** @type {PointerEvent} */ each) => {
+      const ends = [start, share(each)].sort((a, b) => a - b);
+      dragged.hidden = (ends[1] - ends[0]) * track.width < DRAG;
+      dragged.style.left = across(ends[0]);
+      dragged.style.width = `calc((100% - var(--names) - 16px) * ${ends[1] - ends[0]})`;
+      return ends;
+    };
+    const over = new AbortController();
+    lanes.setPointerCapture(event.pointerId);
+    lanes.addEventListener('pointermove', drag, { signal: over.signal });
+    lanes.addEventListener('pointercancel', () => {
+      over.abort();
+      dragged.hidden = true;
+    }, { signal: over.signal });
+    lanes.addEventListener('pointerup', (/** @type {PointerEvent} */ each) => {
+      const [left, right] = drag(each);
+      over.abort();
+      if (!dragged.hidden) choose(moment(left), moment(right));
+      dragged.hidden = true;
+    }, { signal: over.signal });
+  });
+
+  /** Show a range, all where it is null. @param {Range | null} wanted */
+  function zoom(wanted) {
+    range = wanted;
+    draw();
+  }
+
+  return { element, refresh, draw, move, zoom, bars: () => [...bars.values()] };
 }
