@@ -1,4 +1,4 @@
-"""arc-misses-failure: an arc is meant for a failure, and no failure comes to it.
+"""arc-misses-failure: an arc is meant for a failure, and is never asked on one.
 
 Why it matters
     An arc is asked on a failure only if its guard reads `event.name`, `event.status` or `event.error`. A guard

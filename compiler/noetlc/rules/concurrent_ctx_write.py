@@ -10,8 +10,8 @@ Instead
     Give the keys two names, `status_a` and `status_b`, and put them together behind a join; or declare a reducer, as
     `executor: {spec: {ctx: {status: {reduce: append}}}}`, which puts together what all of them set.
 When to ignore
-    Where whichever comes last is meant. Of two that write one value, the same text of an expression that reads neither
-    the outcome, args, `iter` nor the key itself, nothing is said.
+    Where whichever comes last is meant. Nothing is said where both write one value: by the same text of an expression
+    that reads neither the outcome, args, `iter` nor the key itself.
 """
 
 from collections.abc import Iterator

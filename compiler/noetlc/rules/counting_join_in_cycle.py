@@ -1,8 +1,9 @@
 """counting-join-in-cycle: a join on a cycle counts tokens, and one of its sources delivers only from outside.
 
 Why it matters
-    A wave begins anew when every source has delivered: the token that comes back belongs to the wave that the outer one
-    began and is swallowed, and later ones lie at the join for ever.
+    A join takes tokens in waves, and the next wave begins only when every source has delivered. With `join: first` the
+    token that comes back belongs to the wave that the outer one began: it is swallowed, and the step runs once. With
+    `join: all` the join waits for a token that only the step itself could send.
 Example
     - {step: start, next: {arcs: [{step: work}]}}
     - step: work

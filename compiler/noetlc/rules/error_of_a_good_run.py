@@ -9,8 +9,7 @@ Example
 Instead
     - {step: tidy, tool: {kind: noop, result: "{{ args.error.code | default('none') }}"}}
 When to ignore
-    Never: the phase fails after such a run. `executor.spec.on_failure` runs after a failure
-    alone.
+    Never: the phase fails after such a run. `executor.spec.on_failure` runs after a failure alone.
 """
 
 from collections.abc import Iterator

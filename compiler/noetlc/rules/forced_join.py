@@ -1,9 +1,9 @@
 """forced-join: a settled join may start because nothing else can move, and not because nothing can come.
 
 Why it matters
-    A token that waits elsewhere may still lead to it: another join that starves, a gate that stays shut, a settled join
-    that waits for this one. The join with the oldest token then starts with what it has, and what comes later starts it
-    again.
+    A token that waits elsewhere may still lead to it: at another join that starves, at a gate that stays shut, or at a
+    settled join that waits for this one. The join with the oldest token then starts with what it has, and what comes
+    later starts it again.
 Example
     - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}}
     - {step: a, spec: {policy: {join: settled}}, next: {arcs: [{step: b, when: "{{ workload.x }}"}, {step: end}]}}

@@ -7,6 +7,7 @@ Example
       next: {spec: {mode: inclusive}, arcs: [{step: start, when: "{{ ctx.more }}"}, {step: work}, {step: log}]}
 Instead
     - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: work}, {step: log}]}}
+    - {step: work, next: {arcs: [{step: both}]}}           # and `log` too
     - {step: both, spec: {policy: {join: all}}, next: {arcs: [{step: start, when: "{{ ctx.more }}"}, {step: end}]}}
 When to ignore
     Where the cycle is left after a few rounds and what it starts is meant to run beside it.

@@ -1,8 +1,8 @@
 """http-without-timeout: a request may take so long that nothing limits it.
 
 Why it matters
-    Without a `timeout` a request ends after 30 seconds. One of more than a day is none: the answer that never comes
-    holds a worker and the execution.
+    Without a `timeout` a request ends after 30 seconds. A limit of more than a day is as good as none: while an answer
+    does not come, the request holds a worker and the execution.
 Example
     - {kind: http, url: "{{ workload.url }}", timeout: 48h}
 Instead

@@ -1,8 +1,7 @@
 """idle-cancel: a step cancels another that cannot have begun when it starts.
 
 Why it matters
-    `cancels` acts once, when a run starts. A step that only runs after it is never there
-    to be cancelled.
+    `cancels` acts once, when a run starts. A step that only runs after it is never there to be cancelled.
 Example
     - {step: start, next: {arcs: [{step: stop}]}}
     - {step: stop, spec: {policy: {cancels: [tidy]}}, next: {arcs: [{step: tidy}]}}

@@ -8,7 +8,7 @@ Example
 Instead
     set_ctx: {total: "{{ outcome.result.n }}"}
 When to ignore
-    Never: a constant belongs into `workload`.
+    Never: a constant belongs in `workload`.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """missing-distribution: `libs` names a distribution that is not installed.
 
 Why it matters
-    Its modules cannot be imported: the task fails with `python.import` wherever that is so for the worker.
+    Its modules cannot be imported: the task fails with `python.import` on every worker that lacks them.
 Example
     - {kind: python, libs: [psycopg2-binary], code: "result = psycopg2.__version__"}
 Instead

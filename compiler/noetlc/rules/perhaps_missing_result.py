@@ -1,4 +1,4 @@
-"""perhaps-missing-result: a value is made of the result of a step that has not run in every run that comes here.
+"""perhaps-missing-result: a value is made of the result of a step without which some runs come here.
 
 Why it matters
     The result of a step that has not run is undefined, and a value made of it fails the task: `template.undefined`.

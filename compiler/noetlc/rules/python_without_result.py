@@ -1,8 +1,8 @@
 """python-without-result: the `code` of a python task gives no result.
 
 Why it matters
-    Printed text goes to the log. The result is the value that the code assigns to `result` or returns, or that `main`
-    gives.
+    Printed text is output, which `noetl logs` shows, and no result. The result is the value that the code assigns to
+    `result` or returns, or that `main` gives.
 Example
     - {kind: python, code: "total = 1 + 2\\nprint(total)"}
 Instead

@@ -8,8 +8,8 @@ Instead
     keychain: [{name: api_token, kind: env}]
     headers: {Authorization: "Bearer {{ keychain.api_token }}"}
 When to ignore
-    Where the value is no secret: a placeholder, or a key of a local test system. The rule passes by
-    fields that take the name of a secret.
+    Where the value is no secret: a placeholder, or a key of a local test system. Nothing is
+    said of fields that take the name of a secret.
 """
 
 from collections.abc import Container, Iterator

@@ -6,8 +6,8 @@ Example
     - {kind: shell, command: "grep '{{ fetch.data.word }}' names.txt"}
 Instead
     - {kind: shell, command: 'grep "$WORD" names.txt', env: {WORD: "{{ fetch.data.word }}"}}
-    Each task is told once, at the first such place. Values of `workload` that are written out are the author's: they
-    are one note in a file, and none where they have no character that a shell reads as its own.
+    Each task is told once, at the first such place. Values of `workload` that are written out are the author's: a
+    file has one note about them, and none where they have no character that a shell reads as its own.
 When to ignore
     Where the value cannot hold anything but letters and digits, as an id made by this playbook.
 """

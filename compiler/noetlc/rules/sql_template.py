@@ -8,8 +8,8 @@ Instead
     command: "SELECT * FROM users WHERE name = %(name)s"
     params: {name: "{{ _prev.name }}"}
     Each task is told once, at the first such place. Nothing is said of numbers (`| int`), of texts that are written
-    out, and inside of quotes of values whose quotes are doubled (`| replace("'", "''")`). Values of `workload` that
-    are written out are the author's: they are one note in a file, and none where they have no character that SQL
+    out, and of values within quotes whose own quotes are doubled (`| replace("'", "''")`). Values of `workload` that
+    are written out are the author's: a file has one note about them, and none where they have no character that SQL
     reads as its own.
 When to ignore
     Where a name of a table or column has to be put in, and comes from the author of the playbook alone.

@@ -1,8 +1,8 @@
 """statement-by-number: the result of a SQL statement is read by the statement's number.
 
 Why it matters
-    `command_0` is how older playbooks read results. Here it makes every SQL task of the file keep the rows of all its
-    statements, the last ones twice, and another statement in front gives every one another number.
+    `command_0` is how older playbooks read results. Because of it every SQL task of the file keeps the rows of all its
+    statements, those of the last one twice. A statement that is added in front gives all others another number.
 Example
     - {kind: sqlite, query: "SELECT count(*) AS n FROM orders"}
     result: "{{ start.command_0.rows[0].n }}"

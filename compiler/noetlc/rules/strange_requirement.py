@@ -1,4 +1,4 @@
-"""strange-requirement: what a python task asks to have installed is no package with a version.
+"""strange-requirement: a python task asks to have something installed that is no package by name and version.
 
 Why it matters
     Addresses, paths and options are refused: what is installed comes from the index that the operator chose. The task

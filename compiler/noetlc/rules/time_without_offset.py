@@ -1,7 +1,8 @@
 """time-without-offset: the time of a timer does not say where it is that time.
 
 Why it matters
-    The time is read as UTC: nine o'clock in Oslo is seven or eight there, by the season, and the wait ends hours late.
+    The time is read as UTC. Nine o'clock in Oslo is seven or eight in UTC, by the season: the wait ends one or
+    two hours late.
 Example
     tool: {kind: wait, timers: {opening: {at: "2026-03-01T09:00:00"}}}
 Instead

@@ -8,8 +8,8 @@ Example
 Instead
     set_ctx: {total: "{{ outcome.result.total }}"}
 When to ignore
-    Where somebody outside looks at `ctx`, as with `noetl status`; a playbook that reads no key of `ctx` at all sets
-    them for that, and nothing is said.
+    Where somebody outside looks at `ctx`, as with `noetl status`. Nothing is said of a playbook that reads no key of
+    `ctx` at all: it sets them for that.
 """
 
 from collections.abc import Iterator

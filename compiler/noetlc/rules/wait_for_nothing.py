@@ -1,7 +1,7 @@
 """wait-for-nothing: a `wait` names neither a signal nor a timer.
 
 Why it matters
-    Nothing can end it: the execution ends as blocked as soon as nothing else can go on.
+    Nothing can end it: the execution ends as `blocked` as soon as nothing else can go on.
 Example
     tool: {kind: wait, desc: until somebody says yes}
 Instead
