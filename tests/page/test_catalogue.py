@@ -1,10 +1,15 @@
 """Playbooks and workers, in a browser; how the page looks to who does not see it, on a phone and in the dark."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.browsing import Listener, page_of
+import pytest
+
+from harness.browsing import Listener, listening, page_of
 from harness.running import HEAD
 from harness.serving import until
+from noetl.api.bearer_tokens import ROLES, BearerToken, digest_of
+from noetl.secrets.credentials import Credentials
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -84,6 +89,39 @@ def test_workers_are_shown(server: Listener, page: "Page") -> None:
     page.goto(f"{server.url}/#/workers")
     page.get_by_text("this server").wait_for()
     page.get_by_text("0 of 64 slots at work").wait_for()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_pools_credentials_and_tokens_stand_by_name_as_far_as_the_role_may(
+    browser: "Browser", tmp_path: Path, role: str
+) -> None:
+    tokens = [BearerToken(f"of the {one}", one, digest_of(f"secret-{one}")) for one in ROLES]
+    with listening(tmp_path, *tokens, secret="secret-admin") as server:
+        kept = Credentials(server.runtime.secrets_path)
+        kept.add_credential("<i>bank", "bearer", {"token": "hidden-12345678"})
+        kept.add_credential("a" * 200, "bearer", {"token": "hidden-12345678"})
+        with page_of(browser, viewport={"width": 390, "height": 844}) as page:
+            page.goto(f"{server.url}/#/workers")
+            page.get_by_label("Token").fill(f"secret-{role}")
+            page.keyboard.press("Enter")
+            page.get_by_role("heading", name="Pool default").wait_for()
+            sees = {"viewer": 0, "worker": 0, "operator": 1, "admin": 2}[role]
+            if sees:
+                page.get_by_text("<i>bank", exact=True).wait_for()
+            if sees > 1:
+                page.get_by_text("of the viewer", exact=True).wait_for()
+            page.wait_for_timeout(300)
+            shown = page.locator("main").inner_text()
+            assert ("Credentials" in shown, "Tokens" in shown) == (sees > 0, sees > 1)
+            everything = page.content()
+            assert "hidden-" not in everything and digest_of("secret-viewer")[:12] not in everything
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_server_without_tokens_and_credentials_says_so(server: Listener, page: "Page") -> None:
+    page.goto(f"{server.url}/#/workers")
+    page.get_by_text("This server has no tokens").wait_for()
+    page.get_by_text("None is kept beside this server.").wait_for()
 
 
 def test_everything_has_a_name_and_fits_a_phone(server: Listener, browser: "Browser") -> None:

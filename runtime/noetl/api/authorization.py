@@ -81,6 +81,10 @@ class Authorization:
             raise BadRequest("no such token is known here", 401)
         return token
 
+    def named(self) -> list[BearerToken]:
+        """The tokens that are known now, by name."""
+        return sorted(self._tokens(), key=lambda token: token.name)
+
     def sign_in(self, connection: HTTPConnection, response: Response, token: BearerToken) -> None:
         """Begin a session of the page in the browser that a response goes to."""
         self._sessions.begin_session(response, connection, token)

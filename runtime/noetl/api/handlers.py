@@ -306,6 +306,13 @@ async def list_workers(request: Request) -> Response:
     return page("workers", rows, rows[-1]["name"] if len(rows) == limit else None)
 
 
+async def list_pools(request: Request) -> Response:
+    """Pools by name: the workers that take from each, their slots, how many are at work, and what is in the way."""
+    limit = limit_of(request)
+    rows = await run_in_threadpool(service_of(request).pools, request.query_params.get("after", ""), limit)
+    return page("pools", rows, rows[-1]["name"] if len(rows) == limit else None)
+
+
 async def drain(request: Request) -> Response:
     """Have a worker take no more, finish what it has, and end."""
     name = request.path_params["worker"]

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from noetl.api import derived, handlers, sessions, sign_in, task_output, watching
+from noetl.api import derived, handlers, named_secrets, sessions, sign_in, task_output, watching
 from noetl.api.authorization import Authorization
 from noetl.api.bodies import (
     ActivityBody,
@@ -112,6 +112,17 @@ ROUTES = (
     Operation("PUT", "/blobs/{execution_id}", "worker", handlers.put_blob, status=201),
     Operation(
         "GET", "/workers", "viewer", handlers.list_workers, pages=Paged("workers", "the name of the worker before")
+    ),
+    Operation("GET", "/pools", "viewer", handlers.list_pools, pages=Paged("pools", "the name of the pool before")),
+    Operation(
+        "GET",
+        "/credentials",
+        "operator",
+        named_secrets.list_credentials,
+        pages=Paged("credentials", "the name of the credential before"),
+    ),
+    Operation(
+        "GET", "/tokens", "admin", named_secrets.list_tokens, pages=Paged("tokens", "the name of the token before")
     ),
     Operation("POST", "/workers/{worker}/drain", "operator", handlers.drain, status=202),
     Operation("POST", "/sessions", "operator", sessions.create_session, SessionBody, status=201),

@@ -35,7 +35,7 @@ from noetl.app.secret_resolver import unresolvable, workload_of
 from noetl.app.snapshot_cache import SnapshotCache
 from noetl.app.snapshots import UnreadableExecution, events_of, program_of, result_of, root_of
 from noetl.app.verifier import verifier
-from noetl.app.workers import EVERY_POOL, hindrance, worker_document
+from noetl.app.workers import EVERY_POOL, hindrance, pool_documents, worker_document
 from noetl.engine.inputs import undeclared
 from noetl.engine.program import Program
 from noetl.engine.retyped import retyped
@@ -47,6 +47,7 @@ from noetl.ports.catalogue import PlanRow, Versions
 from noetl.ports.idempotency import StartKey, other
 from noetl.ports.mailbox import Letter, OtherLetter, WantedMail
 from noetl.ports.output import OutputChunk
+from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.server.children import NotFound
 from noetl.server.control import ControlPlane
 from noetl.server.service import Service, ServiceState
@@ -414,6 +415,19 @@ class ApiService:
         """Workers whose names come behind one, by name. Where there is no other process, the one of this process."""
         workers = (row for row in self._workers() if row[0].worker > after)
         return [worker_document(*row) for row in islice(workers, limit)]
+
+    def pools(self, after: str, limit: int) -> list[dict[str, Json]]:
+        """Pools whose names come behind one, by name."""
+        found = pool_documents(self.heartbeats(), self.runtime.settings.limits)
+        return [*islice((row for row in found if str(row["name"]) > after), limit)]
+
+    def credentials(self) -> list[dict[str, Json]]:
+        """The credentials beside the store, by name, without what they hold. Raises Rejected."""
+        try:
+            rows = Credentials(self.runtime.secrets_path).list()
+        except CredentialProblem as problem:
+            raise Rejected(str(problem)) from None
+        return [{"name": row.name, "type": row.type, "changed": iso_of(row.changed)} for row in rows]
 
     def drain(self, worker: str) -> None:
         """Have a worker take no more, finish what it has, and end."""

@@ -23,6 +23,27 @@ def worker_document(heartbeat: WorkerHeartbeat, ago: int) -> dict[str, Json]:
     }
 
 
+def pool_documents(workers: Sequence[WorkerHeartbeat], limits: Mapping[str, int]) -> list[dict[str, Json]]:
+    """The pools that have workers or a limit, and the one by default, by name: who takes from each, how many slots they
+    have, how many of these are at work, how many of the pool may run at once (null for any), and what is in the way.
+    """
+    names = {DEFAULT_POOL, *limits, *(each.pool for each in workers)} - {EVERY_POOL}
+    found: list[dict[str, Json]] = []
+    for name in sorted(names):
+        own = [each for each in workers if each.pool in (name, EVERY_POOL)]
+        found.append(
+            {
+                "name": name,
+                "workers": [*sorted(each.worker for each in own)],
+                "slots": sum(each.slots for each in own),
+                "busy": sum(each.busy for each in own),
+                "limit": limits.get(name),
+                "hindrance": hindrance(name, workers, {}),  # that its limit is reached shows where something waits
+            }
+        )
+    return found
+
+
 def hindrance(pool: str, workers: Sequence[WorkerHeartbeat], limits: Mapping[str, int]) -> str:
     """Why no worker begins anything of a pool now; empty where one may. An empty pool is the one by default."""
     name = pool or DEFAULT_POOL

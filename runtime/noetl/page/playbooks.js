@@ -5,24 +5,12 @@ import { h, show, sign, trouble, wordsOf } from './dom.js';
 import { findingsOf, marks, notes, summary } from './findings.js';
 import { ask, field, jsonOf } from './forms.js';
 import { picture } from './picture.js';
-import { get, post } from './server.js';
+import { all, get, post } from './server.js';
 import { linesOf, listing, reveal } from './source.js';
 import { many } from './times.js';
 
 /** @param {string} path */
 const link = (path) => `#/playbooks/${encodeURIComponent(path)}`;
-
-/** All of a list. @param {string} path @param {Record<string, any>} query @param {string} name @param {AbortSignal} signal */
-async function all(path, query, name, signal) {
-  /** @type {any[]} */
-  const rows = [];
-  for (let after = ''; ;) {
-    const page = await get(path, { ...query, limit: 1000, after }, signal);
-    rows.push(...page[name]);
-    if (page.next === null) return rows;
-    after = page.next;
-  }
-}
 
 /** @param {URLSearchParams} query @returns {import('./app.js').View} */
 export function playbooksView(query) {

@@ -33,6 +33,17 @@ export async function get(path, query, signal) {
   return (await asked('GET', address(path, query), undefined, signal)).json();
 }
 
+/** All rows of a list, page by page. @param {string} path @param {Record<string, any>} query @param {string} name @param {AbortSignal} signal @returns {Promise<any[]>} */
+export async function all(path, query, name, signal) {
+  const rows = [];
+  for (let after = ''; ;) {
+    const page = await get(path, { ...query, limit: 1000, after }, signal);
+    rows.push(...page[name]);
+    if (page.next === null) return rows;
+    after = page.next;
+  }
+}
+
 /** @param {string} path @param {any} [body] @param {Record<string, string>} [headers] @returns {Promise<any>} */
 export async function post(path, body, headers) {
   return (await asked('POST', address(path), body, undefined, headers)).json();

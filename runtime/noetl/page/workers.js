@@ -1,26 +1,30 @@
-// Who works here: workers by pool, and what is in the way of each.
+// Who works here: workers by pool, and what is in the way of each; credentials and tokens by name, for those who may see them.
 
 import { h, show, sign, trouble } from './dom.js';
 import { ask, tell } from './forms.js';
-import { get, post } from './server.js';
+import { all, post } from './server.js';
+import { millis, moment } from './times.js';
 
 const LOOK_EVERY = 3000;
+/** The pool of workers that take from all. */
+const EVERY = '*';
 
 /** @param {import('./app.js').Person} person @returns {import('./app.js').View} */
 export function workersView(person) {
   const closing = new AbortController();
   const body = h('div', { class: 'pools' });
-  const element = h('section', null, h('h1', null, 'Workers'), body);
+  const names = h('div', { class: 'pools' });
+  const element = h('section', null, h('h1', null, 'Workers'), body, names);
   let shown = '';
 
   async function look() {
     if (document.hidden) return;
     try {
-      const found = (await get('workers', { limit: 1000 }, closing.signal)).workers;
-      const text = JSON.stringify(found);
+      const [workers, pools] = await Promise.all([all('workers', {}, 'workers', closing.signal), all('pools', {}, 'pools', closing.signal)]);
+      const text = JSON.stringify([workers.map((one) => ({ ...one, heard: 0 })), pools]);
       if (text === shown) return;
       shown = text;
-      draw(found);
+      draw(workers, pools);
     } catch (error) {
       if (closing.signal.aborted) return;
       shown = '';
@@ -28,16 +32,29 @@ export function workersView(person) {
     }
   }
 
-  /** @param {any[]} found */
-  function draw(found) {
-    /** @type {Map<string, any[]>} */
-    const pools = new Map();
-    for (const worker of found) pools.set(worker.pool || '', [...(pools.get(worker.pool || '') || []), worker]);
-    show(body, found.length ? [...pools].map(([pool, workers]) => {
-      const slots = workers.reduce((sum, one) => sum + (one.slots || 0), 0);
-      const busy = workers.reduce((sum, one) => sum + (one.busy || 0), 0);
-      return h('section', { class: 'card pool' }, h('header', null, h('h2', null, pool === '*' || !pool ? 'Every pool' : `Pool ${pool}`), h('span', { class: 'dim' }, `${busy} of ${slots} slots at work`), meter(busy, slots)), h('ul', null, workers.map(row)));
-    }) : h('p', { class: 'empty' }, 'No worker was heard of in the last seconds.'));
+  /** @param {any[]} workers @param {any[]} pools */
+  function draw(workers, pools) {
+    const every = workers.filter((one) => one.pool === EVERY || !one.pool);
+    show(body, every.length ? card('Every pool', every, null) : null, pools.map((pool) => card(`Pool ${pool.name}`, workers.filter((one) => one.pool === pool.name), pool)),
+      workers.length ? null : h('p', { class: 'empty' }, 'No worker was heard of in the last seconds.'));
+  }
+
+  /** @param {string} title @param {any[]} workers who take from this pool alone @param {any} pool */
+  function card(title, workers, pool) {
+    const slots = workers.reduce((sum, one) => sum + (one.slots || 0), 0);
+    const busy = workers.reduce((sum, one) => sum + (one.busy || 0), 0);
+    const others = pool && pool.workers.length > workers.length;
+    return h('section', { class: 'card pool' }, h('header', null, h('h2', null, title), workers.length ? [h('span', { class: 'dim' }, `${busy} of ${slots} slots at work`), meter(busy, slots)] : null,
+      others ? h('span', { class: 'dim' }, `${workers.length ? 'also ' : ''}the workers of every pool take from it`) : null, pool?.limit ? h('span', { class: 'dim' }, `at most ${pool.limit} at once`) : null, pool?.hindrance ? h('span', { class: 'warn' }, pool.hindrance) : null),
+    workers.length ? h('ul', null, workers.map(row)) : null);
+  }
+
+  /** Tokens and credentials by name, as far as the role may see them. */
+  async function list() {
+    const credentials = person.operates ? await all('credentials', {}, 'credentials', closing.signal) : null;
+    const tokens = person.role === 'admin' ? await all('tokens', {}, 'tokens', closing.signal) : null;
+    show(names, credentials && named('Credentials', credentials, (one) => [h('span', { class: 'dim' }, one.type), h('span', { class: 'dim' }, `stored ${moment(millis(one.changed))}`)], ['None is kept beside this server. ', h('code', null, 'noetl credential add NAME'), ' stores one.']),
+      tokens && named('Tokens', tokens, (one) => h('span', { class: 'token' }, one.role), ['This server has no tokens: everybody who can reach it may do everything. ', h('code', null, 'noetl token add NAME --role viewer'), ' makes one.']));
   }
 
   /** @param {any} worker */
@@ -59,6 +76,9 @@ export function workersView(person) {
   }
 
   look();
+  list().catch((error) => {
+    if (!closing.signal.aborted) show(names, trouble(error));
+  });
   const looking = setInterval(look, LOOK_EVERY);
   return {
     element,
@@ -68,6 +88,11 @@ export function workersView(person) {
       closing.abort();
     },
   };
+}
+
+/** A list of names. @param {string} title @param {any[]} rows @param {(one: any) => any} facts @param {any[]} none */
+function named(title, rows, facts, none) {
+  return h('section', { class: 'card pool' }, h('header', null, h('h2', null, title), h('span', { class: 'dim' }, String(rows.length))), rows.length ? h('ul', null, rows.map((one) => h('li', null, h('strong', null, one.name), facts(one)))) : h('p', { class: 'hint none' }, none));
 }
 
 /** @param {number} busy @param {number} slots */
