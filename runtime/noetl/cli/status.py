@@ -22,6 +22,7 @@ from noetl.cli.stores import (
     store_option,
 )
 from noetl.cli.text import amount, duration, escaped, json_text
+from noetl.cli.ways_on import ways_on
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import STATUSES, ExecutionRow, Wanted
@@ -55,7 +56,8 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
             rows = [*rows_of(look.program, look.execution, driven=owned, why=why, queue=queue)]
             ending = standing_of(runtime, look)
             _tell(ending, look, rows, url, owned=owned)
-            _tell_ways_on(ending, look, url)
+            for line in ways_on(runtime, look, url):
+                click.echo(line)
             if not owned and look.row.ended is None and (hung := runtime.store.hung(root_of(runtime, look.row))):
                 click.echo(f"why it stands still: {escaped(hung)}; a server takes it up, or `resume`")
     return 0
@@ -111,20 +113,6 @@ def _tell_interruptions(program: Program, execution: Execution, *, scripted: boo
     for each in found[-SHOWN_INTERRUPTIONS:]:
         when = f"after {duration(each.at - execution.started)}" if scripted else f"at {iso_of(each.at)}"
         click.echo(f"interrupted: {escaped(f'{place_of(program, each.step)}: by {each.by} {each.name}')}, {when}")
-
-
-def _tell_ways_on(ending: Ending, look: Snapshot, url: str) -> None:
-    """Ways on from a failure: where its story is, and the command that starts the work again."""
-    if ending.status != "failed" or not look.execution.is_over or look.row.parent_execution_id is not None:
-        return
-    click.echo(f"how it came to that: {escaped(command_with(url, 'events', ending.execution_id))}")
-    if look.execution.fault is not None:
-        told = command_with(url, "resume", ending.execution_id, "--retry-fault")
-        click.echo(f"a mistake of the engine, not of the playbook; go on with: {escaped(told)}")
-        return
-    # A server starts by path from its catalogue, a store beside us from the file.
-    verb, what = ("start", ending.playbook) if is_remote(url) else ("run", look.program.plan.source)
-    click.echo(f"start again, once it is mended, with: {escaped(command_with(url, verb, what))}")
 
 
 def _tell_phases(ending: Ending, execution: Execution) -> None:

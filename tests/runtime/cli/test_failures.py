@@ -1,10 +1,16 @@
 """The text of failures: the place in the author's file, what led to it, and each failure once."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from harness.here import done_here
+from harness.running import HEAD
 from noetl.app.ending import located
 from noetl.cli.failures import failure_text, place_text
 
@@ -119,7 +125,8 @@ def test_a_failure_names_the_place_in_the_authors_file(
     assert told.replace("error: ", "failure: ", 1) in shown.splitlines()
     [story] = [row for row in shown.splitlines() if row.startswith("how it came to that: noetl ")]
     assert home.run(*story.split()[6:]).stdout.splitlines()[-1].endswith("playbook.processed")
-    assert "start again, once it is mended, with: noetl run plan.ir.yaml" in shown.splitlines()
+    again = "start again, once it is mended, with: noetl run plan.ir.yaml"
+    assert any(row.startswith(again) for row in shown.splitlines())
     for words in (["run", plan], ["status", "last"]):
         document = home.json(*words)
         assert isinstance(document, dict)
@@ -220,3 +227,45 @@ def test_who_asks_for_json_gets_the_reason_as_json_too(home: "Home", words: tupl
     done = home.run(*words, "--json", "--store", "sqlite:////dev/null/no.db")
     assert done.returncode == 1
     assert json.loads(done.stdout)["error"]["message"] in done.stderr.replace("error: ", "")
+
+
+PASTED = """
+workload: {n: 1, who: x, home: "{{ env.GREETING }}"}
+workflow:
+  - step: start
+    tool:
+      kind: python
+      args: {n: "{{ workload.n }}", who: "{{ workload.who }}"}
+      code: "raise ValueError(f'{n} {who}')"
+"""
+
+
+def test_the_command_that_starts_again_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a shell, from the folder where the run was started: the same file, values and variables."""
+    monkeypatch.setenv("GREETING", "hi")
+    folder = tmp_path / "play books"
+    folder.mkdir()
+    (folder / "-a b.yaml").write_text(HEAD + PASTED, "utf-8")
+    who = 'it\'s "ü"\n$HOME'
+    words = ["run", "play books/-a b.yaml", "--set", "n=3", "--set", f"who={json.dumps(who)}", "--env", "GREETING"]
+    assert done_here(tmp_path, words).returncode == 1
+    shown = done_here(tmp_path, ["status", "last"]).stdout
+    assert f"ValueError: 3 {who.splitlines()[0]}" in shown
+    command = shown.partition("start again, once it is mended, with: ")[2].splitlines()[0]
+    assert "; not in it" not in command
+    environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    again = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environ, capture_output=True, text=True)
+    assert again.returncode == 1 and f"ValueError: 3 {who.splitlines()[0]}" in again.stdout, again.stderr
+
+
+def test_what_the_command_lacks_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(HEAD + PASTED.replace(', home: "{{ env.GREETING }}"', ""), "utf-8")
+    (tmp_path / "script.yaml").write_text("outcomes: [{step: start, outcome: {status: error}}]", "utf-8")
+    words = ["run", "a.yaml", "--script", "script.yaml", "--set", f"who={'x' * 5000}"]
+    assert done_here(tmp_path, words).returncode == 1
+    (tmp_path / "a.yaml").unlink()
+    [told] = [row for row in done_here(tmp_path, ["status", "last"]).stdout.splitlines() if row.startswith("start ")]
+    assert told == (
+        "start again, once it is mended, with: noetl run a.yaml; not in it: its payload, which is too long for a line, "
+        "its script (`--script`), the folder, since `a.yaml` is not here"
+    )
