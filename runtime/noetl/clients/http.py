@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 SECONDS = 30.0
 BODY_BYTES = 64 * 1024 * 1024
 REDIRECTS = 20
-STATUS = "http.status"
-"""The code of an answer that is no success."""
 
 _T = TypeVar("_T")
 
@@ -73,11 +71,6 @@ class ResponseTooLarge(Exception):
     """A response over the limit."""
 
 
-def refused_with(status: Json) -> str:
-    """The message about a status that is no success."""
-    return f"the server answered with status {status}"
-
-
 def is_there() -> bool:
     """Whether httpx is installed."""
     try:
@@ -125,14 +118,6 @@ def waited(work: Callable[[], Coroutine[object, object, _T]]) -> _T:
     # The caller's thread may have a loop that runs, in which `asyncio.run` is not allowed.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(lambda: asyncio.run(work())).result()
-
-
-def shown_url(url: str) -> str:
-    """An address as a message may show it: without user, password, query and fragment, where secrets stand."""
-    import re
-
-    text = re.sub(r"^([^/?#]*//)?[^/?#]*@", r"\1", re.split(r"[?#]", url, maxsplit=1)[0])
-    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def same_origin(one: str, other: str) -> bool:

@@ -13,6 +13,7 @@ from noetl.ports import InvalidFields, ToolCall
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, error
 from noetl_ir.records import NamedTuple
+from noetl_ir.shaping import with_each_statement
 
 TEXTS = ("command", "query", "sql", "statement", "code")
 MOST_ROWS = 1_000_000
@@ -173,21 +174,9 @@ def rows_result(columns: Sequence[str], rows: Iterable[Sequence[object]], count:
 
 
 def result_of(results: Sequence[dict[str, Json]], call: ToolCall) -> dict[str, Json]:
-    """The result of a task: that of its last statement, and each one's as `command_N` where the task asks for them.
-
-    A statement that gives no rows has no `rows` there, as old engines had it; duckdb's had `command_N_rows`, too.
-    """
+    """The result of a task: that of its last statement, and each one's where the task asks for them."""
     found = dict(results[-1]) if results else rows_result((), (), 0)
-    if call.knobs.get("each_statement") is not True:
-        return found
-    for number, result in enumerate(results):
-        own: dict[str, Json] = {"status": "success", **result}
-        if not own["columns"]:
-            del own["rows"]
-        found[f"command_{number}"] = own
-        if call.kind == "duckdb":
-            found[f"command_{number}_rows"] = result["rows"]
-    return found
+    return with_each_statement(found, results, call.kind, call.knobs)
 
 
 def json_of(value: object) -> Json:

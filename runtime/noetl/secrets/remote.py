@@ -23,11 +23,12 @@ from urllib.parse import quote, urlencode
 
 from noetl.clients.content import json_of
 from noetl.clients.google import UnusableAccount, account_of, token_request
-from noetl.clients.http import HttpRequest, HttpResponse, RequestLimits, exchange_now, is_there, shown_url, waited
+from noetl.clients.http import HttpRequest, HttpResponse, RequestLimits, exchange_now, is_there, waited
 from noetl.ports import Fence
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from noetl_ir.records import NamedTuple
+from noetl_ir.responses import shown_url
 
 SECONDS = 10.0
 RESPONSE_BYTES = 1 << 20

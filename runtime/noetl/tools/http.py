@@ -22,22 +22,19 @@ from noetl.clients.content import json_of, text_of
 from noetl.clients.http import (
     BODY_BYTES,
     SECONDS,
-    STATUS,
     HttpRequest,
     HttpResponse,
     RequestLimits,
     exchange,
     is_there,
-    refused_with,
     same_origin,
-    shown_url,
 )
-from noetl.clients.retry_after import retry_after_of
 from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir.expr import Json, texts_in
 from noetl_ir.kinds import misfits, seconds_of
 from noetl_ir.kinds.http import KIND
 from noetl_ir.outcome import Outcome, error, ok
+from noetl_ir.responses import STATUS, refused_with, retry_after_of, shown_url
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _BODILESS = frozenset({"GET", "HEAD", "DELETE"})

@@ -19,7 +19,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from noetl.clients.sql_results import result_of
 from noetl.ports import ToolCall
 from noetl.ports.mailbox import KEEP_FOR
 from noetl.worker.launcher import AsyncLauncher
@@ -27,9 +26,10 @@ from noetl_ir.correlation import HALF, faulty_key, is_storable, key_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind, seconds_of
 from noetl_ir.nearest import nearest
-from noetl_ir.outcome import Outcome, error, is_retryable
+from noetl_ir.outcome import Outcome, error
 from noetl_ir.records import NamedTuple
 from noetl_ir.registry import GROUPS, load, names
+from noetl_ir.shaping import shaped_outcome
 from noetl_ir.words import FAILING
 
 
@@ -248,7 +248,7 @@ class ScriptedLauncher:
         if entry.takes or self._real.immediate(call) is None:
             return None
         del self._chosen[id(call)]
-        return _shaped(call, entry.outcome, self._clock.now() / 1_000_000)
+        return shaped_outcome(call.kind, call.fields, call.knobs, entry.outcome, self._clock.now() / 1_000_000)
 
     def _choose(self, call: ToolCall) -> tuple[ToolCall, _Entry | None]:
         """The entry for a call, kept with it: what is chosen here is launched, maybe much later."""
@@ -262,7 +262,8 @@ class ScriptedLauncher:
             self._running[id(ticket)] = ticket
             self._real.launch(ticket, call)
             return
-        outcome = _shaped(call, entry.outcome, (self._clock.now() + entry.takes) / 1_000_000)
+        ends = (self._clock.now() + entry.takes) / 1_000_000
+        outcome = shaped_outcome(call.kind, call.fields, call.knobs, entry.outcome, ends)
         self._count += 1
         heapq.heappush(self._heap, (self._clock.now() + entry.takes, self._count, ticket, outcome))
 
@@ -333,102 +334,3 @@ class ScriptedLauncher:
                 self._script.ledger.uses[number] += 1
                 return entry
         return None
-
-
-def _shaped(call: ToolCall, outcome: Outcome, now: float) -> Outcome:
-    """The outcome with the shape that the tool of its kind gives (`noetl.tools.http`): a run of a playbook that reads
-    what no tool gives would pass here alone. `now` is in seconds.
-    """
-    if call.kind == "http":
-        return _of_http(call, outcome, now)
-    whole = (
-        _of_sql(call, outcome)
-        if call.kind in _SQL
-        else _of_program(call, outcome)
-        if call.kind in _PROGRAMS
-        else outcome
-    )
-    if whole.status == "ok":
-        return whole
-    code = next((code for name, code in _CODES.items() if name in whole.extras), "scripted")
-    return _failed(whole, code, "scripted failure")
-
-
-def _failed(outcome: Outcome, code: str, message: str) -> Outcome:
-    """A failure that says what the real tool would: what the script leaves out follows from the rest."""
-    problem: dict[str, Json] = {"code": code, "message": message, **(outcome.error or {})}
-    return outcome._replace(
-        status="error",
-        error={**problem, "retryable": problem.get("retryable", is_retryable(problem["code"], outcome.extras))},
-    )
-
-
-def _of_http(call: ToolCall, outcome: Outcome, now: float) -> Outcome:
-    """A response as the tool gives it. An error without a status and without a result got none."""
-    from noetl.clients.http import STATUS, refused_with, shown_url
-    from noetl.clients.retry_after import retry_after_of  # every run imports this module, few have a script
-
-    written, extra = outcome.result, outcome.extras.get("http")
-    extra = dict(extra) if isinstance(extra, dict) else {}
-    if outcome.status == "error" and written is None and extra.get("status") is None:
-        return _failed(outcome, "scripted", "scripted failure")
-    whole: dict[str, Json] = {"data": written}
-    if isinstance(written, dict) and written and written.keys() <= _OF_RESPONSE:
-        whole = dict(written)
-    body = whole.get("data", whole.get("body"))
-    status = extra.get("status", whole.get("status_code", 200 if outcome.status == "ok" else 500))
-    headers = extra.get("headers", whole.get("headers", {}))
-    url = call.fields.get("url", call.fields.get("endpoint"))
-    shape = {"status_code": status, "headers": headers, "data": body, "body": body, "url": url, "elapsed": 0.0}
-    response: dict[str, Json] = {"status": status, "headers": headers, "retry_after": retry_after_of(headers, now)}
-    extras = {**outcome.extras, "http": {**response, **extra}}
-    answered = outcome._replace(result={**shape, **whole}, extras=extras)
-    if outcome.status == "ok" and not (isinstance(status, int) and status >= 400):
-        return answered
-    method = str(call.fields.get("method") or "GET").upper()
-    return _failed(answered, STATUS, f"{method} {shown_url(str(url))}: {refused_with(status)}")
-
-
-def _of_program(call: ToolCall, outcome: Outcome) -> Outcome:
-    """The output of a program and how it ended, as the tool gives it; a code other than 0 is an error."""
-    name = "container" if call.kind == "container" else "shell"
-    written, extra = outcome.result, outcome.extras.get(name)
-    extra = dict(extra) if isinstance(extra, dict) else {}
-    said = extra.get("exit_code")
-    if written is None and (outcome.status == "ok" or said is not None):
-        written = {}
-    if not isinstance(written, dict) or not written.keys() <= {"stdout", "stderr", "exit_code"}:
-        return outcome
-    whole: dict[str, Json] = {"stdout": "", "stderr": "", "exit_code": 0 if said is None else said, **written}
-    ended = whole["exit_code"]
-    extras = {**outcome.extras, name: {"exit_code": ended, **extra}}
-    return outcome._replace(status=outcome.status if ended == 0 else "error", result=whole, extras=extras)
-
-
-def _of_sql(call: ToolCall, outcome: Outcome) -> Outcome:
-    """Rows with their number and columns, and with `command_0` where the task has to tell each statement's."""
-    written = outcome.result
-    if written is None and outcome.status == "ok":
-        written = {"rows": []}
-    rows = written.get("rows") if isinstance(written, dict) else None
-    if (
-        not isinstance(written, dict)
-        or not isinstance(rows, list)
-        or any(key.startswith("command_") for key in written)
-    ):
-        return outcome
-    columns = dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row)
-    whole: dict[str, Json] = {"rows": rows, "row_count": len(rows), "columns": [*columns], **written}
-    return outcome._replace(result=result_of([whole], call))
-
-
-_CODES = {
-    "pg": "pg.error", "snowflake": "snowflake.error", "sqlite": "sqlite.error", "duckdb": "duckdb.error",
-    "shell": "shell.exit", "container": "container.exit",
-}  # fmt: skip
-"""Extra → the code of the errors that have it."""
-
-_SQL = frozenset({"postgres", "sqlite", "duckdb", "ducklake", "snowflake"})
-_PROGRAMS = frozenset({"shell", "script", "container"})
-
-_OF_RESPONSE = frozenset({"status_code", "headers", "data", "body", "url", "elapsed"})

@@ -11,12 +11,12 @@ from urllib.parse import quote, unquote, unquote_plus
 import pytest
 
 from harness.running import run
-from noetl.clients import http as client
 from noetl.tools import http
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.kinds.http import KIND
 from noetl_ir.outcome import Outcome, with_kind
+from noetl_ir.responses import shown_url
 from tool_doubles import FakeEnv, call_of, cancelled, failed, http_server, waited
 
 FORM = "application/x-www-form-urlencoded"
@@ -405,7 +405,7 @@ def test_an_error_names_the_method_and_the_address_without_what_may_be_secret(en
     ],
 )
 def test_an_address_is_shown_without_user_and_query(url: str, shown: str) -> None:
-    assert client.shown_url(url) == shown
+    assert shown_url(url) == shown
 
 
 def test_scenario_68_an_address_that_ends_like_a_file_is_an_address(env: FakeEnv, url: str) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from noetl.clients.retry_after import retry_after_of
 from noetl_ir.expr import Json
+from noetl_ir.responses import retry_after_of
 
 # Sun, 06 Nov 1994 08:49:37 GMT in seconds since the epoch, worked out with `date -u -d`.
 MOMENT = 784111777.0

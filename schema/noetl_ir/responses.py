@@ -1,9 +1,23 @@
-"""The `Retry-After` of a response as seconds to wait (RFC 9110 §10.2.3)."""
-
-from datetime import UTC
+"""Responses of HTTP servers, as the tool and scripted outcomes read them and tell of them."""
 
 from noetl_ir.expr import Json
 from noetl_ir.kinds import MAX_SECONDS
+
+STATUS = "http.status"
+"""The code of an answer that is no success."""
+
+
+def refused_with(status: Json) -> str:
+    """The message about a status that is no success."""
+    return f"the server answered with status {status}"
+
+
+def shown_url(url: str) -> str:
+    """An address as a message may show it: without user, password, query and fragment, where secrets stand."""
+    import re
+
+    text = re.sub(r"^([^/?#]*//)?[^/?#]*@", r"\1", re.split(r"[?#]", url, maxsplit=1)[0])
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def retry_after_of(headers: Json, now: float) -> float | None:
@@ -36,10 +50,11 @@ def _time(text: Json) -> float | None:
     """An HTTP date in any of its three forms, as seconds since the epoch."""
     if not isinstance(text, str) or len(text) > 64:
         return None
-    from email.utils import parsedate_to_datetime  # it imports sockets, and a run starts sooner without
+    from calendar import timegm  # both import what a run starts sooner without
+    from email.utils import parsedate_to_datetime
 
     try:
-        found = parsedate_to_datetime(text.strip())
-        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+        # One without a zone is in UTC, and so is what this makes of one that has a zone.
+        return float(timegm(parsedate_to_datetime(text.strip()).utctimetuple()))
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
