@@ -18,7 +18,11 @@ _CODES = {
 _SQL = frozenset({"postgres", "sqlite", "duckdb", "ducklake", "snowflake"})
 _PROGRAMS = frozenset({"shell", "script", "container"})
 
+_SHAPED = _SQL | _PROGRAMS | {"http"}
+
 _OF_RESPONSE = frozenset({"status_code", "headers", "data", "body", "url", "elapsed"})
+_OF_PROGRAM = frozenset({"stdout", "stderr", "exit_code"})
+_OF_ROWS = frozenset({"rows", "row_count", "columns"})
 
 
 def shaped_outcome(
@@ -40,6 +44,20 @@ def shaped_outcome(
         return whole
     code = next((code for name, code in _CODES.items() if name in whole.extras), "scripted")
     return _failed(whole, code, "scripted failure")
+
+
+def is_result_of(kind: str, result: Json) -> bool:
+    """Whether a tool of a kind gives such a result with a success; of kinds whose results are free, any."""
+    if kind not in _SHAPED:
+        return True
+    if not isinstance(result, dict):
+        return False
+    if kind == "http":
+        return result.keys() == _OF_RESPONSE and result["data"] == result["body"]
+    if kind in _PROGRAMS:
+        return result.keys() == _OF_PROGRAM
+    named = [key for key in result if not key.startswith("command_")]
+    return {*named} == _OF_ROWS and isinstance(result["rows"], list) and isinstance(result["columns"], list)
 
 
 def with_each_statement(
@@ -88,11 +106,11 @@ def _of_http(fields: Mapping[str, Json], outcome: Outcome, now: float) -> Outcom
     shape = {"status_code": status, "headers": headers, "data": body, "body": body, "url": url, "elapsed": 0.0}
     response: dict[str, Json] = {"status": status, "headers": headers, "retry_after": retry_after_of(headers, now)}
     extras = {**outcome.extras, "http": {**response, **extra}}
-    answered = outcome._replace(result={**shape, **whole}, extras=extras)
+    whole_outcome = outcome._replace(result={**shape, **whole}, extras=extras)
     if outcome.status == "ok" and not (isinstance(status, int) and status >= 400):
-        return answered
+        return whole_outcome
     method = str(fields.get("method") or "GET").upper()
-    return _failed(answered, STATUS, f"{method} {shown_url(str(url))}: {refused_with(status)}")
+    return _failed(whole_outcome, STATUS, f"{method} {shown_url(str(url))}: {refused_with(status)}")
 
 
 def _of_program(kind: str, outcome: Outcome) -> Outcome:
@@ -103,7 +121,7 @@ def _of_program(kind: str, outcome: Outcome) -> Outcome:
     said = extra.get("exit_code")
     if written is None and (outcome.status == "ok" or said is not None):
         written = {}
-    if not isinstance(written, dict) or not written.keys() <= {"stdout", "stderr", "exit_code"}:
+    if not isinstance(written, dict) or not written.keys() <= _OF_PROGRAM:
         return outcome
     whole: dict[str, Json] = {"stdout": "", "stderr": "", "exit_code": 0 if said is None else said, **written}
     ended = whole["exit_code"]

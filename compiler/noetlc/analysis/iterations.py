@@ -104,3 +104,8 @@ def are_told(plan: Plan, run: Sequence[Transition]) -> bool:
             case _:
                 pass
     return True
+
+
+def allows(limit: object, size: int) -> bool:
+    """Whether a `max_in_flight` lets the iterations of a loop of so many items run at once."""
+    return isinstance(limit, int) and not isinstance(limit, bool) and limit >= max(1, size)

@@ -23,7 +23,7 @@ from noetlc.analysis.concurrency import concurrency_of
 from noetlc.analysis.guards import GuardCase, Variables
 from noetlc.analysis.petri import Petri, PetriArcs, arcs_of
 from noetlc.analysis.reductions import reduced
-from noetlc.analysis.skeleton import Skeleton
+from noetlc.analysis.skeleton import Skeleton, decided
 from noetlc.analysis.starts import starts_of
 from noetlc.expr.shorthand import static_path
 
@@ -126,6 +126,10 @@ class _Informing:
         """The cases in which a transition may fire; None when nothing is asked, or too much."""
         expr = self._guards.get(_key(t))
         if expr is None or t.role not in ("take", "pass", "admit", "deny"):
+            return None
+        # What its event alone decides is decided whatever is known: the other way is not in the net, so that a run
+        # would be stuck here with a value that no event has.
+        if t.arc >= 0 and decided(self._plan, t, expr) is not None:
             return None
         cases = self._variables.cases(expr, t.role in ("take", "admit"))
         # A guard with too many cases stays free. That allows runs that data do not, so that it may cost a proof and

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from noetl_ir.expr import Attribute, Const, Item, Json, Name, expressions_of, walk
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
-from noetlc.analysis.witness import OUTCOMES, witness_of
+from noetlc.analysis.outcomes import OUTCOMES
+from noetlc.analysis.witness import witness_of
 
 ALL = ""
 """Stands for all keys of a root that is read as a whole."""

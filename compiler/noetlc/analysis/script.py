@@ -14,8 +14,9 @@ from noetl_ir.locks import takes_of
 from noetl_ir.net import Transition, Trigger
 from noetl_ir.plan import Plan
 from noetlc.analysis.iterations import indexes_of, sizes_of, weight_of
+from noetlc.analysis.outcomes import OUTCOMES
 from noetlc.analysis.verdict import WitnessScript
-from noetlc.analysis.witness import OUTCOMES, Witness, witness_of
+from noetlc.analysis.witness import Witness, witness_of
 
 
 def script_of(plan: Plan, run: Sequence[str], *, tried: bool = False) -> WitnessScript | None:

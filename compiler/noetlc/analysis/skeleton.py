@@ -194,13 +194,22 @@ def impossible(plan: Plan) -> frozenset[int]:
     found = set()
     for number, t in enumerate(plan.net.transitions):
         expr = guards.get((t.arc, _chain(t))) if t.role in ("take", "pass") else None
-        certain = None if expr is None else truth(expr, _facts(plan, t))
         # Only a guard that is decided without any data is used here. What depends on data is left to the second pass
         # (`knowledge`), so that this one proves for all data.
-        decided = certain is not None and certain is (t.role == "pass")
-        if decided or (t.task >= 0 and t.outcome and _never_chosen(plan, t)) or _has_other_items(plan, t):
+        if (
+            (expr is not None and decided(plan, t, expr) is (t.role == "pass"))
+            or (t.task >= 0 and t.outcome and _never_chosen(plan, t))
+            or _has_other_items(plan, t)
+        ):
             found.add(number)
     return frozenset(found)
+
+
+def decided(plan: Plan, t: Transition, guard: Expr) -> bool | None:
+    """The truth of the guard of the arc that a transition takes or passes, whatever the data are; None where they
+    decide.
+    """
+    return truth(guard, _facts(plan, t))
 
 
 def _never_chosen(plan: Plan, t: Transition) -> bool:

@@ -25,6 +25,10 @@ TrialPath = tuple[str | int, ...]
 """`('workload', …)`, or `('outcome', k, …)` for the k-th outcome of the run."""
 
 
+class NoValue:
+    """Stands for no value among those that are tried for a path."""
+
+
 class Candidates:
     """For each name that some guard compares, the constants that it is compared with anywhere in the plan."""
 
@@ -39,16 +43,16 @@ class Candidates:
                     if names:
                         self._by_name.setdefault(names[-1], []).extend(constants_in(part))
 
-    def values_for(self, path: TrialPath, first: Iterable[Json]) -> list[Json]:
+    def values_for(self, path: TrialPath, first: Iterable[Json]) -> "list[Json | NoValue]":
         """The values that are tried for a path: what its guard names, what others compare it with, some of each
-        type.
+        type, and last none, for where others of the same guard have one.
         """
         found: list[Json] = []
         for value in (*first, *self._by_name.get(str(path[-1]), ()), *PLAIN):
             # `1`, `1.0` and `True` are equal for Python and three values of JSON, so that types count too.
             if not any(type(value) is type(other) and value == other for other in found):
                 found.append(value)
-        return found
+        return [*found, NoValue()]
 
 
 def guard_of(template: Template) -> Expr:

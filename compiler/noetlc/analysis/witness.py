@@ -17,14 +17,25 @@ from noetl_ir.evaluate import Fault, compile_guard, compile_template
 from noetl_ir.evaluate.access import rows_of
 from noetl_ir.expr import Attribute, Expr, Item, Json, Name, expressions_of, walk
 from noetl_ir.net import Transition
+from noetl_ir.outcome import kind_of_error
 from noetl_ir.plan import Plan, Reducer, Rule
 from noetl_ir.records import NamedTuple
 from noetl_ir.reducing import Unfit, reduced
 from noetl_ir.scopes import PlayScope
-from noetlc.analysis.iterations import are_told, indexes_of, sizes_of
-from noetlc.analysis.loop_values import LoopEnds, allows, entries_of, event_of_loop, result_of
+from noetlc.analysis.iterations import allows, are_told, indexes_of, sizes_of
+from noetlc.analysis.outcomes import OUTCOMES, LoopEnds, Outcomes, Trees, event_of_loop, event_of_run, results_of
 from noetlc.analysis.starts import starts_of
-from noetlc.analysis.trials import PLAIN, Candidates, TrialPath, constants_in, guard_of, merged, tree_of, workload_of
+from noetlc.analysis.trials import (
+    PLAIN,
+    Candidates,
+    NoValue,
+    TrialPath,
+    constants_in,
+    guard_of,
+    merged,
+    tree_of,
+    workload_of,
+)
 from noetlc.expr.shorthand import static_path
 
 MAX_TRIES, MAX_ASKED = 4_000, 4_000
@@ -33,7 +44,6 @@ MAX_TRIES, MAX_ASKED = 4_000, 4_000
 MAX_VALUES = 400
 """Combinations of values that are tried for one guard."""
 
-OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later"})
 UNSCRIPTED = frozenset({
     "fault", "lost", "expire", "interrupt", "skip", "stop", "leave", "empty_failed", "add", "shut", "admit_fault",
     "expand_fault", "err",
@@ -75,9 +85,10 @@ class _State(NamedTuple):
 
     `values` are the values that were chosen, by path, `absent` the paths that were chosen to have none. `behind` are
     the paths that values written by rules depend on. `last` has the number of the latest outcome of each step that
-    gives a result, `results` that of its latest success; `failed` are the steps whose latest outcome was a failure.
-    `outcomes` counts the outcomes so far, `good` has the numbers of successes. Tasks made by lowering give no result.
-    `ended` has the ends of the iterations of each step's latest loop, `lists` those of its latest loop that ended well.
+    gives a result, `shown` that of any, `results` that of its latest success; `failed` are the steps whose latest
+    outcome was a failure. `outcomes` counts the outcomes so far. Tasks made by lowering give no result. `ended` has the
+    ends of the iterations of each step's latest loop, `lists` those of its latest loop that ended well, `broken` the
+    numbers of the outcomes that failed some, by their indexes. `said` has what a rule says of an outcome that it fails.
     """
 
     values: dict[TrialPath, Json]
@@ -90,7 +101,9 @@ class _State(NamedTuple):
     outcomes: int
     ended: dict[int, LoopEnds]
     lists: dict[int, LoopEnds]
-    good: frozenset[int] = frozenset()
+    shown: dict[int, int]
+    broken: dict[int, dict[int, int]]
+    said: dict[int, dict[str, Json]]
     behind: frozenset[TrialPath] = frozenset()
 
 
@@ -100,7 +113,8 @@ _Fits: TypeAlias = Callable[[_State], bool]
 _Asked: TypeAlias = Callable[[PlayScope], bool]
 """A guard, compiled."""
 
-_NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0, {}, {})
+
+_NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0, {}, {}, {}, {}, {})
 """What is known at the beginning."""
 
 
@@ -130,7 +144,7 @@ def witness_of(
     for _ in range(MAX_TRIES):
         if len(ways) < len(states) or not ways:
             values = states[-1].values  # some of what is read early is chosen late
-            return Witness(values, tuple([_known(plan, states[each]._replace(values=values)) for each in behind]))
+            return Witness(values, tuple([walk_.known(states[each]._replace(values=values)) for each in behind]))
         state = next(ways[-1], None)
         if state is not None:
             at = len(ways)
@@ -160,16 +174,6 @@ def witness_of(
     return None
 
 
-def _known(plan: Plan, state: _State) -> KnownData:
-    return KnownData(state.ctx, state.iters, _results(plan, state, _outcomes(state.values)))
-
-
-def _results(plan: Plan, state: _State, trees: dict[int, dict[str, Json]]) -> dict[str, Json]:
-    """The results of steps by name, from the fields of outcomes."""
-    found: dict[str, Json] = {plan.steps[each].name: result_of(trees, at) for each, at in state.results.items()}
-    return found | {plan.steps[each].name: entries_of(trees, ends) for each, ends in state.lists.items()}
-
-
 def _depends(guilty: frozenset[TrialPath], before: _State, after: _State, at: int) -> bool:
     """Whether something guilty was decided between two states: by a value, its absence, or the choice of a rule."""
     # The choice of a rule decides what is written, also where it chose no value.
@@ -189,6 +193,7 @@ class _Walk:
     def __init__(self, plan: Plan, run: Sequence[Transition], *, tried: bool) -> None:
         self._plan = plan
         self._any_items = tried
+        self._outcomes = Outcomes(plan, run)
         self._sizes, self._indexes = sizes_of(run), indexes_of(plan, run)
         self._workload = workload_of(plan)
         self.asked = 0
@@ -234,7 +239,8 @@ class _Walk:
         elif name in self._workload:
             yield ("workload", name)
         elif name in ("event", "outcome"):
-            ends = [state.last.get(step), *state.ended.get(step, ())]
+            ends = [state.last.get(step), state.shown.get(step), *state.ended.get(step, ())]
+            ends += state.broken.get(step, {}).values()
             yield from (("outcome", at) for at in ends if at is not None and at >= 0)
         elif name in self._numbers:
             number = self._numbers[name]
@@ -277,7 +283,7 @@ class _Walk:
             case "expand" | "empty":
                 return self._sized(state, t, self._sizes.get(at, 0))
             case "bad" if t.level == 0:
-                return iter((_with_end(state, t.step, self._indexes[at], None),))
+                return iter((_with_failure(state, t.step, self._indexes[at]),))
             case "close" | "close_failed" if t.level == 0:
                 return iter((self._closed(state, t),))
             case role if role in OUTCOMES:
@@ -299,8 +305,7 @@ class _Walk:
         number = state.outcomes
         failed = state.failed | {t.step} if t.role == "fail" else state.failed - {t.step}
         behind = state.behind | self.reads(state, t) if _writes(self._plan, t) else state.behind
-        good = state.good | {number} if t.outcome == "ok" else state.good
-        state = state._replace(outcomes=number + 1, failed=failed, good=good)
+        state = state._replace(outcomes=number + 1, failed=failed, shown={**state.shown, t.step: number})
         # Nobody can read the result of a task that lowering made.
         if not self._plan.tasks[t.task].generated:
             if self._plan.steps[t.step].loops:
@@ -337,34 +342,38 @@ class _Walk:
 
     def _all(self, states: Iterator[_State], guard: int, wanted: bool, t: Transition, number: int) -> Iterator[_State]:
         for state in states:
-            yield from self._asked(state, guard, wanted, t.step, number, status=t.outcome)
+            yield from self._asked(state, guard, wanted, t.step, number)
 
     def _written(self, state: _State, rule: Rule, t: Transition, number: int) -> Iterator[_State]:
         """The states after a rule's patches, none of which may be undefined."""
-        rows = [template for pairs in (rule.set_ctx, rule.set_iter) for _, template in pairs]
-        for each in self._defined(state, rows, t.step, number, t.outcome):
-            scope = self._scope(each, t.step, number, t.outcome)
+        told = {name: row for name, row in (("code", rule.code), ("message", rule.message)) if row >= 0}
+        rows = [template for pairs in (rule.set_ctx, rule.set_iter, told.items()) for _, template in pairs]
+        for each in self._defined(state, rows, t.step, number):
+            scope = self._scope(each, t.step, number)
             ctx, own = dict(each.ctx), dict(each.iters.get(t.step, {}))
             for pairs, target in ((rule.set_ctx, ctx), (rule.set_iter, own)):
                 target.update((key, compile_template(self._plan.templates[row])(scope)) for key, row in pairs)
             for reducer in self._plan.reducers:
                 _reduce(ctx, each.ctx, reducer)
-            yield each._replace(ctx=ctx, iters={**each.iters, t.step: own})
+            said = {name: compile_template(self._plan.templates[row])(scope) for name, row in told.items()}
+            if "code" in said:
+                said["kind"] = kind_of_error(said["code"])
+            yield each._replace(ctx=ctx, iters={**each.iters, t.step: own}, said={**each.said, number: said})
 
     def _taken(self, state: _State, t: Transition) -> Iterator[_State]:
         """The states in which an arc's guard is true, and its args and delay have values."""
         arc, guard = self._plan.arcs[t.arc], self._guards[t.arc]
         states = self._asked(state, guard, True, t.step, -1) if guard >= 0 else iter((state,))
         rows = [row for row in (arc.args, arc.delay) if row >= 0]
-        return (after for each in states for after in self._defined(each, rows, t.step, -1, "ok"))
+        return (after for each in states for after in self._defined(each, rows, t.step, -1))
 
-    def _defined(self, state: _State, rows: list[int], step: int, number: int, status: str) -> Iterator[_State]:
+    def _defined(self, state: _State, rows: list[int], step: int, number: int) -> Iterator[_State]:
         """The states in which some templates can be rendered."""
         templates = [self._plan.templates[row] for row in rows]
         compiled = [compile_template(template) for template in templates]
 
         def fits(trial: _State) -> bool:
-            scope = self._scope(trial, step, number, status)
+            scope = self._scope(trial, step, number)
             for render in compiled:
                 render(scope)  # raises where something is undefined
             return True
@@ -383,27 +392,25 @@ class _Walk:
         items, *limit = [compile_template(row) for row in rows]
 
         def fits(trial: _State) -> bool:
-            scope = self._scope(trial, t.step, -1, "")
+            scope = self._scope(trial, t.step, -1)
             found = rows_of(items(scope))
             if not isinstance(found, list | dict) or not all(allows(each(scope), size) for each in limit):
                 return False
             return bool(found) == bool(size) if self._any_items else len(found) == size
 
-        state = state._replace(ended={**state.ended, t.step: (-1,) * size})
+        state = state._replace(ended={**state.ended, t.step: (-1,) * size}, broken={**state.broken, t.step: {}})
         if not size:
             state = state._replace(failed=state.failed - {t.step}, lists={**state.lists, t.step: ()})
         exprs = [expr for row in rows for expr in expressions_of(row)]
         return self._tried(state, exprs, [[*range(1, size + 1)], size, max(1, size)], fits, t.step, -1)
 
-    def _asked(
-        self, state: _State, guard: int, wanted: bool, step: int, number: int, status: str = "ok"
-    ) -> Iterator[_State]:
+    def _asked(self, state: _State, guard: int, wanted: bool, step: int, number: int) -> Iterator[_State]:
         """The states in which a guard is what it must be."""
         expr = guard_of(self._plan.templates[guard])
         compiled = compile_guard(expr)
 
         def fits(trial: _State) -> bool:
-            return compiled(self._scope(trial, step, number, status)) == wanted
+            return compiled(self._scope(trial, step, number)) == wanted
 
         return self._tried(state, [expr], constants_in(expr), fits, step, number)
 
@@ -420,7 +427,13 @@ class _Walk:
         # Several paths have as many combinations as the product of their values. Without a free path the one
         # combination was tried already.
         for combination in islice(product(*tried), MAX_VALUES if free else 0):
-            trial = state._replace(values={**state.values, **dict(zip(free, combination, strict=True))})
+            rows = dict(zip(free, combination, strict=True))
+            chosen: dict[TrialPath, Json] = {
+                path: value for path, value in rows.items() if not isinstance(value, NoValue)
+            }
+            trial = state._replace(
+                values={**state.values, **chosen}, absent=state.absent.union(rows.keys() - chosen.keys())
+            )
             if self._holds(fits, trial) and self._may_stay(trial, free):
                 yield trial
 
@@ -462,18 +475,21 @@ class _Walk:
 
     def _meant(self, names: tuple[str, ...], state: _State, step: int, number: int) -> TrialPath | None:
         root, rest = names[0], names[1:]
-        last = state.last.get(step, -1)
+        last, shown = state.last.get(step, -1), state.shown.get(step, -1)
         match root:
             case "workload":
                 return names if rest else None
-            case "outcome" if number >= 0 and _is_free(rest, number in state.good):
+            case "outcome" if number >= 0 and self._outcomes.is_free(number, rest):
                 return ("outcome", number, *rest)
             case "event" if self._plan.steps[step].loops:
                 return None
             case "event" if rest[:1] == ("result",) and last >= 0:
                 return ("outcome", last, *rest)
-            case "event" if rest[:1] == ("outcome",) and last >= 0 and _is_free(rest[1:], last in state.good):
-                return ("outcome", last, *rest[1:])
+            # Of an outcome its event has no result, and the error may be the rule's own.
+            case "event" if rest[:1] == ("error",) and rest[1:] and shown >= 0 and self._outcomes.is_free(shown, rest):
+                return ("outcome", shown, *rest)
+            case "event" if rest[:1] == ("outcome",) and rest[1:2] != ("result",) and shown >= 0:
+                return ("outcome", shown, *rest[1:]) if self._outcomes.is_free(shown, rest[1:]) else None
             case _ if root in self._numbers:
                 found = state.results.get(self._numbers[root], -1)
                 return ("outcome", found, "result", *rest) if found >= 0 else None
@@ -487,41 +503,58 @@ class _Walk:
         payload = tree_of(values, ("workload",))
         return merged(self._workload, payload) if payload else self._workload
 
-    def _scope(self, state: _State, step: int, number: int, status: str) -> PlayScope:
-        plan = self._plan
-        last = state.last.get(step, -1)
-        trees = _outcomes(state.values)
-        ended = trees.get(last, {})
-        looped = bool(plan.steps[step].loops)
-        done = step not in state.failed
-        event: dict[str, Json] = {
-            "name": ("loop.done" if looped else "step.done") if done else "step.failed",
-            "status": "ok" if done else "error",
-            "step": plan.steps[step].name,
-            "result": ended.get("result"),
-            "error": None,
-            "outcome": {"status": "ok" if done else "error", "error": None, **ended},
-        }
-        error: dict[str, Json] = {"code": "task.failed", "message": "a rule failed the task"}  # of an outcome without
-        if not done:
-            event["error"] = error
-        if looped:
-            event.update(event_of_loop(trees, state.ended.get(step, ()), error, done=done))
-        outcome: dict[str, Json] = {"status": status, "result": None, **trees.get(number, {})}
-        if status == "ok":
-            outcome["error"] = None
+    def known(self, state: _State) -> KnownData:
+        """The data at a place of the run."""
+        return KnownData(
+            state.ctx,
+            state.iters,
+            results_of(self._plan, state.results, state.lists, self._outcomes.trees(state.values)),
+        )
+
+    def _scope(self, state: _State, step: int, number: int) -> PlayScope:
+        """The names where something is asked of a step, with the outcome of that number; raises Fault where no tool
+        gives what was chosen.
+        """
+        trees = self._outcomes.trees(state.values)
         names: dict[str, object] = {
             "workload": self._workload_with(state.values),
             "ctx": state.ctx,
             "iter": state.iters.get(step, {}),
             "args": {},
-            "event": event,
-            "outcome": outcome,
+            "event": self._event(state, step, trees),
+            "outcome": trees.get(number, {}),
             "execution_id": "1",
             "action_id": "1",
             "_attempt": 1,
         }
-        return PlayScope(names, results=_results(plan, state, trees))
+        return PlayScope(names, results=results_of(self._plan, state.results, state.lists, trees))
+
+    def _event(self, state: _State, step: int, trees: Trees) -> dict[str, Json]:
+        """The event of a step that has ended."""
+        looped, done = bool(self._plan.steps[step].loops), step not in state.failed
+        event: dict[str, Json] = {
+            "name": ("loop.done" if looped else "step.done") if done else "step.failed",
+            "status": "ok" if done else "error",
+            "step": self._plan.steps[step].name,
+        }
+        if looped:
+            numbers = state.broken.get(step, {})
+            errors = {index: self._error(state, trees, number) for index, number in numbers.items()}
+            return event | event_of_loop(trees, state.ended.get(step, ()), errors, done=done)
+        shown = state.shown.get(step, -1)
+        error = None if done or shown < 0 else self._error(state, trees, shown)
+        return event | event_of_run(trees, state.last.get(step, -1), shown, error)
+
+    def _error(self, state: _State, trees: Trees, number: int) -> dict[str, Json]:
+        return self._outcomes.error(trees, number, state.said.get(number, {}))
+
+
+def _with_failure(state: _State, step: int, index: int) -> _State:
+    """The state in which the latest outcome of an iteration has failed it."""
+    ends = state.ended.get(step, ())
+    number = ends[index] if 0 <= index < len(ends) else None
+    broken = {**state.broken.get(step, {}), index: state.shown.get(step, -1) if number in (None, -1) else number}
+    return _with_end(state, step, index, None)._replace(broken={**state.broken, step: broken})
 
 
 def _with_end(state: _State, step: int, index: int, end: int | None) -> _State:
@@ -530,22 +563,6 @@ def _with_end(state: _State, step: int, index: int, end: int | None) -> _State:
     if 0 <= index < len(ends):
         ends[index] = end
     return state._replace(ended={**state.ended, step: tuple(ends)})
-
-
-def _is_free(keys: tuple[str, ...], good: bool) -> bool:
-    """Whether a script can choose what stands there in an outcome: its transition gives the status, and a success has
-    no error.
-    """
-    return bool(keys) and keys[0] != "status" and not (good and keys[0] == "error")
-
-
-def _outcomes(values: dict[TrialPath, Json]) -> dict[int, dict[str, Json]]:
-    """The fields of each outcome that has some."""
-    found: dict[int, dict[TrialPath, Json]] = {}
-    for path, value in values.items():
-        if path[0] == "outcome" and isinstance(path[1], int):
-            found.setdefault(path[1], {})[path[2:]] = value
-    return {number: tree_of(rows, ()) for number, rows in found.items()}
 
 
 def _reduce(ctx: dict[str, Json], before: dict[str, Json], reducer: Reducer) -> None:

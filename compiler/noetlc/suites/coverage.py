@@ -12,12 +12,13 @@ from noetl_ir.span import Span
 from noetl_ir.suite import PURE_KINDS, PlaybookPart
 from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.knowledge import informed
+from noetlc.analysis.outcomes import OUTCOMES
 from noetlc.analysis.regions import regions_of
 from noetlc.analysis.skeleton import whole_skeleton
 from noetlc.analysis.soundness import dead_among
 from noetlc.analysis.verdict import TooLarge
 from noetlc.analysis.waves import folded
-from noetlc.analysis.witness import OUTCOMES, rule_fits
+from noetlc.analysis.witness import rule_fits
 
 
 def parts_of(plan: Plan, budget: Budget = STANDARD) -> tuple[tuple[PlaybookPart, ...], int]:

@@ -301,3 +301,75 @@ def test_loops_in_loops_have_no_script() -> None:
         "step: z",
     )
     assert [each for each in stories(body, "reachable(z)") if each.question == "reachable(z)"] == []
+
+
+def chosen(kind: str, guard: str) -> str:
+    return steps(
+        f"step: start, tool: {{{kind}}}, "
+        f'next: {{spec: {{mode: exclusive}}, arcs: [{{step: y, when: "{{{{ {guard} }}}}"}}, {{step: z}}]}}',
+        "step: y",
+        "step: z",
+    )
+
+
+HTTP, SQL, SHELL = "kind: http, url: 'http://x'", "kind: sqlite, command: select 1", "kind: shell, command: 'true'"
+PYTHON = "kind: python, code: result = 1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "guard"),
+    [
+        (HTTP, "not start"),
+        (HTTP, "start is none"),
+        (HTTP, "start == 7"),
+        (HTTP, "start.status_code == 404"),
+        (HTTP, "event.outcome.http.status == 404 and event.status == 'ok'"),
+        (HTTP, "start.data.x == 1 and start.body.x == 2"),
+        (HTTP, "event.outcome.pg.sqlstate == '23505'"),
+        (SQL, "not start"),
+        (SQL, "start.stdout"),
+        (SHELL, "start.exit_code == 1"),
+        (SHELL, "start is none"),
+        (PYTHON, "event.outcome.result.x"),
+        (PYTHON, "event.status == 'error' and start"),
+    ],
+)
+def test_what_no_tool_gives_proves_nothing(kind: str, guard: str) -> None:
+    asked = report_of(plan_of(chosen(kind, guard)), ("reachable(y)",)).verdicts[-1]
+    assert (asked.question, asked.status, asked.script) == ("reachable(y)", Status.UNKNOWN, None)
+
+
+BY_RULE = "spec: {policy: {rules: [{when: \"{{ outcome.status == 'ok' }}\", then: {do: fail}}]}}"
+BY_CODE = "spec: {policy: {rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: fail, code: mine}}]}}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "guard"),
+    [
+        (HTTP, "start.status_code == 204 and start.headers == {}"),
+        (HTTP, "start.body.x == 2 and event.outcome.http.status == 200"),
+        (HTTP, "event.error.code == 'http.status' and event.outcome.http.status == 404"),
+        (SQL, "start.row_count == 0 and start.rows == [] and start.columns == []"),
+        (SHELL, "start.stdout == 'x' and start.exit_code == 0"),
+        (PYTHON, "event.error.code == 'a' and event.error.kind == 'a' and event.error.task == 'start_task'"),
+        (f"{PYTHON}, {BY_RULE}", "event.error.code == 'task.failed' and event.outcome.status == 'ok'"),
+        (f"{PYTHON}, {BY_CODE}", "event.error.code == 'mine' and event.outcome.error.code == 'a'"),
+    ],
+)
+def test_what_a_tool_gives_is_what_guards_read_in_a_script(kind: str, guard: str, tmp_path: Path) -> None:
+    body = chosen(kind, guard)
+    asked = report_of(plan_of(body), ("reachable(y)",)).verdicts[-1]
+    assert asked.script is not None
+    assert "y: started" in told(body, asked, tmp_path)
+
+
+@pytest.mark.parametrize("second", ["event.name == 'loop.done'", "event.status == 'ok'"])
+def test_nothing_gets_stuck_with_an_event_that_there_is_not(second: str) -> None:
+    body = "workload: {xs: []}\n" + steps(
+        'step: start, loop: {in: "{{ workload.xs }}", iterator: x}, tool: {kind: http, url: "http://x"}, '
+        "next: {spec: {mode: exclusive}, arcs: [{step: y, when: \"{{ event.name == 'step.failed' }}\"}, "
+        f'{{step: z, when: "{{{{ {second} }}}}"}}]}}',
+        "step: y",
+        "step: z",
+    )
+    assert not any("stuck, and" in each.detail for each in report_of(plan_of(body), ("every run reaches z",)).verdicts)
