@@ -1,5 +1,7 @@
 """Functions of expressions that are computed once for each expression. It pays, since equal texts share one expression
-object (`noetlc.expr.parser`), and rules, lowering and the emitter ask the same questions."""
+object (`noetlc.expr.parser`), and rules, lowering and the emitter ask the same questions. Functions of whole playbooks
+are computed once for the last one: rule after rule asks about the same.
+"""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -7,6 +9,7 @@ from typing import Generic, TypeVar
 from noetl_ir.expr import Expr
 
 _Result = TypeVar("_Result")
+_About = TypeVar("_About")
 
 MANY = 10_000
 """How many answers are remembered before the memory starts anew."""
@@ -34,3 +37,23 @@ class Once(Generic[_Result]):
                 self._results.clear()
             found = self._results[id(expr)] = (expr, self._ask(expr))
         return found[1]
+
+
+class OnceForLast(Generic[_About, _Result]):
+    """A function of something that never changes, which remembers what it gave for the one that was asked about last.
+
+    That one is known by its identity, and kept: to compare two playbooks would take longer than the answer.
+    """
+
+    __slots__ = ("_ask", "_last")
+
+    def __init__(self, ask: Callable[[_About], _Result]) -> None:
+        self._ask = ask
+        self._last: tuple[_About, _Result] | None = None
+
+    def __call__(self, about: _About) -> _Result:
+        """The answer."""
+        last = self._last  # another thread may ask meanwhile
+        if last is None or last[0] is not about:
+            last = self._last = (about, self._ask(about))
+        return last[1]

@@ -55,10 +55,13 @@ def surely_before(playbook: Playbook, graph: StepGraph, added: Sequence[SureFact
 
 def surely_set(step: Step, what: str) -> SureFacts:
     """The keys of `ctx` or `iter` that a run of a step surely sets when it succeeds."""
+    return sure_after(step, set_before(step, what))
+
+
+def sure_after(step: Step, before: Sequence[SureFacts | None]) -> SureFacts:
+    """The keys that a run of a step surely sets when it succeeds; `before` is what `set_before` gives."""
     # A loop over nothing runs no task and succeeds.
-    if step.loop is not None or not step.tasks:
-        return NOTHING
-    return set_before(step, what)[-1] or NOTHING
+    return NOTHING if step.loop is not None or not step.tasks else before[-1] or NOTHING
 
 
 def set_before(step: Step, what: str) -> list[SureFacts | None]:

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Block, Expr, ListTemplate, Literal, MapTemplate, Native, Template, Text
 from noetl_ir.span import Span
+from noetlc.ast.once import OnceForLast
 from noetlc.ast.playbook import Executor, Guard, Loop, Playbook, Rule, Step, StepSpec, Task, TaskDefaults, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
@@ -232,14 +233,18 @@ def step_guards(step: Step) -> list[Guard]:
     return found
 
 
-def all_expressions(playbook: Playbook) -> Iterator[tuple[Expr, Scalar | None]]:
-    """Every expression of a playbook with the scalar it stands in."""
+def _all_expressions(playbook: Playbook) -> tuple[tuple[Expr, Scalar | None], ...]:
+    found: list[tuple[Expr, Scalar | None]] = []
     for value in all_values(playbook):
         # Constants are most values of a file.
         if type(value.template) is not Literal:
-            yield from expressions_in(value)
-    for guard in all_guards(playbook):
-        yield guard.expr, guard.node
+            found += expressions_in(value)
+    found += [(guard.expr, guard.node) for guard in all_guards(playbook)]
+    return tuple(found)
+
+
+all_expressions = OnceForLast(_all_expressions)
+"""Every expression of a playbook with the scalar it stands in."""
 
 
 _Asked: TypeAlias = tuple[Expr, Scalar | None, str]

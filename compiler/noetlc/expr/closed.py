@@ -26,8 +26,7 @@ class Strange(NamedTuple):
     near: str
 
 
-def words_compared(expr: Expr) -> Iterator[tuple[FactPath, Const]]:
-    """Every text that a path is compared with, by `==`, `!=` or `in`."""
+def _words_compared(expr: Expr) -> Iterator[tuple[FactPath, Const]]:
     for part in walk(expr):
         if not isinstance(part, Compare):
             continue
@@ -37,6 +36,10 @@ def words_compared(expr: Expr) -> Iterator[tuple[FactPath, Const]]:
             for item in side.items if isinstance(side, ListOf | TupleOf) else (side,):
                 if isinstance(item, Const) and isinstance(item.value, str):
                     yield from ((path, item) for path in paths)
+
+
+words_compared = Once(lambda expr: tuple(_words_compared(expr)))
+"""Every text that a path of an expression is compared with, by `==`, `!=` or `in`: the path, and the text."""
 
 
 def asks_what_is_there(expr: Expr) -> bool:

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Call, Const, Expr, Item, Name, children
 from noetl_ir.records import NamedTuple
+from noetlc.ast.once import Once
 
 AccessPath: TypeAlias = tuple[str | int, ...]
 """The root name, then keys."""
@@ -24,8 +25,7 @@ class Access(NamedTuple):
     called: bool
 
 
-def accesses(expr: Expr) -> Iterator[Access]:
-    """Every use of a name, in the order of the text."""
+def _accesses(expr: Expr) -> Iterator[Access]:
     # A stack, pushed in reverse, gives the order of the text; findings and the goldens of `reads` depend on it.
     waiting: list[Expr] = [expr]
     while waiting:
@@ -47,6 +47,10 @@ def accesses(expr: Expr) -> Iterator[Access]:
             waiting.extend(reversed(rest))
             continue
         waiting.extend(reversed(children(here)))
+
+
+accesses = Once(lambda expr: tuple(_accesses(expr)))
+"""Every use of a name in an expression, in the order of the text."""
 
 
 def paths_read(expr: Expr) -> tuple[AccessPath, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Call, Expr, Name, expressions_of, walk
 from noetl_ir.secret_fields import NAMING
+from noetlc.ast.once import Once
 from noetlc.ast.playbook import Playbook, Task, Value
 from noetlc.ast.walk import all_expressions, expressions_in, tasks_in
 from noetlc.ast.workbook import pairs_of
@@ -25,10 +26,17 @@ def names_of_secrets(playbook: Playbook) -> Iterator[Expr]:
     for task in tasks_in(playbook):
         yield from _of_task(task)
     for expr, _ in all_expressions(playbook):
-        for part in walk(expr):
-            if isinstance(part, Call) and isinstance(part.callee, Name) and part.callee.name == "token":
-                # `token('name')` of old playbooks names its secret.
-                yield from part.args
+        yield from _of_calls(expr)
+
+
+def _called(expr: Expr) -> Iterator[Expr]:
+    for part in walk(expr):
+        if isinstance(part, Call) and isinstance(part.callee, Name) and part.callee.name == "token":
+            # `token('name')` of old playbooks names its secret.
+            yield from part.args
+
+
+_of_calls = Once(lambda expr: tuple(_called(expr)))
 
 
 def _of_task(task: Task) -> Iterator[Expr]:

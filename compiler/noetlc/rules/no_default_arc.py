@@ -17,6 +17,7 @@ When to ignore
 
 from collections.abc import Iterator
 
+from noetlc.ast.once import Once
 from noetlc.ast.playbook import Arc, Step
 from noetlc.ast.reducers import keys_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
@@ -56,16 +57,24 @@ def _arcs(step: Step) -> tuple[Arc, ...]:
     return step.router.arcs if step.router is not None else ()
 
 
-def _reads(arc: Arc) -> set[str]:
+def _reads(arc: Arc) -> frozenset[str]:
     """The keys of `ctx` that a guard reads."""
-    found = accesses(arc.when.expr) if arc.when is not None else ()
-    return {str(access.keys[0]) for access in found if access.root.name == "ctx" and access.keys}
+    return frozenset() if arc.when is None else _keys_read(arc.when.expr)
 
 
 def _asks_for_route(arc: Arc) -> bool:
     """Whether a guard asks which rule of a `case` was taken, as migration writes it."""
-    found = accesses(arc.when.expr) if arc.when is not None else ()
-    return any(access.root.name == "iter" and access.keys[:1] == (_ROUTE,) for access in found)
+    return arc.when is not None and _route_read(arc.when.expr)
+
+
+_keys_read = Once(
+    lambda expr: frozenset(
+        str(access.keys[0]) for access in accesses(expr) if access.root.name == "ctx" and access.keys
+    )
+)
+_route_read = Once(
+    lambda expr: any(access.root.name == "iter" and access.keys[:1] == (_ROUTE,) for access in accesses(expr))
+)
 
 
 def _has_default(step: Step) -> bool:

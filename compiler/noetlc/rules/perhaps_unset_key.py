@@ -21,7 +21,7 @@ from noetlc.ast.once import Once
 from noetlc.ast.pipeline import has_unknown_jump
 from noetlc.ast.playbook import Step, Value
 from noetlc.ast.reducers import reducers_of
-from noetlc.ast.surely import NOTHING, SureFacts, set_before, surely_before, surely_set
+from noetlc.ast.surely import NOTHING, SureFacts, set_before, sure_after, surely_before, surely_set
 from noetlc.ast.walk import expressions_in, loops_of, task_values
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.closed import needs_all
@@ -75,13 +75,14 @@ def _values(step: Step, known: SureFacts) -> Iterator[tuple[Value, SureFacts, Su
     ctx, iter_ = set_before(step, "ctx"), set_before(step, "iter")
     for at, task in enumerate(step.tasks):
         here, scratch = ctx[at], iter_[at]
-        for value in task_values(task) if here is not None and scratch is not None else ():
-            yield value, known | (here or NOTHING), scratch or NOTHING
-    done = known | surely_set(step, "ctx")
-    for arc in step.router.arcs if step.router is not None else ():
-        # Behind a guard the author may have asked whether the key is there.
-        if arc.args is not None and arc.when is None:
-            yield arc.args, done, surely_set(step, "iter")
+        if here is not None and scratch is not None:
+            sure = known | here if here else known  # a playbook may set hundreds of keys
+            yield from ((value, sure, scratch) for value in task_values(task))
+    # Behind a guard the author may have asked whether the key is there.
+    args = [arc.args for arc in (step.router.arcs if step.router is not None else ()) if arc.when is None]
+    if any(value is not None for value in args):
+        done, scratch = known | sure_after(step, ctx), sure_after(step, iter_)
+        yield from ((value, done, scratch) for value in args if value is not None)
 
 
 def _read(expr: Expr) -> tuple[Access, ...]:
