@@ -189,9 +189,9 @@ def _step(program: Program, execution: Execution, key: str, run: Run, begun: str
         region = execution.regions[key]
         task = program.plan.tasks[region.task]
         data.update(task=task.name, attempt=region.attempt, phase=region.phase)
-        more = f", attempt {region.attempt}" if region.attempt > 1 else ""
-        words = "to run" if region.phase == "at" else "running" if begun == "at work" else "was running"
-        return Activity("step", place, f"{words} {task.name}{more}", None, data)
+        if not task.generated:  # what stands for sugar nobody wrote
+            words = "to run" if region.phase == "at" else "running" if begun == "at work" else "was running"
+            return Activity("step", place, ", ".join([f"{words} {task.name}", *_counts(region)]), None, data)
     return Activity("step", place, "started", None, data)
 
 
@@ -265,9 +265,16 @@ def _task(program: Program, execution: Execution, key: str, region: Region) -> I
             data["correlation"] = under
         yield Activity("wait", place, _awaited(kind, names, under), min(due, default=None), data)
     elif region.attempt > 1:
-        yield Activity("retry", place, f"attempt {region.attempt}", timer.due if timer else None, data)
+        yield Activity("retry", place, ", ".join(_counts(region)), timer.due if timer else None, data)
     else:
-        yield Activity("delay", place, "goes on", timer.due if timer else None, data)
+        yield Activity("delay", place, ", ".join(_counts(region)) or "goes on", timer.due if timer else None, data)
+
+
+def _counts(region: Region) -> list[str]:
+    """Which round a task is in, where it came again, and which attempt, where one failed."""
+    visit = region.visits.get(region.task, 1)
+    counted = (("round", visit), ("attempt", region.attempt))
+    return [f"{word} {count}" for word, count in counted if count > 1]
 
 
 def _awaited(kind: str, names: list[str], under: str) -> str:
