@@ -111,6 +111,37 @@ def test_ten_thousand_are_scrolled_through(server: Listener, page: "Page", tmp_p
     assert middle < 200
 
 
+PLACES = {
+    "executions": "tbody tr a", "executions?status=completed": "tbody tr a", "executions?text=shop/77": "tbody tr a",
+    "executions/ID": ".lane", "playbooks": ".catalogue a", "playbooks/t%2Ft": ".listing", "workers": ".pool li",
+}  # fmt: skip
+"""Views, and what is there once somebody can read them."""
+
+OPEN = """async ([place, what]) => {
+  const began = performance.now();
+  location.hash = `#/${place}`;
+  for (;;) {
+    await new Promise((done) => requestAnimationFrame(done));
+    if (document.querySelector(`#main ${what}`)?.getClientRects().length) return performance.now() - began;
+  }
+}"""
+
+
+def test_every_view_is_there_in_200_ms_beside_ten_thousand(server: Listener, page: "Page", tmp_path: Path) -> None:
+    server.register(HEAD + WAITS)
+    name = server.start("t/t")
+    ended(tmp_path, 10_000)
+    page.goto(server.url)
+    page.locator("tbody tr a").first.wait_for()
+    for place, what in PLACES.items():
+        took = []
+        for _ in range(6):
+            page.goto(f"{server.url}/#/nowhere")
+            page.get_by_text("There is nothing at this address.").wait_for()
+            took.append(page.evaluate(OPEN, [place.replace("ID", name), what]))
+        assert min(took) < 200, place  # the least: the machine may have other things to do
+
+
 def test_all_are_selected_also_while_rows_are_on_their_way(server: Listener, page: "Page", tmp_path: Path) -> None:
     ended(tmp_path, 500)
     page.add_init_script(
