@@ -33,7 +33,7 @@ const VIEWS = [
   [/^\/playbooks\/([^/]+)$/, ([path], query, person) => playbookView(path, query, person)],
   [/^\/findings\/([^/]+)$/, ([name]) => findingView(name)],
   [/^\/signals$/, (_, query) => signalsView(query)],
-  [/^\/workers$/, (_, query, person) => workersView(person)],
+  [/^\/workers$/, (_, _query, person) => workersView(person)],
 ];
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));

@@ -41,11 +41,11 @@ function told(found, row, other, go) {
   const pair = `version ${other.version} to version ${row.version}`;
   const verdict = found.same ? `From ${pair} nothing that acts is another.` : `From ${pair}: ${many(found.changes.length + found.left_out, 'change')}. ${found.resumable ? 'A run in flight can go on with the plan.' : 'A run in flight may not be able to go on with the plan.'}`;
   return [h('p', null, sign(found.same ? 'done' : found.resumable ? 'blocked' : 'failed'), ' ', verdict),
-    h('ul', { class: 'changes' }, found.changes.map((one) => change(one, row, other, go))), found.left_out ? h('p', { class: 'hint' }, `${many(found.left_out, 'change')} more`) : null];
+    h('ul', { class: 'changes' }, found.changes.map((one) => change(one, other, go))), found.left_out ? h('p', { class: 'hint' }, `${many(found.left_out, 'change')} more`) : null];
 }
 
-/** @param {Change} one @param {any} row @param {any} other @param {(line: number) => void} go */
-function change(one, row, other, go) {
+/** @param {Change} one @param {any} other @param {(line: number) => void} go */
+function change(one, other, go) {
   const [look, meaning] = CLASSES[one.class] || ['idle', ''];
   const gone = one.sign === '-';
   const at = one.span;

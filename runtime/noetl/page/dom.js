@@ -1,6 +1,6 @@
 // Elements from plain values. Text is only ever set as text: nothing here can make markup of what a playbook says.
 
-/** @typedef {Node | string | number | null | undefined | false | Child[]} Child */
+/** Lists may have lists in them. @typedef {Node | string | number | null | undefined | false | any[]} Child */
 
 const SVG = 'http://www.w3.org/2000/svg';
 

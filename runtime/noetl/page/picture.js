@@ -100,7 +100,7 @@ export function picture(digest, pick) {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(style + MORE);
     root.adoptedStyleSheets = [sheet];
-    const body = document.importNode(/** @type {Element} */ (document_.querySelector('svg > g')), true);
+    const body = document.importNode(/** @type {SVGGElement} */ (document_.querySelector('svg > g')), true);
     svg = s('svg', { role: 'group', 'aria-label': 'The steps and arcs of the playbook' }, body);
     for (const one of body.querySelectorAll('script, foreignObject')) one.remove();
     root.replaceChildren(svg);

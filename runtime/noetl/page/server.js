@@ -51,6 +51,7 @@ export async function post(path, body, headers) {
 
 /** @param {string} method @param {string} url @param {any} [body] @param {AbortSignal} [signal] @param {Record<string, string>} [headers] */
 async function asked(method, url, body, signal, headers = {}) {
+  /** @type {Record<string, string>} */
   const type = body === undefined ? {} : { 'Content-Type': 'application/json' };
   const sent = body === undefined ? undefined : JSON.stringify(body);
   let response;
@@ -119,7 +120,7 @@ export async function follow(id, after, heard, stands, printed, signal) {
 
 /** The blocks of a stream of events (WHATWG HTML §9.2). @param {ReadableStream<Uint8Array>} body */
 async function* blocks(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = body.pipeThrough(/** @type {ReadableWritablePair<string, any>} */ (new TextDecoderStream())).getReader();
   let text = '';
   for (;;) {
     const { done, value } = await reader.read();
