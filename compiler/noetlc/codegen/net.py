@@ -120,7 +120,7 @@ class _Build:
             version=playbook.version,
             source=source,
             net=maker.net(),
-            templates=tuple(pool.templates),
+            templates=pool.ended_by(playbook.workload),
             template_spans=tuple(pool.spans),
             steps=tuple(self._steps),
             tasks=tuple(self._tasks),

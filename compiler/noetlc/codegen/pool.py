@@ -54,6 +54,15 @@ class TemplatePool:
         self.spans.append(span_at(value.place))
         return len(self.templates) - 1
 
+    def ended_by(self, workload: tuple[tuple[str, Value], ...]) -> tuple[Template, ...]:
+        """All templates, with the computed values of the workload as the last ones, each by itself: who reads a plan
+        finds the place of a fault in one of them there.
+        """
+        for _, value in workload:
+            if not isinstance(value.template, Literal):
+                self.apart(value)
+        return tuple(self.templates)
+
     def guard(self, guard: Guard | None) -> int:
         """The index of a guard's expression, -1 for none."""
         return -1 if guard is None else self.expression(guard.expr, guard.text, guard.place)

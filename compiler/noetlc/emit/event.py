@@ -76,7 +76,8 @@ def _maybe(schema: _Schema, doc: str) -> Key:
 
 _ROW = {"row": _maybe(_COUNT, "the inbox row that asked for it")}
 _FAILURE = Key(
-    _ERROR, "`code`, `message`, and what else is known: `step`, `task`, `rule`, `arc`, `cause`, `errors`, `event`"
+    _ERROR,
+    "`code`, `message`, and what else is known: `step`, `task`, `rule`, `arc`, `key`, `cause`, `errors`, `event`",
 )
 _LOOP_STATS = Key(_STATS, "how many items ended how")
 _LEVEL = Key(_COUNT, "loop level, 0 outermost")

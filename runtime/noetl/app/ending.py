@@ -9,7 +9,7 @@ from noetl.app.snapshots import events_of
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.views import plain_result
-from noetl.engine.whole import template_of
+from noetl.engine.whole import span_at
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
@@ -119,8 +119,8 @@ def _span_of(plan: Plan, error: dict[str, Json]) -> Span | None:
 
 
 def _span_of_all(plan: Plan, error: dict[str, Json]) -> Span | None:
-    template = template_of(plan, str(error.get("message"))) if error.get("step") is None else -1
-    return plan.template_spans[template] if template >= 0 else None
+    key = error.get("key")
+    return span_at(plan, key) if error.get("step") is None and isinstance(key, str) else None
 
 
 def _span_in(plan: Plan, step: Step, error: dict[str, Json]) -> Span:

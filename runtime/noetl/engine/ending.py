@@ -8,7 +8,7 @@ from noetl.engine.sections import lock_text
 from noetl.engine.settling import force
 from noetl.engine.signals import is_listening
 from noetl.engine.turn import Turn
-from noetl.engine.whole import RESULT, told
+from noetl.engine.whole import RESULT, about, error_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.words import MAIN
 
@@ -68,8 +68,7 @@ def _complete(turn: Turn) -> bool:
     try:
         value = turn.program.value(plan.result)(result_scope(turn))
     except Fault as fault:
-        message = f"{told(RESULT)}: {fault.message}"
-        return end_phase(turn, "failed", {"error": {"code": fault.code, "message": message}}, faulty_result=True)
+        return end_phase(turn, "failed", {"error": error_of(about(RESULT, fault))}, faulty_result=True)
     return end_phase(turn, "completed", {"result": value})
 
 

@@ -7,6 +7,7 @@ All of it is before the first event of a start that can be refused; a start that
 from collections.abc import Callable, Mapping
 
 from noetl.engine.program import Program
+from noetl.engine.whole import KeyedFault, input_key
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json, entries_of
 from noetl_ir.nearest import nearest
@@ -42,7 +43,8 @@ def _lacking(one: Input) -> Fault:
     said = one.schema.get("description")
     about = f" ({' '.join(said.split())[:_LONGEST]})" if isinstance(said, str) else ""
     give = f"give `--set {one.name}=…`, or `{one.name}` in the payload"
-    return Fault(INVALID, f"the input `{one.name}`{about} must be brought: {give}")
+    said = f"the input `{one.name}`{about} must be brought: {give}"
+    return KeyedFault(INVALID, said, key=input_key(one.name))
 
 
 def absent(program: Program, payload: Mapping[str, Json]) -> tuple[str, ...]:
@@ -55,10 +57,11 @@ def value_faults(inputs: tuple[Input, ...], workload: Mapping[str, Json], absent
     """The inputs whose values are not what their schemas say; those that are `absent` are null whatever these say."""
     from noetl_ir.schemas import faults  # most playbooks declare nothing
 
-    found, checked = [], workload.keys() - {*absent}
+    found, checked = list[Fault](), workload.keys() - {*absent}
     for one in inputs:
         if one.name in checked:
-            found += [Fault(INVALID, f"the input {said}") for said in faults(one.schema, workload[one.name], one.name)]
+            key, told = input_key(one.name), faults(one.schema, workload[one.name], one.name)
+            found += [KeyedFault(INVALID, f"the input {said}", key=key) for said in told]
     return tuple(found)
 
 

@@ -9,7 +9,7 @@ from noetl.engine.phases import finish
 from noetl.engine.scope import workload_scope
 from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
-from noetl.engine.whole import PLACE, limit_key, told
+from noetl.engine.whole import PLACE, KeyedFault, about, error_of, limit_key
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 
@@ -22,17 +22,16 @@ def wanted(turn: Turn, workload: dict[str, Json]) -> dict[str, Json] | None:
     plan = turn.program.plan
     if plan.concurrency is None:
         return None
-    where = told(PLACE)
     try:
         key = turn.program.value(plan.concurrency.key)(workload_scope(turn, workload, None))
     except Fault as fault:
-        raise Fault(fault.code, f"{where}: {fault.message}", fault.path) from None
+        raise about(PLACE, fault) from None
     if isinstance(key, int | float) and not isinstance(key, bool):
         key = str(key)  # a number is text too, as in names
     if not isinstance(key, str) or not key:
-        raise Fault("concurrency.key", f"{where} is no text, or an empty one")
+        raise KeyedFault("concurrency.key", f"`{PLACE}` is no text, or an empty one", key=PLACE)
     if len(key) > LONGEST:
-        raise Fault("concurrency.key", f"{where} has more than {LONGEST} characters")
+        raise KeyedFault("concurrency.key", f"`{PLACE}` has more than {LONGEST} characters", key=PLACE)
     return {"key": key, "limit": plan.concurrency.limit, "on_conflict": plan.concurrency.on_conflict}
 
 
@@ -69,7 +68,7 @@ def _refuse(turn: Turn, why: str) -> None:
         "circle": f"a wait for a place under `{key}` would never end: those who hold it wait for this execution",
     }
     if why in told:
-        finish(turn, {"status": "failed", "error": {"code": REFUSED, "message": told[why]}})
+        finish(turn, {"status": "failed", "error": {"code": REFUSED, "message": told[why], "key": PLACE}})
     else:
         finish(turn, {"status": "cancelled", "reason": "concurrency"})
 
@@ -81,13 +80,11 @@ def begin_main(turn: Turn) -> None:
     for key, name, index in (("timeout", "timeout_s", plan.timeout), ("after", "after_s", plan.after)):
         if index < 0:
             continue
-        what = told(limit_key(name))
+        where = limit_key(name)
         try:
             scope = workload_scope(turn, workload, None)
-            data[key] = time_limit(turn.program, index, scope, code="executor.timeout", what=what)
+            data[key] = time_limit(turn.program, index, scope, code="executor.timeout", what="it")
         except Fault as fault:
-            named = fault.message.startswith(what)
-            message = fault.message if named else f"{what}: {fault.message}"
-            finish(turn, {"status": "failed", "error": {"code": fault.code, "message": message}})
+            finish(turn, {"status": "failed", "error": error_of(about(where, fault))})
             return
     turn.emit("workflow.started", step=plan.entry, run="1", data=data)

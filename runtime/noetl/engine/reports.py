@@ -16,6 +16,7 @@ from noetl.engine.phases import finish
 from noetl.engine.program import Missing
 from noetl.engine.proposals import is_well_formed
 from noetl.engine.turn import Turn
+from noetl.engine.whole import limit_key
 from noetl_ir.events import Event, Firing, event_of, firing_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.outcome import error, ok
@@ -266,7 +267,7 @@ def fire_timer(turn: Turn, name: str) -> None:
         is_main = execution.phase == MAIN
         what = "the execution" if is_main else f"phase `{execution.phase}`"
         message = f"{what} was not done within {(timer.due - timer.since) / 1_000_000:g} s"
-        data["error"] = {"code": "timeout", "message": message}
+        data["error"] = {"code": "timeout", "message": message, "key": limit_key("timeout_s" if is_main else "after_s")}
         event = Event(name, "timer.fired", turn.now, data=data)
     else:
         step = execution.run_of(key).step

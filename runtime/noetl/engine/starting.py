@@ -6,7 +6,7 @@ from noetl.engine.places import begin_main, wanted
 from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
 from noetl.engine.turn import Turn
-from noetl.engine.whole import initial_key, told
+from noetl.engine.whole import KeyedFault, about, error_of, initial_key
 from noetl.engine.workload import MISSING, RenderedWorkload, render, variables_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
@@ -73,20 +73,20 @@ def _initial(turn: Turn, workload: dict[str, Json]) -> dict[str, Json]:
     for row in turn.program.plan.reducers:
         if row.initial < 0:
             continue
-        where = told(initial_key(row.key))
+        where = initial_key(row.key)
         try:
             found[row.key] = turn.program.value(row.initial)(workload_scope(turn, workload, None))
         except Fault as fault:
-            raise Fault(fault.code, f"{where}: {fault.message}", fault.path) from None
+            raise about(where, fault) from None
         if why := start_fault(row.reduce, found[row.key]):
-            raise Fault(CODE, f"{where}: {why}")
+            raise KeyedFault(CODE, f"`{where}`: {why}", key=where)
         if row.reduce == "union":
             found[row.key] = reduced("union", [], found[row.key])
     return found
 
 
 def _fail(turn: Turn, fault: Fault) -> None:
-    finish(turn, {"status": "failed", "error": {"code": fault.code, "message": fault.message}})
+    finish(turn, {"status": "failed", "error": error_of(fault)})
 
 
 def record_request(turn: Turn, request: Request) -> None:

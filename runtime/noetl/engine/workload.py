@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from noetl.engine.inputs import INVALID, absent, name_faults, value_faults
 from noetl.engine.program import Program
+from noetl.engine.whole import about, workload_key
 from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.expr import (
     Attribute,
@@ -133,15 +134,16 @@ def _merge(inner: dict[str, Json], over: dict[str, Json]) -> dict[str, Json]:
 def _told(fault: Fault, key: str, parts: Mapping[str, Template]) -> Fault:
     """A fault of a value, told with its key; where only the payload or the environment could have given what it
     reads, what to do."""
+    where = workload_key(key)
     names = fault.path.replace("[", ".").split(".")
     named = names[1:] if names[0] == "workload" else names
     if fault.code != "template.undefined" or not named or not named[0]:
-        return Fault(fault.code, f"`workload.{key}`: {fault.message}", fault.path)
+        return about(where, fault)
     if names[0] == ENV and ENV not in parts and len(names) > 1:
         why = f"the environment variable {names[1]} is not set, or not allowed"
         say = f"start with `--env {names[1]}` where it is set, or give `--set {key}=…`"
-        return Fault(MISSING, f"`workload.{key}`: {why}: {say}", fault.path)
+        return about(where, Fault(MISSING, f"{why}: {say}", fault.path))
     if named[0] == key or named[0] not in parts:
         why = f"the input `{named[0]}` must be brought: give `--set {named[0]}=…`, or `{named[0]}` in the payload"
-        return Fault(MISSING, f"`workload.{key}`: {why}", fault.path)
-    return Fault(fault.code, f"`workload.{key}`: {fault.message}", fault.path)
+        return about(where, Fault(MISSING, why, fault.path))
+    return about(where, fault)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.here import done_here
-from harness.running import HEAD
+from harness.running import HEAD, compiled
 from noetl.app.ending import located
 from noetl.cli.failures import failure_text, place_text
+from noetl.engine.whole import span_at
+from noetl_ir.plan_format import read_plan
 
 if TYPE_CHECKING:
     from conftest import Home
@@ -161,6 +163,40 @@ workflow:
 
 
 @pytest.mark.parametrize(
+    ("workload", "line"),
+    [
+        ("  a: x\n  b: BAD", 6),
+        ("  a: x\n  deep:\n    - 1\n    - {b: BAD}\n  c: BAD", 7),
+        ("  c: BAD\n  a: x\n  d: BAD", 5),
+    ],
+)
+def test_a_fault_in_the_workload_names_its_place(home: "Home", workload: str, line: int) -> None:
+    # The same expression stands in a step and in another key, and a plan keeps equal ones once.
+    body = f"workload:\n{workload}\nworkflow:\n  - {{step: start, tool: {{kind: noop, result: BAD}}}}\n"
+    done = home.run("run", home.plan(body.replace("BAD", '"{{ workload.a + 1 }}"')))
+    [told] = [row for row in done.stdout.splitlines() if row.startswith("error: ")]
+    assert told.startswith(f"error: at plan.ir.yaml:{line}: ") and ": `workload." in told, told
+
+
+def test_what_a_plan_knows_of_the_places_of_its_keys() -> None:
+    head = "executor: {spec: {inputs: {day: {type: string}, n: {}}}}\n"
+    data = compiled(
+        head + 'workload:\n  n: 1\n  day: "{{ workload.n }}"\nworkflow:\n  - {step: start, tool: {kind: noop}}\n'
+    )
+    plan = read_plan(data)
+    first = plan.steps[0].span.line - 5
+    keys = ("workload.n", "workload.day", "workload.x", "executor.spec.inputs.day", "executor.spec.result", "x")
+    places = {key: span_at(plan, key) for key in keys}
+    # A value that is written out has no fault, and no place.
+    assert {key: span.line - first for key, span in places.items() if span} == {
+        "workload.day": 3, "executor.spec.inputs.day": 0,
+    }  # fmt: skip
+    # A plan from before does not have them.
+    before = plan._replace(templates=plan.templates[:-1], template_spans=plan.template_spans[:-1])
+    assert span_at(before, "workload.day") is None
+
+
+@pytest.mark.parametrize(
     ("body", "reason"),
     [(EXHAUSTED, "the last: shell.exit"), (LOOP, "deep trouble"), (HANDLED, "no luck"), (ARC, "guard.error")],
     ids=["task", "loop", "handled", "arc"],
@@ -172,7 +208,7 @@ def test_a_failure_is_told_once(home: "Home", body: str, reason: str) -> None:
 
 def test_a_workload_without_a_value_is_named_by_its_key(home: "Home") -> None:
     done = home.run("run", home.plan(WORKLOAD))
-    assert (done.returncode, "\nerror: template.error: `workload.a`: " in done.stdout) == (1, True)
+    assert (done.returncode, "\nerror: at plan.ir.yaml:6: template.error: `workload.a`: " in done.stdout) == (1, True)
 
 
 def test_what_an_earlier_step_came_to_is_no_outcome_of_a_failed_run(home: "Home") -> None:

@@ -65,6 +65,7 @@ def test_a_fault_fails_the_execution_with_its_error() -> None:
     assert finished.data["error"] == {
         "code": "template.undefined",
         "message": "`executor.spec.result`: `workload.nothing.at.all` is undefined: there is no `workload.nothing`",
+        "key": "executor.spec.result",
     }
     assert "result" not in finished.data and replay(done.program, "e1", done.log).wrong is None
 
