@@ -104,6 +104,12 @@ def graph_playbook(
         _refuse_for_nets(level, findings, log)
         if coverage is not None:
             raise click.UsageError("a PNML net has no tests")
+    elif log is not None and log.playbook and not any(_is_of(log, row) for row in rows):
+        told = " and ".join(f"`{_name_of(row)}`" for row in rows)
+        message = (
+            f"execution {log.execution} is one of `{log.playbook}`, and this is {told}: nothing of it can be painted"
+        )
+        raise click.UsageError(message)
     elif rows[0].playbook is None and is_checked:
         raise click.UsageError("findings are about playbooks: of a plan ask for a proof or a question")
     level = level or ("net" if form == "pnml" or rows[0].net is not None else "steps")
@@ -125,6 +131,16 @@ PROOFS = {
 
 NET_PROOFS = ("bounds", "stuck", "dead", "cycle")
 """The same of the questions about a net that is no plan's, in their order."""
+
+
+def _is_of(log: "LogTally", subject: "PictureSubject") -> bool:
+    return log.playbook == _name_of(subject)
+
+
+def _name_of(subject: "PictureSubject") -> str:
+    """The name by which executions name a playbook."""
+    plan = _needed(subject.plan)
+    return plan.path or plan.name
 
 
 def _refuse_for_nets(level: str | None, findings: tuple[str, ...], log: "LogTally | None") -> None:

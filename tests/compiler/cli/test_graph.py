@@ -188,8 +188,15 @@ def test_an_execution_is_painted(run: Run) -> None:
     put("b.yaml", RUNS + "  - {step: more}\n")
     assert "another version" in picture(run, "b.yaml", "--events", "log.jsonl")["captions"][1]  # type: ignore[index]
     put("c.yaml", RUNS.replace("path: t/t", "path: other/one"))
-    other = picture(run, "c.yaml", "--events", "log.jsonl")
-    assert "one of another playbook" in other["captions"][1] and "done" not in marks(other).values()  # type: ignore[index]
+    refused = run("graph", "c.yaml", "--events", "log.jsonl")
+    assert (refused.status, refused.out) == (2, "")
+    assert "is one of `t/t`, and this is `other/one`: nothing of it can be painted" in refused.err
+    # In a file with both it is painted on its own.
+    put("both.yaml", f"{Path('c.yaml').read_text()}---\n{Path('a.yaml').read_text()}")
+    drawn = run("graph", "both.yaml", "--events", "log.jsonl", "--format", "json")
+    other, own = json.loads(drawn.out)
+    assert "one of another playbook" in other["captions"][1] and "done" not in marks(other).values()
+    assert marks(own)["step work"] == "done"
     lines = Path("log.jsonl").read_text().splitlines(keepends=True)
     begun = next(number for number, line in enumerate(lines) if json.loads(line)["event_type"] == "loop.started")
     put("cut.jsonl", "".join(lines[: begun + 1]))
