@@ -4,9 +4,11 @@ Reading the text gives the same tree up to places: what is written is what the t
 `tree_of` is what is written with the places that it comes from; `document` has plain values.
 """
 
+import json
 from typing import TypeAlias
 
 from noetl_ir.expr import Json, ListTemplate, Literal, MapTemplate, Template
+from noetl_ir.patterns import LatePattern
 from noetl_ir.span import Span
 from noetlc.ast.placeholders import is_placeholder
 from noetlc.ast.playbook import (
@@ -81,6 +83,9 @@ def tree_of(playbook: Playbook) -> Placed:
 def plain_tree(tree: Tree) -> Json:
     """A tree as plain values."""
     match tree:
+        case Value(template=Literal(value=value), node=node):
+            # Texts of a file that stand there as they are may be program text, and are no templates where they stand.
+            return value if node is None or value_of(node) == value else raw(value)
         case Value(template=template):
             return plain(template)
         # `when: true` was a boolean in the file, and braces around it would make it a text there.
@@ -128,13 +133,32 @@ def plain(template: Template) -> Json:
     """A template as it is written in a file."""
     match template:
         case Literal(value=value):
-            return value
+            return raw(value)
         case MapTemplate(items=pairs):
             return {key: plain(item) for key, item in pairs}
         case ListTemplate(items=items):
             return [plain(item) for item in items]
         case _:
             return template.text
+
+
+def raw(value: Json) -> Json:
+    """A value whose texts are read back as they are: those with braces stand between raw tags."""
+    match value:
+        case str() if _OPENING.search(value):
+            # A text that would end the raw part can be a constant in an expression.
+            ends = _RAW_END.search(value) is not None
+            return f"{{{{ {json.dumps(value, ensure_ascii=False)} }}}}" if ends else f"{{% raw %}}{value}{{% endraw %}}"
+        case dict():
+            return {key: raw(item) for key, item in value.items()}
+        case list():
+            return [raw(item) for item in value]
+        case _:
+            return value
+
+
+_OPENING = LatePattern(r"\{[{%#]")
+_RAW_END = LatePattern(r"\{%[-+]?\s*endraw")
 
 
 def _pairs(pairs: tuple[tuple[str, Value], ...]) -> Keys:

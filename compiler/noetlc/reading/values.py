@@ -31,12 +31,13 @@ def template_of(r: Reader, node: Node) -> Template:
     if isinstance(node, Mapping):
         pairs = {key.text: template_of(r, item) for key, item in node.entries}
         if all(type(item) is Literal for item in pairs.values()):
-            # A tree without templates is one constant: it is copied into the plan and never evaluated again.
-            return Literal(value_of(node))
+            # A tree without templates is one constant: it is copied into the plan and never evaluated again. Its texts
+            # are not always as they are written: comments are gone, and raw text is what stands in it.
+            return Literal({key: item.value for key, item in pairs.items() if type(item) is Literal})
         return MapTemplate(tuple(pairs.items()))
     items = [template_of(r, item) for item in node.items]
     if all(type(item) is Literal for item in items):
-        return Literal(value_of(node))
+        return Literal([item.value for item in items if type(item) is Literal])
     return ListTemplate(tuple(items))
 
 

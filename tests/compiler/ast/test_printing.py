@@ -1,16 +1,20 @@
 """Canonical source text reads back as the same tree, and printing twice is printing once."""
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from noetl_ir.expr import Literal
 from noetlc.ast.printing import printed
 from noetlc.ast.yaml_text import yaml_text
+from noetlc.expr.parser import parse_template
 from playbooks import read, without_places
 
+HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t, path: t/t}\nworkflow:\n"
 ROOT = Path(__file__).resolve().parents[3]
 FILES = [
     *(
@@ -55,3 +59,57 @@ def test_awkward_texts_survive(text: str) -> None:
 
 def test_a_float_in_exponent_form_has_the_point_that_yaml_1_1_asks_for() -> None:
     assert yaml_text({"k": 1e20}) == "k: 1.0e+20\n"
+
+
+PIECES = [
+    "{{ x }}",
+    "{%",
+    "%}",
+    "{#",
+    "#}",
+    "a",
+    " ",
+    "{% raw %}",
+    "{% endraw %}",
+    "{# c #}",
+    "{{ '{{' }}",
+    "{%- raw -%}",
+    "\n",
+    "'",
+    '"',
+]
+
+
+@example("{% raw %}{{ x }}{% endraw %}")
+@example("a{# c #}")
+@example("{% raw %}{% raw %}{{ x }}{# c #}{% endraw %}{# d #}")
+@given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
+def test_a_text_without_templates_means_the_same_wherever_it_stands(text: str) -> None:
+    """Alone, in a mapping and in a list, with comments and raw text in it; it is printed so that it is read back."""
+    template, errors = parse_template(text)
+    if errors or not isinstance(template, Literal):
+        return
+    written = json.dumps(text)
+    playbook, _ = read(f"{HEAD}  - {{step: start, tool: {{kind: noop, result: {{a: [{written}], b: {written}}}}}}}\n")
+    assert playbook is not None
+    ((_, value),) = playbook.steps[0].tasks[0].fields
+    assert value.template == Literal({"a": [template.value], "b": template.value})
+    again, _ = read(printed(playbook))
+    assert again is not None and without_places(again) == without_places(playbook)
+
+
+def test_program_text_is_printed_as_it_is() -> None:
+    """No template, whatever braces it has."""
+    text = (
+        HEAD
+        + """  - step: start
+    tool: {kind: python, args: {a: "{% raw %}{{ x }}{% endraw %}", b: "{{ workload }}"}, code: "result = '{{ x }}' + a"}
+"""
+    )
+    playbook, _ = read(text)
+    assert playbook is not None
+    shown = printed(playbook)
+    assert """code: "result = '{{ x }}' + a\"""" in shown or "code: result = '{{ x }}' + a" in shown
+    assert "{% raw %}{{ x }}{% endraw %}" in shown
+    again, _ = read(shown)
+    assert again is not None and without_places(again) == without_places(playbook)
