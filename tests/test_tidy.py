@@ -68,6 +68,20 @@ SAMPLES: list[tuple[tidy.Check, dict[str, str], list[str]]] = [
         ],
     ),
     (
+        tidy.ambiguous_participles,
+        {
+            f"{IR}/a.py": "def listed(): ...\ndef _found(): ...\ndef told(): ...\ndef listed_rows(): ...\n",
+            f"{COMPILER}/rules/a.py": "def listed(): ...\nclass A:\n    def told(): ...\n",
+            f"{COMPILER}/emit/a.py": "def emitted(): ...\n",
+            f"{COMPILER}/emit/b.py": "def emitted(): ...\n",
+            f"{RUNTIME}/a.py": "async def told(): ...\ndef _found(): ...\ndef listed_rows(): ...\n",
+        },
+        [
+            f"{COMPILER}/rules/a.py:1: `listed` is in {IR}/a.py, too: add the noun",
+            f"{RUNTIME}/a.py:1: `told` is in {IR}/a.py, too: add the noun",
+        ],
+    ),
+    (
         tidy.drawers,
         {f"{IR}/common.py": "", f"{COMPILER}/utils/text.py": "", f"{RUNTIME}/commons.py": ""},
         [

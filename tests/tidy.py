@@ -133,6 +133,26 @@ def _alias_in(node: ast.AST) -> str:
     return ""
 
 
+_TOLD = frozenset({"bound", "said", "shown", "told", "written"})
+_PARTICIPLES_OF_OTHERS = ("schema/noetl_ir/evaluate/", "compiler/noetlc/emit/", "compiler/noetlc/expr/build.py")
+"""Where another gives the names: tests and filters of Jinja2, the port of outputs (`emitted`), the grammar."""
+
+
+def ambiguous_participles(root: Path) -> Iterator[str]:
+    """A function whose name is a bare participle is the only one: `listed` alone does not say of what."""
+    homes: dict[str, str] = {}
+    for name, tree, _ in python_files(root, *PACKAGES.values()):
+        places = tree.body if not name.startswith(_PARTICIPLES_OF_OTHERS) else ()
+        found = [node for node in places if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        for node in [node for node in found if _is_participle(node.name)]:
+            if (first := homes.setdefault(node.name, name)) != name:
+                yield f"{name}:{node.lineno}: `{node.name}` is in {first}, too: add the noun"
+
+
+def _is_participle(name: str) -> bool:
+    return name in _TOLD or (name.endswith("ed") and "_" not in name)
+
+
 def drawers(root: Path) -> Iterator[str]:
     """No module is named after being a drawer."""
     for name, _, _ in python_files(root):
@@ -470,6 +490,7 @@ CHECKS: tuple[Check, ...] = (
     silent_modules,
     vague_docstrings,
     ambiguous_types,
+    ambiguous_participles,
     drawers,
     retired_words,
     loose_words,

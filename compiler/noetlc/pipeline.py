@@ -31,7 +31,7 @@ from noetlc.codegen.family import (
     obstacles_of,
 )
 from noetlc.codegen.forks import refusals_of
-from noetlc.diag.change import Change, told
+from noetlc.diag.change import Change, change_finding
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import hides, sorted_findings, without_consequences
 from noetlc.older import AUTHORING, LOWERING, READ, BrokenPass, Lowering, forks_of, read
@@ -148,7 +148,7 @@ def understood(source: Source, node: Node | None, observer: Observer = QUIET) ->
         # Before names are checked: in a file with older constructs a name that nothing declares is a warning.
         r.legacy_seen = r.legacy_seen or any(change.by not in AUTHORING for change in changes)
         unknown = check_document(r, playbook, node)
-    findings = [*r.findings, *(told(change) for change in changes if change.by not in AUTHORING)]
+    findings = [*r.findings, *(change_finding(change) for change in changes if change.by not in AUTHORING)]
     # Where branches of an older file end apart, the old engines' result was another: its author is told, of that file
     # alone.
     if playbook is not None and r.legacy_seen:

@@ -142,7 +142,7 @@ def _cut_right(marked: list[str], after: list[str], room: int) -> tuple[list[str
     return cells[: len(marked)], cells[len(marked) :]
 
 
-def replaced(span: Span, text: str, file: Lines, gutter: int, palette: Palette) -> Iterator[str]:
+def replaced_lines(span: Span, text: str, file: Lines, gutter: int, palette: Palette) -> Iterator[str]:
     """The lines of the span as they are with `text` in its place; at most six."""
     start = span.column - 1
     shown = file.line_text(span.line)[max(0, start - _FAR) : start]

@@ -65,7 +65,7 @@ def fault_of(reducer: str, value: Json) -> str:
     return "" if fits else f"`{reducer}` takes {_WANTED[reducer]}, not {_named(value)}"
 
 
-def reduced(reducer: str, value: Json, contributed: Json) -> Json:
+def reduced_value(reducer: str, value: Json, contributed: Json) -> Json:
     """The value with one contribution more, as a new one; raises Unfit."""
     if why := fault_of(reducer, contributed):
         raise Unfit(why)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import httpx
 
 from noetl.api.bearer_tokens import BearerToken
-from noetl.api.service import compiled
+from noetl.api.service import compiled_source
 from noetl.api.serving import Listening, ServingCallbacks, serve
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
@@ -59,7 +59,7 @@ def listening(folder: Path, *tokens: BearerToken, secret: str = "", port: int = 
         where = Listening("127.0.0.1", port, lambda: tokens)
         thread = threading.Thread(
             target=serve,
-            args=(runtime, where, lambda data, name: compiled(data, name, ()), lines),
+            args=(runtime, where, lambda data, name: compiled_source(data, name, ()), lines),
             kwargs={"sessions": sessions_beside(runtime.secrets_path)},
         )
         # Signals are for the main thread, and a test ends its server by the API.

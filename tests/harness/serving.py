@@ -13,7 +13,7 @@ from noetl.api.bearer_tokens import BearerToken
 from noetl.api.notifier import Notifier
 from noetl.api.page_sessions import PageSessions
 from noetl.api.routes import application
-from noetl.api.service import ApiService, compiled
+from noetl.api.service import ApiService, compiled_source
 from noetl.app.composition import server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
@@ -38,7 +38,7 @@ def served(folder: Path, *tokens: BearerToken, host: str = "http://localhost") -
     with open_runtime(f"sqlite:///{folder}/noetl.db", Settings(root=folder), _no_catalogue) as runtime:
         notifier = Notifier()
         service = server_of(runtime, None, notifier.notify, said.append).service
-        api_service = ApiService(runtime, service, notifier, lambda data, name: compiled(data, name, ()))
+        api_service = ApiService(runtime, service, notifier, lambda data, name: compiled_source(data, name, ()))
         authorization = Authorization(lambda: tokens, PageSessions(runtime.store.claims_key))
         app = application(api_service, authorization, said.append, sessions_beside(runtime.secrets_path))
         thread = threading.Thread(target=service.run)

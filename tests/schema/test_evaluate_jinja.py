@@ -13,7 +13,7 @@ from noetl_ir.evaluate import Fault, Undefined, compile_guard, evaluate
 from noetl_ir.expr import Conditional, Const, Expr, Logic, Not
 from noetlc.ast.truth import truth
 from noetlc.expr.errors import UnknownWord
-from noetlc.expr.generated import decided
+from noetlc.expr.generated import guard_as_value
 from noetlc.expr.parser import parse_expression
 from noetlc.expr.unparse import unparse
 
@@ -144,7 +144,7 @@ def test_a_guard_that_lowering_stores_as_a_value_keeps_its_truth(expr: Expr) -> 
         expected = compile_guard(expr)(Scope())
     except Fault:
         return
-    assert evaluate(Conditional(decided(expr), Const(1), Const(2)), Scope()) == (1 if expected else 2)
+    assert evaluate(Conditional(guard_as_value(expr), Const(1), Const(2)), Scope()) == (1 if expected else 2)
 
 
 def test_as_a_value_the_text_false_is_what_it_is_to_jinja2() -> None:

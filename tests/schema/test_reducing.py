@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noetl_ir.reducing import ORDERED, REDUCERS, Unfit, fault_of, reduced, start_fault, start_of
+from noetl_ir.reducing import ORDERED, REDUCERS, Unfit, fault_of, reduced_value, start_fault, start_of
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from noetl_ir.reducing import ORDERED, REDUCERS, Unfit, fault_of, reduced, start
 def test_contributions_make_the_value(reducer: str, contributed: list[Any], value: object) -> None:
     made = start_of(reducer)
     for one in contributed:
-        made = reduced(reducer, made, one)
+        made = reduced_value(reducer, made, one)
     assert made == value and type(made) is type(value)
 
 
@@ -41,7 +41,7 @@ NUMBERS = st.integers(-9, 9) | st.sampled_from([0.5, -2.25])
 def test_the_order_of_contributions_does_not_matter_to_those_that_are_not_ordered(values: Any, reducer: str) -> None:
     assert reducer not in ORDERED
     made = {
-        reduce(lambda value, one: reduced(reducer, value, one), order, start_of(reducer))
+        reduce(lambda value, one: reduced_value(reducer, value, one), order, start_of(reducer))
         for order in itertools.permutations(values)
     }
     assert len(made) == 1
@@ -52,9 +52,9 @@ def test_the_order_of_contributions_does_not_matter_to_those_that_are_not_ordere
 def test_what_is_said_not_to_fit_is_refused_and_nothing_else(reducer: str, value: Any) -> None:
     if fault_of(reducer, value):
         with pytest.raises(Unfit):
-            reduced(reducer, start_of(reducer), value)
+            reduced_value(reducer, start_of(reducer), value)
     else:
-        assert not start_fault(reducer, reduced(reducer, start_of(reducer), value))
+        assert not start_fault(reducer, reduced_value(reducer, start_of(reducer), value))
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_what_is_said_not_to_fit_is_refused_and_nothing_else(reducer: str, value
 )
 def test_what_does_not_go_with_the_value_is_refused(reducer: str, value: Any, contributed: Any) -> None:
     with pytest.raises(Unfit):
-        reduced(reducer, value, contributed)
+        reduced_value(reducer, value, contributed)
 
 
 def test_a_value_is_never_changed_in_place() -> None:
     for reducer, value, contributed in (("append", [1], 2), ("union", [1], [2]), ("merge", {"a": 1}, {"b": 2})):
         before = repr(value)
-        assert reduced(reducer, value, contributed) != value  # type: ignore[arg-type]
+        assert reduced_value(reducer, value, contributed) != value  # type: ignore[arg-type]
         assert repr(value) == before
 
 
@@ -95,11 +95,11 @@ class Compared(int):
 
 def test_a_union_of_numbers_with_one_hash_is_not_slow() -> None:
     # Python's hash of a whole number is its remainder by 2**61 - 1: each of these would be compared with all before it.
-    found: Any = reduced("union", [], [Compared(each * (2**61 - 1)) for each in range(2, 202)])
+    found: Any = reduced_value("union", [], [Compared(each * (2**61 - 1)) for each in range(2, 202)])
     assert len(found) == 200
     assert Compared.count == 0
 
 
 def test_a_union_knows_a_large_number_by_its_value() -> None:
     large = 2**70
-    assert reduced("union", [large], [float(large), large + 1, large]) == [large, large + 1]
+    assert reduced_value("union", [large], [float(large), large + 1, large]) == [large, large + 1]

@@ -20,7 +20,7 @@ from noetl_ir.evaluate.data_filters import range_
 from noetl_ir.evaluate.operators import BINARY, COMPARE, UNARY
 from noetl_ir.evaluate.predicates import TESTS
 from noetl_ir.evaluate.selecting import FILTERS, PRICES
-from noetl_ir.evaluate.settle import settled
+from noetl_ir.evaluate.settle import settled_value
 from noetl_ir.scopes import PlayScope
 from noetlc.expr.parser import parse_expression, parse_template
 
@@ -88,7 +88,7 @@ def seconds_of(call: Callable[[], object]) -> tuple[str, float]:
     try:
         found = call()
         if not isinstance(found, int | float):
-            settled(found)
+            settled_value(found)
         how = "value"
     except Fault as fault:
         how = "budget" if "more work" in fault.message else fault.code

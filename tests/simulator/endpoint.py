@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 
-from noetl.messages.batches import BatchPart, grouped, joined, parts_of
+from noetl.messages.batches import BatchPart, grouped, joined_parts, parts_of
 from noetl.messages.encoding import (
     read_answer,
     read_broadcast,
@@ -127,7 +127,7 @@ class Endpoint:
         """The messages that were collected, in groups that are one message each."""
         tellers = {part.number: answered for part, answered in said}
         for group in grouped([part for part, _ in said], self._network.largest):
-            parts = parts_of(joined(group)) if len(group) > 1 else group
+            parts = parts_of(joined_parts(group)) if len(group) > 1 else group
             yield [(part.frame, tellers[part.number]) for part in parts]
 
     def _tell_reports(self, server: str, group: "list[tuple[bytes, Answered]]") -> None:

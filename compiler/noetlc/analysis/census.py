@@ -12,7 +12,7 @@ from noetlc.analysis.coverability import Coverability, coverability_of
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.properties import Properties, properties_of
 from noetlc.analysis.reachability import Graph, Pump, explored, graph_of
-from noetlc.analysis.symbolic import CountingStopped, StateCounts, counted
+from noetlc.analysis.symbolic import CountingStopped, StateCounts, state_counts
 
 QUICK_TREE = 300
 """Nodes of the tree that are tried before any state is enumerated: most unbounded nets show it within a few."""
@@ -98,7 +98,7 @@ def _census(
 
 def _large(net: Petri, graph: Graph, limit: int) -> Census:
     """A net with more states than the limit: as a decision diagram, if that is possible."""
-    found = counted(net)
+    found = state_counts(net)
     # No diagram could be made, so that the census says what the cut graph has seen, and the rest is open.
     if isinstance(found, CountingStopped):
         return _cut(net, graph, limit)._replace(why=f"{limit} states were seen; {found.why}")

@@ -17,7 +17,7 @@ from noetlc.analysis.skeleton import Skeleton, success_skeleton, whole_skeleton
 from noetlc.analysis.story import story_of
 from noetlc.analysis.together import together_of
 from noetlc.analysis.verdict import Story
-from noetlc.analysis.waves import folded
+from noetlc.analysis.waves import folded_joins
 
 ASKED = 12
 """Places that are searched for, one by one."""
@@ -34,7 +34,7 @@ class Crowded(NamedTuple):
 
 def crowded_of(plan: Plan, effort: Effort) -> tuple[Crowded, ...]:
     """Each join with the first of its sources that can have two tokens there; failures that nobody handles aside."""
-    skeleton = folded(success_skeleton(plan))
+    skeleton = folded_joins(success_skeleton(plan))
     found: dict[int, Crowded] = {}
     for place in _perhaps(skeleton)[:ASKED]:
         row = plan.net.places[place]
@@ -76,5 +76,5 @@ def beside_of(plan: Plan, effort: Effort) -> dict[str, frozenset[str]]:
         number: plan.steps[place.step].name for number, place in places if place.role == "ready" and not place.level
     }
     # The token of a run can wait at its beginning while anything goes on beside it: that place stands for all of it.
-    together = together_of(informed(folded(whole_skeleton(plan))).net, frozenset(ready), effort)
+    together = together_of(informed(folded_joins(whole_skeleton(plan))).net, frozenset(ready), effort)
     return {name: frozenset(ready[other] for other in together.beside[place]) for place, name in ready.items()}

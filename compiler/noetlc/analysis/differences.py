@@ -19,7 +19,7 @@ from noetlc.analysis.facts import Class, Fact, FactAddress, facts_of
 from noetlc.analysis.regions import PhaseRegion, regions_of
 from noetlc.analysis.report import AnalysisReport, report_of
 from noetlc.analysis.skeleton import whole_skeleton
-from noetlc.analysis.traces import Compared, Trace, compared
+from noetlc.analysis.traces import Compared, Trace, compared_runs
 from noetlc.analysis.transfer import is_control, transfer_of
 from noetlc.analysis.verdict import Status
 
@@ -55,7 +55,7 @@ def differences_of(old: Plan, new: Plan) -> tuple[Difference, ...]:
                 told.append(_gone(region))
             elif whole_skeleton(region.plan).net != whole_skeleton(others[region.phase]).net:
                 told += _resume(region.plan, others[region.phase])
-                told += _runs(compared(region.plan, others[region.phase], near), near)
+                told += _runs(compared_runs(region.plan, others[region.phase], near), near)
     # Sorting is stable, so that within a class the order of the plans stays.
     order = list(Class)
     return tuple(sorted(dict.fromkeys(told), key=lambda each: order.index(each.klass)))

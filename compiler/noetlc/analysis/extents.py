@@ -12,7 +12,7 @@ from noetlc.analysis.query_checks import counting
 from noetlc.analysis.regions import PhaseRegion, regions_of
 from noetlc.analysis.skeleton import unemptied_skeleton, unended, whole_skeleton
 from noetlc.analysis.together import together_of
-from noetlc.analysis.waves import folded
+from noetlc.analysis.waves import folded_joins
 from noetlc.ast.components import components_of
 
 MOST = 8
@@ -78,7 +78,7 @@ def _extents(region: PhaseRegion, upper: Sequence[int | None], effort: Effort) -
     ready = {place.step: at for at, place in places if place.role == "ready" and not place.level}
     numbers = {place: number for number, place in ready.items()}
     # What steps cancel makes the net dear; settled joins without their question would start once for each token.
-    net = folded(unended(unemptied_skeleton(plan, 2) if plan.cancels else whole_skeleton(plan, 2))).net
+    net = folded_joins(unended(unemptied_skeleton(plan, 2) if plan.cancels else whole_skeleton(plan, 2))).net
     together = together_of(net, frozenset(numbers), effort)
     small = together.small
     found = {}

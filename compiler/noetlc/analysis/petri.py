@@ -89,7 +89,7 @@ def producers_of(net: Petri) -> list[list[int]]:
     return _by_place(len(net.places), net.outputs)
 
 
-def named(net: Petri, marking: PetriMarking) -> Mapping[str, int]:
+def named_marking(net: Petri, marking: PetriMarking) -> Mapping[str, int]:
     """The marked places by id."""
     return {net.places[place]: tokens for place, tokens in enumerate(marking) if tokens}
 

@@ -115,7 +115,7 @@ class Proofs:
         from noetlc.analysis.knowledge import informed
         from noetlc.analysis.skeleton import whole_skeleton
         from noetlc.analysis.soundness import dead_parts
-        from noetlc.analysis.waves import folded
+        from noetlc.analysis.waves import folded_joins
 
         # The knowledge of guards multiplies transitions. Lint runs at each save and leaves large plans to `noetlc
         # analyze`.
@@ -124,7 +124,7 @@ class Proofs:
         found = [
             each
             for region in self._regions
-            for each in dead_parts(informed(folded(whole_skeleton(region.plan))), set(), self._effort.part(0.3))
+            for each in dead_parts(informed(folded_joins(whole_skeleton(region.plan))), set(), self._effort.part(0.3))
         ]
         return tuple(each for each in found if each.status is Status.REFUTED)
 

@@ -14,7 +14,7 @@ from noetlc.analysis.skeleton import Skeleton, chosen_of, success_skeleton, whol
 from noetlc.analysis.soundness import assumptions_of
 from noetlc.analysis.story import story_of
 from noetlc.analysis.verdict import Status, Verdict
-from noetlc.analysis.waves import folded
+from noetlc.analysis.waves import folded_joins
 from noetlc.analysis.witness import has_words
 
 _Seen: TypeAlias = Callable[[Skeleton], Skeleton]
@@ -50,28 +50,28 @@ def check_query(plan: Plan, query: Query, text: str, effort: Effort, seen: _Seen
     subjects = QuerySubjects(plan)
     match query:
         case Reachable(x=x):
-            skeleton = seen(folded(whole_skeleton(plan)))
+            skeleton = seen(folded_joins(whole_skeleton(plan)))
             found = coverable(skeleton.net, ((subjects.place(x), 1),), effort)
             return _existential(skeleton, text, found, f"`{x}` runs")
         case NeverBoth(a=a, b=b):
             # Two items and two slots, so that a step in a loop can be seen to run beside itself.
-            skeleton = seen(folded(whole_skeleton(plan, 2)))
+            skeleton = seen(folded_joins(whole_skeleton(plan, 2)))
             target = arcs_of([(subjects.place(a), 1), (subjects.place(b), 1)])
             found = coverable(skeleton.net, target, effort)
             return _universal(skeleton, text, found, f"`{a}` and `{b}` run at once")
         case Before(x=x, y=y):
             # y starts before x in some run exactly when it can start in the net from which the starts of x are removed.
-            skeleton = _without(seen(folded(whole_skeleton(plan))), subjects.place(x))
+            skeleton = _without(seen(folded_joins(whole_skeleton(plan))), subjects.place(x))
             found = coverable(skeleton.net, ((subjects.place(y), 1),), effort)
             return _universal(skeleton, text, found, f"`{y}` runs, and `{x}` has not")
         case AtMost(times=times, x=x):
-            skeleton = seen(folded(whole_skeleton(plan)))
+            skeleton = seen(folded_joins(whole_skeleton(plan)))
             # More starts than the limit are enough to refute it. Counting further would make the space larger for
             # nothing.
             found = coverable(*counting(skeleton.net, subjects.place(x), times + 1), effort)
             return _universal(skeleton, text, found, f"`{x}` runs {times + 1} times")
         case Reaches(x=x):
-            return reaches(seen(folded(success_skeleton(plan))), subjects.place(x), x, text, effort)
+            return reaches(seen(folded_joins(success_skeleton(plan))), subjects.place(x), x, text, effort)
 
 
 def _existential(skeleton: Skeleton, text: str, found: Reached | Never | Open, end: str) -> Verdict:

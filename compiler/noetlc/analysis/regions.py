@@ -104,7 +104,7 @@ def _renumbered(t: Transition, numbers: Mapping[int, int]) -> Transition:
     return t._replace(inputs=tuple(inputs), outputs=tuple(outputs))
 
 
-def judged(plan: Plan, judge: Callable[[Plan], Sequence[Verdict]]) -> list[Verdict]:
+def region_verdicts(plan: Plan, judge: Callable[[Plan], Sequence[Verdict]]) -> list[Verdict]:
     """The verdicts on a plan, from those on each of its regions."""
     regions = regions_of(plan)
     if len(regions) == 1:

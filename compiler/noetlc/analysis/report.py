@@ -20,13 +20,13 @@ from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.queries import Query, QueryError, Reaches, query_of
 from noetlc.analysis.query_checks import check_query, scripted
-from noetlc.analysis.regions import asked_of, judged, regions_of
+from noetlc.analysis.regions import asked_of, region_verdicts, regions_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, assumptions_of, verdicts_on
 from noetlc.analysis.verdict import Status, Story, StoryLine, Verdict, attempted, failed
-from noetlc.analysis.waves import folded
+from noetlc.analysis.waves import folded_joins
 from noetlc.analysis.witness import has_words
 
 EXCLUDED = "guards exclude what free choices would allow"
@@ -111,7 +111,7 @@ def sound(plan: Plan, effort: Effort) -> list[Verdict]:
     """Soundness on free choices, and again with what guards show where no data were found for what that allows; of each
     region.
     """
-    return judged(plan, lambda region: _sound(region, effort))
+    return region_verdicts(plan, lambda region: _sound(region, effort))
 
 
 def _sound(plan: Plan, effort: Effort) -> list[Verdict]:
@@ -125,7 +125,7 @@ def _sound(plan: Plan, effort: Effort) -> list[Verdict]:
 
 def on_free_choices(plan: Plan, effort: Effort) -> list[Verdict]:
     """The first pass: guards are not looked at, but where the data for a run are looked for."""
-    skeletons = folded(success_skeleton(plan)), folded(whole_skeleton(plan))
+    skeletons = folded_joins(success_skeleton(plan)), folded_joins(whole_skeleton(plan))
     return _without_echoes([_confirmed(plan, verdict) for verdict in verdicts_on(*skeletons, effort)])
 
 
@@ -162,7 +162,7 @@ def with_guards(plan: Plan, free: list[Verdict], effort: Effort) -> list[Verdict
 
 def _informed(plan: Plan, effort: Effort) -> list[Verdict]:
     """The verdicts with what guards show; none where they show nothing."""
-    plain = folded(success_skeleton(plan)), folded(whole_skeleton(plan))
+    plain = folded_joins(success_skeleton(plan)), folded_joins(whole_skeleton(plan))
     skeletons = informed(plain[0]), informed(plain[1])
     # Where guards show nothing, the same nets would be asked once more.
     if skeletons[0] is plain[0] and skeletons[1] is plain[1]:

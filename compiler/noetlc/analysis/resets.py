@@ -117,7 +117,7 @@ def closed(plan: Plan, net: Petri, origin: Sequence[int], size: int, wider: Petr
     return Closed(made.net(), tuple(made.owners), "", made.moving)
 
 
-def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> Petri:
+def loosened_resets(plan: Plan, net: Petri, origin: Sequence[int]) -> Petri:
     """The net of a plan in which nothing is emptied: what it cannot do cannot be done."""
     return _loose(net, _rows(plan, origin))
 

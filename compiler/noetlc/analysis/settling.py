@@ -14,7 +14,7 @@ that marking: its tokens, while there is none beside them. Then others are looke
 that waits for ctx may be unable to move, so that its token may lie in (@shut S), where a forced start fetches it.
 
 Where places are not known to be bounded, or too many markings let a join start so, what is left is the net in which
-each token of a settled join goes on or ends by itself (`loosened`): what that cannot do cannot be done.
+each token of a settled join goes on or ends by itself (`loosened_joins`): what that cannot do cannot be done.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ _known: list[_Known] = []
 """The last answers: lint and analysis ask for the same skeletons again and again."""
 
 
-def counted(part: PlanPart, size: int) -> PlainNet:
+def plain_net(part: PlanPart, size: int) -> PlainNet:
     """The plain net of a part with settled joins; `size` is the number of items of its loops."""
     key = (len(part.origin), size, len(part.net.places))
     known = next((each for each in _known if each.plan is part.plan and each[1:4] == key), None)
@@ -97,7 +97,7 @@ def counted(part: PlanPart, size: int) -> PlainNet:
     return known.found
 
 
-def loosened(plan: Plan, net: Petri, origin: Sequence[int]) -> PlainNet:
+def loosened_joins(plan: Plan, net: Petri, origin: Sequence[int]) -> PlainNet:
     """The net in which each token of a settled join starts the step, or ends: it has every run of the other one."""
     made = Growing(net)
     never = made.place(NEVER, 0)
@@ -153,7 +153,7 @@ def _counted(part: PlanPart) -> PlainNet:
 
 
 def _loose(plan: Plan, net: Petri, origin: Sequence[int], reason: str) -> PlainNet:
-    return loosened(plan, net, origin)._replace(loose=reason)
+    return loosened_joins(plan, net, origin)._replace(loose=reason)
 
 
 class _Counter(NamedTuple):

@@ -299,11 +299,11 @@ def unemptied_skeleton(plan: Plan, size: int = 1) -> Skeleton:
 
 
 def _loosened(plain: Skeleton) -> Skeleton:
-    from noetlc.analysis.resets import loosened
-    from noetlc.analysis.settling import loosened as loose_joins
+    from noetlc.analysis.resets import loosened_resets
+    from noetlc.analysis.settling import loosened_joins as loose_joins
 
     plan = plain.plan
-    plain = plain._replace(net=loosened(plan, plain.net, plain.origin))
+    plain = plain._replace(net=loosened_resets(plan, plain.net, plain.origin))
     return _counted(plain, loose_joins(plan, plain.net, plain.origin)) if settles(plan) else plain
 
 
@@ -334,12 +334,12 @@ def _with_sets(skeleton: Skeleton, size: int) -> Skeleton:
         origin = (*skeleton.origin, *(skeleton.origin[row] for row in owners))
         skeleton = skeleton._replace(net=net, origin=origin, loose=loose)
     if settles(skeleton.plan):
-        from noetlc.analysis.settling import PlanPart, counted  # and few wait for all that can come
+        from noetlc.analysis.settling import PlanPart, plain_net  # and few wait for all that can come
 
         if skeleton.loose:
             return _loosened(plain)._replace(loose=skeleton.loose)
         part = PlanPart(skeleton.plan, skeleton.net, skeleton.origin, moving, lambda marking: _fails(skeleton, marking))
-        found = counted(part, size)
+        found = plain_net(part, size)
         if found.loose:  # a join that may end its tokens anywhere would leave counts of them behind
             return _loosened(plain)._replace(loose=found.loose)
         return _counted(skeleton, found)
@@ -355,9 +355,9 @@ def _wider(skeleton: Skeleton) -> Petri:
     """The net of a skeleton, or one that is as bounded where it has settled joins."""
     if not settles(skeleton.plan):
         return skeleton.net
-    from noetlc.analysis.settling import loosened
+    from noetlc.analysis.settling import loosened_joins
 
-    return loosened(skeleton.plan, skeleton.net, skeleton.origin).net
+    return loosened_joins(skeleton.plan, skeleton.net, skeleton.origin).net
 
 
 def _counted(skeleton: Skeleton, found: "PlainNet") -> Skeleton:

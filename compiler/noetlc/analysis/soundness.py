@@ -26,7 +26,7 @@ from noetlc.analysis.petri import Petri, PetriMarking
 from noetlc.analysis.ranks import an_end_is_always_near, every_run_ends
 from noetlc.analysis.reachability import Pump, graph_of
 from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
-from noetlc.analysis.regions import judged
+from noetlc.analysis.regions import region_verdicts
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import is_proved_sound
 from noetlc.analysis.skeleton import (
@@ -41,7 +41,7 @@ from noetlc.analysis.skeleton import (
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Search, Terminals, terminals_of
 from noetlc.analysis.verdict import Status, StoryLine, TooLarge, Verdict, attempted
-from noetlc.analysis.waves import folded
+from noetlc.analysis.waves import folded_joins
 from noetlc.analysis.whole_markings import WholeMarkings, depths_of
 
 QUICK = 2_000
@@ -74,9 +74,9 @@ def soundness_of(plan: Plan, budget: Budget = STANDARD) -> tuple[Verdict, ...]:
     effort = Effort(budget)
 
     def judge(plan: Plan) -> tuple[Verdict, ...]:
-        return verdicts_on(folded(success_skeleton(plan)), folded(whole_skeleton(plan)), effort)
+        return verdicts_on(folded_joins(success_skeleton(plan)), folded_joins(whole_skeleton(plan)), effort)
 
-    return tuple(judged(plan, judge))
+    return tuple(region_verdicts(plan, judge))
 
 
 def verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:

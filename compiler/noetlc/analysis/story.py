@@ -8,7 +8,7 @@ from noetlc.analysis.cut_short import told_by_outcomes
 from noetlc.analysis.petri import PetriMarking
 from noetlc.analysis.skeleton import Skeleton
 from noetlc.analysis.verdict import Story, StoryLine
-from noetlc.analysis.waves import unfolded
+from noetlc.analysis.waves import unfolded_run
 from noetlc.ast.graph import reached
 
 OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later", "fault"})
@@ -16,7 +16,7 @@ OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later"
 
 def story_of(skeleton: Skeleton, run: Sequence[int], end: str, related: Sequence[StoryLine] = ()) -> Story:
     """The story of a run of a skeleton."""
-    transitions = told_by_outcomes(skeleton.plan, unfolded(skeleton, run))
+    transitions = told_by_outcomes(skeleton.plan, unfolded_run(skeleton, run))
     lines = [line for each in transitions if (line := _line(skeleton.plan, each)) is not None]
     return Story(tuple(lines), end, tuple(related), tuple(each.id for each in transitions))
 

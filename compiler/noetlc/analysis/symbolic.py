@@ -50,7 +50,7 @@ class CountingStopped(NamedTuple):
     why: str
 
 
-def counted(net: Petri, nodes: int = NODES) -> StateCounts | CountingStopped:
+def state_counts(net: Petri, nodes: int = NODES) -> StateCounts | CountingStopped:
     """The numbers of a safe net, with at most so many nodes."""
     try:
         import oxidd.bdd  # noqa: F401

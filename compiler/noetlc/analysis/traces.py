@@ -19,7 +19,7 @@ from noetlc.analysis.petri import Petri, PetriArcs, arcs_of
 from noetlc.analysis.reachability import graph_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import success_skeleton
-from noetlc.analysis.waves import folded
+from noetlc.analysis.waves import folded_joins
 from noetlc.analysis.whole_markings import WholeMarkings
 
 STATES, PAIRS = 20_000, 5_000
@@ -68,7 +68,7 @@ class _Automaton(NamedTuple):
         return {step: self.closure(targets) for step, targets in found.items()}
 
 
-def compared(old: Plan, new: Plan, near: frozenset[str] = frozenset()) -> Compared:
+def compared_runs(old: Plan, new: Plan, near: frozenset[str] = frozenset()) -> Compared:
     """Which runs were added and removed; of large nets by the steps `near` the change."""
     found = _compared(_automaton(old, None), _automaton(new, None))
     # The exact comparison comes first. What is told from steps around the change alone is marked as such.
@@ -120,7 +120,7 @@ def _automaton(plan: Plan, near: frozenset[str] | None) -> _Automaton | None:
     """The automaton of a plan's successful runs, None where it is too large; of all steps, or of those `near`."""
     if plan.cancels:  # what is withdrawn is no run of steps that an automaton could tell
         return None
-    skeleton = folded(success_skeleton(plan))
+    skeleton = folded_joins(success_skeleton(plan))
     if skeleton.loose:
         return None
     names = [_started(plan, number) for number in skeleton.origin]

@@ -110,7 +110,7 @@ def _field(template: Template, key: str) -> Template:
             return Literal(None)
 
 
-def merged(below: dict[str, Json], above: dict[str, Json]) -> dict[str, Json]:
+def merged_values(below: dict[str, Json], above: dict[str, Json]) -> dict[str, Json]:
     found = dict(below)
     waiting = [(found, above)]
     while waiting:

@@ -48,7 +48,7 @@ class _Join(NamedTuple):
     warm: int
 
 
-def folded(skeleton: Skeleton) -> Skeleton:
+def folded_joins(skeleton: Skeleton) -> Skeleton:
     """The skeleton with each `taken` join folded into its fork that can be; the same one without any."""
     # Folding relies on what leads to what; an end of all that may come at any moment is no part of that.
     plan = skeleton.plan
@@ -254,7 +254,7 @@ def _steps_between(plan: Plan, join: _Join) -> set[int]:
     return found - {join.fork, join.step}
 
 
-def unfolded(skeleton: Skeleton, run: Iterable[int]) -> list[Transition]:
+def unfolded_run(skeleton: Skeleton, run: Iterable[int]) -> list[Transition]:
     """The run of the plan's net that a run of a skeleton is: tokens of folded joins arrive when they meet, or last."""
     net = skeleton.plan.net
     if not skeleton.folded:

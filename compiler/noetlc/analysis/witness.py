@@ -20,7 +20,7 @@ from noetl_ir.net import Transition
 from noetl_ir.outcome import kind_of_error
 from noetl_ir.plan import Plan, Reducer, Rule
 from noetl_ir.records import NamedTuple
-from noetl_ir.reducing import Unfit, reduced
+from noetl_ir.reducing import Unfit, reduced_value
 from noetl_ir.scopes import PlayScope
 from noetlc.analysis.iterations import allows, are_told, indexes_of, sizes_of
 from noetlc.analysis.outcomes import OUTCOMES, LoopEnds, Outcomes, Trees, event_of_loop, event_of_run, results_of
@@ -32,7 +32,7 @@ from noetlc.analysis.trials import (
     TrialPath,
     constants_in,
     guard_of,
-    merged,
+    merged_values,
     tree_of,
     workload_of,
 )
@@ -501,7 +501,7 @@ class _Walk:
     def _workload_with(self, values: dict[TrialPath, Json]) -> dict[str, Json]:
         """The workload with the values of a payload."""
         payload = tree_of(values, ("workload",))
-        return merged(self._workload, payload) if payload else self._workload
+        return merged_values(self._workload, payload) if payload else self._workload
 
     def known(self, state: _State) -> KnownData:
         """The data at a place of the run."""
@@ -569,7 +569,7 @@ def _reduce(ctx: dict[str, Json], before: dict[str, Json], reducer: Reducer) -> 
     """Apply what a rule contributes to a reduced key, as if no other step contributed at the same time."""
     if reducer.key in ctx and reducer.key in before and ctx[reducer.key] is not before[reducer.key]:
         with suppress(Unfit):
-            ctx[reducer.key] = reduced(reducer.reduce, before[reducer.key], ctx[reducer.key])
+            ctx[reducer.key] = reduced_value(reducer.reduce, before[reducer.key], ctx[reducer.key])
 
 
 def _truth(guard: _Asked, scope: PlayScope) -> bool | None:

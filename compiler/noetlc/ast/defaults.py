@@ -52,7 +52,7 @@ def timeout_of(playbook: Playbook, step: Step, task: Task, *, parks: bool) -> Va
     inner: Value | None = None
     for outer in _timeouts(playbook, step, task, parks):
         # Parts of a timeout are laid over each other: a task that sets `read` keeps the step's `connect`.
-        inner = outer if inner is None else Value(merged(outer.template, inner.template), inner.span, inner.node)
+        inner = outer if inner is None else Value(merged_value(outer.template, inner.template), inner.span, inner.node)
     return inner
 
 
@@ -74,18 +74,18 @@ def overlaid(levels: Sequence[Pairs]) -> Pairs:
         for name, value in level:
             outer = found.get(name)
             if outer is not None:
-                value = value._replace(template=merged(outer.template, value.template))
+                value = value._replace(template=merged_value(outer.template, value.template))
             found[name] = value
     return tuple(found.items())
 
 
-def merged(outer: Template, inner: Template) -> Template:
+def merged_value(outer: Template, inner: Template) -> Template:
     """`inner` over `outer`: deep where both are mappings."""
     below, above = pairs_of(outer), pairs_of(inner)
     if below is None or above is None:
         return inner
     for name, value in above.items():
-        below[name] = merged(below[name], value) if name in below else value
+        below[name] = merged_value(below[name], value) if name in below else value
     return template_of_pairs(below)
 
 

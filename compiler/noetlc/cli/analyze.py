@@ -13,7 +13,7 @@ from noetlc.analysis.queries import QueryError
 from noetlc.analysis.report import AnalysisReport, net_report, proved_net, report_of, with_budget, with_census
 from noetlc.analysis.verdict import Status
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import expanded, put, read, shown
+from noetlc.cli.files import expanded, put, read, shown_name
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.cli.subjects import is_plan, plan_in
 from noetlc.diag.diagnostic import Severity
@@ -61,11 +61,11 @@ def analyze_paths(
         try:
             found.append((file, list(_reports(file, read(file), queries, folders, budget, states=states))))
         except (QueryError, BudgetError) as problem:
-            place = f"{shown(file)}: " if len(files) > 1 else ""
+            place = f"{shown_name(file)}: " if len(files) > 1 else ""
             raise click.UsageError(f"{place}{problem}") from None
     reports = [report for _, rows in found for report in rows]
     if reports:
-        _show([(report, shown(file)) for file, rows in found for report in rows], form)
+        _show([(report, shown_name(file)) for file, rows in found for report in rows], form)
     # A mistake of ours comes before a refutation: what else would have been found is not known.
     if any(report.is_broken for report in reports):
         return BROKEN
@@ -113,7 +113,7 @@ def _plans(file: str, data: bytes, folders: tuple[str, ...]) -> Iterator[tuple[P
     if is_plan(data):
         yield plan_in(file, data), [], []
         return
-    compiled = compile_source(shown(file), data, Folders(folders))
+    compiled = compile_source(shown_name(file), data, Folders(folders))
     if compiled.count_of(Severity.ERROR):
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         return

@@ -10,7 +10,7 @@ from noetl_cli.excerpts import Lines, Palette
 from noetl_ir.records import NamedTuple
 from noetlc.cli.cache import Cache, CachedFile
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import Unusable, read_playbook, shown
+from noetlc.cli.files import Unusable, read_playbook, shown_name
 from noetlc.cli.findings import Counts
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.findings import Reported, gathered
@@ -54,10 +54,10 @@ class CheckedFile(NamedTuple):
     @property
     def counts(self) -> Counts:
         """How many findings there are of each severity."""
-        return counted(self.findings)
+        return counts_by_severity(self.findings)
 
 
-def counted(findings: Iterable[Reported]) -> Counts:
+def counts_by_severity(findings: Iterable[Reported]) -> Counts:
     """How many findings there are of each severity."""
     found = [0, 0, 0]
     for one in findings:
@@ -72,7 +72,7 @@ def check(work: FileToCheck) -> CheckedFile:
     # One file that cannot be read is a finding; the others are checked.
     except Unusable as problem:
         return unusable(work.name, work.form, work.palette, problem)
-    name = shown(work.name)
+    name = shown_name(work.name)
     kept = _looked_up(name, data, work)
     fixed = 0
     if work.mend and any(one.diagnostic.fix is not None for one in kept.findings):
@@ -104,8 +104,8 @@ def unusable(name: str, form: str, palette: Palette, problem: Unusable) -> Check
     from noetlc.source.decoding import decode
 
     found = problem.finding()
-    rows = (Reported(shown(name), slug_of(found.code), "", found),)
-    text = text_of(rows, decode(shown(name), b"")[0], form, palette) if form in ("text", "full") else ""
+    rows = (Reported(shown_name(name), slug_of(found.code), "", found),)
+    text = text_of(rows, decode(shown_name(name), b"")[0], form, palette) if form in ("text", "full") else ""
     return CheckedFile(name, text, rows, 0, 0, (), b"", None, 0)
 
 

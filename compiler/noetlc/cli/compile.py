@@ -6,7 +6,7 @@ import sys
 from noetl_cli import BROKEN, STANDARD_INPUT
 from noetl_cli import lazy_click as click
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import expanded, put, read_playbook, shown
+from noetlc.cli.files import expanded, put, read_playbook, shown_name
 from noetlc.cli.findings import (
     Counts,
     counts_of,
@@ -49,7 +49,7 @@ def compile_files(
     counts, outputs, broken = Counts(), dict[str, bytes](), False
     threshold = min(threshold_of(fail_on, strict=strict), Severity.ERROR)
     for name in names:
-        compiled = compile_source(shown(name), read_playbook(name), catalogue, at_least=threshold)
+        compiled = compile_source(shown_name(name), read_playbook(name), catalogue, at_least=threshold)
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         counts = counts.plus(counts_of(compiled))
         broken |= any(one.code == INTERNAL for one in compiled.diagnostics)

@@ -9,7 +9,7 @@ from noetl_ir.plan import Plan
 from noetlc.analysis.differences import Difference, differences_of
 from noetlc.analysis.facts import Class
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import put, read, shown
+from noetlc.cli.files import put, read, shown_name
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.cli.subjects import is_plan, plan_in
 from noetlc.diag.diagnostic import Severity
@@ -40,7 +40,7 @@ def diff_plans(old: str, new: str, form: str, folders: tuple[str, ...]) -> int:
         raise click.UsageError("standard input can be one of the two")
     catalogue = Folders(folders)
     before, after = _plans(old, catalogue), _plans(new, catalogue)
-    pairs = list(_pairs(shown(old), shown(new), before, after))
+    pairs = list(_pairs(shown_name(old), shown_name(new), before, after))
     put(STANDARD_INPUT, FORMATS[form](pairs).encode("utf-8", "backslashreplace"))
     return 1 if any(pair.acts for pair in pairs) else 0
 
@@ -73,10 +73,10 @@ def _plans(name: str, catalogue: Folders) -> list[Plan]:
     data = _content(name)
     if is_plan(data):
         return [plan_in(name, data)]
-    compiled = compile_source(shown(name), data, catalogue)
+    compiled = compile_source(shown_name(name), data, catalogue)
     if compiled.count_of(Severity.ERROR) or not compiled.plans:
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
-        raise click.UsageError(f"{shown(name)} does not compile, and cannot be compared")
+        raise click.UsageError(f"{shown_name(name)} does not compile, and cannot be compared")
     return list(compiled.plans)
 
 

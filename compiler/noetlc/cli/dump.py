@@ -7,7 +7,7 @@ from noetl_ir.plan import Plan
 from noetl_ir.printing import printed_net, printed_plan
 from noetlc.ast.playbook import Playbook
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import put, read_playbook, shown
+from noetlc.cli.files import put, read_playbook, shown_name
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import BUILD, STAGES, compile_source
@@ -38,7 +38,7 @@ def dump_stage(file: str, stage: str, folders: tuple[str, ...]) -> int:
     net.
     """
     keeper = Keeper(stage)
-    compiled = compile_source(shown(file), read_playbook(file), Folders(folders), keeper)
+    compiled = compile_source(shown_name(file), read_playbook(file), Folders(folders), keeper)
     if compiled.diagnostics:
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
     text = "\n".join(_text(each) for each in keeper.kept)

@@ -50,7 +50,7 @@ def read_playbook(name: str) -> bytes:
     # A plan read as YAML would give hundreds of findings about bytes.
     if data.startswith(_PLAN) or (data[:1] == b"{" and _JSON_PLAN in data[:100]):
         raise click.UsageError(
-            f"{shown(name)} is a compiled plan and no playbook: name the playbook it was made of"
+            f"{shown_name(name)} is a compiled plan and no playbook: name the playbook it was made of"
             f" (`noetl run` runs a plan, `noetlc analyze` proves what it can do)"
         )
     return data
@@ -59,7 +59,7 @@ def read_playbook(name: str) -> bytes:
 _PLAN, _JSON_PLAN = b"NOETLPLN", b'"format": "noetl-plan"'  # as in `noetl_ir.plan_format`, too heavy to import here
 
 
-def shown(name: str) -> str:
+def shown_name(name: str) -> str:
     """The name of a file as findings show it; other programs do not know `./a` for `a`."""
     return "<stdin>" if name == STANDARD_INPUT else name.removeprefix("./")
 
@@ -110,7 +110,7 @@ def put_diff(name: str, before: bytes, after: bytes) -> None:
     from io import StringIO
 
     old, new = (list(StringIO(data.decode("utf-8", "replace"), "\n")) for data in (before, after))
-    for line in unified_diff(old, new, f"a/{shown(name)}", f"b/{shown(name)}"):
+    for line in unified_diff(old, new, f"a/{shown_name(name)}", f"b/{shown_name(name)}"):
         end = "" if line.endswith("\n") else "\n\\ No newline at end of file\n"
         put(STANDARD_INPUT, (line + end).encode())
 

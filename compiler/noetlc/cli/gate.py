@@ -13,8 +13,8 @@ from noetl_ir import registry
 from noetl_ir.records import NamedTuple
 from noetlc.cli.cache import Cache, cache_in, folder_of
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.checking import CheckedFile, FileToCheck, check, counted, text_of, unusable
-from noetlc.cli.files import Unusable, over_cores, put, put_diff, shown
+from noetlc.cli.checking import CheckedFile, FileToCheck, check, counts_by_severity, text_of, unusable
+from noetlc.cli.files import Unusable, over_cores, put, put_diff, shown_name
 from noetlc.cli.findings import palette_of, threshold_of
 from noetlc.cli.settings import Configuration, Configurations
 from noetlc.diag.diagnostic import Severity
@@ -85,8 +85,8 @@ class LintRun:
         baseline = self._baseline(settings)
         return FileToCheck(
             name, asked.form, self._palette(), selection_of(name, settings, asked.select, asked.ignore),
-            baseline.entries_of(shown(name)) if baseline is not None else (), self._cache(name, settings), asked.mend,
-            self._catalogue,
+            baseline.entries_of(shown_name(name)) if baseline is not None else (), self._cache(name, settings),
+            asked.mend, self._catalogue,
         )  # fmt: skip
 
     def _palette(self) -> Palette:
@@ -132,9 +132,9 @@ class LintRun:
             seen.append(one._replace(text="", before=b"", after=None))
         stale = self._stale(seen)
         if asked.form not in TEXTS:
-            files = tuple(shown(one.name) for one in seen)
+            files = tuple(shown_name(one.name) for one in seen)
             thresholds = {
-                shown(name): self._threshold(name) for name in (*(one.name for one in seen), *self._baselines)
+                shown_name(name): self._threshold(name) for name in (*(one.name for one in seen), *self._baselines)
             }
             report = FindingsReport(files, (*(found for one in seen for found in one.findings), *stale), thresholds)
             self._put(_whole(asked.form, report))
@@ -176,7 +176,10 @@ class LintRun:
             # Only entries of files that were looked at, or are gone: a run over one folder says nothing of the
             # others.
             entries = {
-                entry for one in seen if one.stale for entry in {*one.stale} & {*baseline.entries_of(shown(one.name))}
+                entry
+                for one in seen
+                if one.stale
+                for entry in {*one.stale} & {*baseline.entries_of(shown_name(one.name))}
             }
             settings = self._configurations.settings_of(name)
             takes = selection_of(name, settings, self._asked.select, self._asked.ignore).takes
@@ -289,7 +292,7 @@ def _diffs(checked: list[CheckedFile]) -> int:
 
 
 def _summary(seen: list[CheckedFile], stale: list[Reported]) -> str:
-    counts = counted(stale)
+    counts = counts_by_severity(stale)
     for one in seen:
         counts = counts.plus(one.counts)
     parts = [f"{counts} in {len(seen)} file{'s' if len(seen) != 1 else ''}"]

@@ -203,9 +203,9 @@ def _picture(found: "FileSubjects", subject: "PictureSubject", asked: GraphOptio
     # The page folds by itself, and can be unfolded.
     if not most or asked.form == "html" or len(picture.nodes) <= most:
         return picture
-    from noetlc.emit.pictures.regions import folded
+    from noetlc.emit.pictures.regions import folded_picture
 
-    return folded(picture, most)
+    return folded_picture(picture, most)
 
 
 def _bare(subject: "PictureSubject", asked: GraphOptions) -> "Picture":

@@ -7,7 +7,7 @@ import click
 from noetl_cli import BROKEN, STANDARD_INPUT
 from noetl_cli.excerpts import Palette
 from noetl_ir.records import NamedTuple
-from noetlc.cli.files import Unusable, expanded, over_cores, put, put_diff, read, shown
+from noetlc.cli.files import Unusable, expanded, over_cores, put, put_diff, read, shown_name
 from noetlc.cli.findings import palette_of
 from noetlc.cli.migration_report import (
     MigratedFile,
@@ -97,7 +97,7 @@ def _check(names: list[str], palette: Palette) -> int:
 
 
 def _seen(work: _Work) -> _Seen:
-    name = shown(work.name)
+    name = shown_name(work.name)
     try:
         data = read(work.name)
     except Unusable as problem:
@@ -121,9 +121,9 @@ def _migrated(work: _Work) -> MigratedFile:
     try:
         data = read(work.name)
     except Unusable as problem:
-        text = _unusable_text(shown(work.name), problem, work.palette)
+        text = _unusable_text(shown_name(work.name), problem, work.palette)
         return MigratedFile(work.name, "", (), (problem.finding(),), (text,), b"", None, False)
-    made = migrated(shown(work.name), data)
+    made = migrated(shown_name(work.name), data)
     texts = tuple(rendered(problem, made.source, work.palette) for problem in made.problems)
     # Asked of files with changes only: it reads the file again.
     dialect = dialect_of_file(work.name, data) if made.changes or made.problems else CANONICAL
@@ -138,7 +138,7 @@ def _written(row: MigratedFile, palette: Palette) -> MigratedFile:
     try:
         put(row.name, row.after)
     except Unusable as problem:
-        text = _unusable_text(shown(row.name), problem, palette)
+        text = _unusable_text(shown_name(row.name), problem, palette)
         return row._replace(problems=(problem.finding(),), texts=(text,))
     return row
 

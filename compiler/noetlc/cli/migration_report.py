@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
-from noetlc.cli.files import shown
+from noetlc.cli.files import shown_name
 from noetlc.diag.change import Change
 from noetlc.diag.diagnostic import Diagnostic
 from noetlc.emit.findings.json import diagnostic_json
@@ -47,7 +47,7 @@ def text_report(rows: Sequence[MigratedFile]) -> str:
 
 def text_of_row(row: MigratedFile) -> str:
     """The changes of one file, or what is in the way."""
-    name = shown(row.name)
+    name = shown_name(row.name)
     if row.problems:
         return "".join([f"{name}: cannot be migrated\n", *row.texts])
     written = f" ({row.dialect})" if row.dialect else ""
@@ -66,7 +66,7 @@ def review_of_row(row: MigratedFile) -> str:
     found = _reviewed(row)
     if not found:
         return ""
-    head = f"{shown(row.name)}: {len(found)} of {len(row.changes)} changes to review\n"
+    head = f"{shown_name(row.name)}: {len(found)} of {len(row.changes)} changes to review\n"
     return head + "".join(f"  {_line(change)}\n" for change in found)
 
 
@@ -86,7 +86,7 @@ def json_report(rows: Sequence[MigratedFile]) -> str:
 
 
 def _file_json(row: MigratedFile) -> dict[str, Json]:
-    name = shown(row.name)
+    name = shown_name(row.name)
     changes: list[Json] = [
         {
             "pass": change.by,
@@ -114,7 +114,7 @@ def markdown_report(rows: Sequence[MigratedFile]) -> str:
     for row in rows:
         counts = _classes(row.changes)
         numbers = " | ".join(str(counts[klass]) for klass in CLASSES)
-        lines.append(f"| {shown(row.name)} | {row.dialect} | {row.status} | {numbers} |")
+        lines.append(f"| {shown_name(row.name)} | {row.dialect} | {row.status} | {numbers} |")
     lines += _section("Constructs", (f"{name}: {count}" for name, count in _constructs(rows)))
     lines += _section("To review", (_place(row, change) for row in rows for change in _reviewed(row)))
     problems = [(row, problem) for row in rows for problem in row.problems]
@@ -128,11 +128,11 @@ def _section(title: str, items: Iterable[str]) -> list[str]:
 
 
 def _place(row: MigratedFile, change: Change) -> str:
-    return f"{shown(row.name)}:{change.span.line}: {change.construct} → {change.message}"
+    return f"{shown_name(row.name)}:{change.span.line}: {change.construct} → {change.message}"
 
 
 def _at(row: MigratedFile, problem: Diagnostic) -> str:
-    return f"{shown(row.name)}:{problem.span.line}"
+    return f"{shown_name(row.name)}:{problem.span.line}"
 
 
 def _reviewed(row: MigratedFile) -> list[Change]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noetl_ir.records import NamedTuple
-from noetlc.cli.files import read, shown
+from noetlc.cli.files import read, shown_name
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.source.text import Source
@@ -43,7 +43,7 @@ def subjects_in(file: str, catalogue: "Folders", *, checked: bool) -> FileSubjec
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or file.endswith(".pnml"):
         return _net(file, data)
     if is_plan(data):
-        return FileSubjects([PictureSubject(None, plan_in(file, data), None)], Source(shown(file), ""), ())
+        return FileSubjects([PictureSubject(None, plan_in(file, data), None)], Source(shown_name(file), ""), ())
     return _playbooks(file, data, catalogue, checked=checked)
 
 
@@ -55,7 +55,7 @@ def _net(file: str, data: bytes) -> FileSubjects:
         net = petri_of(read_pnml(data))
     except PnmlError as problem:
         raise click.UsageError(f"{file}: {problem}") from None
-    return FileSubjects([PictureSubject(None, None, net)], Source(shown(file), ""), ())
+    return FileSubjects([PictureSubject(None, None, net)], Source(shown_name(file), ""), ())
 
 
 def is_plan(data: bytes) -> bool:
@@ -79,19 +79,19 @@ def plan_in(file: str, data: bytes) -> "Plan":
         return plan_from_json(json.loads(data))
     # A plan is a file from anywhere.
     except (PlanError, ValueError, RecursionError) as problem:
-        raise click.UsageError(f"{shown(file)}: {problem}") from None
+        raise click.UsageError(f"{shown_name(file)}: {problem}") from None
 
 
 def _playbooks(file: str, data: bytes, catalogue: "Folders", *, checked: bool) -> FileSubjects | None:
     from noetlc.pipeline import check_source, compile_source
 
-    compiled = compile_source(shown(file), data, catalogue)
+    compiled = compile_source(shown_name(file), data, catalogue)
     if compiled.count_of(Severity.ERROR):
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         return None
     found = compiled.diagnostics
     if checked:  # what the rules on nets find costs more than a picture
-        more = check_source(shown(file), data).diagnostics
+        more = check_source(shown_name(file), data).diagnostics
         found = tuple(sorted(dict.fromkeys((*found, *more)), key=lambda one: one.order))
     rows = [PictureSubject(one.playbook, one.plan, None) for one in compiled.documents if one.playbook is not None]
     return FileSubjects(rows, compiled.source, found)

@@ -23,7 +23,7 @@ from noetl_ir.plan_format import write_plan
 from noetl_ir.span import Span
 from noetl_ir.suite import SUFFIXES, Suite, write_suite
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import Unusable, read, shown, write
+from noetlc.cli.files import Unusable, read, shown_name, write
 from noetlc.cli.findings import palette_of_stderr, text_of
 from noetlc.diag.diagnostic import Severity
 from noetlc.diag.findings import sorted_findings
@@ -44,12 +44,12 @@ def suite_of(file: str, folders: Sequence[str], palette: Palette, *, coverage: b
     """The suite in a file, with what its playbook can reach where `coverage` is asked for; None where something is
     wrong with it or its playbook, which is told.
     """
-    reading = read_yaml(shown(file), read(file))
+    reading = read_yaml(shown_name(file), read(file))
     r = Reader(reading.source, Tables(), {})
     if len(reading.documents) != 1 or any(each.severity is Severity.ERROR for each in reading.diagnostics):
         _tell(reading, r, palette)
         if len(reading.documents) > 1:
-            click.echo(f"{shown(file)}: expected one document, found {len(reading.documents)}", err=True)
+            click.echo(f"{shown_name(file)}: expected one document, found {len(reading.documents)}", err=True)
         return None
     node = reading.documents[0]
     named = node.get("playbook") if isinstance(node, Mapping) else None
@@ -73,7 +73,7 @@ def suite_of(file: str, folders: Sequence[str], palette: Palette, *, coverage: b
     if _tell(reading, r, palette):
         return None
     secrets = secret_texts(reading.source, node)
-    suite = Suite(shown(file), shown(playbook), write_plan(plan), cases, secrets=secrets)
+    suite = Suite(shown_name(file), shown_name(playbook), write_plan(plan), cases, secrets=secrets)
     return _with_parts(suite, plan) if coverage else suite
 
 
@@ -84,7 +84,7 @@ def generated_suite(playbook: str, folders: Sequence[str], palette: Palette) -> 
     plan = _plan(playbook, read(playbook), folders, palette)
     if plan is None:
         return None
-    suite = _with_parts(Suite("", shown(playbook), write_plan(plan), ()), plan)
+    suite = _with_parts(Suite("", shown_name(playbook), write_plan(plan), ()), plan)
     return suite._replace(cases=witnesses_of(plan, suite.parts))
 
 
@@ -102,17 +102,17 @@ def _beside(file: str) -> str:
     for suffix in SUFFIXES:
         if name.endswith(suffix):
             return name.removesuffix(suffix) + suffix.removeprefix(".test")
-    raise click.UsageError(f"{shown(file)}: say `playbook: FILE`, as its name is not PLAYBOOK{SUFFIXES[0]}")
+    raise click.UsageError(f"{shown_name(file)}: say `playbook: FILE`, as its name is not PLAYBOOK{SUFFIXES[0]}")
 
 
 def _plan(playbook: str, data: bytes, folders: Sequence[str], palette: Palette) -> Plan | None:
-    compiled = compile_source(shown(playbook), data, Folders(folders))
+    compiled = compile_source(shown_name(playbook), data, Folders(folders))
     if compiled.count_of(Severity.ERROR):
         click.echo(text_of(compiled, palette), err=True, nl=False)
         return None
     if len(compiled.plans) != 1:
         # Of several nobody could say which one is tested.
-        click.echo(f"{shown(playbook)}: expected one playbook, found {len(compiled.plans)}", err=True)
+        click.echo(f"{shown_name(playbook)}: expected one playbook, found {len(compiled.plans)}", err=True)
         return None
     return compiled.plans[0]
 

@@ -11,7 +11,7 @@ from noetl_cli import lazy_click as click
 from noetlc.cli.baseline import Baseline, BaselineEntry, read_baseline, unknown
 from noetlc.cli.cache import CachedFile
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import Unusable, begins_a_playbook, playbooks_in, read, shown
+from noetlc.cli.files import Unusable, begins_a_playbook, playbooks_in, read, shown_name
 from noetlc.cli.fixing import mended
 from noetlc.cli.gate import selection_of
 from noetlc.cli.inspection import found_in, looked_into
@@ -59,7 +59,7 @@ class Workspace:
         # Editors serve all YAML by one server, and most of it is something else.
         if not begins_a_playbook(bytes_of(text)):
             return Looked(())
-        kept, compiled = looked_into(shown(name), bytes_of(text), self._children())
+        kept, compiled = looked_into(shown_name(name), bytes_of(text), self._children())
         takes, entries = self._reported(name)
         new, _ = unknown([one for one in kept.findings if takes.takes(one.diagnostic.code)], entries)
         return Looked(tuple(new), kept.children, compiled)
@@ -74,7 +74,7 @@ class Workspace:
         def find(name: str, data: bytes) -> CachedFile:
             return found_in(name, data, self._children())
 
-        made = mended(shown(name), bytes_of(text), is_reported, entries, "safe", find)
+        made = mended(shown_name(name), bytes_of(text), is_reported, entries, "safe", find)
         return decode(name, made.data)[0].text if made.fixes else text
 
     def state_of(self, path: str) -> str:

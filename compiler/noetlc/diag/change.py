@@ -33,7 +33,7 @@ RecordChange: TypeAlias = Callable[[Change], None]
 _CODE_OF_CLASS = {"exact": "NL910", "safe": "NL911", "review": "NL912", "refused": "NL903"}
 
 
-def told(change: Change) -> Diagnostic:
+def change_finding(change: Change) -> Diagnostic:
     """The finding about a change: a note, or an error where the construct was refused."""
     if change.klass == "refused":
         return finding("NL903", f"{change.construct} cannot be run as written: {change.message}", change.span)

@@ -1,6 +1,6 @@
 """Diagnostics as text: place, code and message, the lines that they are about, and what to write instead."""
 
-from noetl_cli.excerpts import PLAIN, Lines, Palette, edge, excerpt, place_of, printable, replaced
+from noetl_cli.excerpts import PLAIN, Lines, Palette, edge, excerpt, place_of, printable, replaced_lines
 from noetlc.diag.diagnostic import Diagnostic, Severity
 
 
@@ -28,7 +28,7 @@ def rendered(diagnostic: Diagnostic, file: Lines, palette: Palette = PLAIN) -> s
         title = printable(fix.title) + ("" if fix.safe else " (may change the meaning)")
         out.append(f"{edge(gutter, '=', palette)} fix: {title}")
         is_near = not fix.rest and fix.span.end_line <= fix.span.line + 1  # a whole file is no excerpt
-        changed = replaced(fix.span, fix.text, file, gutter, palette) if is_near else ()
+        changed = replaced_lines(fix.span, fix.text, file, gutter, palette) if is_near else ()
         out += [f"{edge(gutter, '+', palette)} {line}" for line in changed]
     return "\n".join(out) + "\n"
 

@@ -1,7 +1,7 @@
 """The canonical form: which reader takes which key, one module per version. The older dialects are `noetlc.older`.
 
 Constructs are recognised one by one and mix freely in a file, so the tables of all dialects are put together
-(`merged`) and a file is never sorted into one of them.
+(`merged_tables`) and a file is never sorted into one of them.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class Dialect(NamedTuple):
 @cache
 def canonical() -> Tables:
     """The tables of the canonical forms alone: what source has after every lowering."""
-    return merged(dialects_of(PACKAGE))
+    return merged_tables(dialects_of(PACKAGE))
 
 
 def dialects_of(package: str) -> list[Dialect]:
@@ -35,7 +35,7 @@ def dialects_of(package: str) -> list[Dialect]:
     return [registry.load(package, name, "DIALECT", Dialect) for name in registry.names(package)]
 
 
-def merged(dialects: list[Dialect]) -> Tables:
+def merged_tables(dialects: list[Dialect]) -> Tables:
     """The tables of several dialects as one. Raises `ValueError` where two take the same key."""
     # By the names of the scopes, so that a new scope is merged without a line here.
     found = {scope: _merged([getattr(dialect.tables, scope) for dialect in dialects]) for scope in Tables._fields}

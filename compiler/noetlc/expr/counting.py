@@ -19,7 +19,7 @@ def counter(label: str) -> Expr:
     return path("iter", generated_name(label))
 
 
-def started(label: str, deadline: Value | None, span: Span) -> Pairs:
+def first_values(label: str, deadline: Value | None, span: Span) -> Pairs:
     """The values to remember when the first pass begins: no pass is finished; the time, if there is a deadline."""
     pairs: Pairs = ((generated_name(label), constant(0, span)),)
     # `_elapsed` is recorded, so that a deadline comes out the same after a resume.

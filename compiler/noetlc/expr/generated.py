@@ -96,18 +96,22 @@ def constant_of(value: Json) -> Expr:
             return Const(value)
 
 
-def decided(guard: Expr) -> Expr:
+def guard_as_value(guard: Expr) -> Expr:
     """An expression that is true as a value where `guard` is true as a guard (LANGUAGE §2).
 
     As a value the text `false` is true to Jinja2, in a guard it is false.
     """
     match guard:
         case Not(of=of):
-            return Not(decided(of))
+            return Not(guard_as_value(of))
         case Logic(op=op, left=left, right=right):
-            return Logic(op, decided(left), decided(right))
+            return Logic(op, guard_as_value(left), guard_as_value(right))
         case Conditional(test=test, then=then, otherwise=otherwise):
-            return Conditional(decided(test), decided(then), Const(False) if otherwise is None else decided(otherwise))
+            return Conditional(
+                guard_as_value(test),
+                guard_as_value(then),
+                Const(False) if otherwise is None else guard_as_value(otherwise),
+            )
         case Compare() | Test() | Const(value=bool() | int() | None):
             return guard
         case Const(value=str(text)):

@@ -11,7 +11,7 @@
 from noetlc.ast.bodies import Tasks, Until, change_lists, taken
 from noetlc.ast.playbook import Playbook, Rule, Task
 from noetlc.diag.change import Change, RecordChange
-from noetlc.expr.counting import again, exhausted, numbered, numbered_guard, started
+from noetlc.expr.counting import again, exhausted, first_values, numbered, numbered_guard
 from noetlc.expr.generated import generated_name, jump, noop
 
 
@@ -32,7 +32,7 @@ def _lowered(head: Task, loop: Until) -> Tasks:
     label, span = head.name, loop.span
     test, merge = generated_name(label, "test"), generated_name(label, "merge")
     when = numbered_guard(loop.when, label)
-    begin = Rule(None, "continue", span, set_iter=started(label, loop.deadline, span))
+    begin = Rule(None, "continue", span, set_iter=first_values(label, loop.deadline, span))
     body = numbered(loop.tasks, label)
     # An empty body was told; the loop still has a task to come back to.
     first = body[0].name if body else test

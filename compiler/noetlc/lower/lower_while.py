@@ -13,7 +13,7 @@ The guard stands last in the conjunction, so that it is asked for its truth as i
 from noetlc.ast.bodies import Tasks, While, change_lists, taken
 from noetlc.ast.playbook import Playbook, Rule, Task
 from noetlc.diag.change import Change, RecordChange
-from noetlc.expr.counting import again, exhausted, numbered, numbered_guard, started
+from noetlc.expr.counting import again, exhausted, first_values, numbered, numbered_guard
 from noetlc.expr.generated import generated_name, jump, noop
 
 
@@ -34,7 +34,7 @@ def _lowered(head: Task, loop: While) -> Tasks:
     label, span = head.name, loop.span
     test, merge = generated_name(label, "test"), generated_name(label, "merge")
     when = numbered_guard(loop.when, label)
-    begin = Rule(None, "continue", span, set_iter=started(label, loop.deadline, span))
+    begin = Rule(None, "continue", span, set_iter=first_values(label, loop.deadline, span))
     asked = (
         # A loop that is over by its own guard has not run out, though it used all its passes: the guard is asked,
         # too.

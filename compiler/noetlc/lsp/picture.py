@@ -1,6 +1,6 @@
 """The picture of a playbook as it stands in the editor: steps or tasks, as SVG."""
 
-from noetlc.emit.pictures.regions import folded
+from noetlc.emit.pictures.regions import folded_picture
 from noetlc.emit.pictures.steps import steps_of, tasks_of
 from noetlc.emit.pictures.svg import emitted
 from noetlc.lsp.known import KnownFile
@@ -15,4 +15,4 @@ def picture_of(known: KnownFile, number: int, level: str) -> str | None:
         return None
     playbook = known.documents[number][1].playbook
     picture = tasks_of(playbook) if level == "tasks" else steps_of(playbook)
-    return emitted(folded(picture, MOST) if len(picture.nodes) > MOST else picture)
+    return emitted(folded_picture(picture, MOST) if len(picture.nodes) > MOST else picture)

@@ -31,7 +31,7 @@ from noetlc.migrate.free_names import written_out
 from noetlc.migrate.parts import Touched
 from noetlc.migrate.rewriting import rewritten_document
 from noetlc.migrate.same_plan import same_plan
-from noetlc.older import AUTHORING, READ, is_asked_whole, reader_of, written
+from noetlc.older import AUTHORING, READ, is_asked_whole, playbook_as_written, reader_of
 from noetlc.pipeline import Compiled, Document, compile_source, planned, understood
 from noetlc.reading.idle import LEAVE_OUT
 from noetlc.source.decoding import decode, encode
@@ -98,7 +98,7 @@ def glanced(name: str, data: bytes) -> Glance:
         # Without lowering: a look at a whole folder costs a fraction of a migration.
         reading = read_yaml(name, data)
         reader = reader_of(reading.source)
-        read = [written(reader, node) for node in reading.documents if node is not None]
+        read = [playbook_as_written(reader, node) for node in reading.documents if node is not None]
         playbooks = [playbook for playbook in read if playbook is not None]
         sugar = [node for playbook in playbooks for node in _sugar_of(playbook)]
     problems = [found for found in (*reading.diagnostics, *reader.findings) if found.severity >= Severity.ERROR]
@@ -107,12 +107,12 @@ def glanced(name: str, data: bytes) -> Glance:
     places += [note.span for note in reader.findings if note.code in _NOTES]
     is_open = any(isinstance(node, Guess) for node in sugar) or any(map(is_asked_whole, playbooks))
     if not places and not problems and is_open:
-        full = checked(name, data)
+        full = changes_of_file(name, data)
         return Glance(full.source, tuple([change.span for change in full.changes]), full.problems)
     return Glance(reading.source, tuple(sorted(places)), sorted_findings(problems))
 
 
-def checked(name: str, data: bytes) -> Migration:
+def changes_of_file(name: str, data: bytes) -> Migration:
     """The changes that a file would have: it is read and lowered, no more."""
     with uncollected():
         reading = read_yaml(name, data)

@@ -36,7 +36,7 @@ from noetlc.migrate.parts import (
     keys_of,
     place_of,
 )
-from noetlc.migrate.scalars import Edit, rewritten
+from noetlc.migrate.scalars import Edit, replaced_scalar
 from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 
 
@@ -299,7 +299,11 @@ class _Document:
             listed = node if isinstance(node, Sequence) else None
             return [NewLine(head, is_new=True), *self._list(here, listed, column + DEEPER)]
         value = plain_tree(tree)
-        if isinstance(node, Scalar) and (text := rewritten(self._text, node, value)) is not None and "\n" not in text:
+        if (
+            isinstance(node, Scalar)
+            and (text := replaced_scalar(self._text, node, value)) is not None
+            and "\n" not in text
+        ):
             return [NewLine(f"{head} {text}")]
         return [NewLine(line, is_new=node is None) for line in entry_lines(head, value, " " * column)]
 
@@ -312,7 +316,7 @@ class _Document:
         tree = here.tree
         match node:
             case Scalar() if not isinstance(tree, dict | list) or not tree:
-                text = rewritten(self._text, node, plain_tree(tree))
+                text = replaced_scalar(self._text, node, plain_tree(tree))
                 return None if text is None else [Edit(start, stop, text.rstrip("\n"))]
             case Mapping() if isinstance(tree, dict):
                 return self._edits_of_keys(here, node)

@@ -33,7 +33,7 @@ class Edit(NamedTuple):
     text: str
 
 
-def rewritten(source: str, scalar: Scalar, value: Json) -> str | None:
+def replaced_scalar(source: str, scalar: Scalar, value: Json) -> str | None:
     """The text for `value` in the place of a scalar; None where it has to stand on lines of its own."""
     start, end = scalar.source
     if isinstance(value, str):

@@ -13,7 +13,7 @@ from noetlc.ast.playbook import Playbook
 from noetlc.diag.change import Change
 from noetlc.diag.diagnostic import Diagnostic
 from noetlc.dialects import PACKAGE as CANONICAL
-from noetlc.dialects import canonical, dialects_of, merged
+from noetlc.dialects import canonical, dialects_of, merged_tables
 from noetlc.older.absent import ABSENT
 from noetlc.older.dialects import by
 from noetlc.older.hints import hints_of
@@ -55,7 +55,7 @@ def read(source: Source, node: Node | None, observer: PassObserver) -> Canonical
     """
     observer.stage_begun(READ)
     r = reader_of(source)
-    was = playbook = written(r, node)
+    was = playbook = playbook_as_written(r, node)
     observer.stage_ended(READ, playbook)
     changes = list(r.changes)
     if playbook is not None:
@@ -68,7 +68,7 @@ def reader_of(source: Source) -> Reader:
     return Reader(source, *combined(), _FORMS, canonical())
 
 
-def written(r: Reader, node: Node | None) -> Playbook | None:
+def playbook_as_written(r: Reader, node: Node | None) -> Playbook | None:
     """The playbook as it is written, with the sugar of all dialects; None where the document is no mapping."""
     return read_document(r, node)
 
@@ -84,7 +84,7 @@ def forks_of(playbook: Playbook) -> Iterable[Diagnostic]:
 def combined() -> tuple[Tables, Legacy]:
     """The tables of all dialects, and what is recognised by some and read by none."""
     older = dialects_of(PACKAGE)
-    tables = merged([*older, *dialects_of(CANONICAL)])
+    tables = merged_tables([*older, *dialects_of(CANONICAL)])
     legacy: dict[str, dict[str, str]] = {}
     for dialect in older:
         for scope, keys in dialect.legacy.items():
@@ -98,9 +98,11 @@ def _unfold(r: Reader, draft: StepDraft, node: Node) -> Node | None:
     tasks = node.items if isinstance(node, Sequence) else (node,)
     if not any(isinstance(task, Mapping) and _may_loop(task) for task in tasks):
         return node
-    from noetlc.older.iterators import unfolded, unfolded_list
+    from noetlc.older.iterators import unfolded_iterator, unfolded_list
 
-    return unfolded(r, draft, node) if isinstance(node, Mapping) else unfolded_list(r, draft, tuple(tasks), node)
+    return (
+        unfolded_iterator(r, draft, node) if isinstance(node, Mapping) else unfolded_list(r, draft, tuple(tasks), node)
+    )
 
 
 def _may_loop(task: Mapping) -> bool:

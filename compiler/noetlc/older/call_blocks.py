@@ -71,7 +71,7 @@ def _needed(task: Task, entries: dict[str, Task]) -> list[str]:
     if not blocks:
         return []
     needed = set[str]()
-    entered = list(called(task, entries))
+    entered = list(called_entries(task, entries))
     for entry in entered:
         for expr in (expr for template in _rendered_apart(entry) for expr in expressions_of(template)):
             here = static_path(expr)
@@ -85,7 +85,7 @@ def _needed(task: Task, entries: dict[str, Task]) -> list[str]:
     return blocks if len(entered) > 1 and needed else [key for key in blocks if key in needed]
 
 
-def called(task: Task, entries: dict[str, Task]) -> Iterator[Task]:
+def called_entries(task: Task, entries: dict[str, Task]) -> Iterator[Task]:
     """The workbook entry that a task calls, the entry that this one calls in turn, and so on; each entry once."""
     seen = set[str]()
     while (name := workbook_name(task)) is not None and name not in seen and name in entries:
@@ -114,7 +114,7 @@ def _names(expr: Expr) -> Iterator[str]:
 
 def _reads_previous(task: Task, entries: dict[str, Task]) -> bool:
     """Whether a call, or an entry that it calls, reads the result of the task before."""
-    values = [value for one in (task, *called(task, entries)) for _, value in one.fields]
-    values += [one.args for one in (task, *called(task, entries)) if one.args is not None]
+    values = [value for one in (task, *called_entries(task, entries)) for _, value in one.fields]
+    values += [one.args for one in (task, *called_entries(task, entries)) if one.args is not None]
     read = (name for value in values for one in expressions_within(value.template) for name in _names(one.expr))
     return "_prev" in read

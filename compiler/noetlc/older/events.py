@@ -45,9 +45,9 @@ def assuming(expr: Expr, happened: Happened) -> Expr:
             if any(a != FALSE for a in facts)
             else FALSE
         )
-        return folded(negated(found)) if is_negative(part) else found
+        return constants_folded(negated(found)) if is_negative(part) else found
 
-    return folded(rewritten(expr, replace))
+    return constants_folded(rewritten(expr, replace))
 
 
 def on_success(expr: Expr) -> Expr:
@@ -79,7 +79,7 @@ def on_failure(expr: Expr) -> Expr:
     """
     tells = reads_failure(expr)
     if tells:
-        expr = folded(rewritten(expr, _no_success))
+        expr = constants_folded(rewritten(expr, _no_success))
     if not events_in(expr):
         return expr if tells else FALSE
 
@@ -125,11 +125,11 @@ def _is_below_400(op: str, right: Expr) -> bool:
             return False
 
 
-def folded(expr: Expr) -> Expr:
+def constants_folded(expr: Expr) -> Expr:
     """The expression with `and`, `or` and `not` of constants worked out."""
     match expr:
         case Logic(op=op, left=left, right=right):
-            left, right = folded(left), folded(right)
+            left, right = constants_folded(left), constants_folded(right)
             stays, ends = (TRUE, FALSE) if op == "and" else (FALSE, TRUE)
             if left == stays:
                 return right
@@ -137,7 +137,7 @@ def folded(expr: Expr) -> Expr:
                 return left
             return ends if ends in (left, right) else Logic(op, left, right)
         case Not(of=of):
-            inner = folded(of)
+            inner = constants_folded(of)
             return FALSE if inner == TRUE else TRUE if inner == FALSE else Not(inner)
         case _:
             return expr

@@ -20,7 +20,7 @@ from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.shorthand import FALSE, TRUE, both, equal, one_of, path, result_of, static_path
 from noetlc.expr.templates import arc_with
-from noetlc.older.events import events_in, folded, on_failed, on_failure
+from noetlc.older.events import constants_folded, events_in, on_failed, on_failure
 from noetlc.older.legacy_names import LegacyPath, Meanings, arc_meanings, has_old_names, only_old, renamed
 from noetlc.older.page_nodes import tool_before_branches
 from noetlc.older.skips import may_be_skipped
@@ -109,7 +109,7 @@ def _at_failure(expr: Expr, known: Container[str]) -> Expr:
     """The guard where the step has failed; false where it is no question in old words, or one for success only."""
     if not has_old_names(expr) or events_in(expr) or not any(_tells(static_path(part), known) for part in walk(expr)):
         return FALSE
-    return folded(rewritten(on_failure(expr), _failed))
+    return constants_folded(rewritten(on_failure(expr), _failed))
 
 
 def _tells(here: LegacyPath, known: Container[str]) -> bool:

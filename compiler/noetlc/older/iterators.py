@@ -24,7 +24,7 @@ _ELEMENT = ("element", "iterator", *_ITEM)
 _ARGS = ("args", "input", "data", "with")
 
 
-def unfolded(r: Reader, draft: StepDraft, node: Mapping) -> Node | None:
+def unfolded_iterator(r: Reader, draft: StepDraft, node: Mapping) -> Node | None:
     """The task of an iterator, whose loop becomes that of the step; any other tool as it is."""
     kind = node.get("kind")
     if not isinstance(kind, Scalar) or kind.text != "iterator":
@@ -47,7 +47,9 @@ def unfolded_list(r: Reader, draft: StepDraft, tasks: tuple[Node, ...], node: No
     task = tasks[0]
     if len(tasks) == 1 and isinstance(task, Mapping):
         # A loop has no name: that of its step is what its results are read by.
-        return unfolded(r, draft, mapping_at([entry for entry in task.entries if entry[0].text != "name"], node.span))
+        return unfolded_iterator(
+            r, draft, mapping_at([entry for entry in task.entries if entry[0].text != "name"], node.span)
+        )
     for task in tasks:
         kind = task.get("kind") if isinstance(task, Mapping) else None
         if isinstance(kind, Scalar) and kind.text == "iterator":

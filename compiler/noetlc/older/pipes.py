@@ -41,7 +41,7 @@ from noetlc.expr.shorthand import (
     otherwise,
     path,
 )
-from noetlc.older.events import folded
+from noetlc.older.events import constants_folded
 from noetlc.older.repetition import NotRetried
 from noetlc.reading.reader import Reader, stray_keys
 from noetlc.reading.shapes import sequence_of
@@ -187,7 +187,9 @@ def _asked(rule: Rule) -> Expr:
 
 def _failing(rule: Rule, name: str) -> Rule | None:
     """A rule of `catch` as one for a failure of the task `name`; None where it is for another task."""
-    asked = TRUE if rule.when is None else folded(rewritten(rule.when.expr, lambda part: _of_task(part, name)))
+    asked = (
+        TRUE if rule.when is None else constants_folded(rewritten(rule.when.expr, lambda part: _of_task(part, name)))
+    )
     if asked == FALSE:
         return None
     span = rule.span if rule.when is None else rule.when.span

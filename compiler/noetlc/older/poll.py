@@ -16,7 +16,7 @@ from noetlc.ast.bodies import Tasks, change_lists, taken
 from noetlc.ast.playbook import Guard, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.diag.change import Change, RecordChange
-from noetlc.expr.counting import again, exhausted, started
+from noetlc.expr.counting import again, exhausted, first_values
 from noetlc.expr.generated import constant, generated_name, guard, noop
 from noetlc.expr.shorthand import OUTCOME_OK, both, negated
 from noetlc.expr.templates import guard_with
@@ -85,7 +85,7 @@ def _lowered(step: Step, task: Task, poll: Poll, known: frozenset[str]) -> Tasks
     until = guard_with(poll.until, names_of_now(step, task, IN_RULES, known))
     # The counter is one of its own, not the attempts of the task: case §4.3 wants two, and a jump begins the attempts
     # of `retry` anew.
-    begin = Rule(None, "continue", span, set_iter=started(label, poll.deadline, span))
+    begin = Rule(None, "continue", span, set_iter=first_values(label, poll.deadline, span))
     # Only successes are polled. An error goes to the rules of `retry`, or fails the task at once.
     left = both(OUTCOME_OK, negated(until.expr))
     rules = (

@@ -16,7 +16,7 @@ from noetlc.ast.playbook import Guard, Loop, Playbook, Rule, Step
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, RecordChange
-from noetlc.expr.generated import computed, decided, expression_of, generated_name, guard, noop
+from noetlc.expr.generated import computed, expression_of, generated_name, guard, guard_as_value, noop
 from noetlc.expr.shorthand import chosen, negated
 from noetlc.older.loose import read_loose_guard
 from noetlc.reading.drafts import StepDraft
@@ -81,5 +81,5 @@ def _lowered(step: Step, record: RecordChange) -> Step:
 
 
 def _emptied(loop: Loop, skip: Skip) -> Loop:
-    items = chosen(decided(skip.unless.expr), expression_of(loop.items.template), ListOf(()))
+    items = chosen(guard_as_value(skip.unless.expr), expression_of(loop.items.template), ListOf(()))
     return loop._replace(items=computed(items, loop.items.span))

@@ -19,7 +19,7 @@ from noetlc.ast.sugar import Sugar
 from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
 from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.calling import called_with, with_args
-from noetlc.older.call_blocks import called, rendered_before_calls
+from noetlc.older.call_blocks import called_entries, rendered_before_calls
 from noetlc.older.legacy_names import RESERVED
 from noetlc.older.sinks import Sink
 from noetlc.older.variables import Assign
@@ -55,7 +55,7 @@ def _with(task: Task, step: Step, entries: dict[str, Task]) -> Task:
     added: list[Sugar] = []
     rules = task.rules
     args = task.args
-    for entry in called(task, entries):
+    for entry in called_entries(task, entries):
         entry = called_with(entry, args)
         pairs = {**_pairs(entry), **((pairs_of(args.template) or {}) if args is not None else {})}
         bare = pairs.keys() - RESERVED

@@ -235,7 +235,7 @@ def gate_keys(step: Step) -> set[str]:
     return {str(access.keys[0]) for access in found if access.root.name == "ctx" and access.keys}
 
 
-def listed(names: Sequence[str]) -> str:
+def listed_steps(names: Sequence[str]) -> str:
     """Names of steps as a sentence has them; the entry token comes from no step."""
     shown = [f"`{name}`" if name != "@entry" else "the entry" for name in names]
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))

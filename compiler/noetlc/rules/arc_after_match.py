@@ -24,7 +24,7 @@ from noetlc.ast.playbook import Arc, Step
 from noetlc.ast.truth import takes_part_on_failure
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
 from noetlc.expr.closed import strange_words
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -50,11 +50,11 @@ def _dead(unit: Unit, step: Step) -> Iterator[Diagnostic]:
             continue
         before = next((_before(row, choice, at) for row, choice, at in ways if choice.may(at)), None)
         if before is not None and not _is_told(unit, before):
-            names = listed(list(dict.fromkeys(each.target for each in before)))
+            names = listed_steps(list(dict.fromkeys(each.target for each in before)))
             yield RULE.finding(
                 f"the arc to `{arc.target}` never fires: {_verb(before, names)} first",
                 arc.span,
-                help=f"move it before the arc to {listed([before[0].target])}, or make the router `inclusive`",
+                help=f"move it before the arc to {listed_steps([before[0].target])}, or make the router `inclusive`",
                 related=tuple(Related(each.span, "matches before") for each in before),
             )
 

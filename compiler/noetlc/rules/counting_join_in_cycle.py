@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from noetlc.ast.components import components_of
 from noetlc.ast.playbook import Merge
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -41,7 +41,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         outer = [source for source in graph.sources[at] if part[source] != part[at]]
         if at in stuck or (inner and (outer or at in entries)):
             starved = stuck.get(at)
-            source = listed([unit.playbook.steps[each].name for each in outer]) or "the entry"
+            source = listed_steps([unit.playbook.steps[each].name for each in outer]) or "the entry"
             yield RULE.story(
                 f"a token that comes back to `{step.name}` does not start it again: {source} delivers once",
                 step.spec.join_span or step.name_span,

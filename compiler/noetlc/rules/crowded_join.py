@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from noetlc.analysis.proofs import BOUNDED
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -32,9 +32,9 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         # Ever more tokens, and joins that starve, are findings of their own that say more.
         if is_written and step.name not in flooded and crowded.step not in starved:
             yield RULE.story(
-                f"two tokens of {listed([crowded.source])} can lie at `{step.name}`, one wave before the other",
+                f"two tokens of {listed_steps([crowded.source])} can lie at `{step.name}`, one wave before the other",
                 unit.playbook.steps[crowded.step].spec.join_span or step.span,
-                help=f"let {listed([crowded.source])} run once in a round: join what leads to it",
+                help=f"let {listed_steps([crowded.source])} run once in a round: join what leads to it",
                 story=crowded.story,
                 sure=crowded.sure,
             )

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from noetlc.analysis.proofs import CYCLES
 from noetlc.ast.graph import trapped_steps
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -28,7 +28,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         return
     for claim in unit.proofs.claims(CYCLES):
         yield RULE.story(
-            f"no end can be reached from {listed(claim.verdict.about)}",
+            f"no end can be reached from {listed_steps(claim.verdict.about)}",
             claim.verdict.span or unit.playbook.steps[0].name_span,
             help="let some step on the way be a leaf, or lead an arc out that can be taken",
             story=claim.verdict.story,

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from noetlc.analysis.proofs import BOUNDED, CYCLES
 from noetlc.ast.playbook import Router, Step
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -34,7 +34,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         span = router.span if router is not None else claim.verdict.span or unit.playbook.steps[0].name_span
         name = fork.name if fork is not None else claim.verdict.about[0]
         yield RULE.story(
-            f"`{name}` is on a cycle, and ever more tokens come to {listed(claim.verdict.about)}",
+            f"`{name}` is on a cycle, and ever more tokens come to {listed_steps(claim.verdict.about)}",
             span,
             help="join the branches before going back, or take the arc back out of the fork",
             story=story,

@@ -17,7 +17,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -27,7 +27,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             plan = unit.proofs.plan
             step, router = plan.steps[starved.step], plan.steps[starved.culprit]
             yield RULE.story(
-                f"`{step.name}` waits for {listed(step.join.sources)}, and `{router.name}` chooses between them",
+                f"`{step.name}` waits for {listed_steps(step.join.sources)}, and `{router.name}` chooses between them",
                 unit.playbook.steps[starved.step].spec.join_span or step.span,
                 help="write `join: any`, or let the router be `inclusive`",
                 story=starved.story,

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 if TYPE_CHECKING:  # the analysis is loaded when it is asked
     from noetlc.analysis.locked import Locked
@@ -36,7 +36,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         others = [plan.steps[at].name for at in locked.at]
         span = next((lock.span for lock in step.spec.locks if lock.name == locked.lock), step.name_span)
         yield RULE.story(
-            f"`{step.name}` may wait for the lock `{locked.lock}`, held at {listed(others)}, which never comes free",
+            f"`{step.name}` may wait for the lock `{locked.lock}`, held at {listed_steps(others)}, "
+            "which never comes free",
             span,
             help="take the locks of both at once, before either is held, or everywhere in one order",
             story=locked.story,

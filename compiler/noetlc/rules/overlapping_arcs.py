@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from noetlc.analysis.choices import Choice
 from noetlc.ast.playbook import Step
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -48,7 +48,8 @@ def _pairs(step: Step, choice: Choice) -> Iterator[Diagnostic]:
             if examples and choice.first(other) and _alone(choice, one, other):
                 value = next(iter(examples[0].values()))[1:]
                 yield RULE.finding(
-                    f"the arcs to {listed([arcs[one].target, arcs[other].target])} match {value}: the first is taken",
+                    f"the arcs to {listed_steps([arcs[one].target, arcs[other].target])} match {value}: "
+                    "the first is taken",
                     arcs[other].span,
                     help=f"name {value} in one of them",
                     related=(Related(arcs[one].span, "the first"),),

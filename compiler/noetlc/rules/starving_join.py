@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from noetlc.codegen.forks import could_be_taken
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -30,7 +30,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         step = plan.steps[starved.step]
         if (starved.cause == "gate" and step.join.mode == "taken") or _is_fed_twice(unit, starved.step):
             continue
-        has, missing = listed(starved.has), listed(starved.missing)
+        has, missing = listed_steps(starved.has), listed_steps(starved.missing)
         message = f"`{step.name}` may have a token from {has} and wait for one from {missing} that does not come"
         if starved.cause == "rest":
             needed = step.join.n

@@ -23,7 +23,7 @@ from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.reading.kinds import kind_of
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -38,7 +38,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
 
 
 def _finding(step: Step, limit: Value, waiting: list[str]) -> Diagnostic:
-    message = f"this `timeout` does not reach {listed(waiting)}, which a worker does not wait for"
+    message = f"this `timeout` does not reach {listed_steps(waiting)}, which a worker does not wait for"
     help = "write `spec: {timeout: …}` at the task, or `lifecycle: {timeout_s: …}` for the whole step"
     # A task beside them takes it, and may be the one that it is meant for.
     if len(waiting) < len(step.tasks):

@@ -18,7 +18,7 @@ When to ignore
 from collections.abc import Iterator
 
 from noetlc.diag.diagnostic import Diagnostic, Severity
-from noetlc.rules import LintRule, Unit, listed
+from noetlc.rules import LintRule, Unit, listed_steps
 
 
 def check(unit: Unit) -> Iterator[Diagnostic]:
@@ -33,9 +33,10 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         missing = [steps[each].name for each in sorted(_between(unit, at) - cancelled)]
         if missing:
             yield RULE.finding(
-                f"`{step.name}` starts again for what still comes from {listed(missing)}, which it does not cancel",
+                f"`{step.name}` starts again for what still comes from {listed_steps(missing)}, "
+                "which it does not cancel",
                 step.spec.cancels[0].span,
-                help=f"list {listed(missing)} in `cancels`, too",
+                help=f"list {listed_steps(missing)} in `cancels`, too",
             )
 
 

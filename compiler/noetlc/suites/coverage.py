@@ -17,7 +17,7 @@ from noetlc.analysis.regions import regions_of
 from noetlc.analysis.skeleton import whole_skeleton
 from noetlc.analysis.soundness import dead_among
 from noetlc.analysis.verdict import TooLarge
-from noetlc.analysis.waves import folded
+from noetlc.analysis.waves import folded_joins
 from noetlc.analysis.witness import rule_fits
 
 
@@ -47,7 +47,7 @@ def _unreachable(plan: Plan, effort: Effort) -> tuple[set[str], set[str]]:
     """The ids of transitions that never fire, and of those of which it is not known."""
     whole = whole_skeleton(plan)
     # The net with what guards show has every run of the playbook, and fewer than free choices.
-    skeleton = informed(folded(whole))
+    skeleton = informed(folded_joins(whole))
     every = range(len(skeleton.origin))
     try:
         dead, open_ = dead_among(skeleton.net, every, effort)

@@ -23,7 +23,7 @@ from noetlc.analysis.regions import regions_of
 from noetlc.analysis.script import script_of
 from noetlc.analysis.skeleton import Skeleton, chosen_of, whole_skeleton
 from noetlc.analysis.verdict import WitnessScript
-from noetlc.analysis.waves import folded, unfolded
+from noetlc.analysis.waves import folded_joins, unfolded_run
 from noetlc.analysis.witness import COUNTING, UNSCRIPTED
 from noetlc.suites.coverage import parts_of
 from noetlc.suites.inputs import brought
@@ -127,7 +127,7 @@ def _found(plan: Plan, parts: Sequence[PlaybookPart], effort: Effort) -> Iterato
     """The parts for which there is a script, each with its first."""
     # How main comes to a later phase with such data is not looked for; runs of main go through them all the same.
     region = regions_of(plan)[0].plan
-    plain = folded(whole_skeleton(region))
+    plain = folded_joins(whole_skeleton(region))
     skeletons = [plain] if (known := informed(plain)) is plain else [plain, known]
     runs = [_Runs(_scripted(each), effort) for each in skeletons]
     for part in parts:
@@ -195,7 +195,7 @@ def _scripts(plan: Plan, every: Sequence[_Runs], part: PlaybookPart) -> Iterator
                 continue
             for each in (_to_an_end(skeleton, run), run):
                 if each is not None:
-                    ids = [t.id for t in unfolded(skeleton, each) if not _is_elsewhere(t, asking)]
+                    ids = [t.id for t in unfolded_run(skeleton, each) if not _is_elsewhere(t, asking)]
                     script = script_of(plan, ids, tried=True)
                     if script is not None:
                         yield script

@@ -529,7 +529,7 @@ def faults_told() -> Iterator[None]:
         raise Faulty(str(problem)) from None
 
 
-def compiled(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
+def compiled_source(data: bytes, name: str, folders: Sequence[Path]) -> bytes:
     """Compile the source of a playbook. Raises Faulty with what the compiler found."""
     from noetl.clients.compiler import CompileError, compile_source
 

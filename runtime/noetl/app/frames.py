@@ -112,10 +112,10 @@ class Moving:
             return {}
         self._ctx_shown = ctx
         gone = dict.fromkeys(key for key in shown if key not in ctx)
-        return {**gone, **{key: shortened(value) for key, value in ctx.items()}}
+        return {**gone, **{key: shortened_value(value) for key, value in ctx.items()}}
 
 
-def shortened(value: Json) -> str:
+def shortened_value(value: Json) -> str:
     """A value as JSON, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -27,13 +27,13 @@ def permissions(pools: tuple[str, ...], prefix: str | None) -> int:
     """
     from noetl.bus import BusFailure
     from noetl.bus.nats.names import PREFIX, address_in
-    from noetl.bus.nats.permissions import written
+    from noetl.bus.nats.permissions import permissions_text
 
     try:
         address = address_in(f"nats://host/{PREFIX if prefix is None else prefix}")
     except BusFailure as problem:
         raise Problem(str(problem)) from None
-    click.echo(written([*dict.fromkeys(pools or ("default",))], address.prefix), nl=False)
+    click.echo(permissions_text([*dict.fromkeys(pools or ("default",))], address.prefix), nl=False)
     return 0
 
 

@@ -75,7 +75,7 @@ def server(
     if context.invoked_subcommand is not None:
         return 0
     try:
-        from noetl.api.service import compiled
+        from noetl.api.service import compiled_source
         from noetl.api.serving import BadCertificate, Listening, ServingCallbacks, serve
     except ImportError as missing:
         raise Problem(f"the server needs the extra: pip install 'noetlc[server]' ({missing})") from None
@@ -96,7 +96,7 @@ def server(
     with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
         try:
-            compiler = partial(compiled, folders=folders)
+            compiler = partial(compiled_source, folders=folders)
             with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
                 good = serve(runtime, listening, compiler, ServingCallbacks(say, _ready), sessions=sessions, bus=bus)
         except BadCertificate as problem:

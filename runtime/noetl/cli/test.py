@@ -96,7 +96,7 @@ def test(
 
 
 def _once(paths: tuple[str, ...], asked: RunOptions, wanted: _Wanted) -> tuple[int, list[Tested]]:
-    from noetl.app.suites.coverage import coverage_of, merged
+    from noetl.app.suites.coverage import coverage_of, merged_coverage
     from noetl.cli.test_report import tell_coverage, tell_suite
     from noetl.cli.testing import UnreadSuite, files_in, tested
 
@@ -118,7 +118,7 @@ def _once(paths: tuple[str, ...], asked: RunOptions, wanted: _Wanted) -> tuple[i
         from noetl.app.suites.junit import junit_of
 
         _write(wanted.junit, junit_of(pairs))
-    rows = merged([coverage_of(*pair) for pair in pairs]) if asked.coverage else None
+    rows = merged_coverage([coverage_of(*pair) for pair in pairs]) if asked.coverage else None
     seconds = time.monotonic() - begun
     if wanted.as_json:
         from noetl.app.suites.document import document_of
@@ -147,13 +147,13 @@ def _fallen_short(rows: Sequence[Coverage], least: int | None) -> int:
 def _draw(rows: Sequence[Coverage], folders: tuple[Path, ...], target: str) -> None:
     import json
 
-    from noetl.app.suites.coverage import painted
+    from noetl.app.suites.coverage import coverage_document
     from noetl.clients.compiler import CompileError, draw_coverage
 
     if len(rows) != 1:
         raise click.UsageError(f"--picture is of one playbook, and these are tests of {len(rows)}")
     try:
-        draw_coverage(rows[0].playbook, folders, target, json.dumps(painted(rows[0])).encode())
+        draw_coverage(rows[0].playbook, folders, target, json.dumps(coverage_document(rows[0])).encode())
     except CompileError as problem:
         raise Problem(str(problem)) from None
 
@@ -208,13 +208,13 @@ def _generate(playbook: str, folders: tuple[Path, ...], output: str | None) -> i
 
 
 def _record(execution: str, url: str, output: str | None) -> int:
-    from noetl.app.suites.recording import recorded
+    from noetl.app.suites.recording import recorded_suite
 
     with existing_runtime(url) as runtime:
         row = row_of(runtime, execution)
         if row.ended is None:
             raise Problem(f"execution {row.execution_id} is not over: there is no end yet that a run could be held to")
-        _put_new(output, recorded(runtime, row))
+        _put_new(output, recorded_suite(runtime, row))
     return 0
 
 

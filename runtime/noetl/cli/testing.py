@@ -10,7 +10,7 @@ from noetl.app.programs import program_of
 from noetl.app.suites.judging import Failure
 from noetl.app.suites.path import PathTaken
 from noetl.app.suites.pool import shared_out
-from noetl.app.suites.verdict import CaseVerdict, as_json, idle_outcomes, idle_signals, judged, of_json
+from noetl.app.suites.verdict import CaseVerdict, as_json, idle_outcomes, idle_signals, judged_case, of_json
 from noetl.cli.text import escaped
 from noetl_cli import lazy_click as click
 from noetl_ir.records import NamedTuple
@@ -91,7 +91,9 @@ def tested(file: str, asked: RunOptions) -> Tested | UnreadSuite:
     # A copy of the process costs some milliseconds, as much as a few cases.
     processes = min(asked.jobs, len(chosen) // _WORTH or 1)
     records = dict(
-        shared_out(chosen, processes, lambda number: as_json(judged(suite, program, number, beside, asked.folders)))
+        shared_out(
+            chosen, processes, lambda number: as_json(judged_case(suite, program, number, beside, asked.folders))
+        )
     )
     verdicts = [of_json(records[number]) if number in records else _lost(suite, number) for number in chosen]
     # Of some of the cases it is not known whether the others would have used an outcome that they share.

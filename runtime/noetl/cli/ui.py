@@ -33,7 +33,7 @@ def ui(port: int, opens: bool, environment: Environment, folders: tuple[Path, ..
     others to see them, start `noetl server`.
     """
     try:
-        from noetl.api.service import compiled
+        from noetl.api.service import compiled_source
         from noetl.api.serving import Listening, ServingCallbacks, serve
     except ImportError as missing:
         raise Problem(f"the page needs the extra: pip install 'noetlc[server]' ({missing})") from None
@@ -50,8 +50,8 @@ def ui(port: int, opens: bool, environment: Environment, folders: tuple[Path, ..
         try:
             with closing(sessions_beside(runtime.secrets_path)) as sessions:
                 good = serve(
-                    runtime, Listening(HOST, port), partial(compiled, folders=folders), ServingCallbacks(say, ready),
-                    sessions=sessions, asked=set(),
+                    runtime, Listening(HOST, port), partial(compiled_source, folders=folders),
+                    ServingCallbacks(say, ready), sessions=sessions, asked=set(),
                 )  # fmt: skip
         except OSError as problem:
             raise Problem(f"{HOST}:{port} cannot be listened on: {problem.strerror or problem}") from None

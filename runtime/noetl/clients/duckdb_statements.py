@@ -23,13 +23,13 @@ from noetl.clients.sql_results import (
     emptying_text,
     first_rows,
     insert_text,
+    message_line,
     most_rows,
     parameters_of,
     refusal,
     result_of,
     rows_result,
     texts_of,
-    told,
     writing_of,
 )
 from noetl.host.confined_files import FileRefused
@@ -103,7 +103,7 @@ async def outcome_of(work: Callable[[], DatabaseWork], prepare: Prepare = lambda
     except TimeoutError:
         return error("timeout", f"the statements took longer than {seconds:g} s")
     except (duckdb.Error, OverflowError, TypeError, ValueError) as problem:  # a value that nothing can carry too
-        return error("duckdb.error", told(problem), duckdb={"code": type(problem).__name__})
+        return error("duckdb.error", message_line(problem), duckdb={"code": type(problem).__name__})
 
 
 async def _threaded(connection: "duckdb.DuckDBPyConnection", asked: DatabaseWork, prepare: Prepare) -> dict[str, Json]:

@@ -34,7 +34,7 @@ def refusal(problem: Exception) -> Outcome:
     return error(_CODES[type(problem)], str(problem))
 
 
-def told(problem: Exception) -> str:
+def message_line(problem: Exception) -> str:
     """The message of a database on one line: its lines joined, but for those that only point at a column."""
     lines = [" ".join(line.split()) for line in str(problem).splitlines()]
     return "; ".join(line for line in lines if line.strip("^ "))

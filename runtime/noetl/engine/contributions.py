@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from noetl.engine.execution import Execution, JsonObject, WaitingContributions
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
-from noetl_ir.reducing import CODE, ORDERED, Unfit, fault_of, reduced
+from noetl_ir.reducing import CODE, ORDERED, Unfit, fault_of, reduced_value
 
 
 def fault_in(program: Program, view: Mapping[str, Json], patch: Mapping[str, Json]) -> dict[str, Json] | None:
@@ -24,7 +24,7 @@ def fault_in(program: Program, view: Mapping[str, Json], patch: Mapping[str, Jso
             # So only the others (numbers, texts) are tried against the value that is there.
             why = fault_of(reducer, value)
             if not why and reducer not in ORDERED:
-                reduced(reducer, view.get(key), value)
+                reduced_value(reducer, view.get(key), value)
         except Unfit as unfit:
             why = str(unfit)
         if why:
@@ -89,4 +89,4 @@ def _outermost_parallel(execution: Execution, run: str) -> str:
 
 def _reduced(program: Program, view: JsonObject, key: str, value: Json) -> Json:
     reducer = program.reducers.get(key)
-    return value if reducer is None else reduced(reducer, view.get(key), value)
+    return value if reducer is None else reduced_value(reducer, view.get(key), value)

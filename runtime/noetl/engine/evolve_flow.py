@@ -6,7 +6,7 @@ from noetl.engine.evolve_compensation import remember
 from noetl.engine.evolve_locks import ask_longest, begin_waiting, leave_gate
 from noetl.engine.evolve_loops import call_off, call_off_all, end_all, hush, hush_run, keep_result, keep_row, unpark
 from noetl.engine.execution import INTERRUPT, WHOLE, Arrival, Execution, JsonObject, Region, Run, Timer
-from noetl.engine.lines import Line, merged
+from noetl.engine.lines import Line, merged_lines
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl.engine.views import counts_of, errors_of, terminal_event
@@ -98,7 +98,7 @@ def joined(program: Program, execution: Execution, event: Event) -> None:
     if event.step in program.counting:
         # Who comes too late goes on with what this wave began, not with what came before it.
         line = execution.waves[event.step] = line if line is execution.line else Line()
-    execution.line = merged(execution.line, lines, line)
+    execution.line = merged_lines(execution.line, lines, line)
     execution.arrivals[event.run] = Arrival(args, completing.event, line, completing.priority)
 
 
@@ -106,7 +106,7 @@ def token_gone(program: Program, execution: Execution, event: Event) -> None:
     # The join or gate held it until here; a late token's line goes over into that of the wave it missed.
     arrival = execution.arrivals.pop(event.run, None)
     if arrival is not None and event.event_type == "token.swallowed":
-        execution.line = merged(execution.line, [arrival.line], execution.waves[event.step])
+        execution.line = merged_lines(execution.line, [arrival.line], execution.waves[event.step])
     ask_longest(execution, leave_gate(program, execution, event.run))
 
 

@@ -8,7 +8,7 @@ from noetl.engine.evolve_compensation import remember
 from noetl.engine.evolve_locks import ask_longest, leave_gate
 from noetl.engine.evolve_loops import call_off, unpark
 from noetl.engine.execution import Execution
-from noetl.engine.lines import Line, merged
+from noetl.engine.lines import Line, merged_lines
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Program
 from noetl_ir.events import Event
@@ -63,4 +63,4 @@ def end_run(program: Program, execution: Execution, run: str) -> None:
 def _join_line(execution: Execution, event: Event, line: Line) -> None:
     """The line of what was withdrawn goes on as that of the run which began (EXTENSIONS.md §2)."""
     beginning = execution.runs[str(event.data["by"])]
-    execution.line = merged(execution.line, [line], beginning.line)
+    execution.line = merged_lines(execution.line, [line], beginning.line)

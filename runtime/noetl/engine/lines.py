@@ -38,7 +38,7 @@ def end_of(line: Line) -> Line:
     return line
 
 
-def merged(main: Line, lines: Iterable[Line], onto: Line) -> Line:
+def merged_lines(main: Line, lines: Iterable[Line], onto: Line) -> Line:
     """Let lines go over into `onto`; the line of the entry afterwards, which is `main` before."""
     target = end_of(onto)
     for line in lines:

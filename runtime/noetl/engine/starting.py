@@ -11,7 +11,7 @@ from noetl.engine.workload import MISSING, RenderedWorkload, render, variables_o
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
-from noetl_ir.reducing import CODE, reduced, start_fault
+from noetl_ir.reducing import CODE, reduced_value, start_fault
 from noetl_ir.scopes.values import ResultView
 
 
@@ -81,7 +81,7 @@ def _initial(turn: Turn, workload: dict[str, Json]) -> dict[str, Json]:
         if why := start_fault(row.reduce, found[row.key]):
             raise KeyedFault(CODE, f"`{where}`: {why}", key=where)
         if row.reduce == "union":
-            found[row.key] = reduced("union", [], found[row.key])
+            found[row.key] = reduced_value("union", [], found[row.key])
     return found
 
 

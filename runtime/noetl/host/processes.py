@@ -81,13 +81,13 @@ async def run_child(
     # The gate's shell sets the memory limit and becomes the program, so that nothing of Python runs between fork and
     # exec.
     gate = ("/bin/sh", "-c", _GATE, limit, *words)
-    with started(gate, environ=environ, cwd=cwd, pass_fds=pass_fds) as child:
+    with started_child(gate, environ=environ, cwd=cwd, pass_fds=pass_fds) as child:
         async with asyncio.timeout(bounds.seconds):
             return await _converse(child, b"\n" + stdin, bounds.output, hear)
 
 
 @contextmanager
-def started(
+def started_child(
     words: Sequence[str], *, environ: Mapping[str, str], cwd: str, pass_fds: Sequence[int] = ()
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """A child with pipes for its standard streams, watched and killed with its group on leaving."""

@@ -50,7 +50,7 @@ def grouped(parts: Sequence[BatchPart], most: int) -> Iterator[Sequence[BatchPar
         yield parts[begin:]
 
 
-def joined(parts: Sequence[BatchPart]) -> bytes:
+def joined_parts(parts: Sequence[BatchPart]) -> bytes:
     """The batch of some parts."""
     found = [MARK]
     for number, key, frame in parts:

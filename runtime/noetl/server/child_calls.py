@@ -16,7 +16,7 @@ from noetl.server.children import (
     NotFound,
     child_of,
     may_outlive_cancel,
-    refused,
+    refused_inputs,
     request_of,
     too_deep,
 )
@@ -106,7 +106,7 @@ class ChildCalls:
             self._hand_up(caller, error("playbook.not_found", str(problem)).as_json())
             return
         request = request_of(order, owned.execution, self._environment(program))
-        if there is None and (wrong := refused(program, child_id, request)) is not None:
+        if there is None and (wrong := refused_inputs(program, child_id, request)) is not None:
             self._hand_up(caller, wrong.as_json())
             return
         waits = order.call.get("wait") is not False

@@ -142,7 +142,7 @@ def under_of(caller: Execution) -> tuple[tuple[str, str], ...]:
     )
 
 
-def refused(program: Program, child_id: str, request: Request) -> Outcome | None:
+def refused_inputs(program: Program, child_id: str, request: Request) -> Outcome | None:
     """The outcome of a call that brings what the child's declared inputs do not allow, None of any other."""
     # Without declared inputs a child that lacks one is an execution that fails, and can be looked at.
     told = unmet(program, child_id, request) if program.plan.inputs is not None else ()

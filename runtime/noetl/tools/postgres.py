@@ -23,13 +23,13 @@ from noetl.clients.sql_results import (
     emptying_text,
     first_rows,
     insert_text,
+    message_line,
     most_rows,
     parameters_of,
     refusal,
     result_of,
     rows_result,
     texts_of,
-    told,
     writing_of,
 )
 from noetl.ports import Env, InvalidFields, ToolCall
@@ -65,9 +65,9 @@ async def run(call: ToolCall, env: Env) -> Outcome:
         return error("timeout", f"the statements took longer than {seconds:g} s")
     except psycopg.Error as problem:
         state = problem.sqlstate
-        return error("pg.error", told(problem), pg={"code": state, "sqlstate": state})
+        return error("pg.error", message_line(problem), pg={"code": state, "sqlstate": state})
     except (ValueError, OverflowError, UnicodeError) as problem:  # a value that no statement can carry
-        return error("pg.error", told(problem), pg={"code": None, "sqlstate": None})
+        return error("pg.error", message_line(problem), pg={"code": None, "sqlstate": None})
 
 
 async def _connected(
@@ -124,7 +124,7 @@ async def _perform(
     statements, params = list(texts), values
     if values is not None:
         # psycopg sends values apart from the text, and the server takes one statement with them only.
-        statements, params = bound([part for text in texts for part in statements_of(text)], values)
+        statements, params = psycopg_values([part for text in texts for part in statements_of(text)], values)
     if isinstance(params, list) and len(statements) > 1:
         raise InvalidFields(
             "a list of params needs a single statement; bind several by number or by name, from a mapping"
@@ -175,7 +175,7 @@ def statements_of(text: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-def bound(
+def psycopg_values(
     statements: list[str], params: dict[str, Json] | list[Json]
 ) -> tuple[list[str], dict[str, Json] | list[Json]]:
     """Statements and values as psycopg takes them: `$1` of a list, `:name` and `%(name)s` of a mapping are `%(…)s`.

@@ -87,8 +87,8 @@ class Redactor:
         return str(self.redact(text))
 
     def finished(self, text: str) -> int:
-        """`finished` for the known secrets."""
-        return finished(text, self._markers)
+        """`finished_length` for the known secrets."""
+        return finished_length(text, self._markers)
 
     def restore(self, value: Json) -> Json:
         """The value with the secret for every marker of ours; the marker of a handle's field becomes the field.
@@ -152,7 +152,7 @@ def forms_in(value: Json, secrets: tuple[str, ...]) -> bool:
     return any(form in whole for form in _forms_of_all(secrets))
 
 
-def finished(text: str, forms: Iterable[str]) -> int:
+def finished_length(text: str, forms: Iterable[str]) -> int:
     """How much of a text that goes on can be redacted now: no form begins in it that may end behind it."""
     begun = sorted(start for form in forms for start in _begun(text, form))
     if not begun:
@@ -173,8 +173,8 @@ def _begun(text: str, form: str) -> Iterator[int]:
 
 
 def own_finished(text: str, secrets: tuple[str, ...]) -> int:
-    """`finished` for some secrets."""
-    return finished(text, _forms_of_all(secrets))
+    """`finished_length` for some secrets."""
+    return finished_length(text, _forms_of_all(secrets))
 
 
 def has_markers(value: Json) -> bool:

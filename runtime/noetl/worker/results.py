@@ -47,12 +47,12 @@ class OwnValues:
         if not isinstance(key, str) or key.partition("/")[0] != self._folder:
             raise KeyError("the reference is to no stored result of this execution")
         try:
-            return unpacked(self._blobs, reference)
+            return unpacked_value(self._blobs, reference)
         except codec.CodecError as problem:
             raise KeyError(f"the stored result {key} is altered: {problem}") from None
 
 
-def unpacked(blobs: Blobs, reference: Mapping[str, Json]) -> Json:
+def unpacked_value(blobs: Blobs, reference: Mapping[str, Json]) -> Json:
     """The value of a reference; raises KeyError, CodecError."""
     return codec.unpack(blobs.get(reference), max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, max_items=MAX_ITEMS)
 
@@ -98,7 +98,7 @@ class Results:
     def fetch(self, record: dict[str, Json]) -> Json:
         """The value of a reference; raises Fault `ref.missing`."""
         try:
-            return unpacked(self._blobs, record)
+            return unpacked_value(self._blobs, record)
         except (KeyError, codec.CodecError) as problem:
             raise Fault("ref.missing", f"the stored result {record.get('key')} is gone or altered: {problem}") from None
 

@@ -22,7 +22,7 @@ from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.operators import BINARY, COMPARE
 from noetl_ir.evaluate.predicates import TESTS
 from noetl_ir.evaluate.selecting import FILTERS
-from noetl_ir.evaluate.settle import printed
+from noetl_ir.evaluate.settle import printed_value
 from noetl_ir.evaluate.work import SHORT_TEXT, spend, spend_text
 from noetl_ir.scopes.values import Fault, Undefined, key_text, plain
 from noetl_ir.scopes.vocabulary import METHODS
@@ -230,7 +230,7 @@ def _ordered(left: object, word: str, right: object) -> object:
 def _finalized(value: object) -> str:
     if isinstance(value, jinja2.Undefined):
         raise Undefined(str(value._undefined_name or "")).fault()
-    text = printed(value)
+    text = printed_value(value)
     spend_text(len(text))
     return text
 

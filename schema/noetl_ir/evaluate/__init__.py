@@ -16,7 +16,7 @@ from typing import TypeAlias
 from noetl_ir.evaluate.access import path_of
 from noetl_ir.evaluate.closures import Closure, Scope, closure
 from noetl_ir.evaluate.limits import check_chars
-from noetl_ir.evaluate.settle import bounded, json_of, printed, settled
+from noetl_ir.evaluate.settle import bounded, json_of, printed_value, settled_value
 from noetl_ir.evaluate.work import begin_evaluation, spend_text
 from noetl_ir.expr import (
     Block,
@@ -66,7 +66,7 @@ def compile_expr(expr: Expr) -> Callable[[Scope], object]:
 
     def value(scope: Scope) -> object:
         begin_evaluation()
-        return settled(run(scope))
+        return settled_value(run(scope))
 
     return _safe(value)
 
@@ -160,7 +160,7 @@ def _text(parts: tuple[str | Expr, ...]) -> Closure:
     pieces = [part if isinstance(part, str) else _compiled(part) for part in parts]
 
     def run(scope: Scope) -> str:
-        texts = [piece if isinstance(piece, str) else printed(piece(scope)) for piece in pieces]
+        texts = [piece if isinstance(piece, str) else printed_value(piece(scope)) for piece in pieces]
         length = sum(map(len, texts))
         check_chars(length)
         spend_text(length)

@@ -11,7 +11,7 @@ from noetl_ir.evaluate.data_filters import range_
 from noetl_ir.evaluate.operators import BINARY, COMPARE, UNARY, failure
 from noetl_ir.evaluate.predicates import TESTS
 from noetl_ir.evaluate.selecting import FILTERS
-from noetl_ir.evaluate.settle import joined
+from noetl_ir.evaluate.settle import joined_texts
 from noetl_ir.evaluate.work import SHORT_TEXT, Crowd, spend
 from noetl_ir.expr import (
     Attribute,
@@ -35,7 +35,7 @@ from noetl_ir.expr import (
     Unary,
     operands_of,
 )
-from noetl_ir.scopes.values import Fault, ResultView, Undefined, key_text, plain, refuse_marker, stored
+from noetl_ir.scopes.values import Fault, ResultView, Undefined, key_text, plain, refuse_marker, stored_value
 from noetl_ir.scopes.vocabulary import FUNCTIONS
 
 
@@ -216,7 +216,7 @@ def _ref(expr: Call) -> Closure:
     """`ref(path)`: the scope's function gets what is stored under the path, a `Reference` or the value itself."""
     if len(expr.args) != 1 or expr.named or path_of(expr.args[0]) is None:
         raise Fault("template.error", "`ref` takes one plain path")
-    path = _path(expr.args[0], stored)
+    path = _path(expr.args[0], stored_value)
 
     return lambda scope: _function(scope, "ref")(path(scope))
 
@@ -382,6 +382,6 @@ def _conditional(expr: Conditional) -> Closure:
 
 def _concat(parts: list[Closure]) -> Closure:
     def run(scope: Scope) -> object:
-        return joined("", [part(scope) for part in parts])
+        return joined_texts("", [part(scope) for part in parts])
 
     return run

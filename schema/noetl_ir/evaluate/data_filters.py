@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from noetl_ir.evaluate.access import Group, item
 from noetl_ir.evaluate.limits import MAX_RANGE, check_bits, check_items
 from noetl_ir.evaluate.operators import add
-from noetl_ir.evaluate.settle import joined
+from noetl_ir.evaluate.settle import joined_texts
 from noetl_ir.evaluate.work import Crowd, spend, spend_count, spend_entries, spend_key, spend_text
 from noetl_ir.scopes.values import Undefined, plain
 
@@ -114,7 +114,7 @@ def join(value: Iterable[object], d: object = "", attribute: _Key = None) -> obj
     if attribute is not None:
         spend_entries(value, 16)
         value = map(getter(attribute), value)
-    return joined(d, value)
+    return joined_texts(d, value)
 
 
 def items(value: Any) -> Iterator[object]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from noetl_ir.evaluate.access import kind_of
 from noetl_ir.evaluate.limits import check_bits, check_chars, check_items
-from noetl_ir.evaluate.settle import settled, text_size
+from noetl_ir.evaluate.settle import settled_value, text_size
 from noetl_ir.evaluate.work import (
     LONG,
     VIEW_TYPES,
@@ -105,7 +105,7 @@ def power(left: Operand, right: Operand) -> object:
 
 def formatted(text: str, values: Operand) -> str:
     """`text % values`."""
-    values = settled(values)
+    values = settled_value(values)
     spend_text(len(text))
     spend(30 * text.count("%"))
     # Python finds the missing bracket only after it has formatted all that stands before it.

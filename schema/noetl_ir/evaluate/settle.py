@@ -21,7 +21,7 @@ def json_of(value: object) -> Json:
     return _Walk(_strict).take(value, 0)  # type: ignore[return-value]
 
 
-def settled(value: object) -> object:
+def settled_value(value: object) -> object:
     """The value with lists for all that is lazy; the undefined stays."""
     if type(value) in _SCALARS:
         return value
@@ -60,7 +60,7 @@ def levels_of(value: object) -> int:
     return depth
 
 
-def joined(joint: object, values: Iterable[object]) -> object:
+def joined_texts(joint: object, values: Iterable[object]) -> object:
     """The values' texts, one behind the other, with another between; sealed where one of them is."""
     parts: list[object] = [joint, *values]
     sealed = next((part for part in parts if type(part) is Sealed), None)
@@ -72,7 +72,7 @@ def joined(joint: object, values: Iterable[object]) -> object:
     return text if sealed is None else sealed.to(text)
 
 
-def printed(value: object) -> str:
+def printed_value(value: object) -> str:
     """The value's text in a rendered text: null prints as nothing, and the undefined is a fault."""
     if type(value) is str:
         return value

@@ -10,7 +10,7 @@ from typing import Any
 from noetl_ir.evaluate.access import replaced, stripped
 from noetl_ir.evaluate.limits import check_chars
 from noetl_ir.evaluate.operators import formatted
-from noetl_ir.evaluate.settle import levels_of, settled, text_of
+from noetl_ir.evaluate.settle import levels_of, settled_value, text_of
 from noetl_ir.evaluate.work import spend, spend_count, spend_entries, spend_text, weigh
 from noetl_ir.patterns import LatePattern
 from noetl_ir.scopes.values import Fault, Sealed, Undefined
@@ -204,7 +204,7 @@ def tojson(value: object, indent: int | str | None = None) -> object:
             return part.true
         return _no_json(part)
 
-    text = dumps(settled(value), allow_nan=False, indent=indent, default=opened)
+    text = dumps(settled_value(value), allow_nan=False, indent=indent, default=opened)
     check_chars(len(text))
     return sealed[0].to(text) if sealed else text
 
@@ -212,7 +212,7 @@ def tojson(value: object, indent: int | str | None = None) -> object:
 def _no_json(value: object) -> object:
     if isinstance(value, Undefined):
         raise value.fault()
-    return list(settled(value))  # type: ignore[call-overload]
+    return list(settled_value(value))  # type: ignore[call-overload]
 
 
 def fromjson(value: object) -> object:
@@ -252,7 +252,7 @@ def pprint(value: object) -> str:
 
     # Each level writes all below it again.
     spend(weigh(value, as_text=True) * 4 * (levels_of(value) + 1))
-    return pformat(settled(value))
+    return pformat(settled_value(value))
 
 
 TEXT_FILTERS: dict[str, Callable[..., object]] = {

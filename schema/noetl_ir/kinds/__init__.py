@@ -153,7 +153,7 @@ def _shown(value: Json) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         # A number of thousands of digits would fill the message, and may not even be printable.
         return str(value) if abs(value) < 1e15 else "a number that is too large"
-    return "null" if value is None else named(value)
+    return "null" if value is None else kind_word(value)
 
 
 def limit_of(timeout: Json) -> float | None:
@@ -224,7 +224,7 @@ def fits(shape: FieldShape, value: Json) -> bool:
             return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
-def named(value: Json) -> str:
+def kind_word(value: Json) -> str:
     """The kind of a value, for messages; never its content, which may be secret."""
     match value:
         case bool():
@@ -243,7 +243,7 @@ def named(value: Json) -> str:
 def _found(shapes: tuple[FieldShape, ...], value: Json) -> str:
     """The kind of a value that has none of some shapes; of a list of names, what is in it that is none."""
     odd = next((item for item in value if not isinstance(item, str)), None) if isinstance(value, list) else None
-    return f"a list with {named(odd)}" if odd is not None and "list of names" in shapes else named(value)
+    return f"a list with {kind_word(odd)}" if odd is not None and "list of names" in shapes else kind_word(value)
 
 
 def _listed(words: tuple[str, ...]) -> str:

@@ -58,7 +58,7 @@ from noetl_ir.plan_format.columns import (
     Records,
     choices,
     enter,
-    listed,
+    list_of_column,
     lists,
     optional,
     records,
@@ -229,7 +229,7 @@ def _body(plan: Plan) -> tuple[Plain, ...]:
         plan.executor,
         list(plan.kinds),
         [[child.path, child.digest, len(child.data)] for child in plan.children],
-        *([extensions.written(plan)] if plan.edition > 3 else []),
+        *([extensions.written_section(plan)] if plan.edition > 3 else []),
     )
 
 
@@ -304,7 +304,7 @@ def _templates(body: codec.PartReader, *, verified: bool) -> Sequence[Template]:
     if verified:
         return PackedTable(LateTemplates(body.skipped(), body.skipped()))
     reader = ExpressionReader(body.value())
-    return tuple([template_of(row, reader) for row in listed(body.value())])
+    return tuple([template_of(row, reader) for row in list_of_column(body.value())])
 
 
 def _table(records: Records[T], body: codec.PartReader, *, verified: bool) -> PackedRows[T]:
@@ -318,7 +318,7 @@ def _whole(rows: Packed[T]) -> tuple[T, ...]:
 def _children(named: object, data: memoryview) -> tuple[Child, ...]:
     """The embedded plans; each is read when it is started, and checked against its digest then and here."""
     found, start = [], 0
-    rows = listed(named)
+    rows = list_of_column(named)
     # Asked before any child is copied out of the bytes.
     if len(rows) > MAX_CHILDREN:
         raise Malformed("the plan embeds too many others")
@@ -343,7 +343,7 @@ def _children(named: object, data: memoryview) -> tuple[Child, ...]:
 
 
 def _exactly(value: object, count: int) -> list[object]:
-    parts = listed(value)
+    parts = list_of_column(value)
     if len(parts) != count:
         raise Malformed(f"expected {count} parts, found {len(parts)}")
     return parts

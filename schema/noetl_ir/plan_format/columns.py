@@ -56,7 +56,7 @@ class Column(Protocol[T]):
         ...
 
 
-def listed(column: Plain) -> list[Plain]:
+def list_of_column(column: Plain) -> list[Plain]:
     """The column as a list. Raises Malformed."""
     if type(column) is not list:
         raise Malformed(f"expected a list, found {type(column).__name__}")
@@ -86,11 +86,11 @@ class _Scalars(_Opening[T]):
         return values
 
     def restore(self, column: Plain, *, trusted: bool = False) -> Packed[T]:
-        return self._packed(cast("list[T]", listed(column)) if trusted else self.checked(column))
+        return self._packed(cast("list[T]", list_of_column(column)) if trusted else self.checked(column))
 
     def checked(self, column: Plain) -> list[T]:
         """The values as a list. Raises Malformed."""
-        values = listed(column)
+        values = list_of_column(column)
         # Exact types: to msgpack a truth value is no number, and `isinstance(True, int)` would let one pass for a
         # place.
         if not self._allowed.issuperset(map(type, values)):
@@ -119,7 +119,7 @@ class _Numbers(_Scalars[int]):
 def _numbers(data: memoryview) -> Numbers:
     """Numbers that were read before."""
     small = small_numbers(data)
-    return Numbers(cast("list[int]", listed(unpack_trusted(data)))) if small is None else Numbers(small)
+    return Numbers(cast("list[int]", list_of_column(unpack_trusted(data)))) if small is None else Numbers(small)
 
 
 class _Words(_Opening[str]):
@@ -165,7 +165,7 @@ class _Weights(_Opening[int | Weight]):
         return [_WEIGHTS.get(value, value) for value in values]
 
     def restore(self, column: Plain, *, trusted: bool = False) -> Packed[int | Weight]:
-        values = cast("list[int]", listed(column)) if trusted else _INTEGER.checked(column)
+        values = cast("list[int]", list_of_column(column)) if trusted else _INTEGER.checked(column)
         least = min(values, default=1)
         if not trusted and values and (least < -len(_WEIGHTS) or 0 in values or max(values) > MAX_NUMBER):
             raise Malformed("a weight is out of range")
@@ -199,7 +199,7 @@ class _Lists(_Opening[tuple[T, ...]]):
 
     def restore(self, column: Plain, *, trusted: bool = False) -> Packed[tuple[T, ...]]:
         lengths, entries = _parts(column, 2)
-        counts = cast("list[int]", listed(lengths)) if trusted else NUMBER.checked(lengths)
+        counts = cast("list[int]", list_of_column(lengths)) if trusted else NUMBER.checked(lengths)
         inner = self._inner.restore(entries, trusted=trusted)
         # A negative length would let the sum agree and the slices overlap.
         if sum(counts) != len(inner) or (not trusted and counts and min(counts) < 0):
@@ -300,7 +300,7 @@ def _some(span: Span) -> Span | None:
 
 
 def _parts(column: Plain, count: int) -> list[Plain]:
-    parts = listed(column)
+    parts = list_of_column(column)
     if len(parts) != count:
         raise Malformed(f"expected {count} parts, found {len(parts)}")
     return parts
@@ -319,7 +319,7 @@ def enter(parts: PartReader, count: int) -> None:
 
 
 def _picked(members: Sequence[T], numbers: Plain, *, trusted: bool = False) -> Packed[T]:
-    indices = cast("list[int]", listed(numbers)) if trusted else NUMBER.checked(numbers)
+    indices = cast("list[int]", list_of_column(numbers)) if trusted else NUMBER.checked(numbers)
     # A negative number would name a member from the end.
     if not trusted and indices and (min(indices) < 0 or max(indices) >= len(members)):
         raise Malformed("a number names nothing")

@@ -36,7 +36,7 @@ class _Form(NamedTuple):
     read: Callable[[object], object]
 
 
-def written(plan: Plan) -> dict[str, Plain]:
+def written_section(plan: Plan) -> dict[str, Plain]:
     """The section of a plan."""
     return {name: _FORMS[name].write(value) for name, value in extensions_of(plan).items()}
 

@@ -300,6 +300,6 @@ def plain(value: object) -> object:
     return value.plain() if isinstance(value, ResultView) else value
 
 
-def stored(value: object) -> object:
+def stored_value(value: object) -> object:
     """A value as `ref` sees it: a view is the `Reference` that it was made of, if it was."""
     return value.stored() if isinstance(value, ResultView) else value

@@ -9,7 +9,7 @@ from nets import HEAD, plan_of, steps
 from noetlc.analysis import traces, transfer
 from noetlc.analysis.differences import differences_of
 from noetlc.analysis.facts import Class
-from noetlc.analysis.traces import Compared, compared
+from noetlc.analysis.traces import Compared, compared_runs
 from noetlc.ast.printing import printed
 from noetlc.pipeline import compile_source
 
@@ -220,9 +220,9 @@ def test_a_new_name_is_cosmetic() -> None:
 
 def test_runs_of_cycles_are_compared() -> None:
     once = steps(CYCLE.replace('{step: start, when: "{{ ctx.again }}"}, ', ""), "step: end_it")
-    found = compared(plan_of(once), plan_of(steps(CYCLE, "step: end_it")))
+    found = compared_runs(plan_of(once), plan_of(steps(CYCLE, "step: end_it")))
     assert found == Compared(("start", "start", "end_it"), None, True)
-    assert compared(plan_of(steps(CYCLE, "step: end_it")), plan_of(once)).removed == ("start", "start", "end_it")
+    assert compared_runs(plan_of(steps(CYCLE, "step: end_it")), plan_of(once)).removed == ("start", "start", "end_it")
 
 
 def blocks(count: int, branches: int = 5) -> list[str]:

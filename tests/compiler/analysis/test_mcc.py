@@ -11,7 +11,7 @@ import pytest
 from noetlc.analysis.census import census_of
 from noetlc.analysis.petri import Petri, fired, petri_of
 from noetlc.analysis.properties import structure_of
-from noetlc.analysis.symbolic import StateCounts, counted
+from noetlc.analysis.symbolic import StateCounts, state_counts
 from noetlc.source.pnml_reader import read_pnml
 from petri_nets import is_enabled
 
@@ -65,7 +65,7 @@ SMALL = [each for each in PUBLISHED if each["one_safe"] and each["places"] <= 10
 
 @pytest.mark.parametrize("published", SMALL, ids=named)
 def test_decision_diagrams_give_the_published_answers_about_safe_nets(published: dict[str, Any]) -> None:
-    found = counted(model(published))
+    found = state_counts(model(published))
     assert isinstance(found, StateCounts)
     assert {
         "states": found.states,

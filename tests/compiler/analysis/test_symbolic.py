@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from noetlc.analysis.census import census_of
 from noetlc.analysis.petri import Petri, fired
-from noetlc.analysis.symbolic import UNSAFE, CountingStopped, StateCounts, counted
+from noetlc.analysis.symbolic import UNSAFE, CountingStopped, StateCounts, state_counts
 from petri_nets import is_enabled, net_of, nets, safe_like_nets, space_of
 
 NODES = 1 << 14
@@ -28,7 +28,7 @@ def philosophers(count: int) -> Petri:
 
 @pytest.mark.parametrize("count", [5, 10, 20, 50])
 def test_the_philosophers_of_the_contest_have_the_published_3_to_the_n_states(count: int) -> None:
-    found = counted(philosophers(count))
+    found = state_counts(philosophers(count))
     assert isinstance(found, StateCounts)
     assert found.states == 3**count
     assert found.deadlock is not None and len(found.deadlock) >= count
@@ -37,7 +37,7 @@ def test_the_philosophers_of_the_contest_have_the_published_3_to_the_n_states(co
 
 def test_sixty_independent_circles() -> None:
     net = net_of("; ".join(f"a{n} → b{n}; b{n} → a{n}" for n in range(60)), " + ".join(f"a{n}" for n in range(60)))
-    found = counted(net)
+    found = state_counts(net)
     assert isinstance(found, StateCounts)
     assert (found.states, found.edges, found.max_token_per_marking, found.live) == (2**60, 60 * 2**60, 60, True)
     census = census_of(net, 1_000)
@@ -58,7 +58,7 @@ def test_numbers_of_any_ordinary_net(net: Petri) -> None:
 
 def check(net: Petri) -> None:
     space = space_of(net, 400)
-    found = counted(net, NODES)
+    found = state_counts(net, NODES)
     if space is None or max(tokens for marking in space.edges for tokens in marking) > 1:
         assert found == CountingStopped(UNSAFE)
         return
@@ -80,7 +80,7 @@ def check(net: Petri) -> None:
 
 
 def test_a_limit_of_nodes_leaves_the_count_open() -> None:
-    found = counted(philosophers(60), 1 << 8)
+    found = state_counts(philosophers(60), 1 << 8)
     assert isinstance(found, CountingStopped) and "256 nodes" in found.why
 
 
@@ -97,6 +97,6 @@ def test_the_diagram_of_a_fork_that_joins_grows_with_its_branches_and_not_with_i
         forked, joined = " + ".join(f"a{n}" for n in names), " + ".join(f"c{n}" for n in names)
         return net_of("; ".join([f"s → {forked}", *rows, f"{joined} → e"]), "s")
 
-    found = counted(fork(30), 1 << 19)  # what is no longer needed goes when the collector comes to it
+    found = state_counts(fork(30), 1 << 19)  # what is no longer needed goes when the collector comes to it
     assert isinstance(found, StateCounts)
     assert found.states == 4**30 + 2

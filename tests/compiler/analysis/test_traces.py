@@ -9,7 +9,7 @@ from noetl_ir.net import PlaceClass, Transition, Trigger
 from noetl_ir.plan import Plan
 from noetlc.analysis.differences import differences_of
 from noetlc.analysis.skeleton import unhandled
-from noetlc.analysis.traces import compared
+from noetlc.analysis.traces import compared_runs
 from noetlc.analysis.transfer import transfer_of
 
 NAMES = "abcd"
@@ -75,7 +75,7 @@ def traces(plan: Plan) -> set[tuple[str, ...]]:
 def test_runs_that_came_and_went_are_shortest_ones(share: int, old: str, new: str) -> None:
     before, after = plan_of(old), plan_of(new)
     mine, theirs = traces(before), traces(after)
-    found = compared(before, after)
+    found = compared_runs(before, after)
     assert found.complete
     for trace, more in ((found.added, theirs - mine), (found.removed, mine - theirs)):
         assert (trace is None) == (not more)
@@ -138,8 +138,8 @@ def test_a_run_whose_gate_has_not_opened_is_no_complete_one() -> None:
             )
         )
 
-    assert compared(plan("settled"), plan("any")).removed == ("start", "a", "g", "j")
-    assert compared(plan("any"), plan("settled")).added == ("start", "a", "g", "j")
+    assert compared_runs(plan("settled"), plan("any")).removed == ("start", "a", "g", "j")
+    assert compared_runs(plan("any"), plan("settled")).added == ("start", "a", "g", "j")
 
 
 @shares(40)

@@ -9,7 +9,7 @@ from noetlc.analysis.report import report_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import soundness_of
 from noetlc.analysis.verdict import Status
-from noetlc.analysis.waves import folded
+from noetlc.analysis.waves import folded_joins
 from petri_nets import space_of
 
 STUCK, PARTS = "nothing can get stuck", "every part can run"
@@ -111,7 +111,7 @@ def test_each_wave_meets_but_where_a_branch_loses_a_token_or_brings_two(name: st
     stuck = name in ("a gate in a branch", "two tokens from a branch", "a taken join inside a branch")
     assert verdicts[STUCK] is (Status.REFUTED if stuck else Status.PROVED)
     assert verdicts[PARTS] is Status.PROVED
-    assert bool(folded(whole_skeleton(plan)).folded) == (name not in UNFOLDED)
+    assert bool(folded_joins(whole_skeleton(plan)).folded) == (name not in UNFOLDED)
 
 
 @pytest.mark.parametrize("name", [name for name, lines in CASES.items() if len(lines) <= 4 and "cycle" not in name])
@@ -119,7 +119,7 @@ def test_the_folded_net_ends_as_the_net_does(name: str) -> None:
     plan = plan_of(steps(*CASES[name]))
     reached = successful(plan).reached()
     left = [is_left(plan, marking) for marking, after in reached.items() if not after]
-    skeleton = folded(success_skeleton(plan))
+    skeleton = folded_joins(success_skeleton(plan))
     space = space_of(skeleton.net, 100_000)
     assert space is not None
     assert {skeleton.is_final(marking) for marking in space.dead()} == {not each for each in left}

@@ -13,7 +13,7 @@ from noetlc.diag.codes import CODES
 from noetlc.diag.diagnostic import Severity
 from noetlc.migrate import migration
 from noetlc.migrate.lines import comments_in
-from noetlc.migrate.migration import checked, glanced, migrated
+from noetlc.migrate.migration import changes_of_file, glanced, migrated
 from noetlc.migrate.same_plan import same_plan
 from noetlc.older import AUTHORING
 from noetlc.pipeline import compile_source
@@ -67,7 +67,7 @@ def test_a_check_tells_the_changes_of_the_migration(path: Path) -> None:
     data = path.read_bytes()
     if not compile_source(path.name, data).count_of(Severity.ERROR):
         changes = migrated(path.name, data).changes
-        assert checked(path.name, data).changes == changes
+        assert changes_of_file(path.name, data).changes == changes
         assert bool(glanced(path.name, data).places) is bool(changes)
 
 
@@ -197,7 +197,7 @@ def test_names_that_nothing_declares_are_keys_of_the_payload() -> None:
     assert [(change.span.column, change.klass) for change in made.changes] == [
         (line.index("url") + 1, "review"), (line.rindex("url") + 1, "review"), (line.index("b}") + 1, "exact"),
     ]  # fmt: skip
-    assert checked("a.yaml", old.encode()).changes == made.changes
+    assert changes_of_file("a.yaml", old.encode()).changes == made.changes
 
 
 def test_names_that_nothing_declares_are_written_out_wherever_they_are_read() -> None:
@@ -233,7 +233,7 @@ def test_names_that_nothing_declares_are_written_out_wherever_they_are_read() ->
     told = [change for change in made.changes if "which nothing declares" in change.construct]
     assert {change.construct.split("`")[1] for change in told} == {"é", "rows", "total", "n", "again", "exit_code"}
     assert {change.klass for change in told} == {"review"}
-    assert checked("a.yaml", old.encode()).changes == made.changes
+    assert changes_of_file("a.yaml", old.encode()).changes == made.changes
     assert migrated("a.yaml", made.after).after == made.after
 
 

@@ -9,7 +9,7 @@ import pytest
 from noetl.bus.nats.bus import NatsBus
 from noetl.bus.nats.connection import Message
 from noetl.bus.nats.subjects import BusSubjects
-from noetl.messages.batches import MOST_PARTS, BatchPart, is_batch, joined
+from noetl.messages.batches import MOST_PARTS, BatchPart, is_batch, joined_parts
 from noetl.ports.bus import ReportDelivery
 from services import PLAIN, nats, waited_for
 
@@ -153,9 +153,13 @@ def test_what_cannot_be_read_in_a_batch_leaves_the_rest(opened: Opener) -> None:
     server, worker = routed(opened)
     subject, inbox = server._replies.address, worker._requests._inbox
     parts = [BatchPart(7, "good", b"\x00\x01"), BatchPart(8, "bad", b"\x07"), BatchPart(9, "fine", b"\x00\x02")]
-    for data in (joined(parts), joined(parts)[:-1], joined([BatchPart(1, "nested", joined(parts))])):
+    for data in (
+        joined_parts(parts),
+        joined_parts(parts)[:-1],
+        joined_parts([BatchPart(1, "nested", joined_parts(parts))]),
+    ):
         worker._connection.send(Message(subject, data, f"{inbox}.7"))
-    worker._connection.send(Message(subject, joined(parts), "$JS.API.STREAM.PURGE.anything"))
+    worker._connection.send(Message(subject, joined_parts(parts), "$JS.API.STREAM.PURGE.anything"))
     assert [(report.body, report.key) for report in heard(server, 2)] == [(1, "good"), (2, "fine")]  # type: ignore[attr-defined]
     waited_for(lambda: len(server.dead_letters()) == 3, "rubbish is no dead letter")
     assert [letter.key for letter in server.dead_letters()] == ["bad", "", "nested"]

@@ -11,7 +11,7 @@ from noetl.bus import BusFailure
 from noetl.bus.nats import codec as codec_module
 from noetl.bus.nats import connection as connection_module
 from noetl.bus.nats import open_bus
-from noetl.bus.nats.codec import packed, unpacked
+from noetl.bus.nats.codec import packed_body, unpacked_body
 from noetl.bus.nats.names import address_in, header_of, text_of, token_of
 from noetl.messages.encoding import UnreadableMessage
 
@@ -21,14 +21,14 @@ def test_a_frame_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monke
     for size, fits in ((999_999, True), (1_000_000, True), (1_000_001, False), (50_000_000, False)):
         frame = b"\x01" + zlib.compress(b"x" * size)
         if fits:
-            assert len(unpacked(frame)) == size
+            assert len(unpacked_body(frame)) == size
         else:
             with pytest.raises(UnreadableMessage):
-                unpacked(frame)
+                unpacked_body(frame)
     for data in (b"", b"x", b"x" * 10_000):
-        assert unpacked(packed(data, 0)) == data
+        assert unpacked_body(packed_body(data, 0)) == data
     with pytest.raises(UnreadableMessage):
-        unpacked(packed(b"x" * 10_000, 0)[:-1])
+        unpacked_body(packed_body(b"x" * 10_000, 0)[:-1])
 
 
 def test_a_server_that_is_not_up_yet_is_tried_many_times(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,4 +92,6 @@ workflow:
 
 def test_what_a_database_says_is_one_line_without_carets() -> None:
     said = 'Parser Error: syntax error at or near "SELEC"\n\nLINE 1: SELEC 1;\n        ^^^^^'
-    assert sql_results.told(ValueError(said)) == 'Parser Error: syntax error at or near "SELEC"; LINE 1: SELEC 1;'
+    assert (
+        sql_results.message_line(ValueError(said)) == 'Parser Error: syntax error at or near "SELEC"; LINE 1: SELEC 1;'
+    )

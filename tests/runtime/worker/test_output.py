@@ -13,7 +13,7 @@ from noetl.ports import StoreFailure, StoreRefused, ToolCall
 from noetl.ports.output import ATTEMPT_BYTES, CHUNK, CUT, CUT_TEXT, OutputChunk
 from noetl.worker import output as output_module
 from noetl.worker.output import OutputWriter, TaskOutput
-from noetl.worker.redaction import Redactor, finished, forms_of
+from noetl.worker.redaction import Redactor, finished_length, forms_of
 
 CALL = ToolCall("e1", "s", "t", "python", {}, {}, {}, None, "", 1, {}, claim=3)
 SECRET = "correct horse battery"
@@ -117,7 +117,7 @@ def test_pieces_of_any_size_are_hidden_as_the_whole_is(seed: int) -> None:
     assert kept.text() == hiding.redacted(text)
     forms = [form for secret in secrets for form in forms_of(secret).values()]
     assert not any(secret in kept.text() for secret in secrets)
-    at = finished(text, forms)
+    at = finished_length(text, forms)
     assert hiding.redacted(text[:at]) + hiding.redacted(text[at:]) == hiding.redacted(text)
 
 

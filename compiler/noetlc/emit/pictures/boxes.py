@@ -7,7 +7,7 @@ from noetlc.emit.pictures.picture import Box, Paint, Shape
 from noetlc.emit.pictures.shapes import Point
 from noetlc.emit.pictures.strokes import arrows_of
 from noetlc.emit.pictures.style import LINE, SIGNS
-from noetlc.emit.pictures.xml import escaped, number
+from noetlc.emit.pictures.xml import escaped_xml, number
 
 ROUND = {Shape.ENTRY: 18.0, Shape.END: 18.0, Shape.TASK: 4.0, Shape.TRANSITION: 2.0, Shape.STATE: 12.0}
 STACK, BAR = 4.0, 5.0
@@ -28,8 +28,8 @@ def sign_at(mark: Paint, middle: Point) -> str:
 def _box(drawing: Drawing, position: int, prefix: str) -> Iterator[str]:
     node, face, middle = drawing.picture.nodes[position], drawing.faces[position], drawing.layout.middles[position]
     classes = " ".join(filter(None, ("node", node.shape.value, node.mark.value)))
-    yield f'<g class="{classes}" data-n="{prefix}{position}" data-id="{escaped(node.id)}">'
-    yield f"<title>{escaped(_hint(node))}</title>"
+    yield f'<g class="{classes}" data-n="{prefix}{position}" data-id="{escaped_xml(node.id)}">'
+    yield f"<title>{escaped_xml(_hint(node))}</title>"
     if node.shape is Shape.PLACE:
         yield from _place(node, face, middle)
     else:
@@ -79,7 +79,7 @@ def _place(node: Box, face: Face, middle: Point) -> Iterator[str]:
     yield f'<circle class="b" cx="{number(x)}" cy="{number(y)}" r="{number(CIRCLE / 2)}"/>'
     for fact in face.facts[:1]:
         yield _text("f", (x, y + 4), fact)
-    yield f'<text x="{number(x + CIRCLE / 2 + 5)}" y="{number(y + 4)}">{escaped(face.title)}</text>'
+    yield f'<text x="{number(x + CIRCLE / 2 + 5)}" y="{number(y + 4)}">{escaped_xml(face.title)}</text>'
 
 
 def _rect(name: str, corner: Point, size: tuple[float, float], radius: float) -> str:
@@ -89,4 +89,6 @@ def _rect(name: str, corner: Point, size: tuple[float, float], radius: float) ->
 
 def _text(name: str, middle: Point, text: str) -> str:
     kind = f' class="{name}"' if name else ""
-    return f'<text{kind} x="{number(middle[0])}" y="{number(middle[1])}" text-anchor="middle">{escaped(text)}</text>'
+    return (
+        f'<text{kind} x="{number(middle[0])}" y="{number(middle[1])}" text-anchor="middle">{escaped_xml(text)}</text>'
+    )

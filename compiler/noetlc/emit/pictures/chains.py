@@ -57,7 +57,7 @@ class Chains(NamedTuple):
     trunks: list[Trunk]
 
 
-def chained(sizes: Sequence[Size], links: Sequence[Link]) -> Chains:
+def layers_of(sizes: Sequence[Size], links: Sequence[Link]) -> Chains:
     """The layers of boxes and links. Loops take no part."""
     plain = [number for number, link in enumerate(links) if link.source != link.target]
     making = _Making(_ranks(len(sizes), [links[number] for number in plain]), list(sizes), len(links))

@@ -19,9 +19,9 @@ from noetlc.emit.pictures.boxes import body_of
 from noetlc.emit.pictures.drawing import Drawing, drawing_of, label_size
 from noetlc.emit.pictures.legend import legend_of
 from noetlc.emit.pictures.picture import Box, Picture, Shape
-from noetlc.emit.pictures.regions import folded, leaves_of
+from noetlc.emit.pictures.regions import folded_picture, leaves_of
 from noetlc.emit.pictures.style import sheet
-from noetlc.emit.pictures.xml import escaped
+from noetlc.emit.pictures.xml import escaped_xml
 from noetlc.source.text import Source, lines_of
 
 BOXES = 80
@@ -47,20 +47,20 @@ def emitted(pictures: Sequence[Picture], source: Source, boxes: int | None = Non
     title = ", ".join(picture.title for picture in pictures)
     views = "\n".join(_view(number, drawing) for number, drawing in enumerate(drawings))
     keys = "\n".join(_key(number, picture) for number, picture in enumerate(pictures))
-    options = "".join(f'<option value="{n}">{escaped(each.title)}</option>' for n, each in enumerate(pictures))
+    options = "".join(f'<option value="{n}">{escaped_xml(each.title)}</option>' for n, each in enumerate(pictures))
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escaped(title)}</title>
+<title>{escaped_xml(title)}</title>
 <style>{sheet("media")}
 {_file("page.css")}</style>
 </head>
 <body>
 <header>
-<h1>{escaped(pictures[0].title if len(pictures) == 1 else source.name)}</h1>
+<h1>{escaped_xml(pictures[0].title if len(pictures) == 1 else source.name)}</h1>
 <select id="which" aria-label="Playbook"{" hidden" if len(pictures) == 1 else ""}>{options}</select>
 <input id="search" type="search" placeholder="Search ( / )" aria-label="Search boxes" autocomplete="off">
 <span id="count" role="status"></span>
@@ -99,7 +99,7 @@ def _view(number: int, drawing: Drawing) -> str:
     size, hidden = drawing.layout.size, ' style="display:none"' if number else ""
     body = "\n".join(body_of(drawing))
     box = f"-20 -20 {size.width + 40:.0f} {size.height + 40:.0f}"
-    name = escaped(drawing.picture.title)
+    name = escaped_xml(drawing.picture.title)
     return (
         f'<svg class="view" viewBox="{box}" role="img" aria-label="{name}"{hidden}><g class="root">\n{body}\n</g></svg>'
     )
@@ -170,9 +170,9 @@ def _folds(picture: Picture, most: int) -> list[Json]:
     """Every part that can be folded, those inside others after them; some are closed at first in a large picture."""
     # The page opens with as many boxes as can be read. The smaller parts below come from folding on, so that each
     # fold of the opening is one of theirs.
-    opening = folded(picture, most) if most and len(picture.nodes) > most else picture
+    opening = folded_picture(picture, most) if most and len(picture.nodes) > most else picture
     closed = {node.id for node in opening.nodes if node.shape is Shape.FOLD}
-    whole = folded(opening, max(LEAST_FOLDED, len(opening.nodes) // 5))
+    whole = folded_picture(opening, max(LEAST_FOLDED, len(opening.nodes) // 5))
     index = {node.id: number for number, node in enumerate(picture.nodes)}
     found: list[Json] = []
     waiting = [(node, False) for node in reversed(whole.nodes) if node.shape is Shape.FOLD]

@@ -9,9 +9,9 @@ Links beyond the budget of bends are drawn straight, behind the boxes. No recurs
 from collections.abc import Sequence
 
 from noetl_ir.records import NamedTuple
-from noetlc.emit.pictures.chains import Chains, chained
+from noetlc.emit.pictures.chains import Chains, layers_of
 from noetlc.emit.pictures.ordering import ordered
-from noetlc.emit.pictures.placing import placed
+from noetlc.emit.pictures.placing import middles_of
 from noetlc.emit.pictures.routing import LinkRoute, RowBounds, Stem, routed, with_loops
 from noetlc.emit.pictures.shapes import Link, Point, Size
 
@@ -49,7 +49,7 @@ def layout_of(sizes: Sequence[Size], links: Sequence[Link], edges: Sequence[floa
     for (nodes, index), own in zip(drawn, rows, strict=True):
         inner = [links[row]._replace(source=index[links[row].source], target=index[links[row].target]) for row in own]
         parts.append(_part([sizes[node] for node in nodes], inner, [edges[node] for node in nodes]))
-    corners, whole = packed([part.size for part in parts])
+    corners, whole = packed_shelves([part.size for part in parts])
     middles: list[Point] = [(0.0, 0.0)] * len(sizes)
     routes: list[LinkRoute] = [LinkRoute((), None)] * len(links)
     stems: list[Stem] = []
@@ -64,10 +64,10 @@ def layout_of(sizes: Sequence[Size], links: Sequence[Link], edges: Sequence[floa
 
 def _part(sizes: Sequence[Size], links: Sequence[Link], edges: Sequence[float]) -> Layout:
     wide = with_loops(sizes, links)
-    chains = chained(wide, links)
+    chains = layers_of(wide, links)
     layers = ordered(chains.layers, chains.up, chains.down)
     widths = [size.width for size in chains.sizes]
-    across = placed(layers, widths, GAP, (chains.up, chains.down))
+    across = middles_of(layers, widths, GAP, (chains.up, chains.down))
     least = min((x - width / 2 for x, width in zip(across, widths, strict=True)), default=0.0)
     across = [x - least for x in across]
     rows = _rows(layers, chains, across)
@@ -116,7 +116,7 @@ def parts_of(count: int, ends: Sequence[tuple[int, int]]) -> list[list[int]]:
     return parts
 
 
-def packed(sizes: Sequence[Size]) -> tuple[list[Point], Size]:
+def packed_shelves(sizes: Sequence[Size]) -> tuple[list[Point], Size]:
     """The upper left corner of each part, in shelves from left to right, and the size of the whole."""
     area = sum((size.width + APART) * (size.height + APART) for size in sizes)
     # The page is to be somewhat wider than high, and no part is wider than the page.

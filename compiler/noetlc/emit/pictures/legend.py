@@ -8,7 +8,7 @@ from noetlc.emit.pictures.metrics import width_of
 from noetlc.emit.pictures.picture import ArrowKind, Box, Picture, Shape
 from noetlc.emit.pictures.strokes import path
 from noetlc.emit.pictures.style import MEANINGS, SHAPES, SIGNS, TEXT
-from noetlc.emit.pictures.xml import escaped, number
+from noetlc.emit.pictures.xml import escaped_xml, number
 
 ROW, GAP, SAMPLE, MOST_WIDTH = 22.0, 22.0, 30.0, 760.0
 OF_STATES = {Shape.ENTRY: "initial state", Shape.END: "final state"}
@@ -42,7 +42,7 @@ def legend_of(picture: Picture, most: float = MOST_WIDTH) -> Legend:
         if x and x + room > most:
             x, y = 0.0, y + ROW
         out.append(f'<g class="{classes}" transform="translate({number(x)} {number(y)})">{sample}</g>')
-        out.append(f'<text x="{number(x + SAMPLE + 8)}" y="{number(y + 13)}">{escaped(text)}</text>')
+        out.append(f'<text x="{number(x + SAMPLE + 8)}" y="{number(y + 13)}">{escaped_xml(text)}</text>')
         x += room
         width = max(width, x)
     return Legend(tuple(out), width, y + ROW + 10)

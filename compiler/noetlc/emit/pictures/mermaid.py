@@ -6,7 +6,7 @@ Every character that Mermaid could read as its own is written as an entity.
 from collections.abc import Iterator
 
 from noetlc.emit.pictures.picture import ArrowKind, Box, Edge, Paint, Picture, Shape
-from noetlc.emit.pictures.regions import folded
+from noetlc.emit.pictures.regions import folded_picture
 
 MAX_EDGES, MAX_CHARACTERS = 500, 50_000
 """What Mermaid draws unless it is configured otherwise (`maxEdges`, `maxTextSize`)."""
@@ -51,8 +51,8 @@ def emitted(picture: Picture) -> str:
     for most in TRIES:
         if _fits(text):
             return text
-        text = _written(folded(picture, most))
-    return text if _fits(text) else _cut(folded(picture, TRIES[-1]))
+        text = _written(folded_picture(picture, most))
+    return text if _fits(text) else _cut(folded_picture(picture, TRIES[-1]))
 
 
 def _fits(text: str) -> bool:

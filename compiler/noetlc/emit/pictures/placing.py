@@ -12,7 +12,7 @@ from noetlc.emit.pictures.ordering import Neighbours
 SWEEPS, SWEEPS_OF_LARGE, FINE, LARGE = 10, 4, 30, 4_000
 
 
-def placed(
+def middles_of(
     layers: Sequence[Sequence[int]], widths: Sequence[float], gap: float, sides: tuple[Neighbours, Neighbours]
 ) -> list[float]:
     """The middle of each item; `sides` are its neighbours above and below."""

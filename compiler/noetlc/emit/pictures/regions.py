@@ -37,7 +37,7 @@ class Arrows(NamedTuple):
     before: list[dict[int, bool]]
 
 
-def folded(picture: Picture, most: int) -> Picture:
+def folded_picture(picture: Picture, most: int) -> Picture:
     """The picture with at most that many boxes, or as few as folding can do; a caption says what was folded."""
     whole = len(picture.nodes)
     small = picture

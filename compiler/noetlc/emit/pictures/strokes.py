@@ -8,7 +8,7 @@ from noetlc.emit.pictures.picture import Edge, Paint
 from noetlc.emit.pictures.routing import LOOP
 from noetlc.emit.pictures.shapes import Point
 from noetlc.emit.pictures.style import LINE, TEXT
-from noetlc.emit.pictures.xml import escaped, number
+from noetlc.emit.pictures.xml import escaped_xml, number
 
 HEAD, HALF = 8.0, 4.0
 QUIET = (Paint.NONE, Paint.IDLE)
@@ -58,9 +58,9 @@ def _arrow(drawing: Drawing, position: int, edge: Edge, prefix: str) -> Iterator
     hint = "\n".join(filter(None, [edge.text, *edge.facts, *edge.remarks]))
     classes = " ".join(filter(None, ("edge", edge.kind.value, edge.mark.value)))
     stem = f' data-stem="{prefix}{route.stem}"' if route.stem >= 0 else ""
-    yield f'<g class="{classes}" data-e="{prefix}{position}" data-id="{escaped(edge.id)}"{stem}>'
+    yield f'<g class="{classes}" data-e="{prefix}{position}" data-id="{escaped_xml(edge.id)}"{stem}>'
     if hint:
-        yield f"<title>{escaped(hint)}</title>"
+        yield f"<title>{escaped_xml(hint)}</title>"
     yield path(points, route.form, has_head=is_told or route.stem < 0)
     if route.label is not None:
         yield '<g class="label">'
@@ -77,7 +77,7 @@ def _label(middle: Point, lines: tuple[str, ...], has_facts: bool) -> Iterator[s
     for row, line in enumerate(lines):
         bold = ' class="f"' if has_facts and row == len(lines) - 1 else ""
         top = y - height / 2 + LINE * (row + 0.75)
-        yield f'<text{bold} x="{number(x)}" y="{number(top)}" text-anchor="middle">{escaped(line)}</text>'
+        yield f'<text{bold} x="{number(x)}" y="{number(top)}" text-anchor="middle">{escaped_xml(line)}</text>'
 
 
 def _curve(here: Point, there: Point) -> str:

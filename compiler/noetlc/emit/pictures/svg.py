@@ -7,7 +7,7 @@ from noetlc.emit.pictures.metrics import bold_width_of, width_of, wrapped
 from noetlc.emit.pictures.picture import Picture
 from noetlc.emit.pictures.shapes import Size
 from noetlc.emit.pictures.style import LINE, MARGIN, TEXT, sheet
-from noetlc.emit.pictures.xml import escaped, number
+from noetlc.emit.pictures.xml import escaped_xml, number
 
 HEAD, HEADING = 34.0, 16.0
 MAX_CAPTIONS, CAPTION = 30, 100
@@ -30,10 +30,10 @@ def document(picture: Picture, dark: str) -> tuple[str, Size]:
     out = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<svg xmlns="http://www.w3.org/2000/svg" {sides} viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
-        f"<title>{escaped(picture.title)}</title>",
+        f"<title>{escaped_xml(picture.title)}</title>",
         f"<style>{sheet(dark)}</style>",
         f'<rect class="page" {sides}/>',
-        f'<text class="h" x="{MARGIN:g}" y="{HEAD:g}">{escaped(picture.title)}</text>',
+        f'<text class="h" x="{MARGIN:g}" y="{HEAD:g}">{escaped_xml(picture.title)}</text>',
         f'<g transform="translate({number((width - size.width) / 2)} {number(HEAD + MARGIN)})">',
         *body_of(drawing),
         "</g>",
@@ -43,7 +43,7 @@ def document(picture: Picture, dark: str) -> tuple[str, Size]:
     ]
     for row, line in enumerate(below, 1):
         y = number(foot + legend.height + LINE * row)
-        out.append(f'<text x="{MARGIN:g}" y="{y}">{escaped(line)}</text>')
+        out.append(f'<text x="{MARGIN:g}" y="{y}">{escaped_xml(line)}</text>')
     return "\n".join([*out, "</svg>", ""]), Size(width, height)
 
 

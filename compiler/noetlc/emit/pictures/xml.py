@@ -1,7 +1,7 @@
 """Text in XML and HTML."""
 
 
-def escaped(text: str) -> str:
+def escaped_xml(text: str) -> str:
     """The text with nothing in it that markup could be read from, in content or in an attribute with double quotes."""
     text = "".join([char if _is_legal(char) else "\ufffd" for char in text])
     return (

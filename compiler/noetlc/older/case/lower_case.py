@@ -35,14 +35,13 @@ from noetlc.older.case.routes import (
     after_loop,
     carried,
     end_of,
-    recorded,
+    recorded_rule,
     route_arcs,
     takes,
 )
 from noetlc.older.case.rules import (
     Ready,
     apart,
-    chained,
     events_of,
     failures,
     in_chain,
@@ -57,15 +56,16 @@ from noetlc.older.case.rules import (
     only_routes,
     policy_of,
     ready,
+    repeated_chain,
     sees_cause,
     sets_first,
     split,
     success_guard,
     unmatched,
 )
-from noetlc.older.case.settings import settled
+from noetlc.older.case.settings import case_with_settings
 from noetlc.older.case.surely import always_taken, of_success, without_route
-from noetlc.older.case.waits import called, guard_when_called, waiting_again, when_called
+from noetlc.older.case.waits import guard_when_called, tool_before_wait, waiting_again, when_called
 from noetlc.older.legacy_names import declared_in, declared_names, renamed
 
 BY = "lower_case"
@@ -81,7 +81,7 @@ def lower_case(playbook: Playbook, record: RecordChange) -> Playbook:
         if case is None:
             steps.append(step._replace(extras=tuple(e for e in step.extras if not isinstance(e, CaseSetting))))
             continue
-        case, rest = settled(rest, case)
+        case, rest = case_with_settings(rest, case)
         # Names are made apart before anything is called after them: two branches with a task `save` would be one
         # otherwise.
         case = apart(rest, case)
@@ -280,7 +280,7 @@ class _Lowered(NamedTuple):
         done = [rule for one, when in asked if when is not None for rule in _taking(one, when)]
         rules = _until_else((*done, Rule(None, "continue", span)))
         dispatch = (noop(generated_name(self.old.name, "called"), span, rules),) if done else ()
-        tool = called(at, tuple(failing), (*tasks, *dispatch), self.case)
+        tool = tool_before_wait(at, tuple(failing), (*tasks, *dispatch), self.case)
         return (*(tool if task is at else task for task in first), *dispatch)
 
     def _served(self, main: Task, rules: list[Ready]) -> tuple[Rule, ...]:
@@ -297,7 +297,7 @@ class _Lowered(NamedTuple):
 
     def _branch(self, rule: Ready, main: Task, merge: str) -> Tasks:
         """The tasks of a rule, and the end of its branch; none where it only goes to the merge point."""
-        work = chained(self.old, rule, in_chain(self.old, rule.work, self.known))
+        work = repeated_chain(self.old, rule, in_chain(self.old, rule.work, self.known))
         brought = carried(rule)
         if not work and not brought:
             return ()
@@ -350,7 +350,7 @@ def _taking(branch: _Branch, when: Guard) -> tuple[Rule, ...]:
     """
     rule = branch.rule
     retry = repeated(rule, when)
-    routes = recorded(rule) if rule.route is not None and not carried(rule) else ()
+    routes = recorded_rule(rule) if rule.route is not None and not carried(rule) else ()
     span = rule.rule.span
     made = jump(branch.target, span, when=when) if branch.target else Rule(when, "break", span)
     sets = rule.sets

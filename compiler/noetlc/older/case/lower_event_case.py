@@ -20,7 +20,7 @@ from noetlc.expr.shorthand import FALSE, equal, otherwise, path, static_path
 from noetlc.expr.templates import arc_with, fields_with, guard_with, native, pairs_with, task_with
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.routes import own_named
-from noetlc.older.case.settings import idle, settled
+from noetlc.older.case.settings import case_with_settings, idle
 from noetlc.older.case.waits import CALLED, LEFT, TIMEOUT, TIMER
 from noetlc.older.events import DONE, FAILED, LOOP, assuming, events_in
 from noetlc.older.legacy_names import Meanings, below, renamed, rule_meanings
@@ -56,8 +56,8 @@ def lower_event_case(playbook: Playbook, record: RecordChange) -> Playbook:
         if case is None:
             return step
         case = own_named(step, case, inputs)
-        if settled(rest, case)[0].eval == "on_event":
-            return _waiting(*settled(rest, case), record)
+        if case_with_settings(rest, case)[0].eval == "on_event":
+            return _waiting(*case_with_settings(rest, case), record)
         return rest._replace(extras=(*rest.extras, case))
 
     cases = [extra for step in playbook.steps for extra in step.extras if isinstance(extra, Case)]

@@ -20,7 +20,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import Tasks, taken_of
 from noetlc.ast.playbook import Arc, Guard, Pairs, Playbook, Router, Rule, Step, Task, Value
 from noetlc.diag.change import Change, RecordChange
-from noetlc.expr.generated import computed, constant, decided, generated_name, guard, jump, noop
+from noetlc.expr.generated import computed, constant, generated_name, guard, guard_as_value, jump, noop
 from noetlc.expr.shorthand import (
     FALSE,
     OUTCOME_ERROR,
@@ -44,7 +44,6 @@ from noetlc.older.case.rules import (
     Policy,
     Ready,
     apart,
-    chained,
     in_chain,
     in_order,
     is_for_loop,
@@ -54,12 +53,13 @@ from noetlc.older.case.rules import (
     of_now,
     policy_of,
     ready,
+    repeated_chain,
     sets_first,
     split,
     unmatched,
 )
-from noetlc.older.case.settings import route_of, settled
-from noetlc.older.case.waits import called, guard_when_called, waiting_again, when_called
+from noetlc.older.case.settings import case_with_settings, route_of
+from noetlc.older.case.waits import guard_when_called, tool_before_wait, waiting_again, when_called
 from noetlc.older.legacy_names import declared_in, declared_names
 
 BY = "lower_inclusive_case"
@@ -74,7 +74,7 @@ def lower_inclusive_case(playbook: Playbook, record: RecordChange) -> Playbook:
     for step in playbook.steps:
         case, rest = taken_of(step, Case)
         if case is not None:
-            case, rest = settled(rest, case)
+            case, rest = case_with_settings(rest, case)
         if case is None or case.mode != "inclusive":
             steps.append(step)
             continue
@@ -150,7 +150,7 @@ class _Segments(NamedTuple):
             rule = jump(start, span, when=when, set_iter=self._flags(own, asked, other=FALSE))
             onward = () if when is None else (Rule(None, "continue", span),)
             dispatch = (noop(generated_name(self.old.name, "called"), span, (rule, *onward)),)
-        tool = called(at, self._failing(own, start), (*tasks, *dispatch), self.case)
+        tool = tool_before_wait(at, self._failing(own, start), (*tasks, *dispatch), self.case)
         return (*(tool if task is at else task for task in first), *dispatch)
 
     def _repeating(self, policy: Policy, rules: list[Ready]) -> list[Rule]:
@@ -216,7 +216,7 @@ class _Segments(NamedTuple):
         if rule.sets is not None:
             sets = noop(generated_name(step.name, rule.label, "set"), span, (rule.sets,))
             found += in_chain(self.old, (sets,), self.known)
-        chain = chained(step, rule, in_chain(self.old, rule.tasks, self.known))
+        chain = repeated_chain(step, rule, in_chain(self.old, rule.tasks, self.known))
         end, patch = onward, tuple[tuple[str, Value], ...]()
         count = 0
         for task in chain:
@@ -278,4 +278,4 @@ def _flag(rule: Ready) -> str:
 
 
 def _truth(expr: Expr) -> Expr:
-    return chosen(decided(expr), TRUE, Const(False))
+    return chosen(guard_as_value(expr), TRUE, Const(False))

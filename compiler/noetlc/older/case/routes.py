@@ -10,10 +10,10 @@ from noetlc.expr.generated import (
     PLAIN_SPEC,
     computed,
     constant,
-    decided,
     expression_of,
     generated_name,
     guard,
+    guard_as_value,
     jump,
     noop,
 )
@@ -37,7 +37,7 @@ ARGS = "__args"
 _RESULT = Name("result")
 
 
-def recorded(rule: Ready) -> Pairs:
+def recorded_rule(rule: Ready) -> Pairs:
     """The value for `iter` that records that the rule routes."""
     return ((ROUTE, constant(rule.label, rule.rule.span)),)
 
@@ -48,7 +48,7 @@ def carried(rule: Ready) -> Pairs:
     Empty where the args read nothing of the iteration: the arc itself can evaluate them then.
     """
     route = rule.route
-    return () if route is None or route.carried is None else (*recorded(rule), (ARGS, route.carried))
+    return () if route is None or route.carried is None else (*recorded_rule(rule), (ARGS, route.carried))
 
 
 def carried_first(route: Route) -> Pairs:
@@ -196,7 +196,7 @@ def _recording(route: Route, inside: Set[str]) -> Route:
         if arc.when is not None and _reads(arc.when.expr, inside):
             # The decision is recorded, not the value: what a guard takes for true (the text `false` is not) is
             # settled where it is evaluated.
-            kept[f"{key}__when"] = native(chosen(decided(arc.when.expr), Const(True), Const(False)))
+            kept[f"{key}__when"] = native(chosen(guard_as_value(arc.when.expr), Const(True), Const(False)))
             arc = arc._replace(when=guard(path("iter", ARGS, f"{key}__when"), arc.when.span))
         if arc.delay is not None and any(_reads(expr, inside) for expr, _ in expressions_in(arc.delay)):
             kept[f"{key}__delay"] = arc.delay.template

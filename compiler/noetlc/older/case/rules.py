@@ -23,7 +23,7 @@ from noetlc.expr.shorthand import (
 )
 from noetlc.expr.templates import guard_with, native, rule_with
 from noetlc.older.case.nodes import Case, CaseRule, Route
-from noetlc.older.case.settings import reached, route_of, winner
+from noetlc.older.case.settings import reached_parts, route_of, winner
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_inner, with_own_names
 from noetlc.older.events import EXIT, LOOP, events_in, on_failure, on_success
 from noetlc.older.hoisting import with_meanings
@@ -52,12 +52,12 @@ class Ready(NamedTuple):
     @property
     def route(self) -> Route | None:
         """The route that its chain takes when nothing else runs."""
-        return winner(reached(self.tasks)[1])
+        return winner(reached_parts(self.tasks)[1])
 
     @property
     def work(self) -> Tasks:
         """The tasks of its chain that run when nothing else does."""
-        return reached(self.tasks)[0]
+        return reached_parts(self.tasks)[0]
 
 
 def in_order(case: Case) -> list[tuple[int, CaseRule]]:
@@ -358,7 +358,7 @@ class _Whole(NamedTuple):
         return task._replace(rules=(*own[:at], *rules, *own[at:]))
 
 
-def chained(step: Step, rule: Ready, tasks: Tasks) -> Tasks:
+def repeated_chain(step: Step, rule: Ready, tasks: Tasks) -> Tasks:
     """A chain that is repeated as a whole when a task of it fails (case §4.1)."""
     retry = rule.rule.retry
     if retry is None or retry.scope != "chain" or retry.attempts == 1 or not tasks:

@@ -9,7 +9,7 @@ from noetlc.older.case.nodes import Case, CaseRule, CaseSetting, Route
 from noetlc.older.events import LOOP, events_in
 
 
-def settled(step: Step, case: Case) -> tuple[Case, Step]:
+def case_with_settings(step: Step, case: Case) -> tuple[Case, Step]:
     """The case with the settings of its step's spec, and the step without either."""
     for extra in step.extras:
         if isinstance(extra, CaseSetting):
@@ -28,7 +28,7 @@ def route_of(task: Task) -> Route | None:
     return next((extra for extra in task.extras if isinstance(extra, Route)), None)
 
 
-def reached(chain: Tasks) -> tuple[Tasks, tuple[Route, ...], Tasks]:
+def reached_parts(chain: Tasks) -> tuple[Tasks, tuple[Route, ...], Tasks]:
     """The work of a chain, the routes that it comes to, and what is never reached: `defer` alone lets a chain go on."""
     work: list[Task] = []
     routes: list[Route] = []
@@ -57,7 +57,7 @@ def idle(step: Step) -> Iterator[tuple[Span, str, str]]:
     if written is None:
         yield from ((setting.span, _key(setting), "the step has no `case`") for setting in settings)
         return
-    case, _ = settled(step, written)
+    case, _ = case_with_settings(step, written)
     inside = [rule for rule in case.rules if step.loop is None or not _is_about_loop(rule)]
     routes = [route for rule in inside for task in rule.chain if (route := route_of(task)) is not None]
     for setting in settings:
@@ -100,7 +100,7 @@ def _idle_routes(rule: CaseRule, case: Case) -> Iterator[tuple[Span, str, str]]:
             yield route.priority_span, "`priority` of `next`", "the first `next` that is reached wins"
         if route.policy_span is not None and case.mode == "exclusive" and not _goes_on(rule):
             yield route.policy_span, "`policy` of `next`", "one rule fires, and its `next` is the last action"
-    for task in reached(rule.chain)[2]:
+    for task in reached_parts(rule.chain)[2]:
         yield task.span, "an action behind `next`", "it is never reached"
 
 

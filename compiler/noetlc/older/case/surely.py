@@ -13,7 +13,7 @@ from noetlc.expr.shorthand import FALSE, TRUE, static_path
 from noetlc.older.case.retries import only_repeats
 from noetlc.older.case.routes import ROUTE
 from noetlc.older.case.rules import Policy, Ready
-from noetlc.older.events import folded
+from noetlc.older.events import constants_folded
 from noetlc.older.legacy_names import IN_RULES, OUTCOME_RESULT
 from noetlc.older.skips import may_be_skipped
 from noetlc.older.targets import Targets
@@ -34,7 +34,7 @@ def of_success(rule: Ready, known: Container[str]) -> Ready:
         return None
 
     asked = rewritten(rule.success, replace)
-    if asked is rule.success or asked == rule.success or (asked := folded(asked)) == FALSE:
+    if asked is rule.success or asked == rule.success or (asked := constants_folded(asked)) == FALSE:
         return rule
     return rule._replace(success=asked)
 

@@ -50,7 +50,7 @@ def guard_when_called(rule: Ready, known: frozenset[str]) -> Guard | None:
     )
 
 
-def called(tool: Task, failing: tuple[Rule, ...], tasks: Tasks, case: Case) -> Task:
+def tool_before_wait(tool: Task, failing: tuple[Rule, ...], tasks: Tasks, case: Case) -> Task:
     """The tool before a wait, with rules about its failure; it keeps its outcome for what reads that later."""
     policy = policy_of(tool)
     onward = (policy.ok or Rule(None, "continue", tool.span))._replace(when=guard(OUTCOME_OK, tool.span))

@@ -57,7 +57,7 @@ def is_reached(part: PlaybookPart, fired: Container[str], rules: Container[tuple
     return any(name in fired for name in part.transitions)
 
 
-def merged(rows: Sequence[Coverage]) -> list[Coverage]:
+def merged_coverage(rows: Sequence[Coverage]) -> list[Coverage]:
     """One coverage for each playbook: several files may test the same one."""
     found: dict[str, Coverage] = {}
     for row in rows:
@@ -71,6 +71,6 @@ def merged(rows: Sequence[Coverage]) -> list[Coverage]:
     return list(found.values())
 
 
-def painted(coverage: Coverage) -> Json:
+def coverage_document(coverage: Coverage) -> Json:
     """The document that `noetlc graph --coverage` paints: in how many of the cases each transition fired."""
     return {"cases": coverage.cases, "fired": dict(sorted(coverage.fired.items()))}

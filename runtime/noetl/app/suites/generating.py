@@ -20,7 +20,7 @@ from noetl.app.suites.signalling import signalled, without_wishes
 from noetl.app.suites.step_runs import steps_of
 from noetl.app.suites.unreached import reasons
 from noetl.app.suites.verdict import fired_in, rules_in
-from noetl.app.suites.writing import WrittenCase, written
+from noetl.app.suites.writing import WrittenCase, suite_text
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -56,7 +56,7 @@ def generated(suite: Suite, folders: tuple[Path, ...]) -> Generated:
     head = f"Made by `noetl test --generate`: {reach}."
     head = "\n".join([head, *reasons(program, missing, [ran for _, ran, _ in rows])])
     keychain = suite.cases[0].keychain if suite.cases else {}
-    text = written(head, Path(suite.playbook).name, cases, real=[], keychain=keychain)
+    text = suite_text(head, Path(suite.playbook).name, cases, real=[], keychain=keychain)
     return Generated(text, len(chosen), len(told), len(suite.parts))
 
 

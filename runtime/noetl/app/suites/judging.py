@@ -105,11 +105,11 @@ def _differing(message: str, span: Span, at: Span, found: tuple[str, Json, Json]
     """A failure about a value that is another one: expected and actual at the first place where they differ."""
     path, expected, actual = found
     where = f"{root}{path}"
-    details = (f"expected `{where}`: {shown(expected)}", f"  actual `{where}`: {shown(actual)}")
+    details = (f"expected `{where}`: {shown_value(expected)}", f"  actual `{where}`: {shown_value(actual)}")
     return Failure(message, span, at, details, where, expected, actual)
 
 
-def shown(value: Json) -> str:
+def shown_value(value: Json) -> str:
     """A value on one line, cut where it is long."""
     import json
 

@@ -17,7 +17,7 @@ from noetl.app.script_letters import logs_under
 from noetl.app.snapshots import Snapshot, events_of, fetched, result_of, snapshot_of
 from noetl.app.suites.inventing import InventedSecrets
 from noetl.app.suites.step_runs import numbers_of, steps_of
-from noetl.app.suites.writing import WrittenCase, written
+from noetl.app.suites.writing import WrittenCase, suite_text
 from noetl.ports import ExecutionRow
 from noetl_ir.correlation import key_of
 from noetl_ir.events import Event, index_of, step_run_of
@@ -32,7 +32,7 @@ _Attempt: TypeAlias = tuple[str, int, int, int]
 """The step run with its iteration, the number of the task in the plan, its visit, its attempt."""
 
 
-def recorded(runtime: Runtime, row: ExecutionRow) -> str:
+def recorded_suite(runtime: Runtime, row: ExecutionRow) -> str:
     """The file of tests of an execution that has ended. Raises UnreadableExecution."""
     snapshot = snapshot_of(runtime, row)
     plan = snapshot.program.plan
@@ -61,7 +61,7 @@ def recorded(runtime: Runtime, row: ExecutionRow) -> str:
     head = f"Recorded from execution {row.execution_id} of {plan.path or plan.name}."
     if invented.keychain:
         head += "\nSecrets are masked in the log: those here are invented."
-    return written(head, plan.source, [case], keychain=invented.keychain)
+    return suite_text(head, plan.source, [case], keychain=invented.keychain)
 
 
 def _outcomes(runtime: Runtime, snapshot: Snapshot, log: list[Event]) -> Iterator[Json]:

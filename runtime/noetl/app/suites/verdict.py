@@ -41,7 +41,7 @@ class CaseVerdict(NamedTuple):
         return not self.failures
 
 
-def judged(suite: Suite, program: Program, number: int, beside: Path, folders: tuple[Path, ...]) -> CaseVerdict:
+def judged_case(suite: Suite, program: Program, number: int, beside: Path, folders: tuple[Path, ...]) -> CaseVerdict:
     """Run the case of that number and judge it; `program` is that of the suite's plan."""
     case, begun = suite.cases[number], time.monotonic()
     try:

@@ -27,7 +27,7 @@ class WrittenCase(NamedTuple):
     expect_remark: str
 
 
-def written(
+def suite_text(
     head: str,
     playbook: str,
     cases: Sequence[WrittenCase],

@@ -11,7 +11,7 @@ from typing import Any
 
 from nats.aio.msg import Msg
 
-from noetl.bus.nats.codec import Codec, unpacked
+from noetl.bus.nats.codec import Codec, unpacked_body
 from noetl.bus.nats.connection import Message, NatsConnection
 from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.publisher import FROM, KEY
@@ -96,7 +96,7 @@ class BusAddresses:
         headers = message.headers or {}
         key = text_of(headers.get(KEY))
         try:
-            body = self._codec.read_order(unpacked(message.data))
+            body = self._codec.read_order(unpacked_body(message.data))
         except UnreadableMessage:
             return
         self._keep(heard, AddressedDelivery(key, body, headers.get(FROM, ""), partial(self._again, heard)))

@@ -6,7 +6,7 @@ from typing import Any
 
 from nats.aio.msg import Msg
 
-from noetl.bus.nats.codec import Codec, packed, unpacked
+from noetl.bus.nats.codec import Codec, packed_body, unpacked_body
 from noetl.bus.nats.connection import Message, NatsConnection
 from noetl.messages.encoding import UnreadableMessage
 
@@ -28,7 +28,8 @@ class NatsBroadcasts:
         if self._connection.is_up:
             self._connection.send(
                 Message(
-                    self._subjects.broadcasts, packed(self._codec.write_broadcast(broadcast), self._connection.largest)
+                    self._subjects.broadcasts,
+                    packed_body(self._codec.write_broadcast(broadcast), self._connection.largest),
                 )
             )
 
@@ -43,7 +44,7 @@ class NatsBroadcasts:
 
     def _hear(self, message: Msg) -> None:
         try:
-            broadcast = self._codec.read_broadcast(unpacked(message.data))
+            broadcast = self._codec.read_broadcast(unpacked_body(message.data))
         except UnreadableMessage:
             return
         # NATS lets a worker publish on the subject of its own pool only. So a broadcast is believed only where its

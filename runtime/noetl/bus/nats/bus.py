@@ -6,7 +6,7 @@ from typing import Any
 
 from noetl.bus.nats.addresses import AddressedDelivery, BusAddresses
 from noetl.bus.nats.broadcasts import NatsBroadcasts
-from noetl.bus.nats.codec import MESSAGES, Codec, packed
+from noetl.bus.nats.codec import MESSAGES, Codec, packed_body
 from noetl.bus.nats.connection import NatsConnection
 from noetl.bus.nats.consumer import OrderConsumer, OrderDelivery
 from noetl.bus.nats.dead_letters import DeadLetters
@@ -49,7 +49,7 @@ class NatsBus:
             raise
 
     def send(self, pool: str, key: str, order: Any) -> None:
-        frame = packed(self._codec.write_order(order), self._connection.largest)
+        frame = packed_body(self._codec.write_order(order), self._connection.largest)
         if pool.startswith("@"):
             self._addresses.send(pool, key, frame, self._replies.address)
         else:

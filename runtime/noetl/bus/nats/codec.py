@@ -49,7 +49,7 @@ MESSAGES = Codec(write_order, read_order, write_report, read_report, write_answe
 """The codec of servers and workers."""
 
 
-def packed(body: bytes, largest: int) -> bytes:
+def packed_body(body: bytes, largest: int) -> bytes:
     """The frame of a body; a large one is deflated. Raises MessageTooLarge; `largest` is 0 before that is known."""
     # Level 1: orders are JSON-like and shrink to a fifth at any level, and the higher ones cost more time than the
     # network does.
@@ -59,7 +59,7 @@ def packed(body: bytes, largest: int) -> bytes:
     return frame
 
 
-def unpacked(frame: bytes) -> bytes:
+def unpacked_body(frame: bytes) -> bytes:
     """The body in a frame. Raises UnreadableMessage, also for one that would be too large."""
     if frame[:1] == _PLAIN:
         return frame[1:]

@@ -20,7 +20,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from noetl.bus.nats.codec import Codec, unpacked
+from noetl.bus.nats.codec import Codec, unpacked_body
 from noetl.bus.nats.connection import Message, NatsConnection, status_of
 from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import text_of
@@ -257,7 +257,7 @@ class OrderConsumer:
             delivery.give_up("it was not acknowledged in time", delivery.redeliveries)
             return
         try:
-            delivery.body = self._codec.read_order(unpacked(message.data))
+            delivery.body = self._codec.read_order(unpacked_body(message.data))
         except UnreadableMessage as problem:
             delivery.give_up(f"it cannot be read: {problem}", delivery.redeliveries + 1)
             return

@@ -54,7 +54,7 @@ def worker(prefix: str, pool: str) -> User:
     return User(f"{prefix}-worker-{name}", f"NOETL_NATS_WORKER_{variable}", publish, subscribe)
 
 
-def written(pools: Sequence[str], prefix: str = PREFIX) -> str:
+def permissions_text(pools: Sequence[str], prefix: str = PREFIX) -> str:
     """The part of a configuration of NATS with these users; their passwords come from its environment."""
     users = [server(prefix, pools)]
     for pool in pools:

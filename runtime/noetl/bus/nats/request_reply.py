@@ -20,13 +20,13 @@ from typing import Any
 from nats.aio.msg import Msg
 
 from noetl.bounded_table import BoundedTable
-from noetl.bus.nats.codec import Codec, packed, unpacked
+from noetl.bus.nats.codec import Codec, packed_body, unpacked_body
 from noetl.bus.nats.connection import Message, NatsConnection, status_of
 from noetl.bus.nats.dead_letters import DeadLetters
 from noetl.bus.nats.names import header_of, text_of
 from noetl.bus.nats.publisher import FROM, KEY
 from noetl.bus.nats.queues import QueueLimits
-from noetl.messages.batches import BatchPart, grouped, is_batch, joined, parts_of
+from noetl.messages.batches import BatchPart, grouped, is_batch, joined_parts, parts_of
 from noetl.messages.encoding import UnreadableMessage
 from noetl.ports.bus import REPORTS, DeadLetter, Full
 from noetl_ir.records import NamedTuple
@@ -108,14 +108,14 @@ class ReportRequests:
             return
         # Where nobody hears the address, NATS says so about the batch, by the number of its first report.
         self._batches[first.number] = [part.number for part in parts]
-        self._connection.send(Message(subject, joined(parts), f"{self._inbox}.{first.number}"))
+        self._connection.send(Message(subject, joined_parts(parts), f"{self._inbox}.{first.number}"))
 
     def _message(self, subject: str, number: int, key: str, frame: bytes) -> Message:
         return Message(subject, frame, f"{self._inbox}.{number}", {KEY: header_of(key)})
 
     def report(self, key: str, report: Any) -> NatsTicket:
         """Send a report, or collect it. Raises Full, TooLarge."""
-        frame, ticket = packed(self._codec.write_report(report), self._connection.largest), NatsTicket()
+        frame, ticket = packed_body(self._codec.write_report(report), self._connection.largest), NatsTicket()
         about = self._codec.about(report)
         # A server that hangs is still subscribed, so NATS says nothing of it. Only the missing answer shows that
         # another one may have taken over.
@@ -187,7 +187,7 @@ class ReportRequests:
         if asked is None:
             return False
         try:
-            asked.ticket.answer = self._codec.read_answer(unpacked(part.frame))
+            asked.ticket.answer = self._codec.read_answer(unpacked_body(part.frame))
         except UnreadableMessage:
             return False
         self._silent.pop(asked.about, None)
@@ -294,7 +294,7 @@ class ReportReplies:
         collected, self._collected = self._collected or {}, None
         for (inbox, is_known), parts in collected.items():
             for group in grouped(parts, self._connection.largest):
-                data = group[0].frame if len(group) == 1 else joined(group)
+                data = group[0].frame if len(group) == 1 else joined_parts(group)
                 self._send(f"{inbox}.{group[0].number}", data, is_known=is_known)
 
     def reports(self) -> Sequence[NatsReportDelivery]:
@@ -309,7 +309,7 @@ class ReportReplies:
 
     def tell(self, said: _Heard, answer: Any) -> None:
         """Answer a report, or collect the answer where it can go in a batch."""
-        frame = packed(self._codec.write_answer(answer), self._connection.largest)
+        frame = packed_body(self._codec.write_answer(answer), self._connection.largest)
         is_known = said.subject == self.address
         if said.is_batched and self._collected is not None:
             self._collected.setdefault((said.inbox, is_known), []).append(BatchPart(said.part.number, "", frame))
@@ -367,7 +367,7 @@ class ReportReplies:
     def _read(self, said: _Heard) -> bool:
         """Whether a report can be read and has room; without room it is dropped, and comes again."""
         try:
-            body = self._codec.read_report(unpacked(said.part.frame))
+            body = self._codec.read_report(unpacked_body(said.part.frame))
         except UnreadableMessage as problem:
             self._cannot_read(said.part.key, problem)
             return False

@@ -13,7 +13,7 @@ from contextvars import copy_context
 from types import TracebackType
 
 from noetl.tools.python.frames import HEADER, READY, frame_of, message_of
-from noetl.tools.python.program import BODY, FILE, compiled
+from noetl.tools.python.program import BODY, FILE, compiled_code
 from noetl.tools.python.scope import readable
 from noetl.tools.python.traces import Traces, are_files_left, are_threads_left, roll_dice
 from noetl.tools.python.values import UnfitResult, plain
@@ -84,7 +84,7 @@ def _run(request: dict[str, Json]) -> object:
     """The value that the code gives: `result`, else what it returns, else what `main` returns."""
     code, args = str(request["code"]), request["args"]
     assert isinstance(args, dict)
-    program = compiled(code)
+    program = compiled_code(code)
     known = _known(request, args)
     names: dict[str, object] = {"__name__": "playbook", "__file__": FILE}
     _import(request["modules"], names)

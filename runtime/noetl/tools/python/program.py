@@ -19,7 +19,7 @@ FILE = "<code>"
 BODY = "__playbook__"
 
 
-def compiled(code: str) -> CodeType:
+def compiled_code(code: str) -> CodeType:
     """The code object of a text; one with a top-level `return` defines BODY. Raises SyntaxError."""
     try:
         return compile(code, FILE, "exec", dont_inherit=True)

@@ -69,10 +69,10 @@ def circuit_of_list(source: dict[str, Json]) -> Circuit:
         angles = row[-1] if isinstance(row[-1], list) else []
         places = row[1:-1] if isinstance(row[-1], list) else row[1:]
         gates.append(gate_of(row[0], [_angle(angle) for angle in angles], [_place(place, qubits) for place in places]))
-    return checked(Circuit(qubits, qubits, tuple(gates), tuple((n, n) for n in range(qubits))))
+    return checked_circuit(Circuit(qubits, qubits, tuple(gates), tuple((n, n) for n in range(qubits))))
 
 
-def checked(circuit: Circuit) -> Circuit:
+def checked_circuit(circuit: Circuit) -> Circuit:
     """The circuit, if it is one that can be simulated. Raises InvalidCircuit."""
     if not 1 <= circuit.qubits <= MOST_QUBITS:
         raise InvalidCircuit(f"the simulator takes 1 to {MOST_QUBITS} qubits, not {circuit.qubits}")

@@ -7,7 +7,7 @@ import ast
 import math
 import re
 
-from noetl.tools.quantum.circuit import MOST_GATES, MOST_QUBITS, Circuit, Gate, InvalidCircuit, checked, gate_of
+from noetl.tools.quantum.circuit import MOST_GATES, MOST_QUBITS, Circuit, Gate, InvalidCircuit, checked_circuit, gate_of
 
 _OLD_REGISTER = re.compile(r"(qreg|creg)\s+(\w+)\s*\[\s*(\d{1,4})\s*\]")
 _NEW_REGISTER = re.compile(r"(qubit|bit)\s*(?:\[\s*(\d{1,4})\s*\])?\s+(\w+)")
@@ -23,7 +23,7 @@ def parsed(text: str) -> Circuit:
     for statement in re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split(";"):
         if statement.strip():
             reader.read(statement.strip())
-    return checked(Circuit(reader.qubits, reader.bits, tuple(reader.gates), tuple(reader.measured.items())))
+    return checked_circuit(Circuit(reader.qubits, reader.bits, tuple(reader.gates), tuple(reader.measured.items())))
 
 
 class _Reader:
