@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import jsonschema
+import jsonschema_rs
 import pytest
 import yaml
 
@@ -21,11 +22,11 @@ RUNS = [case for case in cases() if case.stage == "run"]
 
 
 @cache
-def validator() -> jsonschema.Draft202012Validator:
+def validator() -> jsonschema_rs.Draft202012Validator:
     """The validator of the whole schema."""
     schema = json.loads(schema_text())
     jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    return jsonschema_rs.Draft202012Validator(schema)
 
 
 @cache

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import msgpack
 import pytest
 from hypothesis import given, settings
@@ -28,7 +28,7 @@ from noetlc.pipeline import compile_source
 
 CASES = [case for case in goldens.cases() if case.stage in ("net", "plan")]
 ONE = plan_of(steps("step: start"))
-PLANS = jsonschema.Draft202012Validator(plan_schema())
+PLANS = jsonschema_rs.Draft202012Validator(plan_schema())
 
 
 def plan_in(path: Path) -> Plan:

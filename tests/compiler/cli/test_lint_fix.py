@@ -9,7 +9,7 @@ import pytest
 
 from command_line import Run, put
 from goldens import GOLDEN
-from harness.samples import SHARES, first
+from harness.samples import first
 from nets import HEAD
 from noetl_ir.span import Span
 from noetlc.cli import fixing
@@ -175,10 +175,14 @@ def test_nothing_is_written_before_all_can_be_read(run: Run) -> None:
     assert Path("a.yaml").read_text() == IDLE
 
 
-@pytest.mark.parametrize("share", first(1, range(SHARES)))
+PARTS = 12
+"""In how many parts the goldens are mended."""
+
+
+@pytest.mark.parametrize("share", first(1, range(PARTS)))
 def test_fixes_of_every_golden_make_no_errors_and_come_to_an_end(share: int) -> None:
     changed = 0
-    for path in sorted(GOLDEN.glob("*/*.yaml"))[share::SHARES]:
+    for path in sorted(GOLDEN.glob("*/*.yaml"))[share::PARTS]:
         data = path.read_bytes()
         before = found_in(path.name, data)
         if any(one.diagnostic.fix is not None for one in before.findings):
@@ -186,7 +190,7 @@ def test_fixes_of_every_golden_make_no_errors_and_come_to_an_end(share: int) -> 
             assert errors(found_in(path.name, made.data)) <= errors(before), path
             assert mended(path.name, made.data, lambda one: True, (), "any") == (made.data, 0), path
             changed += made.data != data
-    assert changed > 20 // SHARES
+    assert changed > 20 // PARTS
 
 
 def errors(kept: CachedFile) -> list[int]:

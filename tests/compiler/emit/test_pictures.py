@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import jsonschema
+import jsonschema_rs
 import pytest
 import yaml
 from hypothesis import given
@@ -23,7 +24,7 @@ EXAMPLES = sorted(
     path for path in Path("examples").rglob("*.yaml") if not path.name.endswith((".script.yaml", ".test.yaml"))
 )
 
-PLAYBOOKS = jsonschema.Draft202012Validator(playbook_schema())
+PLAYBOOKS = jsonschema_rs.Draft202012Validator(playbook_schema())
 
 
 def playbook_with(guard: str) -> Playbook:
@@ -56,7 +57,7 @@ def test_no_text_breaks_out_of_a_dot_label(text: str) -> None:
 
 
 def test_the_schema_of_playbooks_is_a_schema() -> None:
-    PLAYBOOKS.check_schema(playbook_schema())
+    jsonschema.Draft202012Validator.check_schema(playbook_schema())
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=str)
@@ -77,7 +78,7 @@ def test_the_schema_takes_every_example(path: Path) -> None:
 def test_the_schema_refuses_what_is_not_known(body: dict[str, object]) -> None:
     head = {"apiVersion": "noetl.io/v2", "kind": "Playbook", "metadata": {"name": "t"}}
     PLAYBOOKS.validate({**head, "workflow": [{"step": "start"}]})
-    with pytest.raises(jsonschema.ValidationError):
+    with pytest.raises(jsonschema_rs.ValidationError):
         PLAYBOOKS.validate({**head, **body})
 
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import jsonschema
+import jsonschema_rs
 import pytest
 import yaml
 
@@ -32,7 +33,7 @@ def documents(paths: list[Path]) -> list[Path]:
 
 
 def problems(path: Path, schema: dict[str, object]) -> list[str]:
-    check = jsonschema.Draft202012Validator(schema)
+    check = jsonschema_rs.Draft202012Validator(schema)
     # By our own reader: to PyYAML the key `on` is a truth value.
     found = [node for node in read_yaml(path.name, path.read_bytes()).documents if node is not None]
     return [error.message for node in found for error in check.iter_errors(value_of(node))]
