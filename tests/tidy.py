@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from noetl_ir.collecting import uncollected
+
 Check: TypeAlias = Callable[[Path], Iterator[str]]
 
 MODULE_LINES = 600
@@ -47,7 +49,8 @@ def python_files(root: Path, *under: str) -> Iterator[tuple[str, ast.Module, str
 def parsed(path: Path) -> tuple[ast.Module, str]:
     """The tree and the text of a file, kept until `cache_clear`: nearly every check walks through all files."""
     text = path.read_text(encoding="utf-8")
-    return ast.parse(text), text
+    with uncollected():  # the trees are kept, and to look through them again and again takes most of the time
+        return ast.parse(text), text
 
 
 def core_files(root: Path) -> Iterator[tuple[str, ast.Module, str]]:
