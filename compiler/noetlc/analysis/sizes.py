@@ -4,7 +4,7 @@
 is the most that there can be: filters that only leave out or reorder are looked through.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from noetl_ir.expr import (
     Call,
@@ -20,6 +20,7 @@ from noetl_ir.expr import (
     Native,
     Template,
     TupleOf,
+    Unary,
 )
 from noetl_ir.plan import Loop, Plan
 from noetlc.analysis.formulas import Formula, largest, number, size
@@ -104,10 +105,24 @@ def _count(expr: Expr) -> int | None:
         case ListOf(items=items) | TupleOf(items=items):
             return len(items)
         case Call(callee=Name(name="range"), args=args, named=()):
-            bounds = [each.value for each in args if isinstance(each, Const) and isinstance(each.value, int)]
-            # A step of 0 raises in the run. It gives no size, and must not raise here.
-            if bounds and len(bounds) == len(args) <= 3 and bounds[2:] != [0]:
-                return len(range(*bounds))
+            return None if (numbers := written_range(args)) is None else len(numbers)
+    return None
+
+
+def written_range(args: Sequence[Expr]) -> range | None:
+    """The numbers of `range` where its arguments are written out; None where data decide, or it raises."""
+    bounds = [each for each in map(_whole, args) if each is not None]
+    # A step of 0 raises in the run. It gives no size, and must not raise here.
+    return range(*bounds) if bounds and len(bounds) == len(args) <= 3 and bounds[2:] != [0] else None
+
+
+def _whole(expr: Expr) -> int | None:
+    """A whole number that is written out, with its sign."""
+    match expr:
+        case Const(value=value) if type(value) is int:
+            return value
+        case Unary(op=op, of=Const(value=value)) if type(value) is int:
+            return -value if op == "-" else value
     return None
 
 

@@ -8,13 +8,14 @@ transition that can only lead to them: what a run does after an unhandled failur
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from noetl_ir.expr import Call, Const, Expr, ListOf, ListTemplate, Literal, Name, Native
+from noetl_ir.expr import Call, Expr, ListOf, ListTemplate, Literal, Name, Native
 from noetl_ir.locks import takes_of
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import MORE, Plan, asks_places
 from noetl_ir.records import NamedTuple
 from noetl_ir.words import DIRECTIVES
 from noetlc.analysis.petri import Petri, PetriArcs, PetriMarking, arcs_of
+from noetlc.analysis.sizes import written_range
 from noetlc.ast.truth import KnownTexts, truth
 
 if TYPE_CHECKING:
@@ -139,10 +140,7 @@ def _has_items(plan: Plan, step: int, level: int) -> bool | None:
         case Literal(value=list(items)) | ListTemplate(items=tuple(items)) | Native(expr=ListOf(items=tuple(items))):
             return bool(items)
         case Native(expr=Call(callee=Name(name="range"), args=args, named=())) if args:
-            numbers = [arg.value for arg in args if isinstance(arg, Const) and type(arg.value) is int]
-            if len(numbers) < len(args) or len(args) > 3 or numbers[2:] == [0]:
-                return None
-            return bool(range(*numbers))
+            return None if (numbers := written_range(args)) is None else bool(numbers)
         case _:
             return None
 

@@ -126,6 +126,12 @@ WHILE = (
         ([f"step: start, {LOOP}"], "|items|", "|items|", "10 + 4·|items|"),
         ([f"step: start, {NESTED}"], "|items|·|pages|", "4·|pages|", "10 + 4·|items| + 4·|items|·|pages|"),
         (["step: start, loop: {in: [1, 2, 3], iterator: i}"], "3", "1", "22"),
+        (
+            ['step: start, loop: {in: "{{ range(9, 2, -1) }}", iterator: i, spec: {mode: parallel}}'],
+            "7",
+            "7",
+            "38",
+        ),
         (['step: start, loop: {in: "{{ range(2, 9) | list }}", iterator: i, spec: {mode: parallel}}'], "7", "7", "38"),
         # three attempts, and a timer in front of each but the first
         ([f'step: start, tool: {{kind: http, url: "http://x", {RETRY}}}'], "3", "1", "17"),
