@@ -5,6 +5,8 @@ Law: an entry of a script is posted once, also where the run is resumed with it:
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
@@ -18,6 +20,7 @@ from noetl.server.places import key_in_store
 from noetl.worker.scripted import Script, Signal
 from noetl_ir.correlation import key_of
 from noetl_ir.events import Event
+from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 
 
@@ -45,10 +48,20 @@ def left_of(script: Script, log: list[Event], now: int) -> Script:
 
 
 def untaken(runtime: Runtime, execution_id: str, script: Script) -> Iterator[tuple[Signal, str]]:
-    """Each signal with a key that no wait got, and a sentence about it. Asked when the run has stopped."""
+    """Each signal with a key that no wait took, and a sentence about it. Asked when the run has stopped.
+
+    One that was with a wait and came back was not taken: what the logs say of it decides.
+    """
+    if not any(signal.key for signal in script.signals):
+        return
     waits: list[tuple[str, list[str]]] | None = None
+    found, _ = _taken(runtime, execution_id)
+    taken = Counter(_name_of(key, event.data.get("name"), event.data.get("data")) for event, key in found)
     for place, signal in enumerate(script.signals):
-        if not signal.key or runtime.store.mailbox.was_addressed(_once(execution_id, signal)):
+        name = _name_of(signal.key, signal.name, signal.data)
+        # Of signals that are alike the first are those that were taken.
+        if not signal.key or taken[name] > 0:
+            taken[name] -= 1
             continue
         what = f"signal `{signal.name}` under the key `{signal.key}`"
         if place >= script.ledger.sent:
@@ -72,6 +85,46 @@ def logs_under(runtime: Runtime, execution_id: str) -> Iterator[list[Event]]:
     yield [event for _, event in events_of(runtime, execution_id)]
     for row in runtime.store.executions(Wanted(parent=execution_id)):
         yield from logs_under(runtime, row.execution_id)
+
+
+def letters_in(runtime: Runtime, execution_id: str) -> list[tuple[Event, str]]:
+    """The signals under a key that were taken in an execution and those under it, without their own: each as it was
+    received, with its key.
+    """
+    found, sent = _taken(runtime, execution_id)
+    others = []
+    for event, key in sorted(found, key=lambda each: each[0].ts):
+        name = _name_of(key, event.data.get("name"), event.data.get("data"))
+        if sent[name] > 0:
+            sent[name] -= 1
+        else:
+            others.append((event, key))
+    return others
+
+
+def _taken(runtime: Runtime, execution_id: str) -> tuple[list[tuple[Event, str]], Counter[str]]:
+    """All signals under a key that were taken there, and how many they sent themselves, by `_name_of`."""
+    found: list[tuple[Event, str]] = []
+    sent: Counter[str] = Counter()
+    for log in logs_under(runtime, execution_id):
+        keys: dict[str, str] = {}
+        came: dict[Json, Event] = {}
+        for event in log:
+            call = event.data.get("call")
+            if event.event_type == "signal.received" and "wait" in event.data:
+                came[event.data.get("row")] = event
+            elif event.event_type == "token.claimed" and event.data.get("row") in came:
+                found.append((came[event.data.get("row")], keys.get(event.run, "")))
+            elif event.event_type == "task.started" and isinstance(call, dict):
+                keys[event.run] = key_of(call.get("correlation"))
+                if key := key_of(call.get("key")):
+                    sent[_name_of(key, call.get("signal"), call.get("data"))] += 1
+    return found, sent
+
+
+def _name_of(key: str, name: Json, data: Json) -> str:
+    """A text that two signals have in common if and only if they are alike."""
+    return json.dumps([key, name, data], sort_keys=True)
 
 
 def _hint(signal: Signal, waits: list[tuple[str, list[str]]]) -> str:

@@ -56,10 +56,6 @@ class SqlMailbox(ABC):
         """`Mailbox.post_letter`."""
         return self.change(lambda tx: _post(tx, letter, now))
 
-    def was_addressed(self, once: str) -> bool:
-        """`Mailbox.was_addressed`."""
-        return self.change(lambda tx: (_known(tx, once) or (False,))[0])
-
     def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
         """`Mailbox.await_letter`."""
         return self.change(lambda tx: _await(tx, wait, now))

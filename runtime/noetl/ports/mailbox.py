@@ -110,10 +110,6 @@ class Mailbox(Protocol):
         """
         ...
 
-    def was_addressed(self, once: str) -> bool:
-        """Whether the letter that was posted under a name is with a wait, or was taken by one."""
-        ...
-
     def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
         """List a wait and address the oldest kept letter for it to it, where there is one; whether it has one. A wait
         that is listed already and has one gets no other. Of an execution that is over, or not there, nothing happens.

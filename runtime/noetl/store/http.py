@@ -427,9 +427,6 @@ class RemoteMailbox:
         }  # fmt: skip
         return self._connection.json("POST", "/signals", data=data, key=letter.once).get("delivered") is True
 
-    def was_addressed(self, once: str) -> bool:
-        raise self._refused()
-
     def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
         raise self._refused()
 

@@ -6,20 +6,17 @@ real in tests are left to run; the outcomes of the others are written down, each
 
 from __future__ import annotations
 
-import json
 import math
-from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
 
 from noetl.app.runtime import Runtime
-from noetl.app.script_letters import logs_under
+from noetl.app.script_letters import letters_in
 from noetl.app.snapshots import Snapshot, events_of, fetched, result_of, snapshot_of
 from noetl.app.suites.inventing import InventedSecrets
 from noetl.app.suites.step_runs import numbers_of, steps_of
 from noetl.app.suites.writing import WrittenCase, suite_text
 from noetl.ports import ExecutionRow
-from noetl_ir.correlation import key_of
 from noetl_ir.events import Event, index_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind
@@ -119,42 +116,8 @@ def _signals(runtime: Runtime, execution_id: str, log: list[Event], begun: int) 
     """
     direct = [event for event in log if event.event_type == "signal.received" and "wait" not in event.data]
     rows = [(event.ts, _signal(event, begun)) for event in direct]
-    rows += [(event.ts, {"key": key, **_signal(event, begun)}) for event, key in _letters(runtime, execution_id)]
+    rows += [(event.ts, {"key": key, **_signal(event, begun)}) for event, key in letters_in(runtime, execution_id)]
     yield from [row for _, row in sorted(rows, key=lambda each: each[0])]
-
-
-def _letters(runtime: Runtime, execution_id: str) -> list[tuple[Event, str]]:
-    """The signals under a key that were taken in an execution and those under it, without their own: each as it was
-    received, with its key.
-    """
-    found: list[tuple[Event, str]] = []
-    sent: Counter[str] = Counter()
-    for log in logs_under(runtime, execution_id):
-        keys: dict[str, str] = {}
-        came: dict[Json, Event] = {}
-        for event in log:
-            call = event.data.get("call")
-            if event.event_type == "signal.received" and "wait" in event.data:
-                came[event.data.get("row")] = event
-            elif event.event_type == "token.claimed" and event.data.get("row") in came:
-                found.append((came[event.data.get("row")], keys.get(event.run, "")))
-            elif event.event_type == "task.started" and isinstance(call, dict):
-                keys[event.run] = key_of(call.get("correlation"))
-                if key := key_of(call.get("key")):
-                    sent[_name_of(key, call.get("signal"), call.get("data"))] += 1
-    others = []
-    for event, key in sorted(found, key=lambda each: each[0].ts):
-        name = _name_of(key, event.data.get("name"), event.data.get("data"))
-        if sent[name] > 0:
-            sent[name] -= 1
-        else:
-            others.append((event, key))
-    return others
-
-
-def _name_of(key: str, name: Json, data: Json) -> str:
-    """A text that two signals have in common if and only if they are alike."""
-    return json.dumps([key, name, data], sort_keys=True)
 
 
 def _signal(event: Event, begun: int) -> dict[str, Json]:

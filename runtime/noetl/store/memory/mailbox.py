@@ -65,11 +65,6 @@ class MemoryMailbox:
             self._letters.append(kept)
             return self._address_to_oldest(kept)
 
-    def was_addressed(self, once: str) -> bool:
-        """`Mailbox.was_addressed`."""
-        with self._looking():
-            return (self._known(once) or (False,))[0]
-
     def await_letter(self, wait: OpenWait, now: int | None = None) -> bool:
         """`Mailbox.await_letter`."""
         with self._changing():

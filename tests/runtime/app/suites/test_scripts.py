@@ -197,6 +197,17 @@ def test_a_signal_under_a_key_that_no_wait_got_is_a_slip(tmp_path: Path, signal:
     )
 
 
+@pytest.mark.parametrize("keep_for", [0, 1, "1h"])
+def test_a_signal_that_came_back_from_its_wait_was_not_taken(tmp_path: Path, keep_for: object) -> None:
+    """One that comes when the timer is due finds the wait listed, and the timer is first: kept for no time more, it is
+    gone then, and kept for longer, until the run is over.
+    """
+    signal = {"at": 3660, "key": "order 7", "name": "paid", "keep_for": keep_for}
+    done = told(tmp_path, case({"result": "dropped"}, signals=[signal]), playbook=UNDER_KEY)
+    [said] = failing(done)
+    assert said.startswith("no wait took the signal `paid` under the key `order 7`"), done.stdout
+
+
 def test_a_wait_with_timers_alone_is_none_that_a_signal_could_be_meant_for(tmp_path: Path) -> None:
     playbook = UNDER_KEY.replace("[paid, declined]", "\"{{ workload.get('nothing') }}\"")
     done = told(tmp_path, case({"result": "dropped"}, signals=[{"key": "order 7", "name": "paid"}]), playbook=playbook)
