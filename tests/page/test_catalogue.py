@@ -87,7 +87,7 @@ def test_signals_under_keys_are_shown(server: Listener, page: "Page") -> None:
 
 def test_workers_are_shown(server: Listener, page: "Page") -> None:
     page.goto(f"{server.url}/#/workers")
-    page.get_by_text("this server").wait_for()
+    page.get_by_text("this server", exact=True).wait_for()
     page.get_by_text("0 of 64 slots at work").wait_for()
 
 
@@ -116,6 +116,9 @@ def test_pools_credentials_and_tokens_stand_by_name_as_far_as_the_role_may(
             everything = page.content()
             assert "hidden-" not in everything and digest_of("secret-viewer")[:12] not in everything
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            here, nav = (page.locator(one).bounding_box() for one in ("nav [aria-current]", "nav"))
+            assert here is not None and nav is not None
+            assert nav["x"] <= here["x"] and here["x"] + here["width"] <= nav["x"] + nav["width"] + 1
 
 
 def test_a_server_without_tokens_and_credentials_says_so(server: Listener, page: "Page") -> None:

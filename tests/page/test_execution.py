@@ -8,7 +8,7 @@ from harness.running import HEAD
 from harness.serving import until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 ORDER = """
 workload: {n: 3}
@@ -105,6 +105,36 @@ workflow:
     next: {arcs: [{step: after, when: "{{ event.name == 'step.failed' }}"}]}
   - {step: after, tool: {name: w, kind: wait, events: [end], correlation: "order 7"}}
 """
+
+
+def test_only_what_runs_now_beats(server: Listener, page: "Page") -> None:
+    server.register(HEAD + ORDER)
+    name = server.start("t/t")
+    beats = "document.querySelector('.stage').shadowRoot.getAnimations().length"
+    # Also where the picture comes when all else is drawn.
+    page.route("**/picture", lambda route: (page.wait_for_timeout(1_000), route.continue_()))
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_role("button", name="Step approve: running").wait_for()
+    assert page.evaluate(beats) == 1
+    page.get_by_role("button", name="Event before").click()
+    page.wait_for_function(f"{beats} === 0")
+    page.get_by_role("button", name="live").click()
+    page.wait_for_function(f"{beats} === 1")
+
+
+def test_what_is_known_without_the_log_is_there_while_it_is_read(server: Listener, page: "Page") -> None:
+    server.register(HEAD + ORDER)
+    name = server.start("t/t")
+    waiting: list[Route] = []
+    page.route(f"**/executions/{name}", lambda route: waiting.append(route))
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_text("Reading its log…").wait_for()
+    page.get_by_role("heading", name="t/t").wait_for()
+    page.get_by_role("button", name="Step approve").click()
+    waiting[0].continue_()
+    page.get_by_role("button", name="Step approve: running").wait_for()
+    page.get_by_role("heading", name="approve").wait_for()
+    page.get_by_text("Reading its log…").wait_for(state="detached")
 
 
 def test_what_may_interrupt_and_what_has_is_shown(server: Listener, page: "Page") -> None:

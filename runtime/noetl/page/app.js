@@ -88,8 +88,12 @@ function head() {
   const who = person && h('div', { class: 'who' },
     h('span', { title: person.name ? `Signed in with the token ${person.name}` : 'This server has no tokens' }, person.name || 'local', h('small', null, person.role)),
     person.name && h('button', { class: 'bare', onclick: signOut }, 'Sign out'));
+  const nav = h('nav', { 'aria-label': 'Places' }, person ? links : null);
   show(top_, h('a', { class: 'brand', href: '#/executions' }, h('img', { src: 'page/icon.svg', alt: '', width: 24, height: 24 }), 'noetl'),
-    h('nav', { 'aria-label': 'Places' }, person ? links : null), who);
+    nav, who);
+  // On a phone not all of them have room.
+  const at = links.find((one) => one.getAttribute('aria-current'));
+  if (at) nav.scrollLeft = at.offsetLeft + at.offsetWidth - nav.offsetLeft - nav.clientWidth;
 }
 
 async function signOut() {

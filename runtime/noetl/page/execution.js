@@ -63,18 +63,23 @@ export function executionView(id, query, person) {
     return h('button', { type: 'button', class: 'bare', 'aria-label': label, title: label, onclick: act }, sign(name));
   }
 
+  const crumb = () => h('p', { class: 'crumb' }, h('a', { href: '#/executions' }, 'Executions'), ' / ', h('code', null, id));
+
   async function begin() {
     let row;
     try {
-      [document_, row] = await Promise.all([get(place, {}, closing.signal), get(`${place}/row`, {}, closing.signal)]);
+      row = await get(`${place}/row`, {}, closing.signal);
+      // A long log takes seconds to be read: what is known without it is there at once.
+      show(head, crumb(), h('div', { class: 'title' }, h('h1', null, row.playbook), badge(row.status)), h('p', { class: 'facts', role: 'status' }, 'Reading its log…'));
+      drawn = picture(row.plan_digest, choose);
+      show(stage, drawn.stage, drawn.controls);
+      document_ = await get(place, {}, closing.signal);
     } catch (error) {
       if (!closing.signal.aborted) show(element, trouble(error));
       return;
     }
     document_.digest = row.plan_digest;
     frames = new Frames(id, document_.events);
-    drawn = picture(row.plan_digest, choose);
-    show(stage, drawn.stage, drawn.controls);
     drawHead();
     const at = Number(query.get('at'));
     live = !at;
@@ -146,7 +151,7 @@ export function executionView(id, query, person) {
       d.parent ? h('span', null, 'called by ', h('a', { href: `#/executions/${encodeURIComponent(d.parent[0])}` }, d.parent[0])) : null,
       open && !d.owned ? h('strong', { class: 'warn' }, 'no process drives it') : null,
     ];
-    show(head, h('p', { class: 'crumb' }, h('a', { href: '#/executions' }, 'Executions'), ' / ', h('code', null, id)),
+    show(head, crumb(),
       h('div', { class: 'title' }, h('h1', null, d.playbook), badge(status), h('span', { class: 'gap' }), h('div', { class: 'acts' }, act)), h('p', { class: 'facts' }, facts));
     failure.hidden = !(d.error || d.reason);
     if (!failure.hidden) show(failure, problem(d.error || { code: status, message: d.reason }, choose, d.digest));

@@ -21,7 +21,7 @@ const MORE = `
   .done > .note { color: var(--completed); } .running > .note { color: var(--running); } .failed > .note { color: var(--failed); }
   .note text { font-weight: bold; fill: currentColor; font-size: 10.5px; }
   .times { font-weight: bold; fill: var(--completed); paint-order: stroke; stroke: var(--page); stroke-width: 4px; }
-  @media (prefers-reduced-motion: no-preference) { .live .running > .b { animation: beat 1.4s ease-in-out infinite; } @keyframes beat { 50% { stroke-opacity: .35; } } }
+  @media (prefers-reduced-motion: no-preference) { :host(.live) .running > .b { animation: beat 1.4s ease-in-out infinite; } @keyframes beat { 50% { stroke-opacity: .35; } } }
 `;
 
 /** The SVG document of a plan. @param {string} digest @returns {Promise<Document>} */
@@ -234,7 +234,7 @@ export function picture(digest, pick) {
     },
     /** Say whether it is shown as it is now: only then what runs beats, which draws the picture all the time. @param {boolean} is */
     live(is) {
-      svg?.classList.toggle('live', is);
+      stage.classList.toggle('live', is);
     },
     /** @param {string} step */
     mark(step) {
