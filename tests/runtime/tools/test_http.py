@@ -158,6 +158,8 @@ def test_the_query_goes_over_that_of_the_address(env: FakeEnv, url: str) -> None
     ("fields", "body", "kind"),
     [
         ({"json": {"a": None, "é": 1}}, '{"a": null, "é": 1}', "application/json"),
+        ({}, "", None),
+        ({"json": {}}, "{}", "application/json"),
         ({"json": None}, "null", "application/json"),
         ({"body": {"a": [1]}}, '{"a": [1]}', "application/json"),
         ({"payload": [1]}, "[1]", "application/json"),
@@ -170,6 +172,8 @@ def test_the_query_goes_over_that_of_the_address(env: FakeEnv, url: str) -> None
         ({"data": {"query": None, "body": [1]}}, "[1]", "application/json"),
         ({"data": {"query": None}}, "", None),
         ({"form": {"a": "\ud800"}}, "a=%ED%A0%80", FORM),
+        ({"form": {"a": None, "b": 1}}, "b=1", FORM),
+        ({"data": {"query": {"a": 1}, "c": 2}}, '{"query": {"a": 1}, "c": 2}', "application/json"),
         ({"form": {"a": "é b", "c": [1, 2]}}, "a=%C3%A9+b&c=1&c=2", FORM),
         ({"form": {"a": 1}, "headers": {"Content-Type": "text/x"}}, "a=1", "text/x"),
         ({"payload": {"a": "é b"}, "headers": {"content-type": FORM}}, "a=%C3%A9+b", FORM),
@@ -192,6 +196,7 @@ def test_bodies(env: FakeEnv, url: str, fields: dict[str, Json], body: str, kind
         ("GET", {"data": {"query": {"a": 1}}}, "/q?a=1"),
         ("GET", {"data": {"query": "text", "n": 1}}, "/q?query=text&n=1"),
         ("GET", {"data": {}}, "/q"),
+        ("DELETE", {"data": {"a": None, "b": 1}}, "/q?b=1"),
         ("POST", {"data": {"query": {"a": 1}}}, "/q?a=1"),
     ],
 )
