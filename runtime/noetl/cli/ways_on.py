@@ -50,7 +50,9 @@ def _start_again(runtime: Runtime, look: Snapshot, url: str) -> Iterator[str]:
         if not os.path.isfile(what):
             lacking.append(f"the folder, since `{what}` is not here")
     with_these = f"; not in it: {', '.join(lacking)}" if lacking else ""
-    yield escaped(f"start again, once it is mended, with: {command_with(url, verb, what, *words)}{with_these}")
+    # A server has the file as it was registered: a start by path would run the fault again.
+    mended = "the mended file is registered (`noetl register FILE`)" if is_remote(url) else "it is mended"
+    yield escaped(f"start again, once {mended}, with: {command_with(url, verb, what, *words)}{with_these}")
 
 
 def _file(execution: Execution, source: str) -> str:

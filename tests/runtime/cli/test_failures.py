@@ -12,7 +12,10 @@ import pytest
 from harness.here import done_here
 from harness.running import HEAD, compiled
 from noetl.app.ending import located
+from noetl.app.snapshots import snapshot_of
 from noetl.cli.failures import failure_text, place_text
+from noetl.cli.stores import existing_runtime, row_of
+from noetl.cli.ways_on import ways_on
 from noetl.engine.whole import span_at
 from noetl_ir.plan_format import read_plan
 
@@ -304,4 +307,17 @@ def test_what_the_command_lacks_is_said(tmp_path: Path) -> None:
     assert told == (
         "start again, once it is mended, with: noetl run a.yaml; not in it: its payload, which is too long for a line, "
         "its script (`--script`), the folder, since `a.yaml` is not here"
+    )
+
+
+def test_a_server_has_to_be_given_the_mended_file_first(tmp_path: Path) -> None:
+    """Servers keep the file as it was registered: a start by path alone would run the fault again."""
+    (tmp_path / "a.yaml").write_text(HEAD + PASTED.replace(', home: "{{ env.GREETING }}"', ""), "utf-8")
+    assert done_here(tmp_path, ["run", "a.yaml", "--set", "n=2"]).returncode == 1
+    with existing_runtime(f"sqlite:///{tmp_path}/.noetl/noetl.db") as runtime:
+        look = snapshot_of(runtime, row_of(runtime, "last"))
+        *_, told = ways_on(runtime, look, "http://127.0.0.1:1")
+    assert told.startswith(
+        "start again, once the mended file is registered (`noetl register FILE`), with: "
+        "noetl start t/t --payload '{\"n\": 2}'"
     )
