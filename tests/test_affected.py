@@ -24,6 +24,12 @@ def test_what_is_chosen(name: str, tests: list[str], shown: list[str]) -> None:
     assert (set(tests) <= set(chosen), found) == (True, shown)
 
 
+def test_what_takes_long_is_left_to_the_whole_run() -> None:
+    calls = affected.calls_for(["runtime/noetl/engine/retry.py", "compiler/noetlc/codegen/net.py"])
+    assert [call[0] for call in calls] == ["ruff", "ruff", "pytest", "pytest", "pytest"]
+    assert all(call[call.index("-m") + 1] == "not long" for call in calls if call[0] == "pytest")
+
+
 def test_what_imports_a_module_is_chosen() -> None:
     assert "tests/compiler/pipeline/test_pipeline.py" in affected.tests_of(["compiler/noetlc/codegen/net.py"])[0]
 

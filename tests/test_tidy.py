@@ -267,6 +267,7 @@ def test_the_repository_is_tidy() -> None:
         assert {check.__name__: found for check in tidy.CHECKS if (found := [*check(ROOT)])} == {}
     finally:
         tidy.parsed.cache_clear()
+        tidy.nodes_of.cache_clear()
 
 
 @pytest.mark.parametrize(("check", "sample", "problems"), SAMPLES, ids=lambda value: getattr(value, "__name__", ""))

@@ -53,6 +53,13 @@ def parsed(path: Path) -> tuple[ast.Module, str]:
         return ast.parse(text), text
 
 
+@cache
+def nodes_of(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All nodes of a file, kept as its tree is: a dozen checks look at each of them."""
+    with uncollected():
+        return tuple(ast.walk(tree))
+
+
 def core_files(root: Path) -> Iterator[tuple[str, ast.Module, str]]:
     """The pure part: the IR, the compiler without its command line, the engine."""
     for name, tree, text in python_files(root, "schema/noetl_ir", "compiler/noetlc", "runtime/noetl/engine"):
@@ -73,7 +80,7 @@ def long_functions(root: Path) -> Iterator[str]:
     for name, tree, _ in python_files(root):
         if (ast.get_docstring(tree) or "").startswith(GENERATED_MARK):
             continue
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > FUNCTION_LINES:
@@ -94,7 +101,7 @@ VAGUE = ("It ", "What ", "Those ", "The same")
 def vague_docstrings(root: Path) -> Iterator[str]:
     """A docstring begins with the noun or verb of what it describes."""
     for name, tree, _ in python_files(root):
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             said = ast.get_docstring(node) or ""
@@ -116,7 +123,7 @@ def ambiguous_types(root: Path) -> Iterator[str]:
     """A public class, type alias or type variable of the packages has a name of its own: one word, one meaning."""
     homes: dict[str, dict[str, int]] = {}
     for name, tree, _ in python_files(root, *PACKAGES.values()):
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             found = node.name if isinstance(node, ast.ClassDef) else _alias_in(node)
             if found and not found.startswith("_") and found not in TWICE:
                 homes.setdefault(found, {}).setdefault(name, getattr(node, "lineno", 0))
@@ -203,7 +210,7 @@ _RUNTIME_TESTS = ("runtime", "simulator", "cluster", "chaos", "contracts", "harn
 
 def _defined(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """The names of classes, functions and attributes of objects, each with its line."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield node.lineno, name
@@ -266,7 +273,7 @@ def _meant(name: str) -> tuple[str, ...]:
 
 def _bound(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """The parameters and variables."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
                 yield node.lineno, name
@@ -286,7 +293,7 @@ _TELLING = (
 def bare_verbs(root: Path) -> Iterator[str]:
     """A function or method that others call says what it adds, begins or ends."""
     for name, tree, _ in python_files(root, *PACKAGES.values()):
-        places = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+        places = [tree, *(node for node in nodes_of(tree) if isinstance(node, ast.ClassDef))]
         for node in [inner for place in places for inner in place.body] if not name.startswith(_TELLING) else ():
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in BARE:
                 yield f"{name}:{node.lineno}: `{node.name}` does not say what"
@@ -308,7 +315,7 @@ def computed_imports(root: Path) -> Iterator[str]:
 
 
 def _importing(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Import(names=found) if any(alias.name.split(".")[0] == "importlib" for alias in found):
                 yield node.lineno, "importlib"
@@ -323,7 +330,7 @@ def _importing(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def impure_builtins(root: Path) -> Iterator[str]:
     """The core neither opens files nor prints."""
     for name, tree, _ in core_files(root):
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in _IMPURE:
                 yield f"{name}:{node.lineno}: {node.id} in the core"
 
@@ -337,7 +344,7 @@ def code_from_data(root: Path) -> Iterator[str]:
     for name, tree, _ in python_files(root, *PACKAGES.values()):
         if name.startswith(("runtime/noetl/tools/python/", "runtime/noetl/tools/python.py", "schema/noetl_ir/expr.py")):
             continue  # the last makes its constructors from its own annotations, as dataclasses does
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             match node:
                 case ast.Call(func=ast.Name(id="eval" | "exec" as found)):
                     yield f"{name}:{node.lineno}: {found}"
@@ -478,7 +485,7 @@ def unmarked_clusters(root: Path) -> Iterator[str]:
     found = [
         f"{name}:{node.lineno}"
         for name, tree, _ in python_files(root, "tests")
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
         if any(each.arg == "cluster" for each in node.args.args)
         if not any(ast.unparse(each) == "pytest.mark.long" for each in node.decorator_list)

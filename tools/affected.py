@@ -9,7 +9,7 @@ reaches others, `tools/check` runs everything.
 import ast
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,18 +92,22 @@ def tests_of(names: Iterable[str]) -> tuple[list[str], list[str]]:
     return sorted(chosen), sorted(goldens)
 
 
-def main(words: list[str]) -> int:
-    """Lint what was changed, then test it; the exit code of what failed first."""
-    names = changed(words[0] if words else "main")
+def calls_for(names: Sequence[str]) -> list[list[str]]:
+    """The commands that lint and test changed files, in order; what is marked `long` is for `tools/check --all`."""
     code = [name for name in names if name.endswith(".py")]
     tests, goldens = tests_of(names)
     calls = [["ruff", "check", *code], ["ruff", "format", "--check", *code]] if code else []
+    pytest = ["pytest", "-q", "-x", "-m", "not long"]
     if tests:
-        calls.append(["pytest", "-q", "-x", "-n", "2", *tests])
+        calls.append([*pytest, "-n", "2", *tests])
     if goldens:
-        calls.append(["pytest", "-q", "-x", "-n", "2", "tests/test_goldens.py", "-k", " or ".join(goldens)])
-    calls.append(["pytest", "-q", "-x", "tests/test_tidy.py"])
-    for call in calls:
+        calls.append([*pytest, "-n", "2", "tests/test_goldens.py", "-k", " or ".join(goldens)])
+    return [*calls, [*pytest, "tests/test_tidy.py"]]
+
+
+def main(words: list[str]) -> int:
+    """Lint what was changed, then test it; the exit code of what failed first."""
+    for call in calls_for(changed(words[0] if words else "main")):
         print("==", *call, flush=True)
         if result := subprocess.run(call, cwd=ROOT, check=False).returncode:
             return result
