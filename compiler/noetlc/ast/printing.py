@@ -36,7 +36,7 @@ from noetlc.ast.playbook import (
 )
 from noetlc.ast.walk import failure_mode_of
 from noetlc.ast.yaml_text import yaml_text
-from noetlc.source.nodes import Scalar, value_of
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
 
 VERSION = "noetl.io/v2"
 
@@ -83,11 +83,10 @@ def tree_of(playbook: Playbook) -> Placed:
 def plain_tree(tree: Tree) -> Json:
     """A tree as plain values."""
     match tree:
-        case Value(template=Literal(value=value), node=node):
-            # Texts of a file that stand there as they are may be program text, and are no templates where they stand.
-            return value if node is None or value_of(node) == value else raw(value)
-        case Value(template=template):
-            return plain(template)
+        case Value(template=template, node=None):
+            return _made(template)
+        case Value(template=template, node=node):
+            return plain(template, node)
         # `when: true` was a boolean in the file, and braces around it would make it a text there.
         case Guard(node=Scalar(value=bool(always))):
             return always
@@ -129,32 +128,54 @@ def _put_value(into: Keys, key: str, value: Value | None) -> None:
         into[key] = value
 
 
-def plain(template: Template) -> Json:
-    """A template as it is written in a file."""
+def plain(template: Template, node: Node | None = None) -> Json:
+    """A template as it is written in a file; `node` is where it was read, if it was."""
     match template:
         case Literal(value=value):
-            return raw(value)
+            return raw(value, node)
         case MapTemplate(items=pairs):
-            return {key: plain(item) for key, item in pairs}
+            return {key: plain(item, _under(node, key)) for key, item in pairs}
         case ListTemplate(items=items):
-            return [plain(item) for item in items]
+            return [plain(item, _at(node, number)) for number, item in enumerate(items)]
         case _:
             return template.text
 
 
-def raw(value: Json) -> Json:
+def _made(template: Template) -> Json:
+    """A template that a pass made: where it is a text, or a list, its texts may be those of a program, and stay."""
+    match template:
+        case Literal(value=str() | list() as value):
+            return value
+        case ListTemplate(items=items):
+            return [item.value if isinstance(item, Literal) else plain(item) for item in items]
+        case _:
+            return plain(template)
+
+
+def raw(value: Json, node: Node | None = None) -> Json:
     """A value whose texts are read back as they are: those with braces stand between raw tags."""
+    # Texts of a file that stand there as they are may be program text, and are no templates where they stand.
+    if node is not None and value_of(node) == value:
+        return value
     match value:
         case str() if _OPENING.search(value):
             # A text that would end the raw part can be a constant in an expression.
             ends = _RAW_END.search(value) is not None
             return f"{{{{ {json.dumps(value, ensure_ascii=False)} }}}}" if ends else f"{{% raw %}}{value}{{% endraw %}}"
         case dict():
-            return {key: raw(item) for key, item in value.items()}
+            return {key: raw(item, _under(node, key)) for key, item in value.items()}
         case list():
-            return [raw(item) for item in value]
+            return [raw(item, _at(node, number)) for number, item in enumerate(value)]
         case _:
             return value
+
+
+def _under(node: Node | None, key: str) -> Node | None:
+    return node.get(key) if isinstance(node, Mapping) else None
+
+
+def _at(node: Node | None, number: int) -> Node | None:
+    return node.items[number] if isinstance(node, Sequence) and number < len(node.items) else None
 
 
 _OPENING = LatePattern(r"\{[{%#]")

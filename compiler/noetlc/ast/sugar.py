@@ -8,9 +8,9 @@ noop that carries it. `removes` in a row of `noetlc.older.passes` names the clas
 
 from typing import TYPE_CHECKING, Self, dataclass_transform
 
-from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
+from noetlc.source.nodes import Node
 
 if TYPE_CHECKING:
 
@@ -48,5 +48,4 @@ class Declared(Sugar):
     expects: tuple[DeclaredName, ...]
     returns: tuple[DeclaredName, ...]
     span: Span
-    written: Json
-    at: Span
+    node: Node

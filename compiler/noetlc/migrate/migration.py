@@ -36,7 +36,7 @@ from noetlc.pipeline import Compiled, Document, compile_source, planned, underst
 from noetlc.reading.idle import LEAVE_OUT
 from noetlc.source.decoding import decode, encode
 from noetlc.source.line_edits import line_edits
-from noetlc.source.nodes import Mapping, Scalar
+from noetlc.source.nodes import Mapping, Scalar, value_of
 from noetlc.source.text import Source
 from noetlc.source.yaml_reader import read_yaml
 
@@ -229,7 +229,7 @@ def _rewritten(compiled: Compiled, reads: list[Playbook | None], changes: tuple[
     for document, read, node in reversed(documents):
         if document.playbook is not None and read is not None and isinstance(node, Mapping):
             tree, was = _as_wanted(document.playbook, node), _as_written(read, node)
-            _put_declared(tree, read, node)
+            _put_declared(tree, read)
             plain = rewritten_document(plain, node, tree, was, touched)
     return encode(plain.replace("\n", breaks), data)
 
@@ -282,12 +282,12 @@ def _as_wanted(playbook: Playbook, node: Mapping) -> Placed:
     return tree
 
 
-def _put_declared(tree: Placed, read: Playbook, root: Mapping) -> None:
+def _put_declared(tree: Placed, read: Playbook) -> None:
     """Put what tasks declare into the tree, which no plan has: a task may have moved out of the mapping it stood in."""
     tasks = [task for step in read.steps for task in all_tasks(step.tasks, step.extras)]
     written = {
-        # With a node, whichever: it says that what stands at that place is what is meant, comments and all.
-        (task.span, task.name): Value(Literal(extra.written), extra.at, root)
+        # With its node: it says that what stands at that place is what is meant, comments and all.
+        (task.span, task.name): Value(Literal(value_of(extra.node)), extra.node.span, extra.node)
         for task in (*tasks, *(task for _, task in read.workbook))
         for extra in task.extras
         if isinstance(extra, Declared)

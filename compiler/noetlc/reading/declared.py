@@ -3,7 +3,7 @@
 from noetlc.ast.sugar import Declared, DeclaredName
 from noetlc.reading.drafts import StepDraft, TaskDraft
 from noetlc.reading.reader import Reader, no_effect
-from noetlc.source.nodes import Mapping, Node, Scalar, Sequence, value_of
+from noetlc.source.nodes import Mapping, Node, Scalar, Sequence
 
 _LISTS = ("expects", "returns")
 
@@ -17,7 +17,7 @@ def take_assert(r: Reader, draft: StepDraft | TaskDraft, key: Scalar, node: Node
         if inner.text not in _LISTS:
             no_effect(r, draft, inner, value)
     expects, returns = _names(node.get("expects")), _names(node.get("returns"))
-    draft.extras.append(Declared(expects, returns, key.span, value_of(node), node.span))
+    draft.extras.append(Declared(expects, returns, key.span, node))
 
 
 def _names(node: Node | None) -> tuple[DeclaredName, ...]:

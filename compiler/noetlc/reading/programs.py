@@ -8,7 +8,7 @@ from noetlc.expr.errors import TemplateError, UnknownWord
 from noetlc.expr.parser import parse_expression, parse_template
 from noetlc.reading.reader import Reader
 from noetlc.reading.values import read_value, report_template
-from noetlc.source.nodes import Mapping, Node, Scalar, value_of
+from noetlc.source.nodes import Mapping, Node, Scalar
 
 _MARKS = ("{{", "{%", "{#")
 _TRIES = 4
@@ -49,7 +49,8 @@ def _program_list(r: Reader, node: Node) -> Value:
     assert not isinstance(node, Scalar)
     items = [program_text(r, item).template for item in node.items]
     if all(isinstance(item, Literal) for item in items):
-        return Value(Literal(value_of(node)), node.span, node)
+        # Not as written: raw text is what stands in it.
+        return Value(Literal([item.value for item in items if isinstance(item, Literal)]), node.span, node)
     return Value(ListTemplate(tuple(items)), node.span, node)
 
 

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from noetl_ir.expr import Literal
+from noetl_ir.expr import ListTemplate, Literal, Template
 from noetlc.ast.printing import printed
 from noetlc.ast.yaml_text import yaml_text
 from noetlc.expr.parser import parse_template
@@ -113,3 +113,23 @@ def test_program_text_is_printed_as_it_is() -> None:
     assert "{% raw %}{{ x }}{% endraw %}" in shown
     again, _ = read(shown)
     assert again is not None and without_places(again) == without_places(playbook)
+
+
+@pytest.mark.parametrize("texts", [
+    # A length in a shell is no comment, beside what is between raw tags and beside an expression.
+    ["echo ${#x}", "{% raw %}echo {{ x }}{% endraw %}"],
+    ["echo ${#x}", "{% raw %}echo {{ x }}{% endraw %}", "{{ workload }}"],
+])  # fmt: skip
+def test_a_text_of_a_list_of_commands_means_the_same_as_alone(texts: list[str]) -> None:
+    def template_of(cmds: object) -> tuple[str, Template]:
+        playbook, _ = read(f"{HEAD}  - {{step: start, tool: {{kind: shell, cmds: {json.dumps(cmds)}}}}}\n")
+        assert playbook is not None
+        ((_, value),) = playbook.steps[0].tasks[0].fields
+        return printed(playbook), value.template
+
+    shown, template = template_of(texts)
+    alone = tuple(template_of(text)[1] for text in texts)
+    assert alone[:2] == (Literal("echo ${#x}"), Literal("echo {{ x }}"))
+    listed = ListTemplate(alone) if len(texts) > 2 else Literal([each.value for each in alone if type(each) is Literal])
+    assert template == listed
+    assert all(text in shown for text in texts)
