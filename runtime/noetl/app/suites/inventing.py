@@ -21,8 +21,9 @@ class InventedSecrets:
     """The secrets of one case: `keychain` has the fields of each entry."""
 
     def __init__(self, plan: Plan) -> None:
-        named = secrets_named(family_of(plan))
-        declared = {entry.name for each in family_of(plan) for entry in each.keychain}
+        family = tuple(family_of(plan))
+        named = secrets_named(family)
+        declared = {entry.name for each in family for entry in each.keychain}
         self.keychain: dict[str, dict[str, Json]] = {
             name: {field: _invented(name, field) for field in fields or (named.single[name],)}
             for name, fields in named.fields.items()
