@@ -24,7 +24,10 @@ class MaskedLines:
 
     def line_text(self, line: int) -> str:
         """Line `line` (from 1), masked."""
-        text = self._file.line_text(line)
+        return self.masked(self._file.line_text(line))
+
+    def masked(self, text: str) -> str:
+        """A text about the file, masked alike."""
         for piece in self._pieces:
             text = text.replace(piece, "*" * len(piece))
         return text

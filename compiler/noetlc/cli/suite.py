@@ -9,6 +9,7 @@ command of `noetlc`. Findings go to standard error as the compiler prints them; 
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -25,7 +26,7 @@ from noetl_ir.suite import SUFFIXES, Suite, write_suite
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import Unusable, read, shown_name, write
 from noetlc.cli.findings import palette_of_stderr, text_of
-from noetlc.diag.diagnostic import Severity
+from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import sorted_findings
 from noetlc.diag.text import one_line, rendered
 from noetlc.emit.event import EVENTS
@@ -124,11 +125,26 @@ def _tell(reading: Reading, r: Reader, palette: Palette) -> bool:
     masked = MaskedLines(
         reading.source, [text for node in reading.documents for text in secret_texts(reading.source, node)]
     )
-    # What is no YAML may hold secrets where nobody finds them: its lines are not shown.
+    # What is no YAML may hold secrets where nobody finds them: its lines are not shown, nor what a message quotes.
     unread = "keychain" in reading.source.text and any(each.severity is Severity.ERROR for each in reading.diagnostics)
     for each in told:
-        click.echo(one_line(each, masked, palette) if unread else rendered(each, masked, palette), err=True)
+        shown = (
+            one_line(_unquoted(each), masked, palette) if unread else rendered(_masked(each, masked), masked, palette)
+        )
+        click.echo(shown, err=True)
     return any(each.severity is Severity.ERROR for each in told)
+
+
+def _unquoted(finding: Diagnostic) -> Diagnostic:
+    return finding._replace(message=re.sub("`[^`]*`", "`…`", finding.message))
+
+
+def _masked(finding: Diagnostic, masked: MaskedLines) -> Diagnostic:
+    """A finding whose words hold no secret. A fix that would write one is left out."""
+    fix = finding.fix
+    if fix is not None and masked.masked(fix.text) != fix.text:
+        fix = None
+    return finding._replace(message=masked.masked(finding.message), help=masked.masked(finding.help), fix=fix)
 
 
 def main(argv: Sequence[str]) -> int:

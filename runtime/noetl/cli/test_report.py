@@ -11,6 +11,7 @@ from noetl.app.suites.coverage import Coverage
 from noetl.app.suites.judging import Failure
 from noetl.app.suites.path import lines_of
 from noetl.app.suites.verdict import CaseVerdict
+from noetl.worker.redaction import forms_of_all
 from noetl_cli import lazy_click as click
 from noetl_cli.excerpts import ANSI, PLAIN, Lines, Palette, edge, excerpt, place_of, printable
 from noetl_cli.masked_lines import MaskedLines
@@ -39,7 +40,8 @@ class FileLines:
 def tell_suite(suite: Suite, verdicts: Sequence[CaseVerdict], *, quiet: bool) -> None:
     """Print how the cases of a suite went, on standard output."""
     palette = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
-    tests = MaskedLines(FileLines(suite.file), suite.secrets)
+    # What is expected may hold a secret in another form, as a result has it.
+    tests = MaskedLines(FileLines(suite.file), (*suite.secrets, *forms_of_all(suite.secrets)))
     playbook = FileLines(suite.playbook)
     for verdict in verdicts:
         case = suite.cases[verdict.number]

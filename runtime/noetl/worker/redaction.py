@@ -149,7 +149,7 @@ def forms_in(value: Json, secrets: tuple[str, ...]) -> bool:
     texts: list[str] = []
     _collect(value, texts)
     whole = "\0".join(texts)
-    return any(form in whole for form in _forms_of_all(secrets))
+    return any(form in whole for form in forms_of_all(secrets))
 
 
 def finished_length(text: str, forms: Iterable[str]) -> int:
@@ -174,7 +174,7 @@ def _begun(text: str, form: str) -> Iterator[int]:
 
 def own_finished(text: str, secrets: tuple[str, ...]) -> int:
     """`finished_length` for some secrets."""
-    return finished_length(text, _forms_of_all(secrets))
+    return finished_length(text, forms_of_all(secrets))
 
 
 def has_markers(value: Json) -> bool:
@@ -206,7 +206,8 @@ def without_codes(value: Json) -> Json:
 
 
 @lru_cache(maxsize=4)
-def _forms_of_all(secrets: tuple[str, ...]) -> tuple[str, ...]:
+def forms_of_all(secrets: tuple[str, ...]) -> tuple[str, ...]:
+    """The texts that some secrets are found as; none of one under 8 characters."""
     return tuple({form for secret in secrets for form in forms_of(secret).values()})
 
 

@@ -251,6 +251,11 @@ def test_the_schema_takes_what_is_read_and_no_misspelt_key(tmp_path: Path) -> No
     "cases: [{case: a, table: [{key: kanari 4711}], keychain: {dor: '{{ row.key }}'}, expect: {status: completed}}]",
     f"{GOOD}\nkeychain: {{door: kanari 4711",
     f"{GOOD}\nkeychain: {{door: kanari 4711}}\n---\na: b",
+    f"{GOOD}\nkeychain: {{door: *kanari}}",
+    f"{GOOD}\nkeychain: {{door: !kanari x}}",
+    f"{GOOD}\nkeychain:\n  door:\n  kanari 4711",
+    "cases: [{case: a, table: [{key: kanari 4711}], keychain: {door: '{{ row.key }}'}, "
+    "expect: {status: '{{ row.key }}'}}]",
 ])  # fmt: skip
 def test_no_finding_shows_a_secret(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "t.yaml").write_text(HEAD + KEYCHAIN + FETCH)

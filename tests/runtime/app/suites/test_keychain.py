@@ -59,6 +59,8 @@ def test_secrets_are_used_as_real_ones_are(tmp_path: Path, monkeypatch: pytest.M
 
 WRONG = {
     "a result": {"result": {"seen": PASSWORD + "!", "coded": "", "length": 3}},
+    # A line of the file that has it in another form.
+    "a coded result": {"result": {"seen": "", "coded": "a2FuYXJpLTQ3MTEtZG9vcg==", "length": 3}},
     "a call": {"calls": [{"step": "start", "task": "fetch", "fields": {"headers": {"Authorization": TOKEN}}}]},
     "an error": {"error": {"message": f"ValueError: no {PASSWORD}"}},
     "a status": {"status": "completed"},
