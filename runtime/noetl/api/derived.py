@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
-from concurrent.futures import Future
-from threading import Lock
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from noetl.api.handlers import checked_digest, digest_of, lasting_of
+from noetl.api.handlers import checked_digest, digest_of
+from noetl.api.lasting import Lasting
 from noetl.api.problems import BadRequest, Faulty, Unknown
-from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService
 from noetl.bounded_table import BoundedTable
 from noetl.clients.compiler import (
@@ -29,6 +28,9 @@ from noetl_ir.expr import Json
 _MADE = 256
 """Texts that are kept."""
 
+KEPT = 64_000_000
+"""Characters of all texts that are kept: a picture of many steps has millions."""
+
 MOST = 1_000
 """Findings of a source, and changes between two plans, that are told."""
 
@@ -41,97 +43,111 @@ _HEADERS = {
 
 
 class Derived:
-    """Texts of the compiler about plans that somebody looks at. Every method may be called from any thread, and blocks.
+    """Texts of the compiler about plans that somebody looks at, as they are sent. For one event loop.
 
     Each is made by the compiler, as a process, when it is first asked for, and kept in memory; who asks meanwhile waits
     for that one. It is not stored with the plan: it follows from the plan, plans that came as bytes have none, and a
-    stored one would be that of the version which had stored it.
+    stored one would be that of the version which had stored it. Every method raises Unknown, Faulty and Busy.
     """
 
     def __init__(self, service: ApiService) -> None:
         self._service = service
-        self._made: BoundedTable[tuple[str, ...], Future[str]] = BoundedTable(_MADE)
-        self._lock = Lock()
+        self._made: BoundedTable[tuple[str, ...], str] = BoundedTable(_MADE)
+        self._making: dict[tuple[str, ...], asyncio.Task[str]] = {}
+        # Turns of its own: while hard plans are analyzed, logs are folded and playbooks registered.
+        self._lasting = Lasting()
 
-    def picture(self, digest: str) -> str:
+    async def picture(self, digest: str) -> str:
         """The picture of a plan, as SVG whose style sheet is its `metadata`."""
-        text = self._kept(("picture", digest), lambda: picture_of(self._service.plan_bytes(digest)))
-        # The policy of the page takes no style out of a document. It takes text, and says itself what it is.
-        return text.replace("<style>", "<metadata>", 1).replace("</style>", "</metadata>", 1)
-
-    def verdicts(self, digest: str) -> str:
-        """The verdicts of analysis on a plan, as JSON."""
-        return self._kept(("verdicts", digest), lambda: verdicts_of(self._service.plan_bytes(digest)))
-
-    def findings(self, digest: str) -> dict[str, Json]:
-        """The findings of lint in the source of a plan. Raises Unknown where it came without one."""
-        text = self._kept(("findings", digest), lambda: findings_of(self._service.source(digest)))
-        return _bounded({"findings": json.loads(text)}, "findings")
-
-    def differences(self, old: str, new: str) -> dict[str, Json]:
-        """The changes in what a plan does, from an older one to it."""
 
         def made() -> str:
-            return differences_of(self._service.plan_bytes(old), self._service.plan_bytes(new))
+            text = picture_of(self._service.plan_bytes(digest))
+            # The policy of the page takes no style out of a document. It takes text, and says itself what it is.
+            return text.replace("<style>", "<metadata>", 1).replace("</style>", "</metadata>", 1)
 
-        (pair,) = json.loads(self._kept(("differences", old, new), made))
-        return _bounded({key: pair[key] for key in ("same", "resumable", "changes")}, "changes")
+        return await self._kept(("picture", digest), made)
 
-    def explanation(self, code: str) -> str:
-        """The page of a finding, by its code or name. Raises Unknown."""
-        try:
-            return self._kept(("explanation", code), lambda: explanation_of(code))
-        except Faulty as problem:
-            cause = problem.__cause__
-            if isinstance(cause, CompileError) and cause.code == USAGE:
-                raise Unknown(f"there is no finding `{code}`") from None
-            raise
+    async def verdicts(self, digest: str) -> str:
+        """The verdicts of analysis on a plan, as JSON."""
+        return await self._kept(("verdicts", digest), lambda: verdicts_of(self._service.plan_bytes(digest)))
 
-    def _kept(self, key: tuple[str, ...], make: Callable[[], str]) -> str:
-        """A text that is made once, whoever asks while it is made. Raises Faulty; what cannot be made is not kept."""
-        with self._lock:
-            known = self._made.get(key)
-            mine = known is None
-            if known is None:
-                known = self._made[key] = Future()
-        if mine:
+    async def findings(self, digest: str) -> str:
+        """The findings of lint in the source of a plan, as JSON. Raises Unknown also where it came without one."""
+
+        def made() -> str:
+            return _bounded({"findings": json.loads(findings_of(self._service.source(digest)))}, "findings")
+
+        return await self._kept(("findings", digest), made)
+
+    async def differences(self, old: str, new: str) -> str:
+        """The changes in what a plan does, from an older one to it, as JSON."""
+
+        def made() -> str:
+            (pair,) = json.loads(differences_of(self._service.plan_bytes(old), self._service.plan_bytes(new)))
+            return _bounded({key: pair[key] for key in ("same", "resumable", "changes")}, "changes")
+
+        return await self._kept(("differences", old, new), made)
+
+    async def explanation(self, code: str) -> str:
+        """The page of a finding, by its code or name. Raises Unknown where there is none."""
+
+        def made() -> str:
             try:
-                known.set_result(make())
-            except BaseException as problem:
-                with self._lock:
-                    if self._made.get(key) is known:
-                        del self._made[key]
-                known.set_exception(problem)
+                return explanation_of(code)
+            except CompileError as problem:
+                if problem.code == USAGE:
+                    raise Unknown(f"there is no finding `{code}`") from None
+                raise
+
+        return await self._kept(("explanation", code), made)
+
+    async def _kept(self, key: tuple[str, ...], make: Callable[[], str]) -> str:
+        """A text that is made once, whoever asks while it is made: they wait without a thread and without a turn."""
+        if (text := self._made.get(key)) is not None:
+            return text
+        if (making := self._making.get(key)) is None:
+            making = self._making[key] = asyncio.create_task(self._make(key, make))
+            # Where it fails once nobody waits any more, asyncio would say so with a traceback.
+            making.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(making)  # who goes away ends it for nobody else
+
+    async def _make(self, key: tuple[str, ...], make: Callable[[], str]) -> str:
+        """A text, kept from now on; what cannot be made is not kept."""
         try:
-            return known.result()
+            text = await self._lasting.run(make)
         except CompileError as problem:
             raise Faulty(str(problem)) from problem
+        finally:
+            del self._making[key]
+        self._made[key] = text
+        while sum(map(len, self._made.values())) > KEPT:
+            self._made.popitem(last=False)
+        return text
 
 
-def _bounded(document: dict[str, Json], name: str) -> dict[str, Json]:
-    """A document with at most `MOST` rows under a name, and how many it leaves out."""
+def _bounded(document: dict[str, Json], name: str) -> str:
+    """A document with at most `MOST` rows under a name, and how many it leaves out, as JSON."""
     rows = document[name]
     assert isinstance(rows, list)
-    return {**document, name: rows[:MOST], "left_out": max(0, len(rows) - MOST)}
+    return json.dumps({**document, name: rows[:MOST], "left_out": max(0, len(rows) - MOST)})
 
 
 async def get_picture(request: Request) -> Response:
     """The picture of a plan's steps, as SVG for a page: its style sheet is its `metadata`."""
-    text = await lasting_of(request).run(_derived(request).picture, digest_of(request))
+    text = await _derived(request).picture(digest_of(request))
     return Response(text, headers=_HEADERS, media_type="image/svg+xml")
 
 
 async def get_verdicts(request: Request) -> Response:
     """The verdicts of analysis on a plan, as `noetlc analyze --format json` says it."""
-    text = await lasting_of(request).run(_derived(request).verdicts, digest_of(request))
-    return Response(text, media_type="application/json")
+    return Response(await _derived(request).verdicts(digest_of(request)), media_type="application/json")
 
 
 async def get_findings(request: Request) -> Response:
     """The findings in the source of a plan, as `noetlc lint --format json` says them, at most 1,000; `left_out` says
     how many more there are. Lines and columns count from 1, ends are exclusive.
     """
-    return JSONResponse(await lasting_of(request).run(_derived(request).findings, digest_of(request)))
+    return Response(await _derived(request).findings(digest_of(request)), media_type="application/json")
 
 
 async def get_differences(request: Request) -> Response:
@@ -141,8 +157,8 @@ async def get_differences(request: Request) -> Response:
     """
     if not (old := request.query_params.get("from", "")):
         raise BadRequest("`from` is needed: the digest of the plan to compare with")
-    asked = checked_digest(old), digest_of(request)
-    return JSONResponse(await lasting_of(request).run(_derived(request).differences, *asked))
+    text = await _derived(request).differences(checked_digest(old), digest_of(request))
+    return Response(text, media_type="application/json")
 
 
 async def get_explanation(request: Request) -> Response:
@@ -150,7 +166,7 @@ async def get_explanation(request: Request) -> Response:
     code: str = request.path_params["code"]
     if not (code.isascii() and code.replace("-", "").isalnum() and len(code) <= 64):
         raise Unknown("there is no such finding")
-    return Response(await lasting_of(request).run(_derived(request).explanation, code), media_type="text/plain")
+    return Response(await _derived(request).explanation(code), media_type="text/plain")
 
 
 def _derived(request: Request) -> Derived:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.running import HEAD
-from harness.serving import Served, served
+from harness.serving import Served, served, until
 from noetl.api import derived
+from noetl.api.lasting import AT_ONCE
 from noetl.clients.compiler import CompileError
 
 SOURCE = f"""{HEAD}workflow:
@@ -83,6 +84,45 @@ def test_what_was_found_is_found_once(tmp_path: Path, monkeypatch: pytest.Monkey
         for _ in range(3):
             assert up.client.get(path).json() == {"findings": [], "left_out": 0}
         assert len(asked) == 2
+
+
+def test_who_looks_at_plans_holds_up_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks at one plan, however often, has one turn; and all turns of the compiler are none of logs."""
+    asked, go = list[bytes](), threading.Event()
+
+    def slowly(source: bytes) -> str:
+        asked.append(source)
+        assert go.wait(20)
+        return "[]"
+
+    monkeypatch.setattr(derived, "findings_of", slowly)
+    with served(tmp_path) as up, ThreadPoolExecutor(2 * AT_ONCE + 1) as several:
+        plans = [registered(up, SOURCE.replace("tell", f"tell{n}")) for n in range(AT_ONCE + 1)]
+        waiting = [several.submit(up.client.get, f"/plans/{plans[0]}/findings") for _ in range(AT_ONCE)]
+        waiting += [several.submit(up.client.get, f"/plans/{one}/findings") for one in plans[1:]]
+        until(lambda: len(asked) == AT_ONCE)
+        assert up.client.get(f"/plans/{plans[0]}/outline").status_code == 200
+        assert len(set(asked)) == len(asked) == AT_ONCE, "those who look wait still"
+        go.set()
+        assert [one.result().status_code for one in waiting] == [200] * len(waiting)
+    assert len(set(asked)) == len(asked) == len(plans)
+
+
+def test_so_much_is_kept_and_the_oldest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[bytes]()
+
+    def many(source: bytes) -> str:
+        asked.append(source)
+        return str([*range(1_000)])
+
+    monkeypatch.setattr(derived, "findings_of", many)
+    monkeypatch.setattr(derived, "MOST", 0)  # what is not told is not kept either
+    monkeypatch.setattr(derived, "KEPT", 50)
+    with served(tmp_path) as up:
+        old, new = registered(up, SOURCE), registered(up, LONGER)
+        for digest in (old, old, new, new, old):
+            assert up.client.get(f"/plans/{digest}/findings").json() == {"findings": [], "left_out": 1_000}
+    assert asked == [SOURCE.encode(), LONGER.encode(), SOURCE.encode()]
 
 
 def test_so_many_are_told_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
