@@ -1,7 +1,7 @@
 // What lint finds in a source: a list of it, its words at the lines, and the page that explains one.
 
 import { h, show, sign, trouble } from './dom.js';
-import { address, get, refusalOf } from './server.js';
+import { get, getText } from './server.js';
 import { many } from './times.js';
 
 /**
@@ -36,31 +36,29 @@ export function summary(found, go) {
 }
 
 /**
- * What stands under each line: the findings whose first line it is.
- * @param {Finding[]} findings @returns {Map<number, any[]>}
+ * What is made of findings, by the first line of each.
+ * @template T @param {Finding[]} findings @param {(one: Finding) => T} make @returns {Map<number, T[]>}
  */
-export function notes(findings) {
-  /** @type {Map<number, any[]>} */
+function byLine(findings, make) {
+  /** @type {Map<number, T[]>} */
   const found = new Map();
   for (const one of findings) {
     const rows = found.get(one.span.line) || [];
     found.set(one.span.line, rows);
-    rows.push(h('span', { class: `told ${one.severity}`, role: 'note' }, weight(one), ' ', code(one), ' ', one.message, one.help ? h('span', { class: 'dim' }, ` → ${one.help}`) : null,
-      one.fix ? h('span', { class: 'dim' }, ` (noetlc lint --fix: ${one.fix.title})`) : null, one.related.map((each) => h('span', { class: 'dim' }, ` line ${each.span.line}: ${each.message}.`))));
+    rows.push(make(one));
   }
   return found;
 }
 
+/** What stands under each line. @param {Finding[]} findings @returns {Map<number, any[]>} */
+export function notes(findings) {
+  return byLine(findings, (one) => h('span', { class: `told ${one.severity}`, role: 'note' }, weight(one), ' ', code(one), ' ', one.message, one.help ? h('span', { class: 'dim' }, ` → ${one.help}`) : null,
+    one.fix ? h('span', { class: 'dim' }, ` (noetlc lint --fix: ${one.fix.title})`) : null, one.related.map((each) => h('span', { class: 'dim' }, ` line ${each.span.line}: ${each.message}.`))));
+}
+
 /** Where the findings lie in their lines, as columns. @param {Finding[]} findings @returns {Map<number, {from: number, to: number, kind: string}[]>} */
 export function marks(findings) {
-  /** @type {Map<number, {from: number, to: number, kind: string}[]>} */
-  const found = new Map();
-  for (const { span, severity } of findings) {
-    const rows = found.get(span.line) || [];
-    found.set(span.line, rows);
-    rows.push({ from: span.column, to: span.end_line > span.line ? Infinity : Math.max(span.end_column, span.column + 1), kind: severity });
-  }
-  return found;
+  return byLine(findings, ({ span, severity }) => ({ from: span.column, to: span.end_line > span.line ? Infinity : Math.max(span.end_column, span.column + 1), kind: severity }));
 }
 
 /** The page of a finding. @param {string} name @returns {import('./app.js').View} */
@@ -68,7 +66,7 @@ export function findingView(name) {
   const closing = new AbortController();
   const body = h('div', null, h('p', { class: 'hint' }, 'Asking…'));
   const element = h('section', { class: 'explained' }, body);
-  explanation(name, closing.signal).then((text) => {
+  getText(`findings/${encodeURIComponent(name)}`, closing.signal).then((text) => {
     const [title, ...parts] = text.trim().split(/\n\n(?=\S)/);
     show(body, h('p', { class: 'crumb' }, h('a', { href: '#/playbooks' }, 'Playbooks'), ' / Findings'), h('h1', null, title), parts.map(section));
   }, (error) => {
@@ -83,11 +81,4 @@ function section(part) {
   if (!lines.length || !lines.every((line) => line === '' || line.startsWith('    '))) return h('p', null, part);
   const text = lines.map((line) => line.slice(4)).join('\n');
   return [h('h2', null, first), first === 'Example' || first === 'Instead' ? h('pre', { class: 'value', tabIndex: 0 }, text) : h('p', null, text)];
-}
-
-/** @param {string} name @param {AbortSignal} signal @returns {Promise<string>} */
-async function explanation(name, signal) {
-  const response = await fetch(address(`findings/${encodeURIComponent(name)}`), { credentials: 'same-origin', signal });
-  if (!response.ok) throw await refusalOf(response);
-  return response.text();
 }

@@ -33,6 +33,11 @@ export async function get(path, query, signal) {
   return (await asked('GET', address(path, query), undefined, signal)).json();
 }
 
+/** @param {string} path @param {AbortSignal} [signal] @returns {Promise<string>} */
+export async function getText(path, signal) {
+  return (await asked('GET', address(path), undefined, signal)).text();
+}
+
 /** All rows of a list, page by page. @param {string} path @param {Record<string, any>} query @param {string} name @param {AbortSignal} signal @returns {Promise<any[]>} */
 export async function all(path, query, name, signal) {
   const rows = [];
@@ -66,7 +71,7 @@ async function asked(method, url, body, signal, headers = {}) {
 }
 
 /** What a response that is no answer says. @param {Response} response @returns {Promise<Refusal>} */
-export async function refusalOf(response) {
+async function refusalOf(response) {
   let text = `the server answered ${response.status}`;
   try {
     text = (await response.json()).detail || text;

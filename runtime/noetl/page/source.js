@@ -1,7 +1,7 @@
 // The source of a playbook: whole, with line numbers, or the lines around a place.
 
 import { h } from './dom.js';
-import { address } from './server.js';
+import { getText } from './server.js';
 
 const AROUND = 3;
 
@@ -12,7 +12,7 @@ const known = new Map();
 export function linesOf(digest) {
   let lines = known.get(digest);
   if (!lines) {
-    lines = fetch(address(`plans/${encodeURIComponent(digest)}/source`), { credentials: 'same-origin' }).then(async (response) => (response.ok ? (await response.text()).split(/\r\n|\n|\r/) : null), () => null);
+    lines = getText(`plans/${encodeURIComponent(digest)}/source`).then((text) => text.split(/\r\n|\n|\r/), () => null);
     known.set(digest, lines);
   }
   return lines;

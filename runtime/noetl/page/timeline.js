@@ -16,6 +16,8 @@ const LANES = 200;
 const DRAG = 5;
 /** The shortest range, in ms. */
 const SHORTEST = 2;
+/** The width of what is right of the names. */
+const TRACK = '(100% - var(--names) - 16px)';
 
 /** @typedef {[number, number]} Range ms behind the beginning of the first bar */
 
@@ -27,7 +29,10 @@ export function rangeIn(text) {
 }
 
 /** Where a share of the time lies across the lanes. @param {number} share */
-const across = (share) => `calc(var(--names) + (100% - var(--names) - 16px) * ${share})`;
+const across = (share) => `calc(var(--names) + ${TRACK} * ${share})`;
+
+/** How much of the lanes a share of the time takes. @param {number} share */
+const wide = (share) => `calc(${TRACK} * ${share})`;
 
 /** Stretches in which something worked, in order and apart. @param {[number, number][]} bars @returns {[number, number][]} */
 export function busy(bars) {
@@ -154,7 +159,7 @@ export function timeline(id, pick, isOver, range, chosen) {
     const gaps = found.gaps.map((gap) => {
       const one = h('div', { class: 'squeezed', title: `${took(gap.took)} in which nothing worked` }, took(gap.took));
       one.style.left = across(gap.from);
-      one.style.width = `calc((100% - var(--names) - 16px) * ${gap.to - gap.from})`;
+      one.style.width = wide(gap.to - gap.from);
       return one;
     });
     show(lanes, gaps, rows, line, dragged, steps.size > LANES ? h('p', { class: 'hint' }, `${many(steps.size - LANES, 'step')} more`) : null);
@@ -221,7 +226,7 @@ export function timeline(id, pick, isOver, range, chosen) {
       const ends = [start, share(each)].sort((a, b) => a - b);
       dragged.hidden = (ends[1] - ends[0]) * track.width < DRAG;
       dragged.style.left = across(ends[0]);
-      dragged.style.width = `calc((100% - var(--names) - 16px) * ${ends[1] - ends[0]})`;
+      dragged.style.width = wide(ends[1] - ends[0]);
       return ends;
     };
     const over = new AbortController();

@@ -34,15 +34,15 @@ export function workersView(person) {
 
   /** @param {any[]} workers @param {any[]} pools */
   function draw(workers, pools) {
-    const every = workers.filter((one) => one.pool === EVERY || !one.pool);
+    const every = workers.filter((one) => one.pool === EVERY);
     show(body, every.length ? card('Every pool', every, null) : null, pools.map((pool) => card(`Pool ${pool.name}`, workers.filter((one) => one.pool === pool.name), pool)),
       workers.length ? null : h('p', { class: 'empty' }, 'No worker was heard of in the last seconds.'));
   }
 
   /** @param {string} title @param {any[]} workers who take from this pool alone @param {any} pool */
   function card(title, workers, pool) {
-    const slots = workers.reduce((sum, one) => sum + (one.slots || 0), 0);
-    const busy = workers.reduce((sum, one) => sum + (one.busy || 0), 0);
+    const slots = workers.reduce((sum, one) => sum + one.slots, 0);
+    const busy = workers.reduce((sum, one) => sum + one.busy, 0);
     const others = pool && pool.workers.length > workers.length;
     return h('section', { class: 'card pool' }, h('header', null, h('h2', null, title), workers.length ? [h('span', { class: 'dim' }, `${busy} of ${slots} slots at work`), meter(busy, slots)] : null,
       others ? h('span', { class: 'dim' }, `${workers.length ? 'also ' : ''}the workers of every pool take from it`) : null, pool?.limit ? h('span', { class: 'dim' }, `at most ${pool.limit} at once`) : null, pool?.hindrance ? h('span', { class: 'warn' }, pool.hindrance) : null),
@@ -59,12 +59,12 @@ export function workersView(person) {
 
   /** @param {any} worker */
   function row(worker) {
-    const state = worker.leaving ? 'leaving' : worker.state || (worker.unready ? 'unready' : 'ready');
-    const why = worker.reason || worker.unready || '';
-    const local = worker.name === 'server';
-    return h('li', null, h('strong', null, local ? 'this server' : worker.name), h('span', { class: `badge ${state === 'ready' ? 'completed' : state === 'unready' ? 'failed' : 'paused'}` }, sign(state === 'ready' ? 'completed' : state === 'unready' ? 'failed' : 'paused'), state),
-      h('span', { class: 'dim' }, `${worker.busy ?? 0} of ${worker.slots ?? 0} at work`), meter(worker.busy || 0, worker.slots || 0), why ? h('span', { class: 'warn' }, String(why)) : null, h('span', { class: 'gap' }),
-      person.operates && !local ? h('button', { type: 'button', onclick: () => drain(worker.name) }, 'Let it leave…') : null);
+    const { name, state, busy, slots, reason } = worker;
+    const local = name === 'server';
+    const look = state === 'ready' ? 'completed' : state === 'unready' ? 'failed' : 'paused';
+    return h('li', null, h('strong', null, local ? 'this server' : name), h('span', { class: `badge ${look}` }, sign(look), state),
+      h('span', { class: 'dim' }, `${busy} of ${slots} at work`), meter(busy, slots), reason ? h('span', { class: 'warn' }, reason) : null, h('span', { class: 'gap' }),
+      person.operates && !local ? h('button', { type: 'button', onclick: () => drain(name) }, 'Let it leave…') : null);
   }
 
   /** @param {string} name */
