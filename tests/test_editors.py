@@ -9,10 +9,11 @@ from zipfile import ZipFile
 
 import pytest
 
+from node_packages import has_tools
 from noetl.cli import COMMANDS
 from noetlc.lsp.features import PICTURE
 from noetlc.lsp.lenses import COMMANDS as LENSES
-from vsix import ROOT, SOURCE, build, has_tools
+from vsix import ROOT, SOURCE, build
 
 ABOUT = json.loads((SOURCE / "package.json").read_text("utf-8"))
 CODE = (SOURCE / "extension.js").read_text("utf-8")

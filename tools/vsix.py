@@ -13,6 +13,8 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from node_packages import bring, has_tools
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "editors" / "vscode"
 BUILD = ROOT / ".venv" / "vsix"
@@ -32,7 +34,8 @@ _TYPES = """<?xml version="1.0" encoding="utf-8"?>
 
 def build(to: Path) -> Path:
     """Build the extension into a folder; returns the package. Raises CalledProcessError where a tool fails."""
-    _bring()
+    bring(SOURCE, BUILD)
+    shutil.copytree(SOURCE, BUILD, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules", "dist"))
     subprocess.run(["npm", "test", "--silent"], cwd=BUILD, check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["npm", "run", "build", "--silent"], cwd=BUILD, check=True)
     about = json.loads((SOURCE / "package.json").read_text("utf-8"))
@@ -42,22 +45,6 @@ def build(to: Path) -> Path:
         for name, data in sorted(_parts(about)):
             archive.writestr(ZipInfo(name, DAY), data, ZIP_DEFLATED)
     return package
-
-
-def has_tools() -> bool:
-    """Whether Node and npm are there."""
-    return shutil.which("node") is not None and shutil.which("npm") is not None
-
-
-def _bring() -> None:
-    """Copy the sources, and bring what they depend on where the lock is another one."""
-    lock, had = SOURCE / "package-lock.json", BUILD / "package-lock.json"
-    is_fresh = had.exists() and had.read_bytes() == lock.read_bytes() and (BUILD / "node_modules").exists()
-    shutil.copytree(SOURCE, BUILD, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules", "dist"))
-    if not is_fresh:
-        # Without scripts: what is brought is run by the build alone.
-        command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
-        subprocess.run(command, cwd=BUILD, check=True)
 
 
 def _parts(about: dict[str, object]) -> Iterator[tuple[str, bytes]]:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+import node_packages
 import page_types
 from noetl.api.static_page import FILES
 
 FOLDER = page_types.ROOT / "runtime" / "noetl" / "page"
 
 pytestmark = pytest.mark.skipif(
-    not page_types.has_tools() and not os.environ.get("CI"), reason="Node and npm are not here"
+    not node_packages.has_tools() and not os.environ.get("CI"), reason="Node and npm are not here"
 )
 
 
