@@ -12,8 +12,10 @@ from noetl_ir.expr import Json
 
 async def list_tokens(request: Request) -> Response:
     """The tokens of this server by name, each with its role; of a server without tokens none."""
+    # In the loop, where every request looks for its token: with a second thread that reads the file anew, a token that
+    # was forgotten would be let in meanwhile.
     authorization: Authorization = request.app.state.authorization
-    tokens = await run_in_threadpool(authorization.named)
+    tokens = authorization.named()
     return _page(request, "tokens", [{"name": token.name, "role": token.role} for token in tokens])
 
 
