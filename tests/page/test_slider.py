@@ -1,12 +1,16 @@
 """The slider over a long log, in a browser: each position is shown, and a frame costs little."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from harness.browsing import Listener
 from harness.running import HEAD
 from harness.serving import until
+from noetl.api import static_page
+from noetl.app.frames import LONGEST
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -92,6 +96,28 @@ def test_a_picture_of_many_steps_is_moved_through(server: Listener, page: "Page"
     page.get_by_role("slider").fill(str(total - 400))
     page.get_by_text(f"{total - 400:,} of {total:,}").wait_for()
     checked(page, total)
+
+
+def test_what_the_server_would_fold_anew_is_not_fetched_ahead(server: Listener, page: "Page") -> None:
+    text = (Path(static_page.__file__).parents[1] / "page" / "frames.js").read_text("utf-8")
+    kept = f"const KEPT = {LONGEST:_};"
+    assert kept in text
+    less = text.replace(kept, "const KEPT = 1_000;")
+    page.route("**/page/frames.js", lambda route: route.fulfill(body=less, content_type="text/javascript"))
+    asked = set[str]()
+
+    def hear(url: str) -> None:
+        if urlsplit(url).path.endswith("/frames"):
+            asked.update(parse_qs(urlsplit(url).query)["after"])
+
+    page.on("request", lambda request: hear(request.url))
+    steps = "".join(
+        f"  - {{step: s{n}, tool: {{kind: noop}}, next: {{arcs: [{{step: s{n + 1}}}]}}}}\n" for n in range(300)
+    )
+    total = opened(server, page, f"{steps}  - {{step: s300, tool: {{kind: noop}}}}\n", "s300")
+    assert 1_500 < total <= 2_000
+    page.wait_for_timeout(500)
+    assert asked == {"0", "500", "1500"}, "1,500 is where it stands"
 
 
 @pytest.mark.long

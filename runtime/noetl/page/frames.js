@@ -9,6 +9,8 @@ import { get } from './server.js';
 const SIZE = 500;
 /** Events of a log that are fetched ahead of who moves through it. */
 const AHEAD = 60_000;
+/** Events whose frames the server keeps (`LONGEST` of noetl/app/frames.py): for a range behind them it folds all of the log. */
+const KEPT = 200_000;
 
 /** Put changes into a state. @param {State} state @param {State} changes */
 export function apply(state, changes) {
@@ -72,7 +74,7 @@ export class Frames {
     const here = Frames.start(position);
     for (let away = 0; away <= Math.min(this.total, AHEAD) && !signal.aborted; away += SIZE) {
       for (const start of new Set([here - away, here + away])) {
-        if (start >= 0 && start < this.total) await this.ensure(Math.min(start + SIZE, this.total));
+        if (start >= 0 && start < this.total && start + SIZE <= KEPT) await this.ensure(Math.min(start + SIZE, this.total));
       }
     }
   }
