@@ -47,6 +47,7 @@ _KINDS = {
 _KIND_OF_CODE = {code: kind for kind, codes in _KINDS.items() for code in codes}
 _KIND_OF_STATUS = {401: "auth", 403: "auth", 404: "not_found", 429: "rate_limit"}
 
+_PLAYBOOK_FAULTS = frozenset({"result.type", "fields.invalid", "ref.missing"})
 _AGAIN = frozenset(
     {
         "timeout", "http.connect", "http.protocol", "pg.connect", "snowflake.connect", "nats.connect",
@@ -64,9 +65,21 @@ _AGAIN_STATES = {
 """Extra → its attribute, and the values of conflicts of transactions, which one after the other would not have."""
 
 
+def is_playbook_fault(code: Json) -> bool:
+    """Whether the error code of a tool says that the playbook is at fault, not the world: no rule is asked (LANGUAGE
+    §2).
+    """
+    return _is_among(code, _PLAYBOOK_FAULTS)
+
+
+def _is_among(value: Json, texts: frozenset[str]) -> bool:
+    # A script may say a list or a mapping there, which no set can be asked about.
+    return isinstance(value, str) and value in texts
+
+
 def is_retryable(code: Json, extras: Mapping[str, Json] | None = None) -> bool:
     """Whether the very same attempt may go through later, by the code of an error and the extras of its outcome."""
-    if code in _AGAIN:
+    if _is_among(code, _AGAIN):
         return True
     attributes = extras or {}
     response = attributes.get("http")
@@ -75,7 +88,7 @@ def is_retryable(code: Json, extras: Mapping[str, Json] | None = None) -> bool:
         return status in _AGAIN_STATUS or status >= 500
     for name, (key, values) in _AGAIN_STATES.items():
         said = attributes.get(name)
-        if isinstance(said, dict) and said.get(key) in values:
+        if isinstance(said, dict) and _is_among(said.get(key), values):
             return True
     return False
 

@@ -8,11 +8,13 @@ from typing import TypeAlias
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json, Literal, MapTemplate
 from noetl_ir.net import Transition
-from noetl_ir.outcome import Outcome, OutcomeStatus, with_kind
+from noetl_ir.outcome import Outcome, OutcomeStatus, is_playbook_fault, with_kind
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.shaping import is_result_of, shaped_outcome
+from noetlc.analysis.iterations import indexes_of
 from noetlc.analysis.trials import TrialPath, tree_of
+from noetlc.analysis.unknown import UNKNOWN
 from noetlc.reading.kinds import kind_of
 
 Trees: TypeAlias = Mapping[int, Mapping[str, Json]]
@@ -28,7 +30,9 @@ OUTCOMES = frozenset({"continue", "break", "fail", "retry", "jump", "jump_later"
 
 
 class _Attempt(NamedTuple):
-    """The attempt that an outcome is of; of its fields and knobs those that are written out."""
+    """The attempt that an outcome is of; of its fields and knobs those that are written out, the others unknown. One
+    of lowering that has a result is `made`, which gives the step's (`noetl.engine.program.Program.gives_result`).
+    """
 
     kind: str
     step: str
@@ -37,6 +41,21 @@ class _Attempt(NamedTuple):
     fields: dict[str, Json]
     knobs: dict[str, Json]
     extras: frozenset[str]
+    rules: bool
+    made: bool
+
+
+class PipelineState(NamedTuple):
+    """The state of a pipeline before an outcome: the number of the latest of each of its tasks by name and of the
+    task before (-1 for none), and which attempt it is, from 1.
+    """
+
+    tasks: Mapping[str, int]
+    previous: int
+    attempt: int
+
+
+_BEGIN = PipelineState({}, -1, 1)
 
 
 class Outcomes:
@@ -44,6 +63,10 @@ class Outcomes:
 
     def __init__(self, plan: Plan, run: Sequence[Transition]) -> None:
         self._attempts = [_attempt_of(plan, t) for t in run if t.role in OUTCOMES]
+        indexes = indexes_of(plan, run)
+        self.before = _states_before(plan, run, indexes)
+        self.of_start = _ends_of(run, indexes)
+        """Where an attempt starts in the run → the number of its outcome."""
         self._plain = {number: self._envelope(number, {}) for number in range(len(self._attempts))}
 
     def trees(self, values: Mapping[TrialPath, Json]) -> Trees:
@@ -62,13 +85,17 @@ class Outcomes:
         attempt = self._attempts[number]
         match keys:
             case ["result", *_]:
-                return True
+                return not attempt.made
             case ["error", *_]:
                 return attempt.status == "error"
             case [str(extra), *_]:
                 return bool(extra in attempt.extras)
             case _:
                 return False
+
+    def gives_result(self, number: int) -> bool:
+        """Whether the result of an outcome is one that lowering made for the step."""
+        return self._attempts[number].made
 
     def error(self, trees: Trees, number: int, said: Mapping[str, Json]) -> dict[str, Json]:
         """The error of a run that an outcome failed, by a rule that says its own code or message or none
@@ -77,7 +104,10 @@ class Outcomes:
         attempt, own = self._attempts[number], trees[number]["error"]
         # A rule may fail a success.
         error = own if isinstance(own, dict) else {"code": "task.failed", "message": "a rule failed the task"}
-        return {**with_kind({**error, **said}), "step": attempt.step, "task": attempt.task}
+        # A rule's own code stands for what happened.
+        cause = {key: each for key, each in trees[number].items() if key not in ("result", "meta")}
+        caused: dict[str, Json] = {"cause": cause} if "code" in said else {}
+        return {**with_kind({**error, **said, **caused}), "step": attempt.step, "task": attempt.task}
 
     def _envelope(self, number: int, chosen: Mapping[str, Json]) -> dict[str, Json]:
         attempt = self._attempts[number]
@@ -92,7 +122,14 @@ class Outcomes:
         if shaped.status == "ok" and not is_result_of(attempt.kind, shaped.result):
             raise Fault("script.result", f"`{attempt.kind}` gives no such result")
         error = None if shaped.error is None else with_kind(shaped.error, shaped.extras)
-        return {"status": shaped.status, "result": shaped.result, "error": error, **shaped.extras}
+        if error is not None:
+            if attempt.rules and attempt.kind != "playbook" and is_playbook_fault(error["code"]):
+                raise Fault("script.code", "no rule is asked about a fault of the playbook")
+            # The message about an answer names its address.
+            if attempt.kind == "http" and "message" not in problem and UNKNOWN in attempt.fields.values():
+                error["message"] = UNKNOWN
+        result = UNKNOWN if attempt.made else shaped.result
+        return {"status": shaped.status, "result": result, "error": error, "meta": UNKNOWN, **shaped.extras}
 
 
 def result_of(trees: Trees, number: int) -> Json:
@@ -149,15 +186,51 @@ def _attempt_of(plan: Plan, t: Transition) -> _Attempt:
     extras = frozenset(kind.extras if kind is not None else ())
     fields, knobs = _written_out(plan, task.fields), _written_out(plan, task.knobs)
     status: OutcomeStatus = "ok" if t.outcome == "ok" else "error"
-    return _Attempt(task.kind, plan.steps[t.step].name, task.name, status, fields, knobs, extras)
+    made = task.generated and task.kind == "noop" and "result" in fields
+    step, rules = plan.steps[t.step].name, bool(task.rules)
+    return _Attempt(task.kind, step, task.name, status, fields, knobs, extras, rules, made)
+
+
+def _ends_of(run: Sequence[Transition], indexes: Sequence[int]) -> dict[int, int]:
+    found, open_ = dict[int, int](), dict[tuple[int, int], int]()
+    number = 0
+    for at, (t, index) in enumerate(zip(run, indexes, strict=True)):
+        if t.role == "start":
+            open_[t.task, index] = at
+        elif t.role in OUTCOMES:
+            if (t.task, index) in open_:
+                found[open_.pop((t.task, index))] = number
+            number += 1
+    return found
+
+
+def _states_before(plan: Plan, run: Sequence[Transition], indexes: Sequence[int]) -> list[PipelineState]:
+    """For each outcome of a run the state of its pipeline before it."""
+    found = list[PipelineState]()
+    pipelines: dict[tuple[int, int], PipelineState] = {}
+    for t, index in zip(run, indexes, strict=True):
+        if t.role == "begin" and t.level < 1:
+            pipelines[t.step, index] = _BEGIN
+        elif t.role in OUTCOMES:
+            here, number = pipelines.get((t.step, index), _BEGIN), len(found)
+            found.append(here)
+            # What an attempt gives that is tried again nobody sees, nor what lowering made.
+            if t.role == "retry":
+                here = here._replace(attempt=here.attempt + 1)
+            elif plan.tasks[t.task].generated:
+                here = here._replace(attempt=1)
+            else:
+                here = PipelineState({**here.tasks, plan.tasks[t.task].name: number}, number, 1)
+            pipelines[t.step, index] = here
+    return found
 
 
 def _written_out(plan: Plan, row: int) -> dict[str, Json]:
-    """The entries of a mapping that have no template in them."""
+    """The entries of a mapping; unknown are those with a template in them."""
     match plan.templates[row] if row >= 0 else None:
         case Literal(value=dict(value)):
             return value
         case MapTemplate(items=items):
-            return {key: each.value for key, each in items if isinstance(each, Literal)}
+            return {key: each.value if isinstance(each, Literal) else UNKNOWN for key, each in items}
         case _:
             return {}

@@ -35,7 +35,7 @@ def script_of(plan: Plan, run: Sequence[str], *, tried: bool = False) -> Witness
     witness = witness_of(plan, transitions, tried=tried)
     if witness is None:
         return None
-    return WitnessScript({"outcomes": _entries(plan, transitions, witness)}, witness.workload())
+    return WitnessScript({"outcomes": _entries(plan, transitions, witness)}, witness.payload)
 
 
 def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:

@@ -2,20 +2,16 @@
 
 from collections.abc import Iterable
 
-from noetl_ir.evaluate import Fault, compile_template
 from noetl_ir.expr import (
     Compare,
     Const,
     Expr,
     Json,
-    Literal,
-    MapTemplate,
     Native,
     Template,
     walk,
 )
 from noetl_ir.plan import Plan
-from noetl_ir.scopes import PlayScope
 from noetlc.expr.shorthand import static_path
 
 PLAIN: list[Json] = [True, False, "x", 1, 0, [1], []]
@@ -82,32 +78,6 @@ def tree_of(values: dict[TrialPath, Json], under: TrialPath) -> dict[str, Json]:
                 here = inner
             here[str(path[-1])] = value
     return tree
-
-
-def workload_of(plan: Plan) -> dict[str, Json]:
-    """The workload as far as it is constant; a value that has to be rendered counts as null."""
-    found: dict[str, Json] = {}
-    if plan.workload >= 0:
-        template = plan.templates[plan.workload]
-        scope = PlayScope({"workload": found, "execution_id": "1"})
-        for key in plan.workload_order:
-            try:
-                # Keys may read each other. The plan says in which order they can be rendered.
-                whole = compile_template(_field(template, key))(scope)
-            except Fault:
-                whole = None
-            found[key] = whole
-    return found
-
-
-def _field(template: Template, key: str) -> Template:
-    match template:
-        case MapTemplate(items=items):
-            return dict(items)[key]
-        case Literal(value=dict(value)):
-            return Literal(value[key])
-        case _:
-            return Literal(None)
 
 
 def merged_values(below: dict[str, Json], above: dict[str, Json]) -> dict[str, Json]:

@@ -9,22 +9,29 @@ rules write them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice, product
 from typing import TypeAlias
 
 from noetl_ir.evaluate import Fault, compile_guard, compile_template
 from noetl_ir.evaluate.access import rows_of
-from noetl_ir.expr import Attribute, Expr, Item, Json, Name, expressions_of, walk
+from noetl_ir.expr import Attribute, Expr, Item, Json, Name, Template, entries_of, expressions_of, walk
 from noetl_ir.net import Transition
 from noetl_ir.outcome import kind_of_error
-from noetl_ir.plan import Plan, Reducer, Rule
+from noetl_ir.plan import Plan, Rule
 from noetl_ir.records import NamedTuple
-from noetl_ir.reducing import Unfit, reduced_value
 from noetl_ir.scopes import PlayScope
 from noetlc.analysis.iterations import allows, are_told, indexes_of, sizes_of
-from noetlc.analysis.outcomes import OUTCOMES, LoopEnds, Outcomes, Trees, event_of_loop, event_of_run, results_of
+from noetlc.analysis.outcomes import (
+    OUTCOMES,
+    Outcomes,
+    Trees,
+    event_of_loop,
+    event_of_run,
+    result_of,
+    results_of,
+)
 from noetlc.analysis.starts import starts_of
+from noetlc.analysis.surroundings import Surroundings
 from noetlc.analysis.trials import (
     PLAIN,
     Candidates,
@@ -32,10 +39,11 @@ from noetlc.analysis.trials import (
     TrialPath,
     constants_in,
     guard_of,
-    merged_values,
     tree_of,
-    workload_of,
 )
+from noetlc.analysis.unknown import UNKNOWN, reads_undefined, unknown_call
+from noetlc.analysis.walk_state import NOTHING, WalkState, depends_on, is_chosen, reduce_key, with_end, with_failure
+from noetlc.analysis.workloads import Workloads
 from noetlc.expr.shorthand import static_path
 
 MAX_TRIES, MAX_ASKED = 4_000, 4_000
@@ -43,6 +51,9 @@ MAX_TRIES, MAX_ASKED = 4_000, 4_000
 
 MAX_VALUES = 400
 """Combinations of values that are tried for one guard."""
+
+GATE = -2
+"""Stands for the number of an outcome where a token asks to enter: its event is that of another step."""
 
 UNSCRIPTED = frozenset({
     "fault", "lost", "expire", "interrupt", "skip", "stop", "leave", "empty_failed", "add", "shut", "admit_fault",
@@ -66,56 +77,24 @@ class KnownData(NamedTuple):
 
 
 class Witness(NamedTuple):
-    """Values by path; what is not named may be anything. `known` are the data at the places that were asked for."""
+    """Values by path; what is not named may be anything. `payload` has those of the workload, and inputs that must be
+    brought; `known` are the data at the places that were asked for.
+    """
 
     values: dict[TrialPath, Json]
-    known: tuple[KnownData, ...] = ()
-
-    def workload(self) -> dict[str, Json]:
-        """The payload."""
-        return tree_of(self.values, ("workload",))
+    payload: dict[str, Json]
+    known: tuple[KnownData, ...]
 
     def outcome(self, number: int) -> dict[str, Json]:
         """The fields of an outcome beside its status."""
         return tree_of(self.values, ("outcome", number))
 
 
-class _State(NamedTuple):
-    """The facts that the walk knows at one place of the run.
-
-    `values` are the values that were chosen, by path, `absent` the paths that were chosen to have none. `behind` are
-    the paths that values written by rules depend on. `last` has the number of the latest outcome of each step that
-    gives a result, `shown` that of any, `results` that of its latest success; `failed` are the steps whose latest
-    outcome was a failure. `outcomes` counts the outcomes so far. Tasks made by lowering give no result. `ended` has the
-    ends of the iterations of each step's latest loop, `lists` those of its latest loop that ended well, `broken` the
-    numbers of the outcomes that failed some, by their indexes. `said` has what a rule says of an outcome that it fails.
-    """
-
-    values: dict[TrialPath, Json]
-    absent: frozenset[TrialPath]
-    ctx: dict[str, Json]
-    iters: dict[int, dict[str, Json]]
-    last: dict[int, int]
-    results: dict[int, int]
-    failed: frozenset[int]
-    outcomes: int
-    ended: dict[int, LoopEnds]
-    lists: dict[int, LoopEnds]
-    shown: dict[int, int]
-    broken: dict[int, dict[int, int]]
-    said: dict[int, dict[str, Json]]
-    behind: frozenset[TrialPath] = frozenset()
-
-
-_Fits: TypeAlias = Callable[[_State], bool]
+_Fits: TypeAlias = Callable[[WalkState], bool]
 """Whether a state has what is wanted."""
 
 _Asked: TypeAlias = Callable[[PlayScope], bool]
 """A guard, compiled."""
-
-
-_NOTHING = _State({}, frozenset(), {}, {}, {}, {}, frozenset(), 0, {}, {}, {}, {}, {})
-"""What is known at the beginning."""
 
 
 def has_words(t: Transition, *, tried: bool = False) -> bool:
@@ -138,13 +117,14 @@ def witness_of(
     if not tried and not are_told(plan, run):
         return None
     walk_ = _Walk(plan, run, tried=tried)
-    states = [_NOTHING._replace(ctx=starts_of(plan))]
+    states = [NOTHING._replace(ctx=starts_of(plan))]
     ways = [walk_.after(states[0], run[0], 0)] if run else []
     blame: list[frozenset[TrialPath]] = [frozenset()]
     for _ in range(MAX_TRIES):
         if len(ways) < len(states) or not ways:
             values = states[-1].values  # some of what is read early is chosen late
-            return Witness(values, tuple([walk_.known(states[each]._replace(values=values)) for each in behind]))
+            known = tuple([walk_.known(states[each]._replace(values=values)) for each in behind])
+            return Witness(values, walk_.payload(values), known)
         state = next(ways[-1], None)
         if state is not None:
             at = len(ways)
@@ -162,7 +142,7 @@ def witness_of(
             if not ways:
                 return None
             after = states.pop()
-            if _depends(guilty, states[-1], after, len(ways) - 1):
+            if depends_on(guilty, states[-1], after, len(ways) - 1):
                 break
         # The blame goes along: when the decision has no further value, it is to what was behind all of its failures
         # that the walk goes back.
@@ -174,28 +154,13 @@ def witness_of(
     return None
 
 
-def _depends(guilty: frozenset[TrialPath], before: _State, after: _State, at: int) -> bool:
-    """Whether something guilty was decided between two states: by a value, its absence, or the choice of a rule."""
-    # The choice of a rule decides what is written, also where it chose no value.
-    if ("rule", at) in guilty:
-        return True
-    fresh = [path for path in after.values if path not in before.values]
-    fresh += [path for path in after.absent if path not in before.absent]
-    return any(_related(path, other) for path in fresh for other in guilty)
-
-
-def _related(one: TrialPath, other: TrialPath) -> bool:
-    """Whether one path is the other, or lies above or below it."""
-    return one[: len(other)] == other or other[: len(one)] == one
-
-
 class _Walk:
     def __init__(self, plan: Plan, run: Sequence[Transition], *, tried: bool) -> None:
         self._plan = plan
         self._any_items = tried
-        self._outcomes = Outcomes(plan, run)
+        self._outcomes, self._around = Outcomes(plan, run), Surroundings(plan)
         self._sizes, self._indexes = sizes_of(run), indexes_of(plan, run)
-        self._workload = workload_of(plan)
+        self._workloads = Workloads(plan)
         self.asked = 0
         self._candidates = Candidates(plan)
         self._numbers = {step.name: number for number, step in enumerate(plan.steps)}
@@ -212,7 +177,7 @@ class _Walk:
             if guard < 0 or t.role not in ("take", "pass", "admit", "deny"):
                 continue
             expr = guard_of(self._plan.templates[guard])
-            paths = set(self._paths(expr, _NOTHING, t.step, -1))
+            paths = set(self._paths(expr, NOTHING, t.step, -1))
             names = {each.name for each in walk(expr) if isinstance(each, Name)}
             # Only such a guard can be asked at once, whatever the rest of the run does: the workload never changes.
             if len(paths) == 1 and len(names) == 1 and next(iter(paths))[0] == "workload":
@@ -220,7 +185,7 @@ class _Walk:
                 found.setdefault(next(iter(paths)), {})[guard, wanted] = compile_guard(expr)
         return {path: [(asked, key[1]) for key, asked in rows.items()] for path, rows in found.items()}
 
-    def reads(self, state: _State, t: Transition) -> frozenset[TrialPath]:
+    def reads(self, state: WalkState, t: Transition) -> frozenset[TrialPath]:
         """The paths of earlier decisions that decide whether a transition can be the next."""
         found: set[TrialPath] = set()
         for expr in self._exprs(t):
@@ -228,15 +193,17 @@ class _Walk:
             for each in walk(expr):
                 if isinstance(each, Name):
                     found.update(self._behind(each.name, state, t.step))
+        if (t.role in OUTCOMES or t.role == "start") and state.outcomes < len(self._outcomes.before):
+            found.update(("outcome", each) for each in self._outcomes.before[state.outcomes].tasks.values())
         return frozenset(found)
 
-    def _behind(self, name: str, state: _State, step: int) -> Iterator[TrialPath]:
+    def _behind(self, name: str, state: WalkState, step: int) -> Iterator[TrialPath]:
         """The paths that a name of an expression may stand for."""
         if name in ("ctx", "iter"):
             yield from state.behind
         elif name == "workload":
             yield ("workload",)
-        elif name in self._workload:
+        elif name in self._workloads.least:
             yield ("workload", name)
         elif name in ("event", "outcome"):
             ends = [state.last.get(step), state.shown.get(step), *state.ended.get(step, ())]
@@ -258,6 +225,9 @@ class _Walk:
                 rows = [self._guards[t.arc]]
             case "admit" | "deny":
                 rows = [self._admits[t.step]]
+            case "start":
+                task = self._plan.tasks[t.task]
+                rows = [task.fields, task.args]
             case "expand" | "empty" if t.level <= 0:
                 loop = self._plan.steps[t.step].loops[0]
                 rows = [loop.items, loop.in_flight]
@@ -268,7 +238,7 @@ class _Walk:
                 pass
         return [expr for row in rows if row >= 0 for expr in expressions_of(self._plan.templates[row])]
 
-    def after(self, state: _State, t: Transition, at: int) -> Iterator[_State]:
+    def after(self, state: WalkState, t: Transition, at: int) -> Iterator[WalkState]:
         """The states after a transition, the likeliest first; `at` is its place in the run."""
         match t.role:
             case "take":
@@ -276,14 +246,16 @@ class _Walk:
             case "pass" if self._guards[t.arc] >= 0:
                 return self._asked(state, self._guards[t.arc], False, t.step, -1)
             case "admit" | "deny" if self._admits[t.step] >= 0:
-                return self._asked(state, self._admits[t.step], t.role == "admit", t.step, -1)
+                return self._asked(state, self._admits[t.step], t.role == "admit", t.step, GATE)
             case "begin" if t.level < 1:
                 # Each run of a step begins with an empty `iter`.
                 return iter((state._replace(iters={**state.iters, t.step: {}}),))
+            case "start" if (number := self._outcomes.of_start.get(at, -1)) >= 0:
+                return self._called(state, t, number)
             case "expand" | "empty":
                 return self._sized(state, t, self._sizes.get(at, 0))
             case "bad" if t.level == 0:
-                return iter((_with_failure(state, t.step, self._indexes[at]),))
+                return iter((with_failure(state, t.step, self._indexes[at]),))
             case "close" | "close_failed" if t.level == 0:
                 return iter((self._closed(state, t),))
             case role if role in OUTCOMES:
@@ -291,7 +263,7 @@ class _Walk:
             case _:
                 return iter((state,))
 
-    def _closed(self, state: _State, t: Transition) -> _State:
+    def _closed(self, state: WalkState, t: Transition) -> WalkState:
         """A loop is over. Of the `iter` of its iterations the step keeps what is the compiler's own."""
         own = {key: value for key, value in state.iters.get(t.step, {}).items() if key.startswith("__")}
         state = state._replace(iters={**state.iters, t.step: own})
@@ -300,26 +272,27 @@ class _Walk:
         lists = {**state.lists, t.step: state.ended.get(t.step, ())}
         return state._replace(failed=state.failed - {t.step}, lists=lists)
 
-    def _ruled(self, state: _State, t: Transition, at: int) -> Iterator[_State]:
+    def _ruled(self, state: WalkState, t: Transition, at: int) -> Iterator[WalkState]:
         """An outcome, and the rule that gives the directive."""
         number = state.outcomes
         failed = state.failed | {t.step} if t.role == "fail" else state.failed - {t.step}
         behind = state.behind | self.reads(state, t) if _writes(self._plan, t) else state.behind
         state = state._replace(outcomes=number + 1, failed=failed, shown={**state.shown, t.step: number})
-        # Nobody can read the result of a task that lowering made.
-        if not self._plan.tasks[t.task].generated:
+        # Nobody can read the result of most tasks that lowering made.
+        if not self._plan.tasks[t.task].generated or self._outcomes.gives_result(number):
             if self._plan.steps[t.step].loops:
-                state = _with_end(state, t.step, self._indexes[at], number)
+                state = with_end(state, t.step, self._indexes[at], number)
             else:
                 fresh = {} if t.role == "fail" else {t.step: number}
                 state = state._replace(last={**state.last, t.step: number}, results={**state.results, **fresh})
-        rules = self._plan.tasks[t.task].rules
-        states: list[Iterator[_State]] = []
+        rules, attempt = self._plan.tasks[t.task].rules, self._outcomes.before[number].attempt
+        states: list[Iterator[WalkState]] = []
         for chosen, rule in enumerate(rules):
-            if rule_fits(self._plan, rule, t):
+            if rule_fits(self._plan, rule, t) and not _is_used_up(rule, attempt):
                 # Each rule with that directive is a way, the first in the file first. The rules before it must not
-                # match, as in the engine.
-                states.append(self._first(state, t, rules[:chosen], rule))
+                # match, as in the engine, but for retries that are used up: these only keep it from `else`.
+                before = [row for row in rules[:chosen] if rule.when < 0 or not _is_used_up(row, attempt)]
+                states.append(self._first(state, t, before, rule))
         if t.role == "continue" and (not rules or rules[-1].when >= 0):
             states.append(self._first(state, t, rules, None))
         if not rules:
@@ -328,10 +301,12 @@ class _Walk:
             behind |= {("outcome", number), ("rule", at)}
         return (each._replace(behind=behind) for way in states for each in way)
 
-    def _first(self, state: _State, t: Transition, before: Sequence[Rule], chosen: Rule | None) -> Iterator[_State]:
+    def _first(
+        self, state: WalkState, t: Transition, before: Sequence[Rule], chosen: Rule | None
+    ) -> Iterator[WalkState]:
         """The states in which the rules before do not match and the chosen one does."""
         number = state.outcomes - 1
-        states: Iterator[_State] = iter((state,))
+        states: Iterator[WalkState] = iter((state,))
         for rule in before:
             states = self._all(states, rule.when, False, t, number)
         if chosen is not None and chosen.when >= 0:
@@ -340,11 +315,13 @@ class _Walk:
             return states
         return (after for each in states for after in self._written(each, chosen, t, number))
 
-    def _all(self, states: Iterator[_State], guard: int, wanted: bool, t: Transition, number: int) -> Iterator[_State]:
+    def _all(
+        self, states: Iterator[WalkState], guard: int, wanted: bool, t: Transition, number: int
+    ) -> Iterator[WalkState]:
         for state in states:
             yield from self._asked(state, guard, wanted, t.step, number)
 
-    def _written(self, state: _State, rule: Rule, t: Transition, number: int) -> Iterator[_State]:
+    def _written(self, state: WalkState, rule: Rule, t: Transition, number: int) -> Iterator[WalkState]:
         """The states after a rule's patches, none of which may be undefined."""
         told = {name: row for name, row in (("code", rule.code), ("message", rule.message)) if row >= 0}
         rows = [template for pairs in (rule.set_ctx, rule.set_iter, told.items()) for _, template in pairs]
@@ -354,25 +331,26 @@ class _Walk:
             for pairs, target in ((rule.set_ctx, ctx), (rule.set_iter, own)):
                 target.update((key, compile_template(self._plan.templates[row])(scope)) for key, row in pairs)
             for reducer in self._plan.reducers:
-                _reduce(ctx, each.ctx, reducer)
+                reduce_key(ctx, each.ctx, reducer)
             said = {name: compile_template(self._plan.templates[row])(scope) for name, row in told.items()}
             if "code" in said:
                 said["kind"] = kind_of_error(said["code"])
+            said["rule"] = self._plan.tasks[t.task].rules.index(rule)
             yield each._replace(ctx=ctx, iters={**each.iters, t.step: own}, said={**each.said, number: said})
 
-    def _taken(self, state: _State, t: Transition) -> Iterator[_State]:
+    def _taken(self, state: WalkState, t: Transition) -> Iterator[WalkState]:
         """The states in which an arc's guard is true, and its args and delay have values."""
         arc, guard = self._plan.arcs[t.arc], self._guards[t.arc]
         states = self._asked(state, guard, True, t.step, -1) if guard >= 0 else iter((state,))
         rows = [row for row in (arc.args, arc.delay) if row >= 0]
         return (after for each in states for after in self._defined(each, rows, t.step, -1))
 
-    def _defined(self, state: _State, rows: list[int], step: int, number: int) -> Iterator[_State]:
+    def _defined(self, state: WalkState, rows: list[int], step: int, number: int) -> Iterator[WalkState]:
         """The states in which some templates can be rendered."""
         templates = [self._plan.templates[row] for row in rows]
         compiled = [compile_template(template) for template in templates]
 
-        def fits(trial: _State) -> bool:
+        def fits(trial: WalkState) -> bool:
             scope = self._scope(trial, step, number)
             for render in compiled:
                 render(scope)  # raises where something is undefined
@@ -381,7 +359,24 @@ class _Walk:
         exprs = [expr for template in templates for expr in expressions_of(template)]
         return self._tried(state, exprs, PLAIN, fits, step, number)
 
-    def _sized(self, state: _State, t: Transition, size: int) -> Iterator[_State]:
+    def _called(self, state: WalkState, t: Transition, number: int) -> Iterator[WalkState]:
+        """The states in which the fields of a task read nothing that is undefined: else it would fail unscripted."""
+        task = self._plan.tasks[t.task]
+        parts = [part for row in (task.fields, task.args) for part in _parts_of(self._plan, row)]
+        exprs = [expr for part in parts for expr in expressions_of(part)]
+        if not exprs:
+            return iter((state,))
+        renders = [compile_template(part) for part in parts]
+        keys = entries_of(self._plan.templates[task.args]) if task.args >= 0 else None
+        args = dict.fromkeys(keys or {}, UNKNOWN)
+
+        def fits(trial: WalkState) -> bool:
+            scope = self._scope(trial, t.step, number).with_args(args)
+            return not any(reads_undefined(render, scope) for render in renders)
+
+        return self._tried(state, exprs, ["x"], fits, t.step, number)
+
+    def _sized(self, state: WalkState, t: Transition, size: int) -> Iterator[WalkState]:
         """A loop begins, with as many items as the run has."""
         if t.level > 0:
             return iter((state,))
@@ -391,8 +386,8 @@ class _Walk:
         rows = [self._plan.templates[row] for row in numbers if row >= 0]
         items, *limit = [compile_template(row) for row in rows]
 
-        def fits(trial: _State) -> bool:
-            scope = self._scope(trial, t.step, -1)
+        def fits(trial: WalkState) -> bool:
+            scope = self._scope(trial, t.step, GATE)
             found = rows_of(items(scope))
             if not isinstance(found, list | dict) or not all(allows(each(scope), size) for each in limit):
                 return False
@@ -402,23 +397,23 @@ class _Walk:
         if not size:
             state = state._replace(failed=state.failed - {t.step}, lists={**state.lists, t.step: ()})
         exprs = [expr for row in rows for expr in expressions_of(row)]
-        return self._tried(state, exprs, [[*range(1, size + 1)], size, max(1, size)], fits, t.step, -1)
+        return self._tried(state, exprs, [[*range(1, size + 1)], size, max(1, size)], fits, t.step, GATE)
 
-    def _asked(self, state: _State, guard: int, wanted: bool, step: int, number: int) -> Iterator[_State]:
+    def _asked(self, state: WalkState, guard: int, wanted: bool, step: int, number: int) -> Iterator[WalkState]:
         """The states in which a guard is what it must be."""
         expr = guard_of(self._plan.templates[guard])
         compiled = compile_guard(expr)
 
-        def fits(trial: _State) -> bool:
+        def fits(trial: WalkState) -> bool:
             return compiled(self._scope(trial, step, number)) == wanted
 
         return self._tried(state, [expr], constants_in(expr), fits, step, number)
 
     def _tried(
-        self, state: _State, exprs: list[Expr], values: list[Json], fits: _Fits, step: int, number: int
-    ) -> Iterator[_State]:
+        self, state: WalkState, exprs: list[Expr], values: list[Json], fits: _Fits, step: int, number: int
+    ) -> Iterator[WalkState]:
         paths = [path for expr in exprs for path in self._paths(expr, state, step, number)]
-        free = [path for path in dict.fromkeys(paths) if not _is_set(path, state)]
+        free = [path for path in dict.fromkeys(paths) if not is_chosen(path, state)]
         # A path without a value is tried first: the script that comes out says no more than it must.
         without = state._replace(absent=state.absent.union(free))
         if self._holds(fits, without) and self._may_stay(without, free):
@@ -437,8 +432,12 @@ class _Walk:
             if self._holds(fits, trial) and self._may_stay(trial, free):
                 yield trial
 
-    def _may_stay(self, state: _State, free: list[TrialPath]) -> bool:
+    def _may_stay(self, state: WalkState, free: list[TrialPath]) -> bool:
         """Whether what was just decided about the workload agrees with what guards on the way ask of it later."""
+        if any(path[0] == "workload" for path in free) and not self._workloads.may_start(
+            tree_of(state.values, ("workload",))
+        ):
+            return False
         asked = [row for path in free for row in self._certain.get(path, ())]
         if not asked:
             return True
@@ -448,7 +447,7 @@ class _Walk:
         scope = PlayScope({"workload": self._workload_with(state.values)})
         return all(_truth(guard, scope) is wanted for guard, wanted in asked)
 
-    def _holds(self, fits: _Fits, state: _State) -> bool:
+    def _holds(self, fits: _Fits, state: WalkState) -> bool:
         # Guards are asked by the evaluator that the engine uses. A value with which one raises is none under which
         # the run goes on.
         self.asked += 1
@@ -457,7 +456,7 @@ class _Walk:
         except Fault:
             return False
 
-    def _paths(self, expr: Expr, state: _State, step: int, number: int) -> Iterator[TrialPath]:
+    def _paths(self, expr: Expr, state: WalkState, step: int, number: int) -> Iterator[TrialPath]:
         """The reads of an expression that a script or a payload can choose."""
         inner: set[int] = set()
         for each in walk(expr):
@@ -473,7 +472,7 @@ class _Walk:
             if path is not None:
                 yield path
 
-    def _meant(self, names: tuple[str, ...], state: _State, step: int, number: int) -> TrialPath | None:
+    def _meant(self, names: tuple[str, ...], state: WalkState, step: int, number: int) -> TrialPath | None:
         root, rest = names[0], names[1:]
         last, shown = state.last.get(step, -1), state.shown.get(step, -1)
         match root:
@@ -481,9 +480,11 @@ class _Walk:
                 return names if rest else None
             case "outcome" if number >= 0 and self._outcomes.is_free(number, rest):
                 return ("outcome", number, *rest)
-            case "event" if self._plan.steps[step].loops:
+            case _ if number >= 0 and root in self._outcomes.before[number].tasks:
+                return ("outcome", self._outcomes.before[number].tasks[root], "result", *rest)
+            case "event" if number == GATE or self._plan.steps[step].loops:
                 return None
-            case "event" if rest[:1] == ("result",) and last >= 0:
+            case "event" if rest[:1] == ("result",) and last >= 0 and self._outcomes.is_free(last, rest):
                 return ("outcome", last, *rest)
             # Of an outcome its event has no result, and the error may be the rule's own.
             case "event" if rest[:1] == ("error",) and rest[1:] and shown >= 0 and self._outcomes.is_free(shown, rest):
@@ -492,18 +493,22 @@ class _Walk:
                 return ("outcome", shown, *rest[1:]) if self._outcomes.is_free(shown, rest[1:]) else None
             case _ if root in self._numbers:
                 found = state.results.get(self._numbers[root], -1)
-                return ("outcome", found, "result", *rest) if found >= 0 else None
-            case _ if root in self._workload:
+                is_free = found >= 0 and self._outcomes.is_free(found, ("result",))
+                return ("outcome", found, "result", *rest) if is_free else None
+            case _ if root in self._workloads.least:
                 return ("workload", *names)
             case _:
                 return None
 
+    def payload(self, values: dict[TrialPath, Json]) -> dict[str, Json]:
+        """The payload of a run with these values."""
+        return self._workloads.payload(tree_of(values, ("workload",)))
+
     def _workload_with(self, values: dict[TrialPath, Json]) -> dict[str, Json]:
         """The workload with the values of a payload."""
-        payload = tree_of(values, ("workload",))
-        return merged_values(self._workload, payload) if payload else self._workload
+        return self._workloads.with_chosen(tree_of(values, ("workload",)))
 
-    def known(self, state: _State) -> KnownData:
+    def known(self, state: WalkState) -> KnownData:
         """The data at a place of the run."""
         return KnownData(
             state.ctx,
@@ -511,7 +516,7 @@ class _Walk:
             results_of(self._plan, state.results, state.lists, self._outcomes.trees(state.values)),
         )
 
-    def _scope(self, state: _State, step: int, number: int) -> PlayScope:
+    def _scope(self, state: WalkState, step: int, number: int) -> PlayScope:
         """The names where something is asked of a step, with the outcome of that number; raises Fault where no tool
         gives what was chosen.
         """
@@ -520,22 +525,33 @@ class _Walk:
             "workload": self._workload_with(state.values),
             "ctx": state.ctx,
             "iter": state.iters.get(step, {}),
-            "args": {},
-            "event": self._event(state, step, trees),
+            "args": self._around.args(step),
+            "event": UNKNOWN if number == GATE else self._event(state, step, trees),
             "outcome": trees.get(number, {}),
             "execution_id": "1",
             "action_id": "1",
-            "_attempt": 1,
+            "keychain": UNKNOWN,
+            "now": unknown_call,
+            "ref": unknown_call,
         }
-        return PlayScope(names, results=results_of(self._plan, state.results, state.lists, trees))
+        results = results_of(self._plan, state.results, state.lists, trees)
+        if number < 0:
+            return PlayScope(names, results=results)
+        before = self._outcomes.before[number]
+        names["iter"] = {**self._around.item(step), **state.iters.get(step, {})}
+        names |= {"_attempt": before.attempt, "_prev": result_of(trees, before.previous), "_elapsed": UNKNOWN}
+        tasks = {name: result_of(trees, each) for name, each in before.tasks.items()}
+        return PlayScope(names, results=results, tasks=tasks, iterators=self._around.iterators(step))
 
-    def _event(self, state: _State, step: int, trees: Trees) -> dict[str, Json]:
+    def _event(self, state: WalkState, step: int, trees: Trees) -> dict[str, Json]:
         """The event of a step that has ended."""
         looped, done = bool(self._plan.steps[step].loops), step not in state.failed
         event: dict[str, Json] = {
             "name": ("loop.done" if looped else "step.done") if done else "step.failed",
             "status": "ok" if done else "error",
             "step": self._plan.steps[step].name,
+            "step_run_id": UNKNOWN,
+            "ts": UNKNOWN,
         }
         if looped:
             numbers = state.broken.get(step, {})
@@ -545,31 +561,8 @@ class _Walk:
         error = None if done or shown < 0 else self._error(state, trees, shown)
         return event | event_of_run(trees, state.last.get(step, -1), shown, error)
 
-    def _error(self, state: _State, trees: Trees, number: int) -> dict[str, Json]:
+    def _error(self, state: WalkState, trees: Trees, number: int) -> dict[str, Json]:
         return self._outcomes.error(trees, number, state.said.get(number, {}))
-
-
-def _with_failure(state: _State, step: int, index: int) -> _State:
-    """The state in which the latest outcome of an iteration has failed it."""
-    ends = state.ended.get(step, ())
-    number = ends[index] if 0 <= index < len(ends) else None
-    broken = {**state.broken.get(step, {}), index: state.shown.get(step, -1) if number in (None, -1) else number}
-    return _with_end(state, step, index, None)._replace(broken={**state.broken, step: broken})
-
-
-def _with_end(state: _State, step: int, index: int, end: int | None) -> _State:
-    """The state with how an iteration ends, as far as it is known."""
-    ends = list(state.ended.get(step, ()))
-    if 0 <= index < len(ends):
-        ends[index] = end
-    return state._replace(ended={**state.ended, step: tuple(ends)})
-
-
-def _reduce(ctx: dict[str, Json], before: dict[str, Json], reducer: Reducer) -> None:
-    """Apply what a rule contributes to a reduced key, as if no other step contributed at the same time."""
-    if reducer.key in ctx and reducer.key in before and ctx[reducer.key] is not before[reducer.key]:
-        with suppress(Unfit):
-            ctx[reducer.key] = reduced_value(reducer.reduce, before[reducer.key], ctx[reducer.key])
 
 
 def _truth(guard: _Asked, scope: PlayScope) -> bool | None:
@@ -578,6 +571,19 @@ def _truth(guard: _Asked, scope: PlayScope) -> bool | None:
         return guard(scope)
     except Fault:
         return None
+
+
+def _parts_of(plan: Plan, row: int) -> list[Template]:
+    """The templates of a row, of a mapping each by itself: one that a run alone knows says nothing of the others."""
+    if row < 0:
+        return []
+    entries = entries_of(plan.templates[row])
+    return [plan.templates[row]] if entries is None else [*entries.values()]
+
+
+def _is_used_up(rule: Rule, attempt: int) -> bool:
+    """Whether a rule that tries again does so no more after an attempt."""
+    return rule.directive == "retry" and attempt >= rule.attempts
 
 
 def _writes(plan: Plan, t: Transition) -> bool:
@@ -589,8 +595,3 @@ def rule_fits(plan: Plan, rule: Rule, t: Transition) -> bool:
     if rule.directive != t.role.removesuffix("_later"):
         return False
     return rule.to < 0 or t.id.removesuffix(" later").endswith(f" jump {plan.tasks[rule.to].name}")
-
-
-def _is_set(path: TrialPath, state: _State) -> bool:
-    """Whether a choice was made already for a path, for one above it or for one below it."""
-    return any(_related(path, other) for other in (*state.values, *state.absent))

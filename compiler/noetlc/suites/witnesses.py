@@ -16,6 +16,7 @@ from noetl_ir.span import NOWHERE
 from noetl_ir.suite import PURE_KINDS, CaseLimits, PlaybookPart, SuiteCase
 from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.goals import Reached, searched
+from noetlc.analysis.inputs import brought
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import PetriMarking, fired, is_enabled
 from noetlc.analysis.reachability import explored
@@ -26,7 +27,6 @@ from noetlc.analysis.verdict import WitnessScript
 from noetlc.analysis.waves import folded_joins, unfolded_run
 from noetlc.analysis.witness import COUNTING, UNSCRIPTED
 from noetlc.suites.coverage import parts_of
-from noetlc.suites.inputs import brought
 
 MOST_STATES = 3_000
 """Markings that are looked at for a way from a part to an end."""

@@ -12,7 +12,7 @@ from noetl.engine.retry import DEFAULT_DELAY, has_attempts_left, used_up, wait_o
 from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
-from noetl_ir.outcome import kind_of_error
+from noetl_ir.outcome import is_playbook_fault, kind_of_error
 from noetl_ir.plan import Rule, Task
 from noetl_ir.records import NamedTuple
 
@@ -35,8 +35,6 @@ class Directive(NamedTuple):
 
 
 _GO_ON = Directive("continue")
-FAULTS = frozenset({"result.type", "fields.invalid", "ref.missing"})
-"""Error codes of a tool that say the playbook is at fault, not the world: no rule is asked (LANGUAGE §2)."""
 
 
 def judge(
@@ -48,7 +46,8 @@ def judge(
         return _GO_ON if good else Directive("fail", error=_error_of(outcome))
     # A rule such as `when: outcome.status == 'error'` is meant for the world's failures. Were it asked about a
     # mistake of the playbook, a retry would hide that mistake behind attempts that cannot help.
-    if not good and task.kind != "playbook" and _error_of(outcome).get("code") in FAULTS:  # a child's is its own
+    # A child's fault is its own.
+    if not good and task.kind != "playbook" and is_playbook_fault(_error_of(outcome).get("code")):
         return Directive("fault", error=_error_of(outcome))
     return _ask(program, task, outcome, attempt, scope, chance)
 

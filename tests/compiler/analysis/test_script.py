@@ -373,3 +373,127 @@ def test_nothing_gets_stuck_with_an_event_that_there_is_not(second: str) -> None
         "step: z",
     )
     assert not any("stuck, and" in each.detail for each in report_of(plan_of(body), ("every run reaches z",)).verdicts)
+
+
+RULES = "spec: {policy: {rules: [%s]}}"
+FAILING = "{when: \"{{ outcome.status == 'error' }}\", then: {do: %s}}"
+
+
+def two_ways(start: str, arcs: str, *more: str) -> str:
+    return steps(f"step: start, {start}, next: {{spec: {{mode: exclusive}}, arcs: [{arcs}]}}", *more)
+
+
+FREE_URL = "kind: http, url: '{{ workload.u }}/x'"
+READ_ARGS = steps(
+    "step: start, next: {arcs: [{step: a, args: {n: 1}}]}",
+    'step: a, next: {spec: {mode: exclusive}, arcs: [{step: y, when: "{{ args.n is not defined }}"}, {step: z}]}',
+    "step: y",
+    "step: z",
+)
+READ_ITEM = steps(
+    "step: start, loop: {in: [1], iterator: x}, tool: {kind: noop, "
+    + RULES % "{when: '{{ iter.x is defined }}', then: {do: fail}}, {else: {then: {do: continue}}}"
+    + "}, next: {arcs: [{step: y}]}",
+    "step: y",
+)
+READ_TASK = steps(
+    "step: start, tool: [{name: t, kind: http, url: 'http://x'}, {name: u, kind: noop, "
+    + RULES % "{when: '{{ t is defined and _prev is defined }}', then: {do: fail}}, {else: {then: {do: continue}}}"
+    + "}], next: {arcs: [{step: y}]}",
+    "step: y",
+)
+READ_ATTEMPT = steps(
+    "step: start, tool: {kind: http, url: 'http://x', "
+    + RULES
+    % (
+        "{when: \"{{ outcome.status == 'error' and _attempt == 1 }}\", then: {do: retry, attempts: 5}}, "
+        "{when: '{{ _attempt == 2 }}', then: {do: fail}}, "
+        "{else: {then: {do: continue, set_ctx: {n: '{{ _attempt }}'}}}}"
+    )
+    + '}, next: {arcs: [{step: y, when: "{{ ctx.n > 1 }}"}]}',
+    "step: y",
+)
+READ_COMPUTED = "workload: {k: 1, m: '{{ workload.k + 1 }}'}\n" + two_ways(
+    "tool: {kind: noop}",
+    '{step: y, when: "{{ workload.k == 5 and workload.m == 2 }}"}, {step: z}',
+    "step: y",
+    "step: z",
+)
+READ_FAULT = two_ways(
+    "tool: {kind: http, url: 'http://x', "
+    + RULES
+    % "{when: \"{{ outcome.error.code == 'fields.invalid' }}\", then: {do: continue, set_ctx: {f: 1}}}, "
+    "{else: {then: {do: continue}}}" + "}",
+    '{step: y, when: "{{ ctx.f is defined }}"}, {step: z}',
+    "step: y",
+    "step: z",
+)
+READ_AT_GATE = steps(
+    "step: start, next: {arcs: [{step: y}]}",
+    "step: y, spec: {policy: {admit: {rules: [{when: \"{{ event.step == 'y' }}\", then: {allow: true}}, "
+    "{else: {then: {allow: false}}}]}}}",
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        chosen(FREE_URL, "not start.url"),
+        chosen(FREE_URL, "event.error.message == 'GET None: the server answered with status 500'"),
+        chosen(f"{HTTP}, {BY_CODE}", "event.error.code == 'mine' and event.error.cause is not defined"),
+        chosen(HTTP, "event.ts is not defined"),
+        chosen(HTTP, "event.outcome.meta is not defined"),
+        READ_ARGS,
+        READ_ITEM,
+        READ_TASK,
+        READ_ATTEMPT,
+        READ_COMPUTED,
+        READ_FAULT,
+        READ_AT_GATE,
+    ],
+)
+def test_what_a_run_knows_and_its_net_does_not_is_not_missing(body: str, tmp_path: Path) -> None:
+    """Each was proved with a script that did not go there; a value that a script says is another matter."""
+    asked = report_of(plan_of(body), ("reachable(y)",)).verdicts[-1]
+    assert asked.question == "reachable(y)"
+    assert asked.script is None or "y: started" in told(body, asked, tmp_path)
+
+
+def test_a_task_is_tried_as_often_as_its_rule_says() -> None:
+    rules = RULES % (FAILING % "retry, attempts: 3")
+    body = steps(f"step: start, tool: {{name: t, kind: http, url: 'http://x', {rules}}}")
+    *_, once, thrice = report_of(plan_of(body), ("at most 1 of start.t", "at most 3 of start.t")).verdicts
+    assert (once.status, thrice.script) == (Status.REFUTED, None)
+
+
+@pytest.mark.parametrize("url", ["http://x/{{ start.data.id }}", "{{ workload.u }}"])
+def test_a_script_has_what_fields_read(url: str, tmp_path: Path) -> None:
+    body = steps(
+        "step: start, tool: {kind: http, url: 'http://x'}, next: {arcs: [{step: a}]}",
+        f"step: a, tool: {{kind: http, url: '{url}'}}, next: {{arcs: [{{step: y}}]}}",
+        "step: y",
+    )
+    found = next(each for each in stories(body, "reachable(y)") if each.question == "reachable(y)")
+    assert "y: started" in told(body, found, tmp_path)
+
+
+def test_a_code_that_is_no_text_is_read_like_any_other(tmp_path: Path) -> None:
+    body = chosen(PYTHON, "event.error.code == []")
+    found = next(each for each in stories(body, "reachable(y)") if each.question == "reachable(y)")
+    assert "y: started" in told(body, found, tmp_path)
+
+
+def test_a_script_says_what_a_task_before_gives(tmp_path: Path) -> None:
+    body = READ_TASK.replace("t is defined and _prev is defined", "t.data.n != 3 or _prev.data.n != 3")
+    found = next(each for each in stories(body, "reachable(y)") if each.question == "reachable(y)")
+    assert "y: started" in told(body, found, tmp_path)
+
+
+def test_a_script_starts_with_inputs_that_must_be_brought(tmp_path: Path) -> None:
+    body = (
+        "workload: {m: 1}\nexecutor: {spec: {inputs: {n: {type: integer, required: true}, m: {type: integer}}}}\n"
+        + two_ways("tool: {kind: noop}", '{step: y, when: "{{ workload.m > 2 and workload.m }}"}', "step: y")
+    )
+    found = next(each for each in stories(body, "reachable(y)") if each.question == "reachable(y)")
+    assert found.script is not None and type(found.script.payload["n"]) is int
+    assert "y: started" in told(body, found, tmp_path)
