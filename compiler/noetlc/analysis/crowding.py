@@ -4,6 +4,8 @@ The second token of a source waits for the next wave. A join that counts (`first
 the rest of a wave that is done with.
 """
 
+from functools import cache
+
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
@@ -35,6 +37,8 @@ class Crowded(NamedTuple):
 def crowded_of(plan: Plan, effort: Effort) -> tuple[Crowded, ...]:
     """Each join with the first of its sources that can have two tokens there; failures that nobody handles aside."""
     skeleton = folded_joins(success_skeleton(plan))
+    # What guards show takes longer than most of the searches: it is looked at once for all, and only where it is asked.
+    known = cache(lambda: informed(skeleton).net)
     found: dict[int, Crowded] = {}
     for place in _perhaps(skeleton)[:ASKED]:
         row = plan.net.places[place]
@@ -49,7 +53,7 @@ def crowded_of(plan: Plan, effort: Effort) -> tuple[Crowded, ...]:
             sure = script_of(plan, story.run) is not None
             # A run of free choices that guards exclude would be a false alarm. Where no data were found, it is told
             # only when the net that knows of guards allows it as well.
-            if sure or isinstance(coverable(informed(skeleton).net, ((place, 2),), effort), Reached):
+            if sure or isinstance(coverable(known(), ((place, 2),), effort), Reached):
                 found[row.step] = Crowded(row.step, source, story, sure)
     return tuple(found.values())
 
