@@ -15,8 +15,8 @@ from noetl_ir.expr import (
     entries_of,
     expressions_of,
     texts_in,
-    walk,
 )
+from noetl_ir.paths import paths_in
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.secret_fields import NAMING
@@ -60,17 +60,9 @@ def _single(kind: str, fields: tuple[str, ...]) -> str:
 def _reads(template: Template) -> Iterator[tuple[str, str] | None]:
     """The secrets that expressions read, each as a name and a field (`""` for the whole); None for a computed name."""
     for expr in expressions_of(template):
-        inner: set[int] = set()
-        # What is outermost comes first: of `keychain.db.user` the whole path counts, and not the parts of it.
-        for part in walk(expr):
-            path = _path(part) if id(part) not in inner else None
-            if path is not None:
-                here: Expr = part
-                while isinstance(here, Attribute | Item):
-                    here = here.of
-                    inner.add(id(here))
-                name = path[0] if path else None
-                yield (name, path[1] or "" if len(path) > 1 else "") if name is not None else None
+        for path in paths_in(expr, _path):
+            name = path[0] if path else None
+            yield (name, path[1] or "" if len(path) > 1 else "") if name is not None else None
 
 
 def _path(expr: Expr) -> tuple[str | None, ...] | None:

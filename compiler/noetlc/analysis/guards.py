@@ -11,9 +11,9 @@ from itertools import product
 from typing import TypeAlias
 
 from noetl_ir.expr import Call, Compare, Conditional, Const, Expr, Json, ListOf, Logic, Name, Not, TupleOf, walk
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import PlayScope
-from noetlc.expr.shorthand import static_path
 
 MAX_CASES = 64
 """Combinations of values up to which a guard is worked out; one with more may be anything."""

@@ -17,6 +17,7 @@ from itertools import product
 
 from noetl_ir.expr import Expr, Literal, Native
 from noetl_ir.net import Transition
+from noetl_ir.paths import static_path
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.concurrency import concurrency_of
@@ -25,7 +26,6 @@ from noetlc.analysis.petri import Petri, PetriArcs, arcs_of
 from noetlc.analysis.reductions import reduced
 from noetlc.analysis.skeleton import Skeleton, decided
 from noetlc.analysis.starts import starts_of
-from noetlc.expr.shorthand import static_path
 
 MAX_VARIANTS = 256
 """Variants of one transition; one that would have more stays free."""

@@ -22,9 +22,9 @@ from noetl_ir.expr import (
     TupleOf,
     Unary,
 )
+from noetl_ir.paths import static_path
 from noetl_ir.plan import Loop, Plan
 from noetlc.analysis.formulas import Formula, largest, number, size
-from noetlc.expr.shorthand import static_path
 from noetlc.expr.unparse import unparse
 
 KEEPING = frozenset({"list", "sort", "reverse", "unique", "map", "select", "reject", "selectattr", "rejectattr"})

@@ -11,8 +11,8 @@ from noetl_ir.expr import (
     Template,
     walk,
 )
+from noetl_ir.paths import static_path
 from noetl_ir.plan import Plan
-from noetlc.expr.shorthand import static_path
 
 PLAIN: list[Json] = [True, False, "x", 1, 0, [1], []]
 """What is tried for any path."""

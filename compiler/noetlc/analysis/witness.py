@@ -14,9 +14,10 @@ from typing import TypeAlias
 
 from noetl_ir.evaluate import Fault, compile_guard, compile_template
 from noetl_ir.evaluate.access import rows_of
-from noetl_ir.expr import Attribute, Expr, Item, Json, Name, Template, entries_of, expressions_of, walk
+from noetl_ir.expr import Expr, Json, Name, Template, entries_of, expressions_of, walk
 from noetl_ir.net import Transition
 from noetl_ir.outcome import kind_of_error
+from noetl_ir.paths import paths_in, static_path
 from noetl_ir.plan import Plan, Rule
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import PlayScope
@@ -44,7 +45,6 @@ from noetlc.analysis.trials import (
 from noetlc.analysis.unknown import UNKNOWN, reads_undefined, unknown_call
 from noetlc.analysis.walk_state import NOTHING, WalkState, depends_on, is_chosen, reduce_key, with_end, with_failure
 from noetlc.analysis.workloads import Workloads
-from noetlc.expr.shorthand import static_path
 
 MAX_TRIES, MAX_ASKED = 4_000, 4_000
 """States of one walk, and questions to guards and templates in it."""
@@ -458,16 +458,7 @@ class _Walk:
 
     def _paths(self, expr: Expr, state: WalkState, step: int, number: int) -> Iterator[TrialPath]:
         """The reads of an expression that a script or a payload can choose."""
-        inner: set[int] = set()
-        for each in walk(expr):
-            names = static_path(each)
-            if not names or id(each) in inner:
-                continue
-            below: Expr = each
-            # Of `a.b.c` only the whole path is a read; `a` and `a.b` are parts of it.
-            while isinstance(below, Attribute | Item):
-                below = below.of
-                inner.add(id(below))
+        for names in paths_in(expr, lambda part: static_path(part) or None):
             path = self._meant(names, state, step, number)
             if path is not None:
                 yield path

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 
 from noetl_ir.expr import Block, Expr, ListTemplate, MapTemplate, Template
+from noetl_ir.paths import static_path
 from noetlc.expr.block_names import free_names, names_bound_in
-from noetlc.expr.shorthand import static_path
 from noetlc.expr.unparse import unparse
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, ListOf, Logic, Name, Test, TupleOf, walk
 from noetl_ir.nearest import nearest
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetlc.ast.once import Once
 from noetlc.ast.truth import FactPath, path_of
-from noetlc.expr.shorthand import static_path
 
 _EVENTS = ("step.done", "step.failed", "loop.done", "workflow.started")
 _FAMILIES = ("step.", "loop.", "task.", "call.", "workflow.")

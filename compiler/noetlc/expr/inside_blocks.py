@@ -10,9 +10,10 @@ What is read is `args.q`.
 from collections.abc import Callable, Mapping
 
 from noetl_ir.expr import Block, Const, Expr, ListTemplate, MapTemplate, Native, Template, Text
+from noetl_ir.paths import static_path
 from noetlc.expr.block_names import expressions_inside
 from noetlc.expr.paths import Access, accesses
-from noetlc.expr.shorthand import path, static_path
+from noetlc.expr.shorthand import path
 from noetlc.expr.templates import native
 from noetlc.expr.unparse import unparse
 

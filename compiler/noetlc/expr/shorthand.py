@@ -91,19 +91,3 @@ def chosen(test: Expr, then: Expr, other: Expr) -> Expr:
 TRUE, FALSE = Const(True), Const(False)
 OUTCOME_OK = equal(path("outcome", "status"), "ok")
 OUTCOME_ERROR = equal(path("outcome", "status"), "error")
-
-
-def static_path(expr: Expr) -> tuple[str, ...]:
-    """The names of a chain of keys that are written out; () for any other expression."""
-    keys: list[str] = []
-    while True:
-        match expr:
-            case Attribute(of=of, name=name):
-                keys.append(name)
-            case Item(of=of, key=Const(value=str(name))):
-                keys.append(name)
-            case Name(name=name):
-                return (name, *reversed(keys))
-            case _:
-                return ()
-        expr = of

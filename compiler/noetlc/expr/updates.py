@@ -1,9 +1,9 @@
 """Updates of a key of `ctx` from its old value, and the reducers that would say them (EXTENSIONS §4)."""
 
 from noetl_ir.expr import Binary, Concat, Const, Expr, Filter, ListOf, Native, Template, Unary, expressions_of
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetlc.expr.paths import accesses
-from noetlc.expr.shorthand import static_path
 from noetlc.expr.unparse import unparse
 
 

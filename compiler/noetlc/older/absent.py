@@ -11,8 +11,9 @@ names are therefore rewritten here. A key of a result that the author's code mad
 from collections.abc import Container
 
 from noetl_ir.expr import Compare, Conditional, Const, Expr, Filter, Logic, Not, Test
+from noetl_ir.paths import static_path
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import compared, otherwise, path, static_path
+from noetlc.expr.shorthand import compared, otherwise, path
 
 ABSENT = frozenset({"error", "_err", "result", "response", "this", "status_code", "output"})
 """First names of what may be absent."""

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from noetl_ir.expr import Block, Const, Expr, MapOf, Name, Template
 from noetl_ir.kinds import CALLED
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import ChangeList, HasBodies, Tasks, map_lists, taken_of, with_lists
@@ -26,7 +27,7 @@ from noetlc.diag.change import Change, ChangeClass, RecordChange
 from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.generated import computed, expression_of, generated_name
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.shorthand import otherwise, path, static_path
+from noetlc.expr.shorthand import otherwise, path
 from noetlc.expr.templates import all_with, fields_with
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 from noetlc.older.legacy_names import RESERVED

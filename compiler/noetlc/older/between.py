@@ -10,6 +10,7 @@ the token of the step between carries it.
 from collections.abc import Container
 
 from noetl_ir.expr import Const, Expr, Filter, MapTemplate, Name, Template
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Pairs, Router, Rule, Step, Value
 from noetlc.ast.truth import LOOP_DONE_FACTS
@@ -18,7 +19,7 @@ from noetlc.ast.workbook import template_of_pairs
 from noetlc.expr.generated import PLAIN_SPEC, PREFIX, computed, generated_name, guard, noop
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.shorthand import FALSE, TRUE, both, equal, otherwise, path, result_of, static_path
+from noetlc.expr.shorthand import FALSE, TRUE, both, equal, otherwise, path, result_of
 from noetlc.expr.templates import all_with, native, pairs_with
 from noetlc.older.events import DONE, LOOP, assuming, events_in, on_failed, reads_failure
 from noetlc.older.failing_arcs import may_fail

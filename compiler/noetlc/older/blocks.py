@@ -15,6 +15,7 @@ construct such block templates are errors, and stay what they are.
 """
 
 from noetl_ir.expr import Block, Expr, MapTemplate, Name
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Arc, Pairs, Playbook, Rule, Step, Task, Value
@@ -25,7 +26,7 @@ from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.binding import bound, with_blocks, words_in
 from noetlc.expr.generated import computed, generated_name, noop
 from noetlc.expr.paths import accesses
-from noetlc.expr.shorthand import FALSE, otherwise, path, static_path
+from noetlc.expr.shorthand import FALSE, otherwise, path
 from noetlc.older.events import on_failed
 from noetlc.older.following import entered, followed
 from noetlc.older.hoisting import Blocks, rendering, without_blocks

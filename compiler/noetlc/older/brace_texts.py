@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
 from noetl_ir.expr import Expr, Filter, Literal, Name, Native, Template, Text, expressions_of
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.python_code import code_of, python_code
@@ -24,7 +25,7 @@ from noetlc.expr.generated import expression_of, generated_name
 from noetlc.expr.inside_blocks import has_blocks
 from noetlc.expr.parser import parse_template
 from noetlc.expr.paths import accesses
-from noetlc.expr.shorthand import path, static_path
+from noetlc.expr.shorthand import path
 from noetlc.expr.templates import native, template_with
 from noetlc.older.legacy_names import ROOTS, below
 from noetlc.older.nearer import Nearer

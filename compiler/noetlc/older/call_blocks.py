@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Expr, Template, expressions_of
 from noetl_ir.kinds import CALLED
+from noetl_ir.paths import static_path
 from noetlc.ast.bodies import Tasks
 from noetlc.ast.playbook import Guard, Rule, Task, Value
 from noetlc.ast.workbook import pairs_of, template_of_pairs, workbook_name
@@ -22,7 +23,6 @@ from noetlc.expr.block_names import expressions_within
 from noetlc.expr.generated import generated_name
 from noetlc.expr.inside_blocks import has_blocks
 from noetlc.expr.paths import accesses
-from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import templated_in
 from noetlc.older.hoisting import Blocks, rendering, without_blocks
 

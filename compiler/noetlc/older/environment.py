@@ -11,6 +11,7 @@ Variables that hold secrets are left to `lower_secrets`.
 from collections.abc import Callable, Iterator
 
 from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Name, Native, expressions_of
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.sugar import Guess
@@ -19,7 +20,7 @@ from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import rewritten
 from noetlc.expr.secret_names import is_secret_name, names_of_secrets
-from noetlc.expr.shorthand import otherwise, path, static_path
+from noetlc.expr.shorthand import otherwise, path
 from noetlc.expr.templates import Templated, map_templated, native, templated_with
 from noetlc.older.nearer import Nearer
 

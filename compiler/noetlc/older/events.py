@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from noetl_ir.expr import Compare, Const, Expr, ListOf, Logic, Name, Not, TupleOf, walk
+from noetl_ir.paths import static_path
 from noetlc.ast.once import Once
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.shorthand import FALSE, TRUE, either, negated, static_path
+from noetlc.expr.shorthand import FALSE, TRUE, either, negated
 from noetlc.older.legacy_names import is_negative, named_events
 
 Happened: TypeAlias = Callable[[str, bool], Expr]

@@ -11,6 +11,7 @@ only a success makes true stay as they are, for success alone (LANGUAGE §3).
 from collections.abc import Callable, Container
 
 from noetl_ir.expr import Compare, Conditional, Const, Expr, ListOf, Test, walk
+from noetl_ir.paths import static_path
 from noetlc.ast.components import components_of
 from noetlc.ast.graph import graph_of, reached
 from noetlc.ast.pipeline import lets_errors_pass
@@ -18,7 +19,7 @@ from noetlc.ast.playbook import Arc, Guard, Playbook, Step, Task
 from noetlc.expr.generated import guard
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.shorthand import FALSE, TRUE, both, equal, one_of, path, result_of, static_path
+from noetlc.expr.shorthand import FALSE, TRUE, both, equal, one_of, path, result_of
 from noetlc.expr.templates import arc_with
 from noetlc.older.events import constants_folded, events_in, on_failed, on_failure
 from noetlc.older.legacy_names import LegacyPath, Meanings, arc_meanings, has_old_names, only_old, renamed

@@ -8,8 +8,9 @@ from collections.abc import Callable, Container
 from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Call, Compare, Conditional, Const, Expr, Filter, Item, Test
+from noetl_ir.paths import static_path
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import FALSE, TRUE, chosen, compared, defined, negated, otherwise, static_path
+from noetlc.expr.shorthand import FALSE, TRUE, chosen, compared, defined, negated, otherwise
 from noetlc.older.http_status import FAILED, NO_TEXTS, OK, Evidence, StatusTexts, said_by
 
 BY = "complete_http_paths"

@@ -16,13 +16,13 @@ Here is only the question whether there is anything to complete, which every pla
 from collections.abc import Iterable, Iterator
 
 from noetl_ir.expr import Expr, Item, Literal, Name, Native
+from noetl_ir.paths import static_path
 from noetlc.ast.bodies import all_tasks
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.walk import blocks_in, executor_values, expressions_in, loops_of, step_guards, step_values, tasks_in
 from noetlc.ast.workbook import kind_called
 from noetlc.diag.change import RecordChange
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.shorthand import static_path
 from noetlc.older.http_keys import KIND, NOTHING, OF_TOOL, RESPONSES, IsEnvelope, Words, completed
 
 

@@ -5,6 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from noetl_ir.expr import Attribute, Block, Const, Expr, Item, Literal, Name, Native, walk
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import HasBodies, Tasks, all_tasks
 from noetlc.ast.playbook import Guard, Loop, Playbook, Step, Task, Value
@@ -15,7 +16,6 @@ from noetlc.diag.change import Change, ChangeClass, RecordChange
 from noetlc.expr.binding import with_blocks
 from noetlc.expr.inside_blocks import block_with
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import Kept, Templated, map_templated, native, templated_with
 from noetlc.older.case.nodes import Case, CaseRule
 from noetlc.older.http_keys import (

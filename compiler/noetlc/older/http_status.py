@@ -29,8 +29,8 @@ from noetl_ir.expr import (
     Unary,
     children,
 )
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
-from noetlc.expr.shorthand import static_path
 
 OK = frozenset({"ok", "success"})
 FAILED = frozenset({"error", "failed", "failure"})

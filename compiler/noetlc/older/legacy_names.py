@@ -8,11 +8,12 @@ from collections.abc import Container, Mapping
 from typing import TypeAlias
 
 from noetl_ir.expr import Attribute, Call, Compare, Const, Expr, Item, ListOf, Name, Not, TupleOf, walk
+from noetl_ir.paths import static_path
 from noetlc.ast.once import Once
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.walk import loops_of
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import OUTCOME_OK, compared, equal, negated, one_of, otherwise, path, static_path
+from noetlc.expr.shorthand import OUTCOME_OK, compared, equal, negated, one_of, otherwise, path
 from noetlc.older.absent import asked_for_error, asked_for_none, is_name_itself, none_of
 
 LegacyPath: TypeAlias = tuple[str, ...]

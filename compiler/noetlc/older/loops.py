@@ -11,13 +11,14 @@ loop: {pagination: p}                                               →  no loop
 from collections.abc import Set
 
 from noetl_ir.expr import Block, Const, Expr, Filter, ListOf, Literal, Slice
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Guard, Loop, Playbook, Rule, Step, Task, Value
 from noetlc.ast.sugar import Sugar
 from noetlc.ast.walk import loops_of, replace_steps
 from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import computed, expression_of, generated_name, noop
-from noetlc.expr.shorthand import filtered, static_path
+from noetlc.expr.shorthand import filtered
 from noetlc.older.loose import read_loose_guard
 from noetlc.older.page_nodes import Pages
 from noetlc.reading.drafts import LoopDraft

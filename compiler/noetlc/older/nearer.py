@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Set
 from typing import TypeAlias
 
 from noetl_ir.expr import Native, Template
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Guard, Playbook, Step, Value
 from noetlc.ast.walk import loops_of
 from noetlc.ast.workbook import pairs_of
-from noetlc.expr.shorthand import static_path
 
 _Pairs: TypeAlias = tuple[tuple[str, Value], ...]
 

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from noetl_ir.expr import Attribute, Binary, Call, Const, Expr, ListOf, Literal, MapOf, Name, Native, Template, Test
 from noetl_ir.kinds import CALLED
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import Tasks, change_lists, map_lists, taken, with_lists
@@ -45,7 +46,6 @@ from noetlc.expr.shorthand import (
     otherwise,
     path,
     result_of,
-    static_path,
 )
 from noetlc.expr.templates import all_with, fields_with, guard_with, native, pairs_with, value_with
 from noetlc.older.chains import named_in_chain, read_in, renamed_chain, with_own_names

@@ -9,10 +9,10 @@ it nothing says which, and the word stays what it is (REAL.md, values: absent).
 from collections import defaultdict
 
 from noetl_ir.expr import Expr, ListTemplate, MapTemplate, Name, Native, Template
+from noetl_ir.paths import static_path
 from noetlc.ast.playbook import Playbook, Step, Value
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, RecordChange
-from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import native
 from noetlc.older.legacy_names import below, declared_names
 from noetlc.older.nearer import Nearer

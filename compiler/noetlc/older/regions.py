@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from noetl_ir.expr import Expr, Name, walk
+from noetl_ir.paths import static_path
 from noetl_ir.python_names import CONTEXT, INPUTS, words_of
 from noetl_ir.records import NamedTuple
 from noetlc.ast.graph import ENTRY, later_of
@@ -17,7 +18,6 @@ from noetlc.ast.walk import blocks_in, expressions_in, step_expressions, step_va
 from noetlc.ast.workbook import pairs_of
 from noetlc.expr.binding import words_in
 from noetlc.expr.generated import PLAIN_SPEC
-from noetlc.expr.shorthand import static_path
 
 _CLAIMING = "__worker"
 """The iterator of a loop that claims rows."""

@@ -15,6 +15,7 @@ from re import compile as pattern
 from types import MappingProxyType
 
 from noetl_ir.expr import Block, Expr, Name, Native, Template
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Playbook, Step, Value
@@ -26,7 +27,7 @@ from noetlc.expr.binding import bound, with_blocks
 from noetlc.expr.block_names import free_names
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.shorthand import path, static_path
+from noetlc.expr.shorthand import path
 from noetlc.expr.templates import Templated, guard_with, map_templated, value_with
 from noetlc.older.legacy_names import below
 from noetlc.reading.around import Around

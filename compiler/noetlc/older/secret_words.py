@@ -12,10 +12,10 @@ from collections.abc import Container, Mapping
 from typing import TypeAlias
 
 from noetl_ir.expr import Const, Expr, Literal, Native, Template
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import KeychainEntry, Task
 from noetlc.ast.workbook import pairs_of
-from noetlc.expr.shorthand import static_path
 from noetlc.older.legacy_names import below
 
 WORDS = frozenset({"secret", "secrets", "auth", "credential", "credentials"})

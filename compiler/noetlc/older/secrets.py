@@ -16,6 +16,7 @@ from collections.abc import Callable, Container, Iterator
 from re import compile as pattern
 
 from noetl_ir.expr import Attribute, Call, Const, Expr, Filter, Item, Json, Literal, Name, Native
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Guard, KeychainEntry, Pairs, Playbook, Step, Task, Value
@@ -25,7 +26,7 @@ from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.block_names import expressions_within
 from noetlc.expr.paths import accesses
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.shorthand import path, static_path
+from noetlc.expr.shorthand import path
 from noetlc.expr.templates import Templated, map_templated, templated_in, templated_with, value_with
 from noetlc.older.environment import OldSecrets, having_own, is_declared, secrets_among, variable_of
 from noetlc.older.legacy_names import DeclaredNames, LegacyPath, below, renamed

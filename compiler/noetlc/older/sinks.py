@@ -19,6 +19,7 @@ It runs after the tool and before routing, and the step keeps the tool's result:
 from collections.abc import Container
 
 from noetl_ir.expr import Expr, Literal, Name
+from noetl_ir.paths import static_path
 from noetl_ir.python_names import words_of
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, change_lists, taken, taken_of
@@ -31,7 +32,7 @@ from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import expression_of, generated_name, jump, noop
 from noetlc.expr.inside_blocks import by_name_where_rendered
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.shorthand import otherwise, path, static_path
+from noetlc.expr.shorthand import otherwise, path
 from noetlc.expr.templates import fields_with, guard_with, map_templated, native, value_with
 from noetlc.older.args import Saved
 from noetlc.older.hoisting import kept_words, with_meanings

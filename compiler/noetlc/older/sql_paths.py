@@ -16,13 +16,13 @@ import re
 from collections.abc import Callable
 
 from noetl_ir.expr import Attribute, Const, Expr, Item
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken, all_tasks
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.sugar import Guess
 from noetlc.diag.change import RecordChange
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import Templated, map_all_templated, map_templated
 from noetlc.older.legacy_names import declared_in, declared_names
 from noetlc.older.recording import recording

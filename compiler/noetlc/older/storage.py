@@ -16,6 +16,7 @@ from collections.abc import Mapping as Map
 
 from noetl_ir.expr import Attribute, Call, Conditional, Const, Expr, Filter, Item, Literal, Name, Slice, Test
 from noetl_ir.kinds import INLINE
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_taken, map_lists, with_lists
@@ -23,7 +24,7 @@ from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Guess, Sugar
 from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import compared, defined, filtered, negated, static_path
+from noetlc.expr.shorthand import compared, defined, filtered, negated
 from noetlc.expr.templates import Templated, all_with, map_all_templated, map_templated
 from noetlc.older.nearer import Nearer
 from noetlc.older.recording import recording

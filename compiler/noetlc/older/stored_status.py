@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from noetl_ir.expr import Const, Expr, MapOf, MapTemplate, Native, Template
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Arc, Guard, Playbook, Task, Value
 from noetlc.ast.python_code import code_of
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.expr.block_names import BlockExpression, expressions_within
-from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import native, templated_in
 from noetlc.older.http_status import NO_EVIDENCE, Evidence, StatusTexts, evidence, possible_values
 from noetlc.older.status_in_code import evidence_in_code

@@ -12,13 +12,13 @@ sets of its step is what the tool has just given, as in `vars`; beside `outcome`
 """
 
 from noetl_ir.expr import Attribute, Expr, Item, Name, walk
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.bodies import all_taken
 from noetlc.ast.playbook import Pairs, Playbook, Step, Task, Value
 from noetlc.ast.sugar import Guess
 from noetlc.ast.walk import expressions_in
 from noetlc.diag.change import Change, ChangeClass, RecordChange
-from noetlc.expr.shorthand import static_path
 from noetlc.expr.templates import Templated, map_all_templated, map_templated, templated_with, value_with
 from noetlc.older.legacy_names import own_meanings, renamed
 from noetlc.older.nearer import Nearer

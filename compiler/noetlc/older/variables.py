@@ -21,6 +21,7 @@ spec: {url: u}   →  workload: {url: u}, reads of `spec.url` follow: it is anot
 """
 
 from noetl_ir.expr import Attribute, Call, Expr, Name, walk
+from noetl_ir.paths import static_path
 from noetl_ir.span import Span
 from noetlc.ast.bodies import HasBodies, Tasks, all_taken, all_tasks, change_lists, map_lists, taken, taken_of
 from noetlc.ast.playbook import Pairs, Playbook, Rule, Step, Task, Value
@@ -29,7 +30,7 @@ from noetlc.ast.walk import expressions_in, replace_steps
 from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import expression_of, generated_name, jump, noop
 from noetlc.expr.rewrite import Replace
-from noetlc.expr.shorthand import otherwise, path, result_of, static_path
+from noetlc.expr.shorthand import otherwise, path, result_of
 from noetlc.expr.templates import pairs_with, value_with
 from noetlc.older.between import after_loop, on_arc
 from noetlc.older.branching import behind

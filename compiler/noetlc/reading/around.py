@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from noetl_ir.expr import Native, Template
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetlc.ast.playbook import Playbook, Step, Task
 from noetlc.ast.walk import loops_of, tasks_in
 from noetlc.ast.workbook import pairs_of, workbook_name
 from noetlc.ast.workload import workload_names
 from noetlc.expr.check import Names
-from noetlc.expr.shorthand import static_path
 
 
 class WorkbookEntry(NamedTuple):

@@ -8,13 +8,14 @@ Beside a loop over pages both say what the loop does anyway.
 """
 
 from noetl_ir.expr import Binary, Call, Expr, ListOf, MapOf, Name, Native
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetlc.ast.playbook import Rule, Task
 from noetlc.expr.errors import TemplateError
 from noetlc.expr.generated import computed, noop
 from noetlc.expr.parser import parse_expression, parse_template
-from noetlc.expr.shorthand import chosen, otherwise, path, static_path
+from noetlc.expr.shorthand import chosen, otherwise, path
 from noetlc.older.page_nodes import Collect, Page
 from noetlc.older.pages import is_list, read_collect
 from noetlc.older.variables import Result

@@ -9,6 +9,7 @@ that no rule takes, in inclusive mode one for which the firing set is empty, is 
 """
 
 from noetl_ir.expr import Compare, Conditional, Const, Expr, ListOf, Literal, MapTemplate, Name, walk
+from noetl_ir.paths import static_path
 from noetlc.ast.bodies import taken_of
 from noetlc.ast.playbook import Playbook, Step, Task, Value
 from noetlc.ast.sugar import Sugar
@@ -16,7 +17,7 @@ from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import Change, RecordChange
 from noetlc.expr.generated import expression_of, guard
 from noetlc.expr.rewrite import Replace, rewritten
-from noetlc.expr.shorthand import FALSE, equal, otherwise, path, static_path
+from noetlc.expr.shorthand import FALSE, equal, otherwise, path
 from noetlc.expr.templates import arc_with, fields_with, guard_with, native, pairs_with, task_with
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.case.routes import own_named

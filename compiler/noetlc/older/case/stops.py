@@ -8,13 +8,14 @@ the only rule that leads on asks for the last page, it is asked then too.
 from collections.abc import Iterator
 
 from noetl_ir.expr import Compare, Const, Expr, Filter, Not
+from noetl_ir.paths import static_path
 from noetl_ir.records import NamedTuple
 from noetlc.ast.bodies import taken
 from noetlc.ast.playbook import Playbook, Step
 from noetlc.ast.walk import replace_steps
 from noetlc.diag.change import RecordChange
 from noetlc.expr.generated import generated_name, guard
-from noetlc.expr.shorthand import both, conjuncts, either, equal, path, static_path
+from noetlc.expr.shorthand import both, conjuncts, either, equal, path
 from noetlc.older.case.nodes import Case, CaseRule, Route
 from noetlc.older.events import events_in, on_success
 from noetlc.older.page_nodes import Pages, repeats_success

@@ -7,9 +7,10 @@ iter.__route of a rule that takes every success  →  nothing: its arcs have no 
 from collections.abc import Container
 
 from noetl_ir.expr import Expr, Test
+from noetl_ir.paths import static_path
 from noetlc.ast.playbook import Rule, Step
 from noetlc.expr.rewrite import rewritten
-from noetlc.expr.shorthand import FALSE, TRUE, static_path
+from noetlc.expr.shorthand import FALSE, TRUE
 from noetlc.older.case.retries import only_repeats
 from noetlc.older.case.routes import ROUTE
 from noetlc.older.case.rules import Policy, Ready

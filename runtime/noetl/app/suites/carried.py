@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from noetl_ir.expr import Attribute, Compare, Const, Expr, Item, Json, Name, expressions_of, walk
+from noetl_ir.expr import Attribute, Compare, Const, Item, Json, expressions_of, walk
+from noetl_ir.paths import static_path
 from noetl_ir.plan import Plan
 
 _TEXT = "a"
@@ -42,23 +43,9 @@ def _read(plan: Plan) -> Iterator[tuple[tuple[str, ...], Json]]:
         for expr in expressions_of(template):
             for part in walk(expr):
                 if isinstance(part, Compare) and len(part.rest) == 1 and isinstance(part.rest[0][1], Const):
-                    yield _path(part.first), _under(part.rest[0][0], part.rest[0][1].value)
+                    yield static_path(part.first), _under(part.rest[0][0], part.rest[0][1].value)
                 elif isinstance(part, Attribute | Item):
-                    yield _path(part), _TEXT
-
-
-def _path(expr: Expr) -> tuple[str, ...]:
-    """The names of a path, from left to right; none for anything else."""
-    names: list[str] = []
-    while True:
-        match expr:
-            case Name(name=name):
-                return (name, *reversed(names))
-            case Attribute(of=below, name=name) | Item(of=below, key=Const(value=str(name))):
-                names.append(name)
-                expr = below
-            case _:
-                return ()
+                    yield static_path(part), _TEXT
 
 
 def _under(op: str, value: Json) -> Json:
