@@ -13,6 +13,7 @@ import pytest
 
 import noetl.cli
 import noetlc.cli
+from noetl_cli import OWN_COMMANDS
 from noetl_cli.lazy_click import real_command
 from noetl_ir.registry import load
 
@@ -158,6 +159,17 @@ def test_a_misspelt_command_is_told_with_the_one_that_was_meant(
     assert f"Did you mean '{first}'?" in capsys.readouterr().err
     assert program.main(["xyzzy"]) == 2
     assert "Did you mean" not in capsys.readouterr().err
+
+
+def test_a_command_of_the_other_program_is_told_with_that_program(
+    program: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other, name = (noetl.cli, "noetl") if name_of(program) == "noetlc" else (noetlc.cli, "noetlc")
+    foreign = [command for command in other.COMMANDS if command not in program.COMMANDS]
+    assert [*OWN_COMMANDS[name]] == foreign
+    for command in foreign:
+        assert program.main([command, "x.yaml"]) == 2
+        assert f"Did you mean '{name} {command}'?" in capsys.readouterr().err
 
 
 def _completed(program: Program, *words: str) -> list[str]:

@@ -32,6 +32,17 @@ def _told_nothing(error: Exception, argv: Sequence[str]) -> int | None:
     return None
 
 
+OWN_COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "noetlc": ("compile", "lint", "diff", "migrate", "graph", "analyze", "explain", "lsp", "schema", "dump", "where"),
+    "noetl": (
+        "run", "test", "resume", "status", "list", "events", "logs", "replay", "result", "cancel", "pause", "signal",
+        "signals", "collect", "credential", "server", "ui", "worker", "workers", "bus", "playbooks", "register",
+        "start", "token",
+    ),
+}  # fmt: skip
+"""The commands that one of the two programs has and the other one has not: neither imports the other."""
+
+
 class CommandLine:
     """A program `name` whose commands are modules of a `package`; `commands` has the one line of each in `--help`.
 
@@ -58,7 +69,8 @@ class CommandLine:
 
     def group(self) -> "Group":
         """All commands, as click has them."""
-        return lazy_group(self._name, self._summary, self.commands, self.command)
+        beside = {command: other for other, its in OWN_COMMANDS.items() for command in its if other != self._name}
+        return lazy_group(self._name, self._summary, self.commands, self.command, beside)
 
     def command(self, name: str) -> object:
         """The command of a name, its module imported."""

@@ -352,10 +352,13 @@ def real_command(found: object) -> "Command":
     return made
 
 
-def lazy_group(program: str, text: str, commands: Mapping[str, str], load: Callable[[str], object]) -> "Group":
+def lazy_group(
+    program: str, text: str, commands: Mapping[str, str], load: Callable[[str], object], beside: Mapping[str, str]
+) -> "Group":
     """The group of all commands of a program. It imports a command only when it is run or asked for its own help.
 
-    `commands` are their lines in the help, `text` is the line above them.
+    `commands` are their lines in the help, `text` is the line above them. `beside` has commands that another program
+    has, and its name.
     """
     import click
 
@@ -372,6 +375,9 @@ def lazy_group(program: str, text: str, commands: Mapping[str, str], load: Calla
             from noetl_ir.nearest import nearest
 
             word = args[0]
+            # Before what looks like it: `noetl lint` is not a slip of `noetl list`.
+            if word in beside and word not in commands and not ctx.resilient_parsing:
+                ctx.fail(f"There is no command '{word}' here. Did you mean '{beside[word]} {word}'?")
             near = "" if word in commands or ctx.resilient_parsing else nearest(word, commands)
             if near:
                 ctx.fail(f"There is no command '{word}'. Did you mean '{near}'?")
