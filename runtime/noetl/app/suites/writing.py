@@ -13,6 +13,8 @@ from noetl_ir.records import NamedTuple
 _PLAIN = re.compile(r"[A-Za-z_][\w./-]*( [\w./-]+)*", re.ASCII)
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", "none"})
 _WIDTH = 110
+_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+"""What has an escape of its own in double quotes: output of programs is full of line ends, and people read it here."""
 
 
 class WrittenCase(NamedTuple):
@@ -90,7 +92,7 @@ def flow(value: Json) -> str:
 
 def _quoted(char: str) -> str:
     """A character of a text in double quotes, as YAML escapes it."""
-    if char in '"\\':
-        return f"\\{char}"
+    if char in _SHORT:
+        return _SHORT[char]
     # JSON writes a character beyond the first 65,536 as two, which YAML does not put together again.
     return char if char.isprintable() else f"\\U{ord(char):08x}"

@@ -99,6 +99,11 @@ def test_a_written_value_is_read_as_it_was(value: object) -> None:
     assert node is not None and value_of(node) == {"v": value}
 
 
+def test_line_ends_and_tabs_are_written_as_people_write_them() -> None:
+    assert flow('a\tb\r\nsaid "c\\d"\n') == r'"a\tb\r\nsaid \"c\\d\"\n"'
+    assert flow("\x07") == r'"\U00000007"'
+
+
 WAITS = """
 workload: {big: false}
 workflow:
