@@ -209,8 +209,10 @@ class _Facts:
         when = f"when {self._text(rule.when)}" if rule.when >= 0 else "else"
         words = [when, rule.directive]
         if rule.directive == "retry":
-            words.append(f"{rule.attempts} attempts, {rule.backoff}")
-            words += [f"x {rule.multiplier}"] if rule.backoff == "exponential" else []
+            words.append(f"{rule.attempts} attempts")
+            # `none` alone reads as if there were no attempts, and it is what holds where nothing is written.
+            words += [f"{rule.backoff} backoff"] if rule.backoff != "none" else []
+            words += [f"x {rule.multiplier:g}"] if rule.backoff == "exponential" else []
             words += ["with jitter"] if rule.jitter else []
         if rule.to >= 0:
             words.append(f"to {self._plan.tasks[rule.to].name}")

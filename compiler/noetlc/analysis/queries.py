@@ -13,6 +13,7 @@ x, a, b name a step, or a task as `step.task`. A name may stand in quotes or bac
 import re
 from typing import TypeAlias
 
+from noetl_ir.nearest import nearest
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 
@@ -108,11 +109,10 @@ def subject_of(plan: Plan, name: str) -> QuerySubject:
     for number, step in enumerate(plan.steps):
         if step.name == name:
             return QuerySubject(number, -1)
-    found = [
-        QuerySubject(task.step, number)
-        for number, task in enumerate(plan.tasks)
-        if f"{plan.steps[task.step].name}.{task.name}" == name
-    ]
-    if found:
-        return found[0]
-    raise QueryError(f"there is no step {name!r}, and no task that is written step.task so")
+    tasks = [f"{plan.steps[task.step].name}.{task.name}" for task in plan.tasks]
+    if name in tasks:
+        number = tasks.index(name)
+        return QuerySubject(plan.tasks[number].step, number)
+    near = nearest(name, (*(step.name for step in plan.steps), *tasks))
+    hint = f"; did you mean `{near}`?" if near else ""
+    raise QueryError(f"there is no step `{name}`, and no task that is written `step.task` so{hint}")

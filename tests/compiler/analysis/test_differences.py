@@ -95,8 +95,19 @@ def told(old: str, new: str) -> list[tuple[str, str, str]]:
             [
                 (
                     "run", "~",
-                    "step `start`, task `start_task`, rules: else retry 3 attempts, none; else an error fails"
-                    " → else retry 5 attempts, none; else an error fails",
+                    "step `start`, task `start_task`, rules: else retry 3 attempts; else an error fails"
+                    " → else retry 5 attempts; else an error fails",
+                )
+            ],
+        ),
+        (
+            steps(RULES.replace("attempts: 3", "attempts: 3, delay: 2s")),
+            steps(RULES.replace("attempts: 3", "attempts: 3, delay: 2s, backoff: exponential")),
+            [
+                (
+                    "run", "~",
+                    "step `start`, task `start_task`, rules: else retry 3 attempts after 2 s; else an error fails"
+                    " → else retry 3 attempts exponential backoff x 2 after 2 s; else an error fails",
                 )
             ],
         ),

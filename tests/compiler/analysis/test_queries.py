@@ -51,6 +51,12 @@ def test_a_name_of_nothing_is_an_error(name: str) -> None:
         verdict_of(plan_of(FORK), f"reachable({name})")
 
 
+@pytest.mark.parametrize(("name", "near"), [("lsat", "last"), ("last.tow", "last.two"), ("Last", "last")])
+def test_a_misspelt_name_is_told_with_the_one_that_was_meant(name: str, near: str) -> None:
+    with pytest.raises(QueryError, match=f"there is no step `{name}`.*; did you mean `{near}`\\?$"):
+        verdict_of(plan_of(FORK), f"reachable({name})")
+
+
 @pytest.mark.parametrize(
     ("query", "status"),
     [
