@@ -1,7 +1,8 @@
 """A run as a script that `noetl run --script` replays: which outcome each attempt has, and when.
 
-The k-th outcome of the run comes at k seconds of virtual time. An attempt begins when its token arrives, so an entry's
-`takes` is the time between: what the run leaves waiting takes longer than what it goes on with.
+The k-th outcome of the run comes at k seconds of virtual time, or sooner where something is limited to less (`paces`).
+An attempt begins when its token arrives, so an entry's `takes` is the time between: what the run leaves waiting takes
+longer than what it goes on with.
 
 What follows an outcome in the same turn is decided when it comes. A run of the net may let that wait while a key of
 `ctx` is written elsewhere: then the outcome itself comes later, just before what is decided.
@@ -15,6 +16,7 @@ from noetl_ir.net import Transition, Trigger
 from noetl_ir.plan import Plan
 from noetlc.analysis.iterations import indexes_of, sizes_of, weight_of
 from noetlc.analysis.outcomes import OUTCOMES
+from noetlc.analysis.paces import USUAL, pace_of
 from noetlc.analysis.verdict import WitnessScript
 from noetlc.analysis.witness import Witness, witness_of
 
@@ -35,7 +37,10 @@ def script_of(plan: Plan, run: Sequence[str], *, tried: bool = False) -> Witness
     witness = witness_of(plan, transitions, tried=tried)
     if witness is None:
         return None
-    return WitnessScript({"outcomes": _entries(plan, transitions, witness)}, witness.payload)
+    pace = pace_of(plan, transitions, sum(t.role in OUTCOMES for t in transitions))
+    if pace is None and not tried:
+        return None
+    return WitnessScript({"outcomes": _entries(plan, transitions, witness, pace or USUAL)}, witness.payload)
 
 
 def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
@@ -88,7 +93,7 @@ def _decides(t: Transition) -> bool:
     return t.role in ("take", "pass", "admit", "deny", "err", "admit_fault")
 
 
-def _entries(plan: Plan, run: Sequence[Transition], witness: Witness) -> list[Json]:
+def _entries(plan: Plan, run: Sequence[Transition], witness: Witness, pace: float) -> list[Json]:
     since: dict[int, list[int]] = {place: [0] * tokens for place, tokens in plan.net.initial}
     runs: dict[int, int] = {}
     visits: dict[tuple[int, int], int] = {}
@@ -103,12 +108,13 @@ def _entries(plan: Plan, run: Sequence[Transition], witness: Witness) -> list[Js
         # A transition happens when the last of its tokens is there.
         begun = max(taken, default=0)
         if t.role in OUTCOMES:
-            # One second an outcome gives them a total order, which is the order of the run. Two at one moment could
-            # be taken the other way round.
+            # A tick of the clock an outcome gives them a total order, which is the order of the run. Two at one moment
+            # could be taken the other way round.
             clock += 1
             counts: dict[str, Json] = {"run": runs.get(t.step, 1), **({"index": [index]} if t.step in several else {})}
             counts |= {"visit": visits.get(task, 1), "attempt": attempts.get(task, 1)}
-            found.append(_entry(plan, t, witness, counts, len(found), clock - begun))
+            takes: Json = clock - begun if pace == USUAL else round((clock - begun) * pace, 6)
+            found.append(_entry(plan, t, witness, counts, len(found), takes))
             begun = clock
         elif t.role in ("expand", "empty") and t.level == 0:
             runs[t.step] = runs.get(t.step, 0) + 1
@@ -136,7 +142,7 @@ def _entry(
     witness: Witness,
     counts: Mapping[str, Json],
     number: int,
-    takes: int,
+    takes: Json,
 ) -> Json:
     outcome: dict[str, Json] = {"status": "ok" if t.outcome == "ok" else "error", **witness.outcome(number)}
     return {

@@ -60,8 +60,8 @@ def _block(head: str, text: str, indent: str) -> Iterator[str]:
     """A literal block; the indentation is written out where the first line would hide it."""
     body = text.rstrip("\n")
     breaks = len(text) - len(body)
-    # YAML takes the indentation from the first line with text, so one that begins with blanks needs the number.
-    hint = str(len(STEP)) if text[0] in " \n" else ""
+    # YAML takes the indentation from the first line with text, so one that begins with white space needs the number.
+    hint = str(len(STEP)) if text[0] in " \n\t" else ""
     # `-` for no break at the end, nothing for one, `+` for several (YAML 1.1 §9.1.1).
     yield f"{head} |{hint}{'-' if breaks == 0 else '' if breaks == 1 else '+'}"
     for line in [*body.split("\n"), *[""] * (breaks - 1)]:

@@ -497,3 +497,29 @@ def test_a_script_starts_with_inputs_that_must_be_brought(tmp_path: Path) -> Non
     found = next(each for each in stories(body, "reachable(y)") if each.question == "reachable(y)")
     assert found.script is not None and type(found.script.payload["n"]) is int
     assert "y: started" in told(body, found, tmp_path)
+
+
+SHELLS = ", ".join(f"{{name: {name}, kind: shell, command: x}}" for name in "abc")
+THREE = f"tool: [{SHELLS}], next: {{arcs: [{{step: y}}]}}"
+TIMER = "step: start, spec: {policy: {interrupt: {timers: {late: %s}}}}, "
+OF_THE_EXECUTION = "executor: {spec: {policy: {lifecycle: {timeout_s: %s}}}}\n"
+LATER = "next: {arcs: [{step: y, spec: {delay: %s}}]}"
+LIMITED = {
+    "step": steps("step: start, spec: {policy: {lifecycle: {timeout_s: 2}}}, " + THREE, "step: y"),
+    "execution": OF_THE_EXECUTION % "2s" + steps("step: start, " + THREE, "step: y"),
+    "timer": steps(TIMER % "20ms" + THREE, "step: y"),
+    "computed": "workload: {most: 1}\n" + steps(TIMER % "'{{ workload.most }}'" + THREE, "step: y"),
+    "a delay": OF_THE_EXECUTION % "3s" + steps(f"step: start, tool: [{SHELLS}], {LATER % '2s'}", "step: y"),
+}
+
+
+@pytest.mark.parametrize("body", LIMITED.values(), ids=LIMITED)
+def test_a_script_is_over_before_what_limits_its_run(body: str, tmp_path: Path) -> None:
+    found = next(each for each in stories(body, "reachable(y)") if each.question == "reachable(y)")
+    assert "y: started" in told(body, found, tmp_path)
+
+
+@pytest.mark.parametrize("delay", ["5s", '"{{ workload.most }}"'])
+def test_a_run_that_waits_longer_than_it_may_has_no_script(delay: str) -> None:
+    body = "workload: {most: 1}\n" + OF_THE_EXECUTION % "4s" + steps(f"step: start, {LATER % delay}", "step: y")
+    assert not [each for each in stories(body, "reachable(y)") if each.question == "reachable(y)"]

@@ -57,6 +57,16 @@ def test_awkward_texts_survive(text: str) -> None:
     assert yaml.safe_load(yaml_text({"k": text, "l": [text]})) == {"k": text, "l": [text]}
 
 
+@pytest.mark.parametrize("text", ["\ta\n", "\t\na\n", "\n\ta", " \t\n\tb\n\n"])
+def test_a_block_may_begin_with_a_tab(text: str) -> None:
+    """Its indentation is written out: YAML takes none from a line that begins with a tab."""
+    written = json.dumps(text)
+    playbook, _ = read(f"{HEAD}  - {{step: start, tool: {{kind: noop, result: {{a: [{written}], b: {written}}}}}}}\n")
+    assert playbook is not None
+    again, found = read(printed(playbook))
+    assert again is not None and not found and without_places(again) == without_places(playbook)
+
+
 def test_a_float_in_exponent_form_has_the_point_that_yaml_1_1_asks_for() -> None:
     assert yaml_text({"k": 1e20}) == "k: 1.0e+20\n"
 
