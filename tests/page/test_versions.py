@@ -41,6 +41,26 @@ def test_findings_stand_at_their_lines_and_are_explained(server: Listener, page:
     page.get_by_text("there is no finding `NL000x`").wait_for()
 
 
+def test_each_place_that_a_finding_leads_through_has_a_line_of_its_own(server: Listener, page: "Page") -> None:
+    server.register(
+        HEAD
+        + """x-assert: [reachable(pay)]
+workflow:
+  - step: start
+    tool: {kind: wait, events: [go]}
+    next: {arcs: [{step: pay, when: "{{ start.data.go }}"}, {step: "no"}]}
+  - {step: pay, tool: {kind: noop}}
+  - {step: "no", tool: {kind: noop}}
+"""
+    )
+    page.goto(f"{server.url}/{ADDRESS}")
+    way = page.locator(".told.warning .way").first
+    way.wait_for()
+    assert way.inner_text().startswith("line ")
+    bounds, above = way.bounding_box(), page.locator(".told.warning a").first.bounding_box()
+    assert bounds and above and bounds["y"] >= above["y"] + above["height"]
+
+
 def test_where_lint_finds_nothing_and_where_there_is_no_source(server: Listener, page: "Page") -> None:
     server.register(HEAD + "workflow: [{step: start, tool: {kind: noop}}]\n")
     page.goto(f"{server.url}/{ADDRESS}")

@@ -53,7 +53,7 @@ function byLine(findings, make) {
 /** What stands under each line. @param {Finding[]} findings @returns {Map<number, any[]>} */
 export function notes(findings) {
   return byLine(findings, (one) => h('span', { class: `told ${one.severity}`, role: 'note' }, weight(one), ' ', code(one), ' ', one.message, one.help ? h('span', { class: 'dim' }, ` → ${one.help}`) : null,
-    one.fix ? h('span', { class: 'dim' }, ` (noetlc lint --fix: ${one.fix.title})`) : null, one.related.map((each) => h('span', { class: 'dim' }, ` line ${each.span.line}: ${each.message}.`))));
+    one.fix ? h('span', { class: 'dim' }, ` (noetlc lint --fix: ${one.fix.title})`) : null, one.related.map((each) => h('span', { class: 'dim way' }, `line ${each.span.line}: ${each.message}.`))));
 }
 
 /** Where the findings lie in their lines, as columns. @param {Finding[]} findings @returns {Map<number, {from: number, to: number, kind: string}[]>} */
