@@ -43,7 +43,7 @@ def test_folders_and_globs_are_their_playbooks(tmp_path: Path, capfd: pytest.Cap
     assert "NL" in found.err and found.out.count("reachable(start)") == 2
     # A name that one of several has not is an error that says which.
     assert main(["analyze", str(tmp_path), "--query", "reachable(last)"]) == 2
-    assert "c.yaml: there is no step 'last'" in capfd.readouterr().err
+    assert "c.yaml: there is no step `last`" in capfd.readouterr().err
     assert main(["analyze", str(tmp_path / "gone.yaml")]) == 2
 
 
