@@ -60,8 +60,9 @@ FORM_CODES: dict[str, Code] = {
     "NL008": Code(
         "unknown-alias", E, "An alias without an anchor before it",
         "An alias stands for the node of an anchor earlier in the same document.",
-        "files: *.csv",
-        'files: "*.csv"',
+        "then: *retry",
+        "x-retry: &retry {do: retry, attempts: 3}   # earlier in the file\n\n"
+        "A text that begins with `*` needs quotes.",
     ),
     "NL009": Code(
         "recursive-alias", E, "An alias inside of what it refers to",
@@ -205,7 +206,7 @@ FORM_CODES: dict[str, Code] = {
     "NL104": Code(
         "bad-value", E, "A value that is not one of those allowed",
         "No value silently becomes a default.",
-        "next: {spec: {mode: parallel}, arcs: [{step: b}]}",
+        "next: {spec: {mode: inklusive}, arcs: [{step: b}]}",
         "next: {spec: {mode: inclusive}, arcs: [{step: b}]}",
     ),
     "NL105": Code(
@@ -276,8 +277,9 @@ FORM_CODES: dict[str, Code] = {
     "NL117": Code(
         "control-outside-task", E, "A control action outside a task's policy",
         "Only a task's policy may retry, jump, break, continue or fail; anywhere else it would be ignored.",
-        "spec: {policy: {do: retry, attempts: 3}}",
-        "spec: {policy: {rules: [{when: \"{{ outcome.status == 'error' }}\", then: {do: retry}}]}}",
+        "- {step: load, tool: {kind: noop}, spec: {policy: {do: retry, attempts: 3}}}",
+        "- {step: load, tool: {kind: noop, spec: {policy: {rules: [\n"
+        "    {when: \"{{ outcome.status == 'error' }}\", then: {do: retry, attempts: 3}}]}}}}",
     ),
     "NL118": Code(
         "policy-starts-step", E, "A task's policy that names a step",

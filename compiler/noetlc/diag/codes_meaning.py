@@ -14,9 +14,10 @@ MEANING_CODES: dict[str, Code] = {
     ),
     "NL202": Code(
         "missing-entry", E, "No step to begin with",
-        "The workflow begins at `executor.spec.entry_step`, else at the step named `start`.",
-        "workflow: [{step: begin}]",
-        "executor: {spec: {entry_step: begin}}",
+        "The workflow begins at `executor.spec.entry_step`, else at the step named `start`. In files of older\n"
+        "dialects, which may do without both, the first step is taken (NL910).",
+        "executor: {spec: {entry_step: begn}}\nworkflow: [{step: begin}]",
+        "executor: {spec: {entry_step: begin}}\nworkflow: [{step: begin}]",
     ),
     "NL203": Code(
         "unknown-step", E, "An arc or `cancels` names a step that does not exist",
@@ -179,9 +180,10 @@ MEANING_CODES: dict[str, Code] = {
     "NL309": Code(
         "literal-braces", W, "Braces in program text that begin no expression",
         "The braces stay as written. An expression that was meant is not rendered.",
-        "command: \"docker inspect -f '{{.Id}}' app\"",
+        "command: \"echo '{{.Id}}'\"",
         "Leave it if it is meant so; else write `{{ expression }}`.",
-        "Where the braces belong to the program, as in Go templates and in shell expansions.",
+        "Where the braces belong to the program, as in Go templates and in shell expansions. The value of an option\n"
+        "that takes a Go template (`--format`, `-f`) is no finding.",
     ),
     "NL310": Code(
         "scalar-loop", E, "A loop over a single value",
@@ -259,8 +261,10 @@ MEANING_CODES: dict[str, Code] = {
         "swallowed-inside", E, "`rest: swallow` in a loop inside another one",
         "Iterations that are left behind go on beside what follows the step. Iterations of an inner loop are a\n"
         "part of the iteration around them, whose result would be told before it is known.",
-        "loop: {in: …, iterator: a, loop: {in: …, iterator: b, spec: {policy: {enough: 1, rest: swallow}}}}",
-        "spec: {policy: {enough: 1, rest: cancel}}",
+        "loop:\n  in: \"{{ workload.groups }}\"\n  iterator: group\n"
+        "  loop: {in: \"{{ group }}\", iterator: n, spec: {policy: {enough: 1, rest: swallow}}}",
+        "loop:\n  in: \"{{ workload.groups }}\"\n  iterator: group\n"
+        "  loop: {in: \"{{ group }}\", iterator: n, spec: {policy: {enough: 1, rest: cancel}}}",
     ),
     "NL518": Code(
         "idle-close", W, "`close` of a loop that nothing adds items to",
