@@ -89,7 +89,7 @@ def envelope_of(plan: Plan, origin: Origin, event: Event, position: int) -> dict
     run = step_run_of(event.run) or None
     task_run = f"{event.run}:{task}:{event.visit}" if task is not None else None
     kind, entity, parent = _entity(origin, event, task_run)
-    index = index_of(_key_of(event))
+    index = index_of(key_of(event))
     patched = event.data.get("iter")
     return {
         "event_id": event.event_id,
@@ -135,7 +135,7 @@ def status_of(event: Event) -> str:
     return _STATUS_BY_TYPE.get(event.event_type, "in_progress")
 
 
-def _key_of(event: Event) -> str:
+def key_of(event: Event) -> str:
     """The token key an event is about; that of a skipped iteration which never began is its loop's and its index."""
     index = event.data.get("index")
     if event.event_type == "loop.iteration.skipped" and index is not None:
@@ -145,7 +145,7 @@ def _key_of(event: Event) -> str:
 
 def _entity(origin: Origin, event: Event, task_run: str | None) -> tuple[str, str, str | None]:
     """(kind, id, id of what it is part of): a task is in its iteration or step run, that in its execution."""
-    key = _key_of(event)
+    key = key_of(event)
     kind = _ENTITY_BY_PREFIX.get(event.event_type.partition(".")[0], "playbook")
     # The prefix table says `loop` for it; an iteration is an entity of its own.
     if event.event_type.startswith("loop.iteration."):

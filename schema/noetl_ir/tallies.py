@@ -4,11 +4,13 @@ A picture is painted by them, by the compiler on paper and by a server on its pa
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from noetl_ir.dates import days_of
+from noetl_ir.envelope import key_of
+from noetl_ir.events import Event, index_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
@@ -70,7 +72,7 @@ def log_of(envelopes: Iterable[Envelope]) -> LogTally:
     log = LogTally()
     for number, each in enumerate(envelopes):
         try:
-            count_event(log, each)
+            count_event(log, tallied_envelope(each))
         # The log is a file from anywhere. Whatever is wrong with a line is told with its number, and never as a
         # traceback.
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
@@ -151,16 +153,63 @@ def micros_of(ts: str) -> int:
     return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + int(f"{fraction:0<6.6}")
 
 
-def count_event(log: LogTally, each: Envelope) -> None:
-    """Count one event. Raises KeyError, TypeError, ValueError and AttributeError for what is no envelope."""
-    at = micros_of(_text(each, "ts")) + 1  # so that zero is before every event
-    log.first, log.last = log.first or at, max(log.last, at)
-    log.execution = log.execution or _text(each, "execution_id")
-    fired, payload = each["fired"], each["payload"]
+class TalliedEvent(NamedTuple):
+    """The parts of an event that tallies read. `at` is in microseconds since the epoch, `run` the run of its step,
+    `iteration` the loop index path, `fired` the names of the transitions that it fired.
+    """
+
+    kind: str
+    at: int
+    execution: str
+    step: str | None
+    task: str | None
+    run: str
+    iteration: Sequence[Json]
+    payload: Mapping[str, Json]
+    fired: Iterable[str]
+
+
+def tallied_event(plan: Plan, execution_id: str, event: Event) -> TalliedEvent:
+    """The parts of an event of a log that tallies read, beside the plan that it ran. Raises IndexError where it is
+    another plan's.
+    """
+    step = plan.steps[event.step].name if event.step >= 0 else None
+    task = plan.tasks[event.task].name if event.task >= 0 else None
+    transitions = plan.net.transitions
+    fired = [transitions[firing.transition].id for firing in event.fired]
+    run, index = step_run_of(event.run), index_of(key_of(event))
+    return TalliedEvent(event.event_type, event.ts, execution_id, step, task, run, index, event.data, fired)
+
+
+def tallied_envelope(each: Envelope) -> TalliedEvent:
+    """The parts of a shown event that tallies read. Raises KeyError, TypeError, ValueError and AttributeError for what
+    is no envelope.
+    """
+    fired, payload, index = each["fired"], each["payload"], each["iteration"]
     if not isinstance(fired, list) or not isinstance(payload, dict):
         raise TypeError("`fired` is no list, or `payload` no mapping")
-    log.fired.update(str(row["transition"]) for row in fired if isinstance(row, dict))
-    kind, step, task = _text(each, "event_type"), each["step"], each["task"]
+    step, task = each["step"], each["task"]
+    return TalliedEvent(
+        _text(each, "event_type"),
+        micros_of(_text(each, "ts")),
+        _text(each, "execution_id"),
+        step if isinstance(step, str) else None,
+        task if isinstance(task, str) else None,
+        str(each["step_run_id"] or ""),
+        tuple(index) if isinstance(index, list) else (),
+        payload,
+        [str(row["transition"]) for row in fired if isinstance(row, dict)],
+    )
+
+
+def count_event(log: LogTally, event: TalliedEvent) -> None:
+    """Count one event. Raises TypeError, ValueError and AttributeError for a payload that is none of its kind's."""
+    kind, payload, step, task = event.kind, event.payload, event.step, event.task
+    at = event.at + 1  # so that zero is before every event
+    log.first, log.last = log.first or at, max(log.last, at)
+    log.execution = log.execution or event.execution
+    for name in event.fired:
+        log.fired[name] += 1
     if kind == "playbook.execution.requested":
         log.digest = str(payload.get("digest", ""))
         log.playbook = str(payload.get("path") or payload.get("playbook", ""))
@@ -168,15 +217,15 @@ def count_event(log: LogTally, each: Envelope) -> None:
         log.ending = str(payload.get("status", "over"))
     elif kind == "playbook.cancelled":
         log.ending = "cancelled"
-    if not isinstance(step, str):
+    if step is None:
         return
-    run = f"{each['step_run_id']}/{each['iteration']}"
-    if isinstance(task, str):
-        _count_task(log.tasks.setdefault((step, task), Tally()), kind, payload, (run, at))
+    # A tally is looked up before one is made: there is one for each step and task, and an event for each of many runs.
+    if task is not None:
+        tally = log.tasks.get((step, task)) or log.tasks.setdefault((step, task), Tally())
+        _count_task(tally, kind, payload, (f"{event.run}/{event.iteration}", at))
     elif kind.startswith(("step.", "loop.")):
-        iteration = each["iteration"]
-        depth = len(iteration) if isinstance(iteration, list) else 0
-        _count_step(log.steps.setdefault(step, Tally()), kind, payload, (str(each["step_run_id"]), at), depth)
+        tally = log.steps.get(step) or log.steps.setdefault(step, Tally())
+        _count_step(tally, kind, payload, (event.run, at), len(event.iteration))
 
 
 def _text(each: Envelope, key: str) -> str:

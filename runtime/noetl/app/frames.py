@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from noetl.app.kept_folds import KeptFolds
 from noetl.app.picture import marking_counts
@@ -19,10 +19,10 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
 from noetl.server.execution import status_of
-from noetl_ir.envelope import Origin, envelope_of, origin_of
+from noetl_ir import codec
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
-from noetl_ir.tallies import LogTally, arcs_of, count_event, painted
+from noetl_ir.tallies import LogTally, arcs_of, count_event, painted, tallied_event
 
 _Part: TypeAlias = dict[str, Json]
 """Values by name; in the changes of a frame, None marks a value that is gone."""
@@ -45,7 +45,6 @@ class Moving:
         self._log = LogTally()
         self._arcs = {name: f"arc {step} {position}" for name, (step, position) in arcs_of(program.plan).items()}
         self._tasks: dict[str, set[str]] = {}
-        self._origin: Origin | None = None
         self._shown: dict[str, _Part] = {"is": {}, "steps": {}, "arcs": {}, "marking": {}, "ctx": {}}
         self._ctx_shown = self.execution.ctx
 
@@ -57,22 +56,19 @@ class Moving:
         """Fold the next event in; returns the values that changed. Raises UnreadableExecution."""
         execution, plan = self.execution, self._program.plan
         fold(self._program, execution, ((0, event),))
-        self._origin = self._origin or origin_of(execution.execution_id, event)
-        envelope = envelope_of(plan, self._origin, event, execution.position)
-        count_event(self._log, envelope)
+        tallied = tallied_event(plan, execution.execution_id, event)
+        count_event(self._log, tallied)
         changes: dict[str, _Part] = {
             "is": self._standing(),
-            "steps": self._steps(envelope["step"], envelope["task"]),
-            "arcs": {
-                self._arcs[name]: self._log.fired[name]
-                for name in (plan.net.transitions[firing.transition].id for firing in event.fired)
-                if name in self._arcs
-            },
+            "steps": self._steps(tallied.step, tallied.task),
+            "arcs": {self._arcs[name]: self._log.fired[name] for name in tallied.fired if name in self._arcs},
             "marking": marking_counts(self._program, execution, event.fired),
             "ctx": self._ctx(),
         }
         found: dict[str, Json] = {}
         for name, part in changes.items():
+            if not part:
+                continue
             shown = self._shown[name]
             new = {key: value for key, value in part.items() if shown.get(key) != value}
             for key, value in new.items():
@@ -88,11 +84,11 @@ class Moving:
         execution = self.execution
         return {"status": status_of(execution), "tasks": execution.counts["tasks"], "phase": execution.phase}
 
-    def _steps(self, step: Json, task: Json) -> _Part:
+    def _steps(self, step: str | None, task: str | None) -> _Part:
         """How the step of an event is painted; at the end of the execution, all steps whose runs did not end."""
         is_over = self.execution.is_over
-        names = {step} if isinstance(step, str) else set()
-        if isinstance(step, str) and isinstance(task, str):
+        names = {step} if step is not None else set()
+        if step is not None and task is not None:
             self._tasks.setdefault(step, set()).add(task)
         if is_over:
             names |= {name for name, tally in self._log.steps.items() if tally.open}
@@ -131,23 +127,34 @@ class Reel:
 
     def __init__(self, program: Program, execution_id: str) -> None:
         self.moving = Moving(program, execution_id)
-        self.frames: list[str] = []
-        self.states: list[str] = [json.dumps(self.moving.whole())]
+        self.frames: list[bytes] = []
+        self.states: list[bytes] = [_packed(self.moving.whole())]
 
     def read(self, event: Event) -> None:
         """Take in the next event."""
-        # As text, which takes a tenth of what the mappings do: a reel has a frame for each event of its log.
-        self.frames.append(json.dumps(frame_of(event, self.moving.move(event))))
+        # As bytes, which take a tenth of what the mappings do: a reel has a frame for each event of its log.
+        self.frames.append(_packed(frame_of(event, self.moving.move(event))))
         if len(self.frames) % STRIDE == 0:
-            self.states.append(json.dumps(self.moving.whole()))
+            self.states.append(_packed(self.moving.whole()))
 
     def state(self, position: int) -> dict[str, _Part]:
         """The state behind an event that was read."""
-        state: dict[str, _Part] = json.loads(self.states[position // STRIDE])
-        for text in self.frames[position // STRIDE * STRIDE : position]:
-            for name, part in json.loads(text)[1].items():
+        state: Any = _read(self.states[position // STRIDE])
+        for packed in self.frames[position // STRIDE * STRIDE : position]:
+            for name, part in _read(packed)[1].items():
                 state[name] = {key: value for key, value in {**state[name], **part}.items() if value is not None}
-        return state
+        found: dict[str, _Part] = state
+        return found
+
+
+def _packed(value: Json) -> bytes:
+    """A value as a reel keeps it."""
+    return codec.pack_unsorted(value)
+
+
+def _read(packed: bytes) -> Any:
+    """A value that a reel kept."""
+    return codec.unpack_trusted(memoryview(packed))
 
 
 class FrameCache:
@@ -181,7 +188,7 @@ class FrameCache:
 
         with self._kept.at(name, lambda: Reel(program, name), read_on) as reel:
             state: Json = dict(reel.state(min(after, len(reel.frames))))
-            return state, [json.loads(text) for text in reel.frames[after : after + count]]
+            return state, [_read(packed) for packed in reel.frames[after : after + count]]
 
     def _folded(self, program: Program, name: str, after: int, count: int) -> tuple[Json, list[Json]]:
         """Frames of a log that is folded for them: nothing is kept, however long it is."""

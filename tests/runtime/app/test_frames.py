@@ -8,10 +8,12 @@ import pytest
 from harness.running import HEAD
 from harness.serving import Served, served, until
 from noetl.app import frames
-from noetl.app.snapshots import snapshot_until
+from noetl.app.snapshots import events_of, program_of, snapshot_until
 from noetl.ports import ExecutionRow
+from noetl_ir.envelope import envelope_of, origin_of
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
+from noetl_ir.tallies import tallied_envelope, tallied_event
 
 MIXED = """
 workload: {n: 3}
@@ -121,6 +123,18 @@ def test_frames_behind_those_that_are_kept_are_the_same(server: Served, monkeypa
     assert states(server, name, 7) == whole
     assert len(whole) > 20 and max(longest) <= 20
     assert frames.FrameCache(server.runtime).frames(_row(server, name), 10**6, 7)["state"] == whole[-1]
+
+
+def test_the_page_and_a_picture_on_paper_count_the_same(server: Served) -> None:
+    """A page counts events as they are stored, and the compiler counts them as they are shown."""
+    name = ended(server)
+    plan = program_of(server.runtime, name).plan
+    events = [event for _, event in events_of(server.runtime, name)]
+    origin = origin_of(name, events[0])
+    stored = [tallied_event(plan, name, event) for event in events]
+    shown = [tallied_envelope(envelope_of(plan, origin, event, at)) for at, event in enumerate(events, 1)]
+    assert stored == shown
+    assert any(one.iteration for one in stored) and any(one.fired for one in stored)
 
 
 def test_the_paint_at_the_end_by_hand(server: Served) -> None:
