@@ -173,7 +173,7 @@ def unhandled(net: Net, shut: frozenset[int] = frozenset()) -> frozenset[int]:
             open_[arc.place] -= 1
             if not open_[arc.place]:
                 again = [taker for taker in takers[arc.place] if taker in counted]
-                fresh = [each for each in [*again, *makers[arc.place]] if each not in found]
+                fresh = [each for each in [*again, *makers[arc.place]] if each not in found and not _joins(net, each)]
                 found.update(fresh)
                 waiting += fresh
     return frozenset(found)
@@ -244,6 +244,13 @@ def _chain(t: Transition) -> str:
 def _is_forced(plan: Plan, number: int) -> bool:
     t = plan.net.transitions[number]
     return t.trigger is Trigger.NOW and not t.fault
+
+
+def _joins(net: Net, number: int) -> bool:
+    """Whether a transition starts a step with tokens of which some may never come: what waits for them fails no run,
+    whatever comes behind, but gets stuck.
+    """
+    return net.transitions[number].role in ("meet", "meet_none", "gather", "settle", "force")
 
 
 def _ends_in_failure(transition: Transition) -> bool:

@@ -237,3 +237,38 @@ def test_a_circle_that_no_run_can_be_written_down_to_is_open_in_time(monkeypatch
     found = verdict_of(plan_of(body), "every run reaches s1")
     assert found.status is Status.UNKNOWN
     assert len(written) <= 20 and sum(written) <= 500_000
+
+
+FAILS = "tool: {kind: shell, command: x, spec: {policy: {rules: [{else: {then: {do: fail}}}]}}}"
+
+
+@pytest.mark.parametrize("behind", ["next: {arcs: [{step: z}]}", FAILS], ids=["a step that fails", "itself"])
+@pytest.mark.parametrize("join", ["all", "2", "{tokens: 2}"])
+def test_who_waits_before_a_failure_that_never_comes_is_stuck(join: str, behind: str) -> None:
+    """The step behind the join always fails; the run is blocked in front of it, and that is no failure."""
+    plan = plan_of(
+        steps(
+            "step: start, next: {arcs: [{step: j}]}",
+            "step: other, next: {arcs: [{step: j}]}",
+            f"step: j, spec: {{policy: {{join: {join}}}}}, {behind}",
+            f"step: z, {FAILS}",
+        )
+    )
+    verdicts = {each.question: each for each in report_of(plan, ("every run reaches other",)).verdicts}
+    assert verdicts["nothing can get stuck"].status is REFUTED
+    assert verdicts["every run reaches other"].status is REFUTED
+    assert verdicts["nothing can get stuck"].script is not None
+
+
+def test_a_join_that_came_about_before_a_failure_is_not_stuck() -> None:
+    plan = plan_of(
+        steps(
+            "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}",
+            "step: a, next: {arcs: [{step: j}]}",
+            "step: b, next: {arcs: [{step: j}]}",
+            f"step: j, spec: {{policy: {{join: all}}}}, {FAILS}",
+        )
+    )
+    verdicts = {each.question: each for each in report_of(plan, ("every run reaches b",)).verdicts}
+    assert verdicts["nothing can get stuck"].status is PROVED
+    assert verdicts["every run reaches b"].status is PROVED
