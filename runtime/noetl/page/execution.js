@@ -73,6 +73,9 @@ export function executionView(id, query, person) {
       show(head, crumb(), h('div', { class: 'title' }, h('h1', null, row.playbook), badge(row.status)), h('p', { class: 'facts', role: 'status' }, 'Reading its log…'));
       drawn = picture(row.plan_digest, choose);
       show(stage, drawn.stage, drawn.controls);
+      // Neither waits for the log to be read whole.
+      events.from(0);
+      listChildren();
       document_ = await get(place, {}, closing.signal);
     } catch (error) {
       if (!closing.signal.aborted) show(element, trouble(error));
@@ -83,10 +86,10 @@ export function executionView(id, query, person) {
     drawHead();
     const at = Number(query.get('at'));
     live = !at;
-    await go(at || document_.events, !at);
+    const there = go(at || document_.events, !at);
     bars.refresh();
-    events.from(0);
-    listChildren();
+    events.grew();  // what came while the log was read
+    await there;
     if (!document_.ended) watch();
     if (step) choose(step);
   }
