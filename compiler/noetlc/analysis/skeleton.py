@@ -13,6 +13,7 @@ from noetl_ir.locks import takes_of
 from noetl_ir.net import Arc, Net, PlaceClass, Transition, Trigger, Weight
 from noetl_ir.plan import MORE, Plan, asks_places
 from noetl_ir.records import NamedTuple
+from noetl_ir.resets import JOINING
 from noetl_ir.words import DIRECTIVES
 from noetlc.analysis.petri import Petri, PetriArcs, PetriMarking, arcs_of
 from noetlc.analysis.sizes import written_range
@@ -112,7 +113,7 @@ def whole_skeleton(plan: Plan, size: int = 1) -> Skeleton:
 def success_skeleton(plan: Plan, size: int = 1) -> Skeleton:
     """The runs without an unhandled failure."""
     shut = impossible(plan)
-    left_out = unhandled(plan.net, shut)
+    left_out = unhandled(plan, shut)
     wanted = [each for each in range(len(plan.net.transitions)) if each not in left_out]
     skeleton = _skeleton(plan, wanted, shut, size)
     open_ = {arc.place for number in skeleton.origin for arc in plan.net.transitions[number].inputs}
@@ -149,8 +150,14 @@ AGAIN = frozenset({"lost", "retry"})
 """Roles that try a task once more, a counted number of times: no way out of a failure by themselves."""
 
 
-def unhandled(net: Net, shut: frozenset[int] = frozenset()) -> frozenset[int]:
-    """The transitions that are, or can only lead to, an unhandled failure; `shut` are those that no data let fire."""
+def unhandled(plan: Plan, shut: frozenset[int] = frozenset()) -> frozenset[int]:
+    """The transitions that are, or can only lead to, an unhandled failure; `shut` are those that no data let fire.
+
+    What leads to a join, or to a lock, may get stuck there in place of that.
+    """
+    net = plan.net
+    locked = takes_of(plan)
+    meeting = frozenset(number for number, each in enumerate(net.transitions) if _meets(net, each, locked))
     takers: list[list[int]] = [[] for _ in net.places]
     makers: list[list[int]] = [[] for _ in net.places]
     for number, transition in enumerate(net.transitions):
@@ -173,10 +180,18 @@ def unhandled(net: Net, shut: frozenset[int] = frozenset()) -> frozenset[int]:
             open_[arc.place] -= 1
             if not open_[arc.place]:
                 again = [taker for taker in takers[arc.place] if taker in counted]
-                fresh = [each for each in [*again, *makers[arc.place]] if each not in found and not _joins(net, each)]
+                fresh = [each for each in [*again, *makers[arc.place]] if each not in found and each not in meeting]
                 found.update(fresh)
                 waiting += fresh
     return frozenset(found)
+
+
+def _meets(net: Net, t: Transition, locked: Mapping[int, frozenset[str]]) -> bool:
+    """Whether a transition needs more than one token that it takes: others at its join, or a lock that is free."""
+    if t.role == "admit":
+        return t.step in locked
+    several = len(t.inputs) > 1 or any(arc.weight != 1 for arc in t.inputs)
+    return several and any(net.places[arc.place].role in JOINING for arc in t.inputs)
 
 
 def impossible(plan: Plan) -> frozenset[int]:
@@ -244,13 +259,6 @@ def _chain(t: Transition) -> str:
 def _is_forced(plan: Plan, number: int) -> bool:
     t = plan.net.transitions[number]
     return t.trigger is Trigger.NOW and not t.fault
-
-
-def _joins(net: Net, number: int) -> bool:
-    """Whether a transition starts a step with tokens of which some may never come: what waits for them fails no run,
-    whatever comes behind, but gets stuck.
-    """
-    return net.transitions[number].role in ("meet", "meet_none", "gather", "settle", "force")
 
 
 def _ends_in_failure(transition: Transition) -> bool:

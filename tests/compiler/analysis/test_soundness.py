@@ -334,6 +334,41 @@ def test_a_failure_that_a_rule_makes_of_an_error_alone_starves_a_join_by_an_erro
     assert "'status': 'error'" in str(outcomes)
 
 
+FORK = "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}"
+FAILS = "tool: {kind: fail, code: x}"
+TO_J = "step: a, next: {arcs: [{step: j}]}"
+MAYBE = "step: b, next: {arcs: [{step: j, when: '{{ workload.k }}'}]}"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (FORK, TO_J, MAYBE, f"step: j, spec: {{policy: {{join: all}}}}, {FAILS}"),
+        (FORK, TO_J, MAYBE, f"step: j, spec: {{policy: {{join: 2}}}}, {FAILS}"),
+        (FORK, TO_J, MAYBE, f"step: j, spec: {{policy: {{join: {{tokens: 2}}}}}}, {FAILS}"),
+        # What leads to the join may wait there, however long the way behind it is.
+        (FORK, TO_J, MAYBE, "step: j, spec: {policy: {join: all}}, next: {arcs: [{step: z}]}", f"step: z, {FAILS}"),
+        # Its own failure would be what it waits for.
+        (f"step: start, spec: {{policy: {{join: all}}}}, {FAILS}, next: {{arcs: [{{step: a}}]}}",
+         "step: a, next: {arcs: [{step: start}]}"),
+        # Two sections, and in each the lock of the other is waited for.
+        (FORK, "step: a, spec: {policy: {lock: {name: x, through: [c]}}}, next: {arcs: [{step: c}]}",
+         "step: b, spec: {policy: {lock: {name: y, through: [d]}}}, next: {arcs: [{step: d}]}",
+         f"step: c, spec: {{policy: {{lock: y}}}}, {FAILS}", f"step: d, spec: {{policy: {{lock: x}}}}, {FAILS}"),
+    ],
+    ids=["all", "a number", "tokens", "a step behind it", "itself", "locks"],
+)  # fmt: skip
+def test_what_would_fail_behind_a_join_or_a_lock_may_wait_there_for_ever(rows: tuple[str, ...]) -> None:
+    """A run that gets stuck before a failure that no arc takes is no run that fails."""
+    found = only(plan_of("workload: {k: false}\n" + steps(*rows)), STUCK)
+    assert found.status is Status.REFUTED or (found.status is Status.UNKNOWN and found.sought), found
+
+
+def test_what_all_meets_before_it_fails_gets_stuck_nowhere() -> None:
+    rows = (FORK, TO_J, "step: b, next: {arcs: [{step: j}]}", f"step: j, spec: {{policy: {{join: all}}}}, {FAILS}")
+    assert refuted(plan_of(steps(*rows))) == set()
+
+
 def all_to_all(count: int, *, back: bool) -> str:
     """Steps of which each leads by guards to each later one, or to each other one."""
     text = ""

@@ -35,7 +35,7 @@ def workflows(draw: st.DrawFn) -> str:
 
 def game_of(plan: Plan) -> Game:
     """The successful runs."""
-    left_out = {plan.net.transitions[number].id for number in unhandled(plan.net)}
+    left_out = {plan.net.transitions[number].id for number in unhandled(plan)}
     return Game(plan, allowed=lambda transition: transition.id not in left_out)
 
 
