@@ -31,7 +31,7 @@ from noetl.app.picture import rows_of
 from noetl.app.preflight_checks import secret_pools
 from noetl.app.programs import WORTH
 from noetl.app.runtime import Runtime
-from noetl.app.secret_resolver import unresolvable, workload_of
+from noetl.app.secret_resolver import exposed, unresolvable, workload_of
 from noetl.app.snapshot_cache import SnapshotCache
 from noetl.app.snapshots import UnreadableExecution, events_of, program_of, result_of, root_of
 from noetl.app.verifier import verifier
@@ -312,10 +312,11 @@ class ApiService:
                 return StartedExecution(execution_id)
 
             lacking = self._lacking(program, execution_id, request)
+            strange = (*unread(program, start.payload), *retyped(program, start.payload))
             return Prepared(
                 lacking,
                 partial(self._service.do, begin),
-                (*unread(program, start.payload), *retyped(program, start.payload)),
+                (*strange, *self._exposed(program, execution_id, request)),
             )
 
     def register(self, data: bytes, name: str) -> dict[str, Json]:
@@ -485,8 +486,17 @@ class ApiService:
         return known
 
     def _unresolvable(self, program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
+        return self._asked_of(unresolvable, program, execution_id, request)
+
+    def _exposed(self, program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
+        """Inputs that hold a secret, where this process has the secrets."""
+        return () if self._registry is not None else self._asked_of(exposed, program, execution_id, request)
+
+    def _asked_of(
+        self, look: Callable[..., tuple[str, ...]], program: Program, execution_id: str, request: Request
+    ) -> tuple[str, ...]:
         settings = self.runtime.settings
-        return unresolvable(
+        return look(
             program, execution_id, request,
             path=self.runtime.secrets_path, root=str(settings.root), fence=settings.fence,
         )  # fmt: skip

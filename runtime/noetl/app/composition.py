@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from noetl.app.clock import MonotonicClock, SteadyClock, WallClock
 from noetl.app.embedded import Embedded, Parts, Ticking, WaitingLauncher
+from noetl.app.hidden_signals import KnownSecrets, OwnSecrets
 from noetl.app.identities import fraction
 from noetl.app.task_environment import TaskEnvironments
 from noetl.bus.memory import MemoryBus
@@ -25,6 +26,7 @@ from noetl.ports.output import OutputChunk
 from noetl.server.control import ControlPlane, EventObserver
 from noetl.server.execution import Ask
 from noetl.server.journal import BEFORE_EFFECTS, EVERY_EVENT, EVERY_ROUND, Batching
+from noetl.server.signal_secrets import SignalRedactor
 from noetl.server.store_retry import PAUSE, StoreRetry
 from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers, WorkerTracker
 from noetl.worker.background_fetches import BackgroundFetches
@@ -181,13 +183,13 @@ def _driver(runtime: Runtime, execution_id: str, observe: EventObserver) -> Driv
     store_retry = StoreRetry(settings.store_timeout, settings.say)
     tracker = LocalWorkers(DEFAULT_POOL, settings.limits)
     said: deque[str] = deque(maxlen=1)
-    control = _control(
-        runtime, bus, tracker, observe, times, store_retry, say=said.append,
-        wall=WallClock() if virtual is not None else None,
-    )  # fmt: skip
     # No threads on a virtual clock: the order in which fetches come would then decide what a run does.
     fetches = BackgroundFetches(0) if virtual is not None else None
     environments = _local_environments(runtime, chance, _local_output(runtime, beside=virtual is None), fetches)
+    control = _control(
+        runtime, bus, tracker, observe, times, store_retry, say=said.append, secrets=KnownSecrets(environments),
+        wall=WallClock() if virtual is not None else None,
+    )  # fmt: skip
     real = _launcher(environments, times)
     launcher: AsyncLauncher | ScriptedLauncher = real
     if virtual is not None and script is not None:
@@ -221,7 +223,10 @@ def _with_local_worker(
     def skips(execution_id: str) -> bool:
         return (asked is not None and execution_id not in asked) or runtime.was_scripted(execution_id)
 
-    control = _control(runtime, bus, LocalWorkers(DEFAULT_POOL, settings.limits), observe, times, store_retry, say=say)
+    control = _control(
+        runtime, bus, LocalWorkers(DEFAULT_POOL, settings.limits), observe, times, store_retry, say=say,
+        secrets=KnownSecrets(environments),
+    )  # fmt: skip
     launcher = _launcher(environments, times)
     worker = _local_worker(settings, bus, environments, launcher, times, store_retry)
     service = Service(
@@ -251,7 +256,10 @@ def _with_bus(runtime: Runtime, bus: ClusterBus, changed: Callable[[str], None],
     # words may still come.
     registry = WorkerRegistry(bus, bus, monotonic, os.urandom(8).hex())
     tracker = RemoteWorkers(Leases(monotonic), registry, Macs(runtime.store.claims_key))
-    control = _control(runtime, bus, tracker, observe, times, store_retry, batching=EVERY_ROUND, say=say)
+    control = _control(
+        runtime, bus, tracker, observe, times, store_retry, batching=EVERY_ROUND, say=say,
+        secrets=OwnSecrets(runtime.store.claims_key),
+    )  # fmt: skip
     bus.listen(sleeper.wake)
     service = Service(
         control, store=runtime.store, worker=IdleWorker(), waiter=sleeper, clock=times.steady,
@@ -269,6 +277,7 @@ def _control(
     times: _Times,
     store_retry: StoreRetry,
     *,
+    secrets: SignalRedactor,
     wall: Clock | None = None,
     batching: Batching = BEFORE_EFFECTS,
     say: Callable[[str], None] = lambda text: None,
@@ -277,7 +286,7 @@ def _control(
         bus, store=runtime.store, blobs=runtime.blobs, clock=times.clock, steady=times.steady, wall=wall,
         find=runtime.programs.find, load=runtime.programs.load, observe=observe, tracker=tracker,
         environment=runtime.settings.environment.variables_for, say=say, keep=store_retry,
-        batching=EVERY_EVENT if runtime.settings.every_event else batching,
+        batching=EVERY_EVENT if runtime.settings.every_event else batching, secrets=secrets,
     )  # fmt: skip
 
 

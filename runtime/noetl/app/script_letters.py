@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 
 from noetl.app.runtime import Runtime
-from noetl.app.snapshots import events_of
+from noetl.app.snapshots import events_of, snapshot_of
 from noetl.engine.event_data import names_of
 from noetl.engine.execution import Execution
 from noetl.ports import Wanted
 from noetl.ports.mailbox import Letter
+from noetl.ports.needs import HERE
 from noetl.server.places import key_in_store
 from noetl.worker.scripted import Script, Signal
+from noetl.worker.texts import has_markers
 from noetl_ir.correlation import key_of
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
@@ -56,9 +58,11 @@ def untaken(runtime: Runtime, execution_id: str, script: Script) -> Iterator[tup
         return
     waits: list[tuple[str, list[str]]] | None = None
     found, _ = _taken(runtime, execution_id)
-    taken = Counter(_name_of(key, event.data.get("name"), event.data.get("data")) for event, key in found)
+    read = [(key, event.data.get("name"), event.data.get("data")) for event, key in found]
+    as_read = _as_read(runtime, execution_id) if has_markers([[name, data] for _, name, data in read]) else _as_it_is
+    taken = Counter(_name_of(key, *_without_entries([name, data])) for key, name, data in read)
     for place, signal in enumerate(script.signals):
-        name = _name_of(signal.key, signal.name, signal.data)
+        name = _name_of(signal.key, *_without_entries(as_read([signal.name, signal.data])))
         # Of signals that are alike the first are those that were taken.
         if not signal.key or taken[name] > 0:
             taken[name] -= 1
@@ -69,6 +73,31 @@ def untaken(runtime: Runtime, execution_id: str, script: Script) -> Iterator[tup
             continue
         waits = [*_waits(runtime, execution_id)] if waits is None else waits
         yield signal, f"no wait took the {what}{_hint(signal, waits)}"
+
+
+def _as_it_is(brought: Json) -> Json:
+    return brought
+
+
+def _as_read(runtime: Runtime, execution_id: str) -> Callable[[Json], Json]:
+    """A function that gives values of signals as an execution records them: with its secrets hidden."""
+    from noetl.app.recorded_secrets import secrets_here
+
+    row = runtime.store.execution(execution_id)
+    if row is None:
+        return _as_it_is
+    secrets = secrets_here(runtime, snapshot_of(runtime, row))
+    return lambda brought: secrets.redact(brought, HERE)
+
+
+def _without_entries(brought: Json) -> tuple[Json, Json]:
+    """The name and data of a signal with one text for every secret: a child may know it as another entry."""
+    if has_markers(brought):
+        from noetl.worker.redaction import with_markers_as
+
+        brought = with_markers_as(brought, lambda entry, field, form: "[[secret]]")
+    assert isinstance(brought, list)
+    return brought[0], brought[1]
 
 
 def _waits(runtime: Runtime, execution_id: str) -> Iterator[tuple[str, list[str]]]:

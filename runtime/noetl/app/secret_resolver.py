@@ -5,7 +5,8 @@ Nothing of it is loaded for an execution that neither declares nor uses a secret
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from noetl.engine.program import Program
@@ -13,6 +14,7 @@ from noetl.engine.starting import Request, keychain_fields
 from noetl.host import process_secrets
 from noetl.ports import Fence
 from noetl.ports.needs import HERE, Needs
+from noetl.worker.texts import has_markers
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.scopes.values import ResultView, Sealed
@@ -51,7 +53,7 @@ class SecretResolver:
         self._root = root
         self._chain: Keychain | None = None
         self._redactor: Redactor | None = None
-        self._declared = bool(program.plan.keychain or only) or "secrets" in program.plan.kinds
+        self._declared = bool(program.plan.keychain or only or _stored_by(program)) or "secrets" in program.plan.kinds
         self._entries: dict[str, object] | None = None if program.plan.keychain else {}
 
     def credential(self, name: str, needs: Needs) -> dict[str, Json]:
@@ -103,6 +105,21 @@ class SecretResolver:
         # Asked before the start, from a thread that may wait: `HERE` has everything fetched on the spot.
         return self._keychain(HERE).check() if self._program.plan.keychain else ()
 
+    def exposed(self) -> tuple[str, ...]:
+        """The inputs that hold a declared secret, a sentence each: what a run begins with is not hidden in its log."""
+        from noetl.worker.redaction import forms_in
+
+        # What is `static` stands in the playbook: it may well be a word that others use, too.
+        is_static = {entry.name for entry in self._program.plan.keychain if entry.kind == "static"}
+        secrets = [secret for secret in self._keychain(HERE).known_secrets() if secret[0] not in is_static]
+        return tuple([
+            f"`workload.{key}` holds the secret `{entry}.{field}`, and stands in the log in clear, as every input does:"
+            f" leave it out, and write `{{{{ keychain.{entry}.{field} }}}}` where it is used"
+            for key, value in self._workload.items()
+            for entry, field, secret in secrets
+            if forms_in(value, (secret,))
+        ])  # fmt: skip
+
     def redact(self, value: Json, needs: Needs) -> Json:
         """A value with its known secrets hidden."""
         # An execution without secrets pays for no search, and the modules of the keychain are not imported for it.
@@ -120,11 +137,11 @@ class SecretResolver:
 
         return own_finished(text, tuple(process_secrets.secrets()))
 
-    def restore(self, value: Json, needs: Needs) -> Json:
-        """A value with its markers replaced by what they stand for."""
-        if self._redactor is None and not self._declared and not self._names_own(value):
+    def restore(self, value: Json, needs: Needs, *, carries: bool = False) -> Json:
+        """A value with its markers replaced by what they stand for. Raises Fault (`Redactor.restore`)."""
+        if self._redactor is None and not self._declared and not has_markers(value):
             return value
-        return self._hiding(needs).opened_by(partial(_opened, self._keychain(needs))).restore(value)
+        return self._hiding(needs).opened_by(partial(_opened, self._keychain(needs))).restore(value, carries=carries)
 
     def _shows_own(self, value: Json) -> bool:
         """Whether a value has something of the deployment's own in it."""
@@ -133,14 +150,6 @@ class SecretResolver:
         from noetl.worker.redaction import forms_in
 
         return forms_in(value, tuple(process_secrets.secrets()))
-
-    def _names_own(self, value: Json) -> bool:
-        """Whether a value may have the marker of something of the deployment's own."""
-        if not process_secrets.secrets():
-            return False
-        from noetl.worker.redaction import has_markers
-
-        return has_markers(value)
 
     def _keychain(self, needs: Needs) -> Keychain:
         if self._chain is None:
@@ -163,31 +172,46 @@ class SecretResolver:
             entries, Credentials(self._path), root=self._root, fetcher=fetcher_of(self._fence), render=render
         )
 
-    def _key(self) -> bytes:
-        """The key of the execution's markers. Raises Fault."""
-        from noetl.secrets.keys import KeyProblem, execution_key, master_key
+    def _master_key(self) -> bytes:
+        """The key that those of markers are made of. Raises Fault."""
+        from noetl.secrets.keys import KeyProblem, master_key
 
         if self._only is not None:
-            from noetl.secrets.only_these import key_of_a_test
+            from noetl.secrets.only_these import KEY_OF_TESTS
 
-            return key_of_a_test(self._execution_id)
+            return KEY_OF_TESTS
         try:
-            return execution_key(master_key(f"{self._path}.key"), self._execution_id)
+            return master_key(f"{self._path}.key")
         except KeyProblem as problem:
             raise Fault("credential.missing", f"no secret can be used: {problem}") from None
 
     def _hiding(self, needs: Needs) -> Redactor:
         if self._redactor is None:
+            from noetl.secrets.keys import execution_key, shared_key
             from noetl.worker.redaction import Redactor
 
-            key, keychain = self._key(), self._keychain(needs)
-            redactor = Redactor(key, partial(_opened, keychain))
+            master, keychain = self._master_key(), self._keychain(needs)
+            own = execution_key(master, self._execution_id)
+            redactor = Redactor(own, partial(_opened, keychain), shared_key(master))
             redactor.learn(keychain.known_secrets())
+            # A task that asks for one may come late: what comes before it may have the secret in it.
+            for name in _stored_by(self._program):
+                with suppress(KeyError):
+                    redactor.learn(keychain.secrets(name))
             needs.check()  # a secret that is not here yet would never be hidden
             redactor.learn((process_secrets.ENTRY, name, text) for text, name in process_secrets.secrets().items())
             # Kept only when it knows all declared secrets. A half one would let the others through into the log.
             self._redactor = redactor
         return self._redactor
+
+
+@lru_cache(maxsize=64)
+def _stored_by(program: Program) -> tuple[str, ...]:
+    """The names of stored credentials that tasks ask for, as far as the playbook writes them out."""
+    from noetl_ir.plan_secrets import secrets_named
+
+    declared = {entry.name for entry in program.plan.keychain}
+    return tuple([name for name in secrets_named([program.plan]).fields if name not in declared])
 
 
 class Entries(ResultView):
@@ -251,6 +275,19 @@ def unresolvable(
     """
     workload = workload_of(program, execution_id, request)
     return () if workload is None else lacking(program, execution_id, workload, path=path, root=root, fence=fence)
+
+
+def exposed(
+    program: Program, execution_id: str, request: Request, *, path: str, root: str, fence: Fence | None = None
+) -> tuple[str, ...]:
+    """The inputs of a start that hold a secret of the program's keychain, a sentence each."""
+    workload = workload_of(program, execution_id, request) if request.payload or request.env else None
+    if workload is None:
+        return ()
+    try:
+        return SecretResolver(program, execution_id, workload, path=path, root=root, fence=fence).exposed()
+    except Fault:  # `unresolvable` tells
+        return ()
 
 
 def workload_of(program: Program, execution_id: str, request: Request) -> dict[str, Json] | None:

@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 
 from noetl.app.secret_resolver import SecretResolver
 from noetl.bounded_table import BoundedTable
+from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import Blobs, Fence, ToolCall
 from noetl.ports.needs import Needs
@@ -78,14 +79,17 @@ class TaskEnvironments:
 
     def context_of(self, order: RunPipeline, program: Program, needs: Needs) -> SessionContext:
         """The results and secrets of its execution, as a session with these needs has them."""
-        secrets = self._secrets_of(order, program)
+        secrets = self._secrets_of(order.execution_id, program, order.workload)
         results = Results(program.plan, order.execution_id, self._blobs(needs), partial(secrets.redact, needs=needs))
         return SessionContext(
             results, partial(secrets.entries, needs), partial(secrets.restore, needs=needs), self._chance, needs
         )
 
-    def _secrets_of(self, order: RunPipeline, program: Program) -> SecretResolver:
-        name = order.execution_id
+    def redact(self, execution: Execution, program: Program, value: Json, needs: Needs) -> Json:
+        """A value from outside without the secrets that an execution knows. Raises Fault, Absent."""
+        return self._secrets_of(execution.execution_id, program, execution.workload).redact(value, needs)
+
+    def _secrets_of(self, name: str, program: Program, workload: dict[str, Json]) -> SecretResolver:
         # The recent ones are kept by force, all others by weak reference for as long as a session has them. Two
         # resolvers of one execution would know different secrets, and one would not hide what the other learnt.
         secrets = self._kept.get(name) or self._resolvers.get(name)
@@ -93,7 +97,7 @@ class TaskEnvironments:
             secrets = self._resolvers[name] = SecretResolver(
                 program,
                 name,
-                order.workload,
+                workload,
                 path=self._secrets_path,
                 root=self._root,
                 fence=self._fence,

@@ -23,6 +23,7 @@ from noetl.server.execution import Ask
 from noetl_ir.correlation import HALF, faulty_key, is_storable
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
+from noetl_ir.plan_secrets import secrets_named
 
 
 @click.command("signal", short_help="Send a signal to an execution that waits for one.")
@@ -100,24 +101,36 @@ def _send(url: str, execution: str, request: Ask, *, anyway: bool, as_json: bool
         if not anyway:
             _ask_back(runtime, row.execution_id, name)
         driven = runtime.store.is_owned(root_of(runtime, row))
-        if not driven:
+        posts = driven or _may_bring_secrets(runtime, row.execution_id)
+        if not posts:
             try:
                 if not apply_here(runtime, row, request):
                     raise Problem(f"execution {row.execution_id} is over: it takes no signal")
             # A process took it up since the look; it reads the inbox.
             except Owned:
-                driven = True
-        if driven:
+                driven = posts = True
+        if posts:
             try:
                 runtime.store.post(row.execution_id, "signal", request.body)
             except Over:
                 raise Problem(f"execution {row.execution_id} is over: it takes no signal") from None
     if as_json:
-        click.echo(json_text({"execution_id": row.execution_id, "signal": name, "recorded": not driven}))
+        click.echo(json_text({"execution_id": row.execution_id, "signal": name, "recorded": not posts}))
     else:
-        how = "sent to the process that drives it" if driven else "recorded"
+        kept = "kept for the process that goes on with it" if posts else "recorded"
+        how = "sent to the process that drives it" if driven else kept
         click.echo(f"signal {escaped(name)} for {escaped(row.playbook)}, execution {row.execution_id}: {how}")
     return 0
+
+
+def _may_bring_secrets(runtime: Runtime, execution_id: str) -> bool:
+    """Whether an execution has secrets that a signal may bring, too: the process that has them hides them, which need
+    not be this one.
+    """
+    try:
+        return bool(secrets_named([program_of(runtime, execution_id).plan]).fields)
+    except UnreadableExecution:
+        return False
 
 
 def _ask_back(runtime: Runtime, execution_id: str, name: str) -> None:

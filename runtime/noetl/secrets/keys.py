@@ -41,6 +41,11 @@ def execution_key(master: bytes, execution_id: str) -> bytes:
     return hmac.digest(master, b"markers of execution " + execution_id.encode("utf-8", "surrogatepass"), "sha256")
 
 
+def shared_key(master: bytes) -> bytes:
+    """The key that all executions have markers authenticated by, so that each knows those of the others."""
+    return hmac.digest(master, b"markers of executions", "sha256")
+
+
 def _make(path: str) -> None:
     """Write a new key, whole or not at all; somebody else's who is faster stays."""
     draft = f"{path}.{os.getpid()}"

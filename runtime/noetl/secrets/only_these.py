@@ -17,6 +17,7 @@ from noetl_ir.scopes.values import ResultView
 Secrets: TypeAlias = Mapping[str, Mapping[str, Json]]
 """The fields of each secret, by its name."""
 
+KEY_OF_TESTS = bytes(KEY_BYTES)
 _IN_CLEAR = frozenset({"static", "env"})
 """Kinds of entries whose value the playbook itself may have; a variable is one that is not set."""
 
@@ -50,4 +51,4 @@ class OnlyThese(Keychain):
 
 def key_of_a_test(execution_id: str) -> bytes:
     """The key of an execution's markers. It is no secret, so that a run has the same markers every time."""
-    return execution_key(bytes(KEY_BYTES), execution_id)
+    return execution_key(KEY_OF_TESTS, execution_id)

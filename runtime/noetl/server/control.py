@@ -36,6 +36,7 @@ from noetl.server.owned_executions import OwnedExecutions
 from noetl.server.places import Places
 from noetl.server.redelivery import Redelivery
 from noetl.server.report_intake import HeardReport, ReportIntake, lets_go
+from noetl.server.signal_secrets import NO_SECRETS, SignalRedactor
 from noetl.server.waiting_orders import is_waiting
 from noetl.server.workers.tracker import WorkerTracker
 from noetl_ir.evaluate.work import SLICE, spent
@@ -56,6 +57,7 @@ class ControlPlane:
     - `tracker`: what is known of the workers; `environment`: the variables that a child's workload may read.
     - `observe`: called with every event once it is on disk; `say`: called with a line about each mistake of the engine.
     - `keep`: does every write, and may wait for room; `batching`: how much may be decided and not on disk.
+    - `secrets`: hides those of an execution in what signals bring to it.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class ControlPlane:
         say: Callable[[str], None] = lambda text: None,
         keep: Keep = at_once,
         batching: Batching = EVERY_EVENT,
+        secrets: SignalRedactor = NO_SECRETS,
     ) -> None:
         self._bus = bus
         self._say = say
@@ -90,7 +93,8 @@ class ControlPlane:
         self._find = find
         self._load = load
         self._observe = observe
-        self._inbox = Inbox(store, self._steady)
+        self._secrets = secrets
+        self._inbox = Inbox(store, self._steady, secrets)
         self._agenda = Agenda()
         self._orders = Orders(bus, blobs, keep)
         self._owned = OwnedExecutions(store)
@@ -205,7 +209,7 @@ class ControlPlane:
     def _execution_of(self, program: Program, execution_id: str) -> OwnedExecution:
         owned = OwnedExecution(
             program, execution_id, store=self._store, journal=self._journal, blobs=self._blobs, clock=self._clock,
-            steady=self._steady, wall=self._wall, keep=self._keep,
+            steady=self._steady, wall=self._wall, keep=self._keep, secrets=self._secrets,
         )  # fmt: skip
         self._owned.add_execution(execution_id, owned)
         self._inbox.open()

@@ -21,9 +21,11 @@ from noetl.ports import Append, Blobs, Clock, Conflict, ExecutionRow, InboxRow, 
 from noetl.ports.idempotency import StartKey
 from noetl.server.dues import Dues
 from noetl.server.journal import Journal, Keep, at_once
+from noetl.server.signal_secrets import NO_SECRETS, SignalRedactor
 from noetl.server.stored_events import WHOLE_OUTSIDE, evolve_record
 from noetl.server.waiting_orders import WaitingOrders, waiting
 from noetl_ir import codec
+from noetl_ir.evaluate import Fault
 from noetl_ir.evaluate.work import SLICE, is_stopped, spent
 from noetl_ir.events import Event, write_event
 from noetl_ir.expr import Json
@@ -81,6 +83,7 @@ class OwnedExecution:
 
     `clock` gives the times of events and `steady` measures how long timers wait; on a virtual clock both are that one,
     and `wall` gives the times that lists show. The `journal` stores turns; the first turn and blobs go through `keep`.
+    The `secrets` are those that it knows.
     """
 
     def __init__(
@@ -95,7 +98,9 @@ class OwnedExecution:
         steady: Clock,
         wall: Clock | None = None,
         keep: Keep = at_once,
+        secrets: SignalRedactor = NO_SECRETS,
     ) -> None:
+        self._secrets = secrets
         self.program = program
         self._keep = keep
         self.execution = Execution(execution_id, program)
@@ -245,7 +250,7 @@ class OwnedExecution:
         for ask in asked:
             while left and (ask.at is None or (timer := timers.get(left[0])) is None or timer.due <= ask.at):
                 self._fire(turn, left.popleft())
-            if _apply(turn, ask):
+            if self._apply(turn, ask):
                 decide(turn)
             # A pause held these up, and signals that came after they were due.
             while (name := overdue(self.execution)) is not None:
@@ -259,6 +264,20 @@ class OwnedExecution:
             turn.now = max(turn.now, timer.due)  # no log says that one fired before its time, wherever clocks are set
             reports.fire_timer(turn, name)
             decide(turn)
+
+    def _apply(self, turn: Turn, ask: Ask) -> bool:
+        if ask.verb == "place":
+            return places.record_decision(turn, ask.body if isinstance(ask.body, dict) else {})
+        if ask.verb != "signal":
+            newer = ask.body.get("execution", "") if isinstance(ask.body, dict) and ask.verb == "cancel" else ""
+            return reports.control(turn, ask.verb, ask.row, handed_down=ask.handed_down, newer=str(newer))
+        brought = self._secrets.redact(self.execution, self.program, _brought_by(ask))
+        return reports.signal(turn, _incoming(ask, brought))
+
+    def can_hide(self, secrets: SignalRedactor, asks: Sequence[Ask]) -> bool:
+        """Whether the secrets in what signals bring can be hidden now."""
+        brought = [_brought_by(ask) for ask in asks if ask.verb == "signal"]
+        return self.execution.is_over or not brought or secrets.is_ready(self.execution, self.program, brought)
 
     def begin_child(self, run: str, child: str) -> tuple[list[Event], list[Order]]:
         """A task calls a child that may outlive a cancel: its log says so before the child is there."""
@@ -357,11 +376,19 @@ class OwnedExecution:
         end = take_back(turn, self._last)
         for row in self._store.inbox(self.execution.execution_id, self.execution.inbox_row):
             if row.verb == "signal" and isinstance(row.body, dict):
-                end_behind(turn, _incoming(ask_of(row)))
+                end_behind(turn, self._late(ask_of(row)))
         end_again(turn, end)
         self._last[-len(END) :] = turn.events
         kept = [*append.records[: -len(END)], *self._records(turn.events)]
         return append._replace(records=kept, read=self.execution.inbox_row)
+
+    def _late(self, ask: Ask) -> reports.Incoming:
+        """A signal that nothing hears: where its secrets cannot be hidden it is recorded without what it brought."""
+        try:
+            brought = self._secrets.redact(self.execution, self.program, _brought_by(ask))
+        except Fault:
+            brought = {}
+        return _incoming(ask, brought)
 
     def _shown_end(self, ended: int | None) -> int | None:
         """When it ended, as lists show it."""
@@ -401,20 +428,17 @@ def _only_runs(turn: Turn) -> bool:
     return not (execution.agenda or execution.signals or execution.terminated or execution.closing)
 
 
-def _apply(turn: Turn, ask: Ask) -> bool:
-    if ask.verb == "place":
-        return places.record_decision(turn, ask.body if isinstance(ask.body, dict) else {})
-    if ask.verb != "signal":
-        newer = ask.body.get("execution", "") if isinstance(ask.body, dict) and ask.verb == "cancel" else ""
-        return reports.control(turn, ask.verb, ask.row, handed_down=ask.handed_down, newer=str(newer))
-    return reports.signal(turn, _incoming(ask))
-
-
-def _incoming(ask: Ask) -> reports.Incoming:
+def _brought_by(ask: Ask) -> Json:
+    """The name and the data of a signal: all of it that somebody outside has written."""
     body = ask.body if isinstance(ask.body, dict) else {}
-    wait = body.get("wait")
+    return {"name": str(body.get("name", "")), "data": body.get("data")}
+
+
+def _incoming(ask: Ask, brought: Json) -> reports.Incoming:
+    said = brought if isinstance(brought, dict) else {}
+    wait = ask.body.get("wait") if isinstance(ask.body, dict) else None
     return reports.Incoming(
-        str(body.get("name", "")), body.get("data"), ask.row, ask.at, wait if isinstance(wait, str) else ""
+        str(said.get("name", "")), said.get("data"), ask.row, ask.at, wait if isinstance(wait, str) else ""
     )
 
 

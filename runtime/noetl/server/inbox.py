@@ -4,15 +4,17 @@ from collections.abc import Mapping
 
 from noetl.ports import Clock, Store
 from noetl.server.execution import Ask, OwnedExecution, ask_of
+from noetl.server.signal_secrets import NO_SECRETS, SignalRedactor
 
 LOOK_EVERY = 50_000
 """Microseconds between two looks, so that a busy run does not ask all the time."""
 
 
 class Inbox:
-    """Reads requests from outside."""
+    """Reads requests from outside. Those of an execution wait, in their order, until its secrets can be hidden."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, secrets: SignalRedactor = NO_SECRETS) -> None:
+        self._secrets = secrets
         self._store = store
         self._clock = clock
         self._posted: int | None = None
@@ -37,6 +39,14 @@ class Inbox:
 
     def take_asks(self, executions: Mapping[str, OwnedExecution]) -> dict[str, list[Ask]]:
         """The requests that came since the last look, and those that waited for whom was taken up."""
+        asked = self._look_for_asks(executions)
+        for execution_id, asks in [*asked.items()]:
+            owned = executions.get(execution_id)
+            if owned is not None and not owned.can_hide(self._secrets, asks):
+                self._asked[execution_id] = asked.pop(execution_id)
+        return asked
+
+    def _look_for_asks(self, executions: Mapping[str, OwnedExecution]) -> dict[str, list[Ask]]:
         asked, self._asked = self._asked, {}
         now = self._clock.now()
         # What was read for an execution that was taken up goes out at once; only the question to the store waits.

@@ -4,13 +4,13 @@ Markers that stand for secrets are put back here and nowhere else, and never in 
 one is written into the log.
 """
 
-from collections.abc import Callable
 from typing import Protocol
 
 from noetl.engine.program import Program
 from noetl.ports import ToolCall
 from noetl.ports.needs import Needs
 from noetl.worker.named import NamedValues
+from noetl.worker.texts import has_markers
 from noetl_ir import registry
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import index_of
@@ -54,12 +54,20 @@ class RenderedCall(NamedTuple):
         return call
 
 
+class Restore(Protocol):
+    """Puts secrets back into a value. Who only `carries` it on has no use for those of other executions, which stay
+    hidden; else they are a Fault.
+    """
+
+    def __call__(self, value: Json, *, carries: bool = False) -> Json: ...
+
+
 class Renderer:
     """Renders the calls of one order. `restore` puts secrets back into a value; `needs` are those of its session."""
 
     __slots__ = ("_needs", "_order", "_program", "_restore")
 
-    def __init__(self, program: Program, order: RunPipeline, restore: Callable[[Json], Json], needs: Needs) -> None:
+    def __init__(self, program: Program, order: RunPipeline, restore: Restore, needs: Needs) -> None:
         self._needs = needs
         self._program = program
         self._order = order
@@ -89,8 +97,8 @@ class Renderer:
             args = {**order.args, **args}
         holds_secret = False
         if not kind.parks:
-            shown = fields
-            fields, args = self._whole(fields), self._whole(args)
+            shown, carries = fields, not kind.has_effect(fields, args)
+            fields, args = self._whole(fields, carries), self._whole(args, carries)
             # `restore` gives the very object back where there is no marker in it, so identity tells without a second
             # search.
             holds_secret = fields is not shown
@@ -117,10 +125,10 @@ class Renderer:
         value = self._program.value(index)(scope)
         return dict(value) if isinstance(value, dict) else {}
 
-    def _whole(self, fields: dict[str, Json]) -> dict[str, Json]:
+    def _whole(self, fields: dict[str, Json], carries: bool) -> dict[str, Json]:
         if not fields:
             return fields
-        value = self._restore(fields)
+        value = self._restore(fields, carries=carries)
         return value if isinstance(value, dict) else fields
 
 
@@ -143,7 +151,6 @@ def _bad_key(field: str, fields: dict[str, Json]) -> list[str]:
     key = fields.get(field)
     if key is None:
         return []
-    from noetl.worker.redaction import has_markers
     from noetl_ir.correlation import HALF, MOST_NAMES, faulty_key, is_storable
 
     wrong = [f"field {field!r} {why}"] if (why := faulty_key(key)) else []

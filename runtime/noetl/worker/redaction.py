@@ -2,10 +2,11 @@
 
 Where a known secret of 8 characters or more occurs in an outcome, as it is or base64, URL-quoted, hex or
 JSON-escaped, a marker stands for it: `[[secret:<entry>:<field>:<form>:<code>]]`. The code authenticates the rest
-with a key of the execution, so that text from outside that looks like a marker is text, and stays. The form says
-how the secret was written there, so that putting it back gives the very text that was hidden. Base64 has three
-more forms: the part that a secret alone decides when it begins at byte 0, 1 or 2 of a group of three, which finds
-it inside something larger (`user:password`).
+with a key of the execution, so that text from outside that looks like a marker is text, and stays. Its second half is
+by a key that all executions share: a marker of another one, which nobody here can open, is known and refused, and no
+tool takes it for a value. The form says how the secret was written there, so that putting it back gives the very text
+that was hidden. Base64 has three more forms: the part that a secret alone decides when it begins at byte 0, 1 or 2 of
+a group of three, which finds it inside something larger (`user:password`).
 
 Nothing else is ever hidden: no value is touched because of its key or because it looks like a secret.
 """
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
+from noetl.worker.texts import collect_texts, has_markers
 from noetl_ir.expr import Json
 from noetl_ir.outcome import HANDLE_KEY, Handle
 from noetl_ir.scopes.values import Fault
@@ -30,12 +32,16 @@ _Open: TypeAlias = Callable[[str, str], Json]
 
 _MARKER = re.compile(r"\[\[secret:([\w.%~-]+):([\w.%~-]+):([a-z0-9]+):([0-9a-f]{32})\]\]", re.ASCII)
 
+_HALF = 16
+"""Characters of each half of a code."""
+
 
 class Redactor:
-    """The secrets of one execution. `key` is the execution's own."""
+    """The secrets of one execution. `key` is the execution's own, and `shared` that of all executions."""
 
-    def __init__(self, key: bytes, open: _Open) -> None:
+    def __init__(self, key: bytes, open: _Open, shared: bytes = b"") -> None:
         self._key = key
+        self._shared = shared
         self._open = open
         self._known: set[Secret] = set()
         self._hidden: set[tuple[str, str]] = set()
@@ -66,7 +72,7 @@ class Redactor:
         The very same object where there is nothing to hide.
         """
         texts: list[str] = []
-        sealed = _collect(value, texts)
+        sealed = collect_texts(value, texts)
         # The zero byte keeps the end of one text and the start of the next from making a secret together.
         whole = "\0".join(texts)
         # One search of the joined text for each form is far quicker than one for each text. The longest goes first,
@@ -90,14 +96,15 @@ class Redactor:
         """`finished_length` for the known secrets."""
         return finished_length(text, self._markers)
 
-    def restore(self, value: Json) -> Json:
+    def restore(self, value: Json, *, carries: bool = False) -> Json:
         """The value with the secret for every marker of ours; the marker of a handle's field becomes the field.
 
-        Raises Fault `credential.missing` when the secret is not to be had any more.
+        Who only `carries` the value on keeps the markers of other executions in it. Raises Fault `credential.missing`
+        when the secret is not to be had any more, or is one of another execution.
         """
         if not has_markers(value):
             return value
-        return _mapped(value, self._shown, lambda handle: handle)
+        return _mapped(value, lambda text: self._shown(text, carries), lambda handle: handle)
 
     def marker(self, entry: str, field: str, form: str) -> str:
         """The marker of a secret in a form."""
@@ -105,25 +112,48 @@ class Redactor:
         return f"[[secret:{name}:{self._code(name)}]]"
 
     def _code(self, name: str) -> str:
-        return hmac.digest(self._key, name.encode("ascii"), "sha256").hex()[:32]
+        own = self._own_code(name)[:_HALF]
+        return own + self._shared_code(name, own)
+
+    def _own_code(self, name: str) -> str:
+        return hmac.digest(self._key, name.encode("ascii"), "sha256").hex()[: 2 * _HALF]
+
+    def _shared_code(self, name: str, own: str) -> str:
+        return hmac.digest(self._shared, f"{name}:{own}".encode("ascii"), "sha256").hex()[:_HALF]
 
     def _seal(self, handle: Handle) -> dict[str, Json]:
         entry = str(handle[HANDLE_KEY])
         fields = (field for field in handle if field != HANDLE_KEY)
         return {HANDLE_KEY: entry, **{field: self.marker(entry, field, "value") for field in fields}}
 
-    def _shown(self, text: str) -> Json:
+    def _shown(self, text: str, carries: bool) -> Json:
         alone = _MARKER.fullmatch(text)
         # A marker that is the whole text may stand for a value of any type, such as a handle's number; inside of
         # other text it can only be text.
-        if alone is not None and alone[3] == "value" and self._is_ours(alone):
+        if alone is not None and alone[3] == "value" and self._is_ours(alone, carries):
             return self._opened(alone)
-        return _MARKER.sub(lambda hit: self._text(hit) if self._is_ours(hit) else hit[0], text)
+        return _MARKER.sub(lambda hit: self._text(hit) if self._is_ours(hit, carries) else hit[0], text)
 
-    def _is_ours(self, hit: re.Match[str]) -> bool:
+    def _is_ours(self, hit: re.Match[str], carries: bool) -> bool:
+        """Whether a marker is one of this execution. Raises Fault for one of another that is to be used."""
         # Text from outside may hold a marker. Without the code, an answer that says `[[secret:db:password:…]]` would
         # have the password put into the next request.
-        return hmac.compare_digest(self._code(f"{hit[1]}:{hit[2]}:{hit[3]}"), hit[4])
+        name = f"{hit[1]}:{hit[2]}:{hit[3]}"
+        own, shared = hit[4][:_HALF], hit[4][_HALF:]
+        if not hmac.compare_digest(self._shared_code(name, own), shared):
+            # Until markers had a second half, all of the code was by the execution's key.
+            return hmac.compare_digest(self._own_code(name), hit[4])
+        is_own = hmac.compare_digest(self._own_code(name)[:_HALF], own)
+        if is_own or carries:
+            return is_own
+        from urllib.parse import unquote
+
+        entry, field = unquote(hit[1]), unquote(hit[2])
+        raise Fault(
+            "credential.missing",
+            f"[[secret:{hit[1]}:{hit[2]}]] stands for a secret of another execution, and only that one can use it:"
+            f" declare {entry!r} in `keychain` of this playbook, and write `{{{{ keychain.{entry}.{field} }}}}`",
+        )
 
     def _opened(self, hit: re.Match[str]) -> Json:
         from urllib.parse import unquote
@@ -147,7 +177,7 @@ class Redactor:
 def forms_in(value: Json, secrets: tuple[str, ...]) -> bool:
     """Whether one of some secrets occurs in a value, in any form."""
     texts: list[str] = []
-    _collect(value, texts)
+    collect_texts(value, texts)
     whole = "\0".join(texts)
     return any(form in whole for form in forms_of_all(secrets))
 
@@ -175,13 +205,6 @@ def _begun(text: str, form: str) -> Iterator[int]:
 def own_finished(text: str, secrets: tuple[str, ...]) -> int:
     """`finished_length` for some secrets."""
     return finished_length(text, forms_of_all(secrets))
-
-
-def has_markers(value: Json) -> bool:
-    """Whether something in a value looks like a marker."""
-    texts: list[str] = []
-    _collect(value, texts)
-    return any("[[secret:" in text for text in texts)
 
 
 def with_markers_as(value: Json, text_of: Callable[[str, str, str], str]) -> Json:
@@ -260,24 +283,6 @@ def _quoted(name: str) -> str:
     from urllib.parse import quote
 
     return quote(name, safe="") if name else "%"
-
-
-def _collect(value: Json, texts: list[str]) -> bool:
-    """Gather every text of a value, keys included; whether there are handles to seal."""
-    sealed = False
-    # A stack of our own, since a tool may give values that are nested deeper than Python recurses.
-    waiting: list[Json] = [value]
-    while waiting:
-        match waiting.pop():
-            case str() as text:
-                texts.append(text)
-            case list() as entries:
-                waiting.extend(entries)
-            case dict() as mapping:
-                sealed = sealed or type(mapping) is Handle
-                texts.extend(mapping)
-                waiting.extend(mapping.values())
-    return sealed
 
 
 def _mapped(value: Json, change: Callable[[str], Json], seal: Callable[[Handle], dict[str, Json]]) -> Json:

@@ -13,7 +13,7 @@ from noetl.engine.rules import Directive, fault_directive, judge
 from noetl.host.engine_faults import CODE, fault_of
 from noetl.ports import StoreFailure
 from noetl.ports.needs import Needs
-from noetl.worker.fields import RenderedCall, Renderer, kind_of
+from noetl.worker.fields import RenderedCall, Renderer, Restore, kind_of
 from noetl.worker.origins import origin_of
 from noetl.worker.results import Results
 from noetl.worker.scope import NO_NAMES, field_scope, rule_scope
@@ -44,7 +44,7 @@ class SessionContext(NamedTuple):
 
     results: Results
     keychain: Callable[[], object]
-    restore: Callable[[Json], Json]
+    restore: Restore
     chance: Callable[[], float]
     needs: Needs
 

@@ -301,3 +301,64 @@ def test_what_works_on_a_secret_works_on_its_true_value_and_nothing_else_works(h
     unseen = '(keychain.e.value if workload == {} else "") | upper'
     (home.folder / "work.yaml").write_text(text.replace("keychain.e.value | urlencode", unseen))
     assert "template.error: this cannot be done to a secret" in home.run("run", "work.yaml").stdout
+
+
+CALLED = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: c, path: tests/c}
+workload: {t: none}
+keychain: [{name: own, kind: env, var: TOKEN}]
+workflow:
+  - step: start
+    tool:
+      - {name: t, kind: noop, result: "{{ workload.t }}"}
+      - {name: said, kind: shell, env: {T: "CHILD"}, command: 'printf "<%s>" "$T"'}
+"""
+CALLS = """
+keychain: [{name: e, kind: env, var: CANARY}]
+workflow:
+  - step: start
+    tool:
+      - {name: c, kind: playbook, path: tests/c, args: {t: "{{ keychain.e.value }}"}}
+      - {name: all, kind: noop, result: "{{ c.stdout }}"}
+      - {name: file, kind: PARENT, args: {d: "{{ all }}"}}
+"""
+
+
+def _called(safe: "Home", child: str, parent: str) -> "tuple[Any, str]":
+    (safe.folder / "c.yaml").write_text(CALLED.replace("CHILD", child))
+    done = safe.run("run", safe.plan(CALLS.replace("PARENT", parent)), "--path", ".", "--json")
+    return done, done.stdout + done.stderr
+
+
+def test_a_marker_of_another_execution_is_handed_on_and_taken_for_no_value(safe: "Home") -> None:
+    """A child cannot open what its caller's secrets are hidden by, nor the caller what the child's are: a tool that
+    was called with a marker would have a text that nobody meant."""
+    done, said = _called(safe, "{{ workload.t }}", "noop")
+    assert done.returncode == 1 and "[[secret:e:value]] stands for a secret of another execution" in said
+    assert "credential.missing" in said and "declare 'e' in `keychain`" in said
+    done, said = _called(safe, "{{ keychain.own.value }}", "noop, result: ok")
+    assert done.returncode == 0 and json.loads(done.stdout)["result"] == "ok", said
+    done, said = _called(safe, "{{ keychain.own.value }}", "python, code: 'result = d'")
+    assert done.returncode == 1 and "[[secret:own:value]] stands for a secret of another execution" in said
+    search(safe, said)
+
+
+def test_a_signal_to_a_run_that_nobody_drives_is_hidden_by_who_goes_on(safe: "Home") -> None:
+    """Who sends it may not have the secret."""
+    waits = "workflow:\n  - step: start\n    tool:\n      - {name: w, kind: wait, events: [go]}\n"
+    waits += "      - {name: same, kind: shell, env: {T: '{{ w.data }}'}, command: 'test $T = $TOKEN && echo same'}\n"
+    child = safe.start("run", safe.plan(KEYCHAIN + waits), until="start: started")
+    while "waits for signal go" not in safe.run("status", safe.only()).stdout:
+        assert child.poll() is None
+    child.kill()
+    child.wait()
+    token = safe.env.pop("TOKEN")
+    sent = safe.run("signal", safe.only(), "--name", "go", "--data", json.dumps(TOKEN))
+    assert sent.returncode == 0 and "kept for the process that goes on with it" in sent.stdout
+    safe.env["TOKEN"] = token
+    done = safe.run("resume", safe.only())
+    assert done.returncode == 0 and safe.json("result", safe.only(), "start")["stdout"] == "same\n"  # type: ignore[index, call-overload]
+    shown = "".join(views(safe, safe.only()))
+    assert "[[secret:b:token:" in shown and not [form for form in forms_of(TOKEN) if form in shown]

@@ -1,12 +1,27 @@
 """Requests from outside are rows of an inbox; the log says up to which row they were answered."""
 
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.running import compiled
+from noetl.app.clock import SteadyClock, WallClock
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
+from noetl.app.task_environment import TaskEnvironments
+from noetl.bus.memory import MemoryBus
+from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
+from noetl.server.control import ControlPlane
+from noetl.server.workers.tracker import DEFAULT_POOL, LocalWorkers
+from noetl.worker.launcher import AsyncLauncher
+from noetl.worker.worker import Worker
+from noetl_ir.evaluate import Fault
+from noetl_ir.expr import Json
+from noetl_ir.orders import Answer, Order, Said
 
 TEXT = """
 workflow:
@@ -51,3 +66,107 @@ def test_requests_are_answered_in_their_order(tmp_path: Path) -> None:
             "playbook.paused", "playbook.resumed", "playbook.resumed", "playbook.cancelled", "playbook.processed"
         ]  # fmt: skip
         assert resumed(runtime, program) == "cancelled"
+
+
+class Slow:
+    """A redactor that knows no secrets yet, and then one; `asked` counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.is_here = False
+        self.asked = 0
+
+    def is_ready(self, execution: Execution, program: Program, brought: Sequence[Json]) -> bool:
+        self.asked += 1
+        return self.is_here
+
+    def redact(self, execution: Execution, program: Program, brought: Json) -> Json:
+        assert self.is_here
+        return json.loads(json.dumps(brought).replace("secret", "hidden"))  # type: ignore[no-any-return]
+
+
+class Refusing(Slow):
+    """A redactor that can make no marker."""
+
+    def is_ready(self, execution: Execution, program: Program, brought: Sequence[Json]) -> bool:
+        return True
+
+    def redact(self, execution: Execution, program: Program, brought: Json) -> Json:
+        raise Fault("credential.missing", "no secret can be used")
+
+
+WAITS = """
+workflow:
+  - {step: start, tool: [{name: a, kind: wait, events: [go]}, {name: b, kind: wait, events: [go]}]}
+"""
+
+
+@contextmanager
+def controlled(runtime: Runtime, secrets: Slow) -> Iterator[tuple[ControlPlane, Callable[[], None]]]:
+    """A control plane with a redactor, and a function that goes on until nothing moves."""
+    program = runtime.programs.add_plan(compiled(WAITS))
+    steady = SteadyClock()
+    bus: MemoryBus[Order, Said, Answer] = MemoryBus()
+    control = ControlPlane(
+        bus, store=runtime.store, blobs=runtime.blobs, clock=WallClock(), steady=steady,
+        tracker=LocalWorkers(DEFAULT_POOL), find=lambda caller, path: program, load=lambda digest: program,
+        observe=lambda *_: None, secrets=secrets,
+    )  # fmt: skip
+    environments = TaskEnvironments(
+        lambda digest, needs: program, lambda needs: runtime.blobs, root=".", secrets_path="/nonexistent",
+        chance=lambda: 0.5, log=lambda call, text: None,
+    )  # fmt: skip
+    worker = Worker(
+        bus, pool=DEFAULT_POOL, slots=8, launcher=AsyncLauncher(environments.env_of, steady),
+        program_of=environments.program_of, context_of=environments.context_of, clock=WallClock(), steady=steady,
+    )  # fmt: skip
+
+    def go_on() -> None:
+        time.sleep(0.06)  # the inbox is looked at every 50 ms
+        while control.step() or worker.step():
+            pass
+
+    control.own_and_start(program, "e1", Request({}))
+    go_on()
+    yield control, go_on
+    control.close()
+
+
+def test_what_was_asked_waits_in_its_order_until_secrets_can_be_hidden(tmp_path: Path) -> None:
+    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
+        secrets = Slow()
+        with controlled(runtime, secrets) as (control, go_on):
+            for verb, body in [("signal", {"name": "go", "data": "a secret"}), ("pause", None), ("resume", None)]:
+                runtime.store.post("e1", verb, body)
+            go_on()
+            runtime.store.post("e1", "signal", {"name": "go", "data": "another secret"})
+            go_on()
+            names = [event.event_type for _, event in runtime.events("e1")]
+            assert "signal.received" not in names and "playbook.paused" not in names and secrets.asked >= 2
+            assert control.next_due() is None, "nothing is asked again and again meanwhile"
+            secrets.is_here = True
+            go_on()
+        log = [event for _, event in runtime.events("e1")]
+        asked = ("signal.received", "playbook.paused", "playbook.resumed")
+        found = [(event.event_type, event.data.get("data")) for event in log if event.event_type in asked]
+        assert found == [
+            ("signal.received", "a hidden"), ("playbook.paused", None), ("playbook.resumed", None),
+            ("signal.received", "another hidden"),
+        ]  # fmt: skip
+        assert log[-1].event_type == "playbook.processed"
+
+
+def test_a_signal_in_which_nothing_can_be_hidden_is_in_no_log_and_not_lost(tmp_path: Path) -> None:
+    with open_runtime(f"sqlite:///{tmp_path / 'x.db'}", Settings(root=tmp_path), lambda path: b"") as runtime:
+        with controlled(runtime, Refusing()) as (_, go_on):
+            for data in ("a secret", "another secret"):
+                runtime.store.post("e1", "signal", {"name": "go", "data": data})
+            go_on()
+        assert not any("secret" in repr(event) for _, event in runtime.events("e1"))
+        row = runtime.store.execution("e1")
+        assert row is not None and row.status == "failed"
+        program = runtime.programs.load(row.plan_digest)
+        with driver_of(runtime, "e1", lambda *_: None) as driver:
+            assert driver.embedded.resume(program, "e1", retry_fault=True) == "completed"
+        log = [event for _, event in runtime.events("e1")]
+        found = [event.data["data"] for event in log if event.event_type == "signal.received"]
+        assert found == ["a secret", "another secret"], "this playbook names no secret"

@@ -1,5 +1,6 @@
 """Known secrets leave no trace in what is recorded, come back in task fields, and nothing else is touched."""
 
+import hmac
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode
@@ -25,8 +26,8 @@ def opened(entry: str, field: str) -> Json:
     return VALUES[entry, field]
 
 
-def redactor(key: bytes = b"k" * 32) -> Redactor:
-    made = Redactor(key, opened)
+def redactor(key: bytes = b"k" * 32, shared: bytes = b"s" * 32) -> Redactor:
+    made = Redactor(key, opened, shared)
     made.learn((entry, field, str(value)) for (entry, field), value in VALUES.items())
     return made
 
@@ -119,7 +120,7 @@ def test_a_short_value_is_left_alone() -> None:
 
 
 def test_text_from_outside_that_looks_like_a_marker_stays_text() -> None:
-    made, other = redactor(), redactor(b"o" * 32)
+    made, other = redactor(), redactor(b"o" * 32, b"another installation's key")
     forged = [
         "[[secret:db:password:plain:" + "0" * 32 + "]]",
         "[[secret:db:password]]",
@@ -132,6 +133,23 @@ def test_text_from_outside_that_looks_like_a_marker_stays_text() -> None:
         assert made.restore(value) == value
         assert made.redact(value) == value
     assert made.restore(made.marker("db", "password", "plain")) == SECRET
+
+
+@pytest.mark.parametrize("text", ["{}", "x {} y", "{{}}: {}"])
+def test_a_marker_of_another_execution_is_taken_for_no_value(text: str) -> None:
+    text = text.replace("{}", redactor(b"o" * 32).marker("db", "password", "plain"))
+    for value in (text, [text], {"a": text}, {text: 1}):
+        assert redactor().redact(value) == value
+        with pytest.raises(Fault, match=r"\[\[secret:db:password\]\] .* another execution") as refused:
+            redactor().restore(value)
+        assert refused.value.code == "credential.missing"
+
+
+def test_a_marker_whose_code_is_by_the_key_of_the_execution_alone_is_put_back() -> None:
+    """As logs have them that were written before codes had two halves."""
+    code = hmac.new(b"k" * 32, b"db:password:plain", "sha256").hexdigest()[:32]
+    assert redactor().restore(f"[[secret:db:password:plain:{code}]]") == SECRET
+    assert redactor(b"o" * 32).restore(f"[[secret:db:password:plain:{code}]]") != SECRET
 
 
 def test_a_marker_names_its_entry() -> None:

@@ -1,22 +1,26 @@
 """A case made of a real execution (`noetl test --record`): what its tools came to, what reached it, and how it ended.
 
-All of it is read from the log, where secrets are hidden already. Tasks without effects and those of kinds that run for
-real in tests are left to run; the outcomes of the others are written down, each for its own attempt.
+All of it is read from the log, where secrets are hidden but for those that inputs bring. Tasks without effects and
+those of kinds that run for real in tests are left to run; the outcomes of the others are written down, each for its
+own attempt.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from noetl.app.recorded_secrets import secrets_here
 from noetl.app.runtime import Runtime
 from noetl.app.script_letters import letters_in
-from noetl.app.snapshots import Snapshot, events_of, fetched, result_of, snapshot_of
+from noetl.app.snapshots import Snapshot, UnreadableExecution, events_of, fetched, result_of, snapshot_of
 from noetl.app.suites.inventing import InventedSecrets
 from noetl.app.suites.step_runs import numbers_of, steps_of
 from noetl.app.suites.writing import WrittenCase, suite_text
 from noetl.ports import ExecutionRow
+from noetl.ports.needs import HERE
+from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event, index_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind
@@ -44,14 +48,18 @@ def recorded_suite(runtime: Runtime, row: ExecutionRow) -> str:
         expect["error"] = {key: failure[key] for key in ("code", "step", "task") if failure.get(key) is not None}
     if row.status == "completed" and snapshot.execution.has_result:
         expect["result"] = result_of(runtime, row, None)
-    invented = InventedSecrets(plan)
-    payload, told = (invented.instead_of_markers(each) for each in (request, expect))
+    invented, hide = InventedSecrets(plan), _hiding(runtime, snapshot)
+
+    def written(value: Json) -> Json:
+        return invented.instead_of_markers(hide(value))
+
+    payload, told = written(request), written(expect)
     case = WrittenCase(
         f"execution {row.execution_id}",
         "",
         payload if isinstance(payload, dict) else {},
-        [invented.instead_of_markers(each) for each in _outcomes(runtime, snapshot, log)],
-        [invented.instead_of_markers(each) for each in _signals(runtime, row.execution_id, log, begun)],
+        [written(each) for each in _outcomes(runtime, snapshot, log)],
+        [written(each) for each in _signals(runtime, row.execution_id, log, begun)],
         told if isinstance(told, dict) else {},
         "As it was: hold it against what it should be.",
     )
@@ -59,6 +67,19 @@ def recorded_suite(runtime: Runtime, row: ExecutionRow) -> str:
     if invented.keychain:
         head += "\nSecrets are masked in the log: those here are invented."
     return suite_text(head, plan.source, [case], keychain=invented.keychain)
+
+
+def _hiding(runtime: Runtime, snapshot: Snapshot) -> Callable[[Json], Json]:
+    """Hides what the log has in clear of the secrets that are here: inputs, and signals of a server with a bus."""
+    secrets = secrets_here(runtime, snapshot)
+
+    def hide(value: Json) -> Json:
+        try:
+            return secrets.redact(value, HERE)
+        except Fault as fault:  # without a key nothing can be hidden
+            raise UnreadableExecution(fault.message) from None
+
+    return hide
 
 
 def _outcomes(runtime: Runtime, snapshot: Snapshot, log: list[Event]) -> Iterator[Json]:

@@ -171,3 +171,47 @@ def test_generated_cases_have_invented_secrets(tmp_path: Path) -> None:
     assert "api: {token: invented api token}" in text and "status: completed" in text
     again = run_tests(tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
+
+
+HEARS = """
+keychain: [{name: door, kind: env, var: CANARY}]
+workflow:
+  - step: start
+    tool:
+      - {name: kept, kind: wait, events: [go], correlation: "order 7"}
+      - {name: direct, kind: wait, events: [now]}
+      - {name: all, kind: noop, result: ["{{ kept.data }}", "{{ direct.data }}"]}
+"""
+
+
+def test_signals_of_a_case_may_bring_its_secrets(tmp_path: Path) -> None:
+    """Recorded with markers, they are known again as those that the case sent."""
+    signals = [
+        {"at": 1, "key": "order 7", "name": "go", "data": {"a": f"<{PASSWORD}>"}},
+        {"at": 2, "name": "now", "data": [PASSWORD]},
+    ]
+    case = {"case": "a", "signals": signals, "expect": {"result": [{"a": f"<{PASSWORD}>"}, [PASSWORD]]}}
+    suite: dict[str, object] = {"keychain": {"door": PASSWORD}, "cases": [case]}
+    done = told(tmp_path, json.dumps(suite), playbook=HEARS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    signals.append({"at": 1, "key": "order 7", "name": "go", "data": {"a": f"[{PASSWORD}]"}})
+    done = told(tmp_path, json.dumps(suite), playbook=HEARS)
+    assert done.returncode == 1 and "no wait took the signal `go`" in done.stdout, "it is another one"
+    assert PASSWORD not in done.stdout
+
+
+def test_a_recorded_case_has_no_secret_that_came_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY", PASSWORD)
+    put(tmp_path, "", "workload: {note: none}" + HEARS)
+    (tmp_path / "orders.test.yaml").unlink()
+    sent = [{"at": 1, "key": "order 7", "name": "go", "data": PASSWORD}, {"at": 2, "name": "now", "data": PASSWORD}]
+    (tmp_path / "script.json").write_text(json.dumps({"signals": sent}), "utf-8")
+    done = done_here(tmp_path, ["run", "orders.yaml", "--script", "script.json", "--set", f"note=<{PASSWORD}>"])
+    assert done.returncode == 0 and PASSWORD not in done.stdout + done.stderr, done.stdout + done.stderr
+    assert "warning: `workload.note` holds the secret `door.value`" in done.stderr
+    done = run_tests(tmp_path, "--record", "last", "-o", "orders.test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "orders.test.yaml").read_text("utf-8")
+    assert "kanari" not in text and "[[secret" not in text and 'payload: {note: "<invented door value>"}' in text
+    again = run_tests(tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
