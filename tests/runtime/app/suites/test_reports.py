@@ -39,6 +39,9 @@ def test_wrong_usage_is_told(tmp_path: Path) -> None:
     put(tmp_path, case({"status": "completed"}))
     done = run_tests(tmp_path, "-k", "other")
     assert done.returncode == 1 and "no case has a name with `other` in it" in done.stderr
+    put(tmp_path, "cases: []\ncase: x\n", name="wrong")
+    done = run_tests(tmp_path, "-k", "other")
+    assert done.returncode == 1 and "NL101" in done.stderr and "no case has a name" not in done.stderr
     assert run_tests(tmp_path, "gone.test.yaml").returncode == 2
 
 
