@@ -7,11 +7,13 @@ import click
 from noetl_cli import BROKEN
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.budget import BUDGET, BudgetError
 from noetlc.analysis.effort import STANDARD, Budget
 from noetlc.analysis.queries import QueryError
 from noetlc.analysis.report import AnalysisReport, net_report, proved_net, report_of, with_budget, with_census
 from noetlc.analysis.verdict import Status
+from noetlc.ast.playbook import Playbook
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import expanded, put, read, shown_name
 from noetlc.cli.findings import palette_of_stderr, text_of
@@ -33,6 +35,7 @@ ASSERT = "x-assert"
 )
 @click.option("--require-proof", is_flag=True, help="Fail where a question stays open.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to report.")
+@click.option("--source", metavar="PLAYBOOK", help="The playbook that a plan was made of: its promises are asked.")
 @click.option("--path", "folders", multiple=True, metavar="CATALOGUE", help="A folder with child playbooks.")
 def analyze_paths(
     paths: tuple[str, ...],
@@ -41,12 +44,14 @@ def analyze_paths(
     limit: int | None,
     require_proof: bool,
     form: str,
+    source: str | None,
     folders: tuple[str, ...],
 ) -> int:
     """Prove what can and cannot happen in a playbook, a plan, or a PNML net.
 
     Queries: reachable(x), never(a and b), always(x before y), every run reaches x, at most N of x, where x is a
-    step or step.task. A playbook's `x-assert` lists more of them; its `x-budget` limits what a run may do.
+    step or step.task. A playbook's `x-assert` lists more of them; its `x-budget` limits what a run may do. A plan
+    does not have them: --source names its playbook.
 
     PATH is a file, a folder or a glob (the playbooks among its .yaml and .yml files), or - for standard input.
     As JSON, several playbooks give a list.
@@ -56,10 +61,11 @@ def analyze_paths(
     """
     budget = STANDARD if limit is None else Budget(states=limit)
     files = expanded(paths)
+    asked = _Asked(queries, source, folders, budget, states)
     found: list[tuple[str, list[AnalysisReport]]] = []
     for file in files:
         try:
-            found.append((file, list(_reports(file, read(file), queries, folders, budget, states=states))))
+            found.append((file, list(_reports(file, read(file), asked))))
         except (QueryError, BudgetError) as problem:
             place = f"{shown_name(file)}: " if len(files) > 1 else ""
             raise click.UsageError(f"{place}{problem}") from None
@@ -75,20 +81,28 @@ def analyze_paths(
     return UNKNOWN if require_proof and any(report.has(Status.UNKNOWN) for report in reports) else 0
 
 
-def _reports(
-    file: str, data: bytes, queries: Sequence[str], folders: tuple[str, ...], budget: Budget, *, states: bool
-) -> Iterator[AnalysisReport]:
+class _Asked(NamedTuple):
+    """The wishes of the command line about each file."""
+
+    queries: Sequence[str]
+    source: str | None
+    folders: tuple[str, ...]
+    budget: Budget
+    states: bool
+
+
+def _reports(file: str, data: bytes, asked: _Asked) -> Iterator[AnalysisReport]:
     # No playbook and no plan begins with a `<`.
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or file.endswith(".pnml"):
-        if queries:
+        if asked.queries or asked.source:
             raise click.UsageError("a PNML net has no steps: queries are about playbooks and plans")
-        yield _net(file, data, budget, states=states)
+        yield _net(file, data, asked.budget, states=asked.states)
         return
-    for plan, asserted, allowed in _plans(file, data, folders):
-        report = report_of(plan, (*asserted, *queries), budget)
-        for each in allowed:
+    for plan, promises in _plans(file, data, asked):
+        report = report_of(plan, (*promises.asserted, *asked.queries), asked.budget)
+        for each in promises.allowed:
             report = with_budget(report, each)
-        yield with_census(report, plan, budget) if states else report
+        yield with_census(report, plan, asked.budget) if asked.states else report
 
 
 def _net(file: str, data: bytes, budget: Budget, *, states: bool) -> AnalysisReport:
@@ -108,20 +122,44 @@ def _net(file: str, data: bytes, budget: Budget, *, states: bool) -> AnalysisRep
     return proved_net(net) or net_report(net, budget)._replace(census=None)
 
 
-def _plans(file: str, data: bytes, folders: tuple[str, ...]) -> Iterator[tuple[Plan, list[str], list[Json]]]:
-    """The plans in a file, each with the queries that its playbook asserts and the budgets that it sets."""
+class _Promises(NamedTuple):
+    """The queries that a playbook asserts and the budgets that it sets."""
+
+    asserted: list[str]
+    allowed: list[Json]
+
+
+def _promises_of(playbook: Playbook) -> _Promises:
+    asserted = [value_of(node) for key, node in playbook.extensions if key == ASSERT]
+    texts = [str(text) for rows in asserted for text in (rows if isinstance(rows, list) else [rows])]
+    return _Promises(texts, [value_of(node) for key, node in playbook.extensions if key == BUDGET])
+
+
+def _plans(file: str, data: bytes, asked: _Asked) -> Iterator[tuple[Plan, _Promises]]:
+    """The plans in a file, each with what its playbook promises."""
     if is_plan(data):
-        yield plan_in(file, data), [], []
+        plan = plan_in(file, data)
+        yield plan, _promises_in(asked.source, plan) if asked.source else _Promises([], [])
         return
-    compiled = compile_source(shown_name(file), data, Folders(folders))
+    if asked.source:
+        raise click.UsageError("--source goes with a plan: a playbook has its promises with it")
+    compiled = compile_source(shown_name(file), data, Folders(asked.folders))
     if compiled.count_of(Severity.ERROR):
         click.echo(text_of(compiled, palette_of_stderr()), err=True, nl=False)
         return
     for document in compiled.documents:
         if document.plan is not None and document.playbook is not None:
-            asserted = [value_of(node) for key, node in document.playbook.extensions if key == ASSERT]
-            texts = [str(text) for rows in asserted for text in (rows if isinstance(rows, list) else [rows])]
-            yield document.plan, texts, [value_of(node) for key, node in document.playbook.extensions if key == BUDGET]
+            yield document.plan, _promises_of(document.playbook)
+
+
+def _promises_in(source: str, plan: Plan) -> _Promises:
+    """The promises of the playbook in a file that a plan was made of. Raises UsageError where there is none."""
+    # Its children are not asked for: they are in the plan. Whether the playbook compiles is no question, either.
+    compiled = compile_source(shown_name(source), read(source), Folders(()))
+    for document in compiled.documents:
+        if document.playbook is not None and document.playbook.path == plan.path:
+            return _promises_of(document.playbook)
+    raise click.UsageError(f"--source: there is no readable playbook `{plan.path}` in {shown_name(source)}")
 
 
 def _show(reports: list[tuple[AnalysisReport, str]], form: str) -> None:

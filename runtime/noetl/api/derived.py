@@ -69,7 +69,15 @@ class Derived:
 
     async def verdicts(self, digest: str) -> str:
         """The verdicts of analysis on a plan, as JSON."""
-        return await self._kept(("verdicts", digest), lambda: verdicts_of(self._service.plan_bytes(digest)))
+
+        def made() -> str:
+            plan = self._service.plan_bytes(digest)
+            try:
+                return verdicts_of(plan, self._service.source(digest))
+            except Unknown:
+                return verdicts_of(plan, None)  # it came without one
+
+        return await self._kept(("verdicts", digest), made)
 
     async def findings(self, digest: str) -> str:
         """The findings of lint in the source of a plan, as JSON. Raises Unknown also where it came without one."""

@@ -96,9 +96,22 @@ def picture_of(data: bytes) -> str:
     return _run("noetlc.cli", ["graph", "--format", "svg", "--boxes", "0", "--", "-"], data, "plan")[0]
 
 
-def verdicts_of(data: bytes) -> str:
-    """The verdicts of analysis on a plan, as JSON, with some seconds for each question. Raises CompileError."""
-    return _run("noetlc.cli", ["analyze", "--format", "json", "--", "-"], data, "plan", good=(0, FINDINGS))[0]
+def verdicts_of(data: bytes, source: bytes | None) -> str:
+    """The verdicts of analysis on a plan, as JSON, with some seconds for each question; with those on what the playbook
+    promises where its source is there. Raises CompileError.
+    """
+    words = ["analyze", "--format", "json"]
+    if source is not None:
+        with tempfile.TemporaryDirectory(prefix="noetl-") as folder:
+            Path(folder, "playbook.yaml").write_bytes(source)
+            asked = [*words, "--source", "playbook.yaml", "--", "-"]
+            try:
+                return _run("noetlc.cli", asked, data, "plan", folder, good=(0, FINDINGS))[0]
+            except CompileError as problem:
+                # A promise that is no question is a finding of lint, and no reason to say nothing of the plan.
+                if problem.code != USAGE:
+                    raise
+    return _run("noetlc.cli", [*words, "--", "-"], data, "plan", good=(0, FINDINGS))[0]
 
 
 def findings_of(source: bytes) -> str:

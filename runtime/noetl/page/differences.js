@@ -1,6 +1,6 @@
 // What changed from one version to another in what they do: the changes that the compiler sees between their nets.
 
-import { h, show, sign, wordsOf } from './dom.js';
+import { h, prose, show, sign, wordsOf } from './dom.js';
 import { get } from './server.js';
 import { excerpt } from './source.js';
 import { many } from './times.js';
@@ -30,7 +30,7 @@ export function differences(row, other, versions, choose, go, signal) {
   else {
     show(body, h('p', { class: 'hint' }, 'Comparing…'));
     get(`plans/${row.playbook_id}/differences`, { from: other.playbook_id }, signal).then((found) => show(body, told(found, row, other, go)), (error) => {
-      if (!signal.aborted) show(body, h('p', { class: 'problem' }, wordsOf(error)));
+      if (!signal.aborted) show(body, h('p', { class: 'problem' }, prose(wordsOf(error))));
     });
   }
   return element;
@@ -60,5 +60,5 @@ function change(one, other, go) {
     place.hidden = !place.hidden;
     where.setAttribute('aria-expanded', String(!place.hidden));
   } }, gone ? `line ${at.line} of version ${other.version}` : `line ${at.line}`);
-  return h('li', null, h('span', { class: `badge ${look}`, title: meaning }, one.class), h('span', { class: `change ${SIGNS[one.sign] || ''}` }, h('small', { class: 'dim' }, SIGNS[one.sign] || one.sign), ' ', one.message), where, place);
+  return h('li', null, h('span', { class: `badge ${look}`, title: meaning }, one.class), h('span', { class: `change ${SIGNS[one.sign] || ''}` }, h('small', { class: 'dim' }, SIGNS[one.sign] || one.sign), ' ', prose(one.message)), where, place);
 }

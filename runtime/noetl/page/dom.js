@@ -56,6 +56,14 @@ export function wordsOf(problem) {
   return problem instanceof Error ? problem.message : String(problem);
 }
 
+/** A text in which names stand between backticks, as the compiler writes it. @param {string} text @returns {Child[]} */
+export function prose(text) {
+  const parts = text.split('`');
+  // One without its partner is a letter like any other.
+  const last = parts.length % 2 ? Infinity : parts.length - 1;
+  return parts.map((part, at) => (at === last ? `\`${part}` : at % 2 ? h('code', null, part) : part));
+}
+
 /** The strokes of signs, in a box of 16. @type {Record<string, string>} */
 const SIGNS = {
   running: 'M5 3.5L12.5 8L5 12.5Z',
@@ -89,5 +97,5 @@ export function badge(status) {
 
 /** What went wrong, in the place of what was to be there. @param {unknown} problem @returns {HTMLElement} */
 export function trouble(problem) {
-  return h('p', { class: 'empty' }, sign('failed'), wordsOf(problem));
+  return h('p', { class: 'empty' }, sign('failed'), h('span', null, prose(wordsOf(problem))));
 }

@@ -1,7 +1,7 @@
 // One execution: how it stands, its picture and timeline at any event of its log, and what may be asked of it.
 
 import { cancel, request, signal } from './actions.js';
-import { badge, h, say, show, sign, trouble, wordsOf } from './dom.js';
+import { badge, h, prose, say, show, sign, trouble, wordsOf } from './dom.js';
 import { ask, field, jsonOf } from './forms.js';
 import { Frames } from './frames.js';
 import { log } from './log.js';
@@ -14,6 +14,8 @@ import { ago, clock, many, millis, moment, took } from './times.js';
 
 const REST = 160;
 const LIVE = 400;
+/** How executions that are over are told. @type {Record<string, string>} */
+const OVER = { completed: 'It completed.', failed: 'It failed.', cancelled: 'It was cancelled.' };
 /** A position behind every log: what stands there is the newest. */
 const NEWEST = Number.MAX_SAFE_INTEGER;
 
@@ -305,13 +307,13 @@ export function executionView(id, query, person) {
   }
 
   function showNow() {
-    const rows = now.now.map((/** @type {any} */ one) => h('li', { class: one.what }, h('button', { type: 'button', class: 'bare', onclick: () => choose(one.step) }, one.place), h('span', null, one.text, one.due ? ` until ${clock(millis(one.due))}` : '')));
+    const rows = now.now.map((/** @type {any} */ one) => h('li', { class: one.what }, h('button', { type: 'button', class: 'bare', onclick: () => choose(one.step) }, one.place), h('span', null, prose(one.text), one.due ? ` until ${clock(millis(one.due))}` : '')));
     const interrupted = now.interrupted.map((/** @type {any} */ one) => h('li', null, h('button', { type: 'button', class: 'bare', onclick: () => choose(one.step) }, one.step), h('span', null, `by ${one.by} ${one.name} at ${clock(millis(one.at))}`)));
     const state = frames && frames.has(position) && position ? frames.state(position) : {};
     const ran = new Set(Object.keys(state.steps || {}));
     const gone = (drawn?.steps() || []).filter((name) => !ran.has(name) && !now.to_come.includes(name));
     const come = now.to_come.filter((/** @type {string} */ name) => !ran.has(name));
-    show(panel, rows.length ? h('ul', { class: 'now-list' }, rows) : h('p', { class: 'hint' }, now.status === 'running' ? 'Nothing is at work at this moment.' : `It is ${now.status}.`),
+    show(panel, rows.length ? h('ul', { class: 'now-list' }, rows) : h('p', { class: 'hint' }, now.status === 'running' ? 'Nothing is at work at this moment.' : OVER[now.status] || `It is ${now.status}.`),
       interrupted.length ? [h('h2', { class: 'part' }, 'Interrupted'), h('ul', { class: 'now-list' }, interrupted)] : null,
       come.length ? [h('h2', { class: 'part' }, 'Can still run'), h('p', { class: 'names' }, come.slice(0, 40).map(link))] : null,
       gone.length ? [h('h2', { class: 'part' }, 'Can no longer run'), h('p', { class: 'names gone' }, gone.slice(0, 40).map(link))] : null);
@@ -321,14 +323,14 @@ export function executionView(id, query, person) {
   const link = (name) => h('button', { type: 'button', class: 'chip', onclick: () => choose(name) }, name);
 
   async function showInOut() {
-    const error = document_.status === 'completed' ? null : `It is ${document_.status}, and has no result.`;
+    const error = document_.status === 'completed' ? null : `${OVER[document_.status]?.slice(0, -1) || `It is ${document_.status}`}, and has no result.`;
     const result = h('div', null, error ? h('p', { class: 'hint' }, error) : h('p', { class: 'hint' }, 'Asking…'));
     show(panel, h('h2', { class: 'part' }, 'Workload'), values(now.workload, 'It has none.'), h('h2', { class: 'part' }, 'Result'), result);
     if (error) return;
     try {
       show(result, value((await get(`${place}/result`, {}, closing.signal)).result));
     } catch (refusal) {
-      show(result, h('p', { class: 'hint' }, wordsOf(refusal)));
+      show(result, h('p', { class: 'hint' }, prose(wordsOf(refusal))));
     }
   }
 
@@ -355,7 +357,7 @@ export function executionView(id, query, person) {
       const found = (await get(`${place}/result`, { step: wanted }, closing.signal)).result;
       if (step === wanted && tab === 'step') show(result, value(found));
     } catch (error) {
-      show(result, h('p', { class: 'hint' }, wordsOf(error)));
+      show(result, h('p', { class: 'hint' }, prose(wordsOf(error))));
     }
     const found = await get(`${place}/moment`, { position, step: wanted }, closing.signal).catch(() => null);
     if (step === wanted && tab === 'step') show(came, found?.args ? values(found.args, 'None came with its token.') : h('p', { class: 'hint' }, 'It has not begun here.'));

@@ -1,6 +1,6 @@
 // What lint finds in a source: a list of it, its words at the lines, and the page that explains one.
 
-import { h, show, sign, trouble } from './dom.js';
+import { h, prose, show, sign, trouble } from './dom.js';
 import { get, getText } from './server.js';
 import { many } from './times.js';
 
@@ -30,7 +30,7 @@ export function summary(found, go) {
   const { findings, left_out: leftOut } = found;
   if (!findings.length) return h('p', { class: 'hint' }, sign('done'), ' Lint finds nothing in it.');
   const counts = Object.keys(LOOKS).map((one) => [one, findings.filter((each) => each.severity === one).length]).filter(([, count]) => count);
-  const rows = findings.slice(0, LISTED).map((one) => h('li', null, weight(one), code(one), one.span.line ? h('button', { type: 'button', class: 'bare', onclick: () => go(one.span.line) }, `line ${one.span.line}`) : null, h('span', null, one.message)));
+  const rows = findings.slice(0, LISTED).map((one) => h('li', null, weight(one), code(one), one.span.line ? h('button', { type: 'button', class: 'bare', onclick: () => go(one.span.line) }, `line ${one.span.line}`) : null, h('span', null, prose(one.message))));
   const more = findings.length - rows.length + leftOut;
   return [h('p', null, counts.map(([one, count]) => many(Number(count), String(one))).join(', ')), h('ul', { class: 'findings' }, rows), more ? h('p', { class: 'hint' }, `${many(more, 'finding')} more${leftOut ? '' : ', at their lines'}`) : null];
 }
@@ -52,8 +52,8 @@ function byLine(findings, make) {
 
 /** What stands under each line. @param {Finding[]} findings @returns {Map<number, any[]>} */
 export function notes(findings) {
-  return byLine(findings, (one) => h('span', { class: `told ${one.severity}`, role: 'note' }, weight(one), ' ', code(one), ' ', one.message, one.help ? h('span', { class: 'dim' }, ` → ${one.help}`) : null,
-    one.fix ? h('span', { class: 'dim' }, ` (noetlc lint --fix: ${one.fix.title})`) : null, one.related.map((each) => h('span', { class: 'dim way' }, `line ${each.span.line}: ${each.message}.`))));
+  return byLine(findings, (one) => h('span', { class: `told ${one.severity}`, role: 'note' }, weight(one), ' ', code(one), ' ', prose(one.message), one.help ? h('span', { class: 'dim' }, ' → ', prose(one.help)) : null,
+    one.fix ? h('span', { class: 'dim' }, ' (', h('code', null, 'noetlc lint --fix'), ': ', prose(one.fix.title), ')') : null, one.related.map((each) => h('span', { class: 'dim way' }, `line ${each.span.line}: `, prose(each.message), '.'))));
 }
 
 /** Where the findings lie in their lines, as columns. @param {Finding[]} findings @returns {Map<number, {from: number, to: number, kind: string}[]>} */
@@ -78,7 +78,7 @@ export function findingView(name) {
 /** A part of an explanation: a text, or a heading over lines that are indented. @param {string} part */
 function section(part) {
   const [first, ...lines] = part.split('\n');
-  if (!lines.length || !lines.every((line) => line === '' || line.startsWith('    '))) return h('p', null, part);
+  if (!lines.length || !lines.every((line) => line === '' || line.startsWith('    '))) return h('p', null, prose(part));
   const text = lines.map((line) => line.slice(4)).join('\n');
-  return [h('h2', null, first), first === 'Example' || first === 'Instead' ? h('pre', { class: 'value', tabIndex: 0 }, text) : h('p', null, text)];
+  return [h('h2', null, first), first === 'Example' || first === 'Instead' ? h('pre', { class: 'value', tabIndex: 0 }, text) : h('p', null, prose(text))];
 }

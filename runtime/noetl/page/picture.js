@@ -15,6 +15,7 @@ const MORE = `
   .picked > .b { stroke-width: 3.6 !important; }
   /* Not by opacity: each box would be a layer of its own, and a frame of a thousand boxes takes a second. */
   .never > * { fill-opacity: .34; stroke-opacity: .34; }
+  .never > text { fill-opacity: .66; }
   .tiny text, .tiny .pill { display: none; }
   .pill { fill: var(--page); stroke: currentColor; stroke-width: 1.2; }
   .note { color: var(--dim); }

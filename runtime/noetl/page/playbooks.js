@@ -1,7 +1,7 @@
 // The catalogue: playbooks and their versions, what is proved of one, its picture, and a form that starts it.
 
 import { differences } from './differences.js';
-import { h, show, sign, trouble, wordsOf } from './dom.js';
+import { h, prose, show, sign, trouble, wordsOf } from './dom.js';
 import { findingsOf, marks, notes, summary } from './findings.js';
 import { ask, field, jsonOf } from './forms.js';
 import { picture } from './picture.js';
@@ -72,7 +72,7 @@ export function playbookView(path, query, person) {
       show(found, summary(told, go));
       if (told.findings.length) show(source, listing(lines, 1, null, notes(told.findings), marks(told.findings)));
     } catch (error) {
-      if (still() && !closing.signal.aborted) show(found, h('p', { class: 'problem' }, wordsOf(error)));
+      if (still() && !closing.signal.aborted) show(found, h('p', { class: 'problem' }, prose(wordsOf(error))));
     }
   }
 
@@ -108,7 +108,7 @@ export function playbookView(path, query, person) {
       const proved = await get(`plans/${row.playbook_id}/verdicts`, {}, closing.signal);
       if (mine === asked) show(proofs, verdicts(proved, drawn));
     } catch (error) {
-      if (mine === asked) show(proofs, h('p', { class: 'problem' }, wordsOf(error)));
+      if (mine === asked) show(proofs, h('p', { class: 'problem' }, prose(wordsOf(error))));
     }
   }
 
@@ -133,9 +133,9 @@ function names(title, found) {
 /** @param {any} found @param {{mark: (step: string) => void}} drawn */
 function verdicts(found, drawn) {
   const signs = /** @type {Record<string, string>} */ ({ proved: 'completed', refuted: 'failed', unknown: 'blocked' });
-  const rows = found.verdicts.map((/** @type {any} */ one) => h('li', null, h('span', { class: `badge ${signs[one.status] || 'idle'}` }, sign(signs[one.status] || 'blocked'), one.status), h('strong', null, one.question), h('span', { class: 'dim' }, one.detail)));
+  const rows = found.verdicts.map((/** @type {any} */ one) => h('li', null, h('span', { class: `badge ${signs[one.status] || 'idle'}` }, sign(signs[one.status] || 'blocked'), one.status), h('strong', null, prose(one.question)), h('span', { class: 'dim' }, prose(one.detail))));
   const steps = (found.steps || []).map((/** @type {any} */ one) => h('tr', null, h('th', null, h('button', { type: 'button', class: 'bare', onclick: () => drawn.mark(one.step) }, one.step)), h('td', null, one.runs ?? 'no limit is known'), h('td', null, one.at_once ?? 'no limit is known'), h('td', { class: 'dim' }, one.beside.slice(0, 8).join(', '))));
-  return [h('ul', { class: 'verdicts' }, rows), found.assumptions.length ? h('p', { class: 'hint' }, `Where ${found.assumptions.join('; ')}.`) : null,
+  return [h('ul', { class: 'verdicts' }, rows), found.assumptions.length ? h('p', { class: 'hint' }, 'Where ', prose(found.assumptions.join('; ')), '.') : null,
     steps.length ? h('details', null, h('summary', null, 'How often each step can run, and beside what'), h('table', { class: 'pairs bounds' }, h('thead', null, h('tr', null, ['Step', 'Runs at most', 'At once', 'Can run beside'].map((name) => h('th', null, name)))), h('tbody', null, steps))) : null];
 }
 

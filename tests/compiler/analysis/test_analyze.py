@@ -104,6 +104,22 @@ def test_asserts_of_the_playbook_are_asked(tmp_path: Path, capfd: pytest.Capture
     assert code == 1 and "refuted  at most 0 of last" in out
 
 
+def test_promises_of_a_plans_playbook_are_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    promised = SOUND + "x-assert: [at most 0 of last]\nx-budget: {attempts: 1}\n"
+    data = write_plan(compile_source("t.yaml", promised.encode()).plans[0])
+    (tmp_path / "t.yaml").write_text(promised)
+    code, text = run(tmp_path, capfd, data, "--source", str(tmp_path / "t.yaml"), "--format", "json", name="t.ir")
+    expected = run(tmp_path, capfd, promised, "--format", "json")[1]
+    assert code == 1 and "at most 0 of last" in text
+    assert {**json.loads(text), "file": ""} == {**json.loads(expected), "file": ""}
+    # Without it the plan promises nothing, with another playbook there is a mistake, and a playbook has its own.
+    assert run(tmp_path, capfd, data, name="t.ir")[0] == 0
+    (tmp_path / "other.yaml").write_text(promised.replace("path: t/t", "path: t/other"))
+    for words in (["t.ir", "--source", "other.yaml"], ["t.yaml", "--source", "t.yaml"]):
+        assert main(["analyze", *(word if word == "--source" else str(tmp_path / word) for word in words)]) == 2
+        assert "--source" in capfd.readouterr().err
+
+
 def test_each_verdict_lists_what_it_takes_for_granted(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     waits = HEAD + steps("step: start, tool: {name: w, kind: wait, events: [go]}")
     found = json.loads(run(tmp_path, capfd, waits, "--query", "reachable(start)", "--format", "json")[1])

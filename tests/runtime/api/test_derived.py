@@ -54,6 +54,21 @@ def test_of_a_plan_without_its_source_there_are_no_findings(tmp_path: Path) -> N
         assert one["severity"] == "error", "whatever was given as its source is looked at"
 
 
+def test_promises_of_the_playbook_are_among_the_verdicts(tmp_path: Path) -> None:
+    def questions(source: str) -> list[str]:
+        found = up.client.get(f"/plans/{registered(up, source)}/verdicts").json()["verdicts"]
+        return [one["question"] for one in found if one["status"] == "refuted"]
+
+    with served(tmp_path) as up:
+        assert "reachable(tell)" in questions(SOURCE + "x-assert: [reachable(tell)]\n")
+        # The source comes apart from its plan: where it is none, the plan is judged all the same.
+        plan = up.client.get(f"/plans/{registered(up, SOURCE)}").content
+    with served(tmp_path / "other") as up:
+        digest = up.client.post("/playbooks", content=plan).json()["playbook_id"]
+        assert up.client.put(f"/plans/{digest}/source", content=b"a: [").status_code == 200
+        assert up.client.get(f"/plans/{digest}/verdicts").json()["verdicts"]
+
+
 def test_a_configuration_above_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "noetlc.toml").write_text('ignore = ["ALL"]\n')
     monkeypatch.setenv("TMPDIR", str(tmp_path))
