@@ -75,6 +75,8 @@ export function executionView(id, query, person) {
       show(head, crumb(), h('div', { class: 'title' }, h('h1', null, row.playbook), badge(row.status)), h('p', { class: 'facts', role: 'status' }, 'Reading its log…'));
       drawn = picture(row.plan_digest, choose);
       show(stage, drawn.stage, drawn.controls);
+      // Which steps can no longer run is known of those that are in the picture.
+      drawn.drawing.then(() => now && tab === 'now' && drawPanel());
       // Neither waits for the log to be read whole.
       events.from(0);
       listChildren();

@@ -15,7 +15,8 @@ const MORE = `
   .picked > .b { stroke-width: 3.6 !important; }
   /* Not by opacity: each box would be a layer of its own, and a frame of a thousand boxes takes a second. */
   .never > * { fill-opacity: .34; stroke-opacity: .34; }
-  .never > text { fill-opacity: .66; }
+  .idle > text { fill: var(--dim); }
+  .never > text { fill-opacity: .72; text-decoration: line-through; }
   .tiny text, .tiny .pill { display: none; }
   .pill { fill: var(--page); stroke: currentColor; stroke-width: 1.2; }
   .note { color: var(--dim); }
@@ -223,8 +224,10 @@ export function picture(digest, pick) {
   const controls = h('div', { class: 'zoom' }, button('Larger', '+', () => zoom(1 / 1.3)), button('Smaller', '−', () => zoom(1.3)), button('Fit', 'Fit', fit));
 
   root.append(waiting);
-  fetched(digest).then(draw, (error) => say(waiting, error.message));
+  const drawing = fetched(digest).then(draw, (error) => say(waiting, error.message));
   return {
+    /** Settled once it is there, or cannot be. */
+    drawing,
     stage,
     controls,
     paint,
