@@ -146,7 +146,7 @@ def test_what_may_interrupt_and_what_has_is_shown(server: Listener, page: "Page"
     server.api.post(f"/executions/{name}/signal", json={"name": "halt"})
     page.get_by_role("heading", name="Interrupted").wait_for()
     page.get_by_text("by signal halt at").wait_for()
-    page.get_by_text("waits for signal end, also under the key `order 7`").wait_for()
+    page.get_by_text("waits for signal end, also under the key order 7").wait_for()
     assert page.get_by_text("may be interrupted").count() == 0
 
 
