@@ -101,9 +101,13 @@ class SecretResolver:
         return names
 
     def check(self) -> tuple[str, ...]:
-        """The declared entries that cannot be resolved now, a sentence each."""
+        """The declared entries that cannot be resolved now, a sentence each, which says where the entry stands."""
+        plan = self._program.plan
         # Asked before the start, from a thread that may wait: `HERE` has everything fetched on the spot.
-        return self._keychain(HERE).check() if self._program.plan.keychain else ()
+        problems = self._keychain(HERE).check() if plan.keychain else {}
+        spans = {entry.name: entry.span for entry in plan.keychain}
+        places = {name: f"{plan.source}:{spans[name].line}:{spans[name].column}: " for name in problems}
+        return tuple([(places[name] if spans[name].line else "") + told for name, told in problems.items()])
 
     def exposed(self) -> tuple[str, ...]:
         """The inputs that hold a declared secret, a sentence each: what a run begins with is not hidden in its log."""

@@ -80,10 +80,21 @@ def is_there() -> bool:
     return True
 
 
+def faulty_header(text: str) -> str:
+    """Why a text can be the value of no header; empty where it can (RFC 9110 §5.5)."""
+    if any((char < " " and char != "\t") or char == "\x7f" for char in text):
+        return "has a line end or another control character in it"
+    return "begins or ends with a space" if text != text.strip(" \t") else ""
+
+
 async def exchange(request: HttpRequest, bounds: RequestLimits, fence: Fence | None) -> HttpResponse | Outcome:
     """Send a request. Returns the response, whatever its status, else the error outcome that there is none."""
     import httpx
 
+    # The client would say the value, and not of which header it is.
+    for name, value in request.headers.items():
+        if why := faulty_header(value):
+            return error("http.request", f"the request cannot be sent: the header `{name}` {why}")
     try:
         return await _sent(request, bounds, fence)
     except NotAllowed as problem:

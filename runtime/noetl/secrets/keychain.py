@@ -126,15 +126,15 @@ class Keychain:
                 continue  # `check` tells; a run may have been started long ago
         return tuple(found)
 
-    def check(self) -> tuple[str, ...]:
-        """The entries that cannot be resolved, a sentence each; nothing is revealed of what can be."""
-        problems = []
+    def check(self) -> dict[str, str]:
+        """The entries that cannot be resolved, each with a sentence; nothing is revealed of what can be."""
+        problems = {}
         for name in self._entries:
             try:
                 self.fields(name)
             except Unresolved as problem:
-                problems.append(str(problem))
-        return tuple(problems)
+                problems[name] = str(problem)
+        return problems
 
     def _resolved(self, entry: Entry) -> dict[str, Json]:
         resolve = _KINDS.get(entry.kind)
@@ -167,8 +167,8 @@ class Keychain:
         return found
 
     def has(self, name: Json) -> bool:
-        """Whether the environment has a variable of that name."""
-        return isinstance(name, str) and name in self._environ and not is_own_variable(name)
+        """Whether the environment has a variable of that name that says anything."""
+        return isinstance(name, str) and bool(self._environ.get(name)) and not is_own_variable(name)
 
     def variable(self, entry: Entry, name: Json) -> Json:
         """An environment variable. Raises Unresolved."""
@@ -176,8 +176,13 @@ class Keychain:
             raise Unresolved(
                 f"keychain entry {entry.name!r}: {name!r} is the engine's own variable: no playbook reads it"
             )
-        if not isinstance(name, str) or name not in self._environ:
-            raise Unresolved(f"keychain entry {entry.name!r}: the environment variable {name!r} is not set")
+        # An empty one is what is left of a secret that nobody set (`TOKEN=$(…)`), and no request can be made of it.
+        if not isinstance(name, str) or not self._environ.get(name):
+            how = "set, and empty" if isinstance(name, str) and name in self._environ else "not set"
+            raise Unresolved(
+                f"keychain entry {entry.name!r}: the environment variable {name!r} is {how}: export it with the secret"
+                " in it, for the process that runs the tasks"
+            )
         return self._environ[name]
 
     def file(self, entry: Entry, path: Json) -> str:
@@ -195,10 +200,13 @@ class Keychain:
             with open(found, encoding="utf-8") as file:
                 # Editors and `echo` end a file with a line end, which no password has. Only one goes, as a key in PEM
                 # has its own.
-                return file.read().removesuffix("\n").removesuffix("\r")
+                text = file.read().removesuffix("\n").removesuffix("\r")
         except (OSError, UnicodeError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8 text"
             raise Unresolved(f"keychain entry {entry.name!r}: {path!r} cannot be read: {reason}") from None
+        if not text:
+            raise Unresolved(f"keychain entry {entry.name!r}: {path!r} is empty: write the secret into it")
+        return text
 
     def fetched(self, entry: Entry, fetch: TokenFetch) -> dict[str, Json]:
         """The fields that the network gives, told about as the entry's problem. Raises Unresolved."""

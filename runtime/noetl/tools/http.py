@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from time import time
 
-from noetl.clients.auth import login_of
+from noetl.clients.auth import login_of, name_in
 from noetl.clients.content import json_of, text_of
 from noetl.clients.http import (
     BODY_BYTES,
@@ -26,6 +26,7 @@ from noetl.clients.http import (
     HttpResponse,
     RequestLimits,
     exchange,
+    faulty_header,
     is_there,
     same_origin,
 )
@@ -141,10 +142,24 @@ async def _authorize(auth: Json, headers: dict[str, str], env: Env) -> tuple[str
         return _text(user), _text(fields["password"])
     for key in ("token", "access_token", "bearer", "value", "api_key"):
         if (token := fields.get(key)) is not None:
+            if why := _faulty_token(_text(token)):
+                raise InvalidFields(f"{_named(auth)}: its `{key}` {why}")
             header = fields.get("header")
             headers[str(header or "Authorization")] = _text(token) if header else f"Bearer {_text(token)}"
             return None
     raise InvalidFields("auth names a credential without a token, and without user and password")
+
+
+def _faulty_token(token: str) -> str:
+    """Why no request can be made with a token; empty where one can."""
+    if not token.strip():
+        return "is empty: give it the token, in the variable or file that its entry names, or by `noetl credential add`"
+    return f"{why}: a token is one word, so store it anew without that" if (why := faulty_header(token)) else ""
+
+
+def _named(auth: Json) -> str:
+    name = name_in(auth)
+    return "`auth`" if name is None else f"credential {name!r}"
 
 
 async def _left_origin(call: ToolCall, request: HttpRequest, env: Env) -> str | None:

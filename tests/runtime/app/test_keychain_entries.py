@@ -46,9 +46,10 @@ def test_what_is_made_of_a_secret_is_hidden_as_it_is(tmp_path: Path, monkeypatch
 def test_each_entry_that_an_unknown_one_is_in_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SHOP_TEST_SECRET", raising=False)
     problems = vault(tmp_path).check()
-    assert [problem.split(":")[0] for problem in problems] == [
-        "keychain entry 'whole'",
-        "keychain entry 'app'",
-        "keychain entry 'deep'",
+    # The file has three lines of a head and an empty one before it; each entry begins behind its dash.
+    assert [problem.split(": ")[:2] for problem in problems] == [
+        ["t.yaml:6:5", "keychain entry 'whole'"],
+        ["t.yaml:9:5", "keychain entry 'app'"],
+        ["t.yaml:10:5", "keychain entry 'deep'"],
     ]
     assert all("'SHOP_TEST_SECRET' is not set" in problem for problem in problems)

@@ -9,7 +9,7 @@ from noetl.secrets.keychain import Entry, Keychain, Unresolved, secrets_of
 from noetl_ir.expr import Json
 
 PG: dict[str, Json] = {"host": "db", "user": "u", "password": "stored-pw"}
-ENVIRON = {"TOKEN": "tok-from-env", "PG_PASSWORD": "pw-from-env", "named": "by-its-name"}
+ENVIRON = {"EMPTY": "", "TOKEN": "tok-from-env", "PG_PASSWORD": "pw-from-env", "named": "by-its-name"}
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +26,7 @@ def store(tmp_path: Path) -> Credentials:
     (tmp_path / "token.txt").write_text("tok-from-file\n")
     (tmp_path / "token.json").write_text('{"client": {"secret": "deep-secret"}, "user": "u"}')
     (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "empty.txt").write_text("\n")
     return store
 
 
@@ -65,13 +66,20 @@ def test_what_a_kind_resolves_to(
 ) -> None:
     chain = keychain(store, tmp_path, ("named", kind, fields))
     assert chain.fields("named") == found
-    assert chain.check() == ()
+    assert chain.check() == {}
 
 
 @pytest.mark.parametrize(
     ("kind", "fields", "problem"),
     [
         ("env", {"var": "MISSING"}, "the environment variable 'MISSING' is not set"),
+        ("env", {"var": "EMPTY"}, "the environment variable 'EMPTY' is set, and empty: export it"),
+        ("env", {"map": {"a": "TOKEN", "b": "EMPTY"}}, "the environment variable 'EMPTY' is set, and empty"),
+        ("bearer", {"env": "EMPTY"}, "the environment variable 'EMPTY' is set, and empty"),
+        ("postgres_credential", {"host": "h", "password_env": "EMPTY"}, "'EMPTY' is set, and empty"),
+        ("secret_manager", {"secret": "EMPTY"}, "'EMPTY' is set, and empty"),
+        ("file", {"path": "empty.txt"}, "'empty.txt' is empty: write the secret into it"),
+        ("bearer", {"file": "empty.txt"}, "'empty.txt' is empty"),
         ("file", {"path": "missing.txt"}, "cannot be read"),
         ("file", {}, "path is missing"),
         ("file", {"path": "list.json", "format": "json"}, "no JSON mapping"),
@@ -98,8 +106,8 @@ def test_what_cannot_be_resolved_is_said_before_the_run(
     store: Credentials, tmp_path: Path, kind: str, fields: dict[str, Json], problem: str
 ) -> None:
     chain = keychain(store, tmp_path, ("named", kind, fields), ("fine", "static", {"value": "secret-value"}))
-    (found,) = chain.check()
-    assert problem in found and "'named'" in found
+    ((name, found),) = chain.check().items()
+    assert name == "named" and problem in found and "'named'" in found
     with pytest.raises(Unresolved):
         chain.fields("named")
     assert chain.known_secrets() == (("fine", "value", "secret-value"),)

@@ -70,7 +70,7 @@ def test_client_credentials(
     store: Credentials, tmp_path: Path, clock: Clock, url: str, fields: dict[str, Json]
 ) -> None:
     keys = chain(store, tmp_path, clock, "oauth2", {"token_url": f"{url}/token", **fields})
-    assert keys.check() == ()
+    assert keys.check() == {}
     assert keys.fields("e") == {"token": "client-token-0", "access_token": "client-token-0"}
     assert len(Google.asked) == 1, "a token is kept"
     assert set(keys.known_secrets()) == {("e", "token", "client-token-0"), ("e", "access_token", "client-token-0")}
@@ -132,7 +132,7 @@ def test_google_secret_manager(store: Credentials, tmp_path: Path, clock: Clock,
         "a": "the-third",
         "b": "rotated-value",
     }
-    (problem,) = chain(store, tmp_path, clock, "secret_manager", {**fields, "secret": "no"}).check()
+    problem = chain(store, tmp_path, clock, "secret_manager", {**fields, "secret": "no"}).check()["e"]
     assert problem.endswith("does not give projects/p/secrets/no/versions/latest: status 404")
 
 
@@ -150,18 +150,18 @@ def test_secrets_in_nats(store: Credentials, tmp_path: Path, clock: Clock) -> No
     fields: dict[str, Json] = {"provider": "nats", "bucket": "secrets", "url": url, "secret": "api.key"}
     keys = chain(store, tmp_path, clock, "secret_manager", fields)
     assert keys.fields("e") == {"value": "kept-in-nats"}
-    (problem,) = chain(store, tmp_path, clock, "secret_manager", {**fields, "secret": "no"}).check()
+    problem = chain(store, tmp_path, clock, "secret_manager", {**fields, "secret": "no"}).check()["e"]
     assert problem == "keychain entry 'e': the bucket secrets does not give the value: KeyNotFoundError"
-    (problem,) = chain(
-        store, tmp_path, clock, "secret_manager", {**fields, "url": "nats://u:hidden@127.0.0.1:1"}
-    ).check()
+    problem = chain(store, tmp_path, clock, "secret_manager", {**fields, "url": "nats://u:hidden@127.0.0.1:1"}).check()[
+        "e"
+    ]
     assert "no connection to 127.0.0.1:1" in problem and "hidden" not in problem
 
 
 def test_what_is_refused_says_no_secret(store: Credentials, tmp_path: Path, clock: Clock, url: str) -> None:
     store.add_credential("wrong", "oauth2", {"client_id": "id", "client_secret": "wrong-canary-value"})
     fields: dict[str, Json] = {"token_url": f"{url}/token", "credential": "wrong"}
-    (problem,) = chain(store, tmp_path, clock, "oauth2", fields).check()
+    problem = chain(store, tmp_path, clock, "oauth2", fields).check()["e"]
     assert problem == f"keychain entry 'e': {url}/token does not give the token: status 401 (invalid_client)"
     with pytest.raises(Unresolved, match=r"^keychain entry 'e': http://127\.0\.0\.1:1/token: no connection"):
         chain(store, tmp_path, clock, "oauth2", {**fields, "token_url": "http://127.0.0.1:1/token?x=1"}).fields("e")
@@ -175,6 +175,6 @@ def test_the_fence_is_asked(store: Credentials, tmp_path: Path, clock: Clock, ur
         "nats": {"provider": "nats", "bucket": "secrets", "url": f"nats://{nats().address}"},
     }
     name = "oauth2" if kind == "oauth2" else "secret_manager"
-    (problem,) = chain(store, tmp_path, clock, name, fields[kind], fenced=True).check()
+    problem = chain(store, tmp_path, clock, name, fields[kind], fenced=True).check()["e"]
     assert "is not public" in problem
     assert not Google.asked

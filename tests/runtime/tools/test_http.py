@@ -90,6 +90,9 @@ def env(tmp_path: Path) -> FakeEnv:
         "basic": {"username": "u", "password": "p"},
         "key": {"api_key": "k-1", "header": "X-Api-Key"},
         "useless": {"host": "h"},
+        "empty": {"token": ""},
+        "lines": {"value": "canary-1\ncanary-2"},
+        "space": {"api_key": "canary-3 ", "header": "X-Api-Key"},
     }
     return FakeEnv(tmp_path, credentials)
 
@@ -252,6 +255,29 @@ def test_auth(env: FakeEnv, url: str) -> None:
     assert header(own, "authorization") == "mine"
     assert failed(sent(env, url=url, auth="nobody"))["code"] == "credential.missing"
     assert failed(sent(env, url=url, auth="useless"))["code"] == "fields.invalid"
+
+
+@pytest.mark.parametrize(
+    ("auth", "why"),
+    [
+        ("empty", "credential 'empty': its `token` is empty: give it the token"),
+        ("lines", "credential 'lines': its `value` has a line end or another control character in it"),
+        ("space", "credential 'space': its `api_key` begins or ends with a space"),
+        ({"token": " "}, "`auth`: its `token` is empty"),
+    ],
+)
+def test_a_token_that_no_request_can_carry_is_named_and_not_shown(env: FakeEnv, url: str, auth: Json, why: str) -> None:
+    told = failed(sent(env, url=url, auth=auth))
+    assert told["code"] == "fields.invalid" and str(told["message"]).startswith(why), told
+    assert "canary" not in str(told)
+
+
+@pytest.mark.parametrize("value", ["canary\r\nX-Other: 1", "canary ", " canary", "canary\0"])
+def test_a_header_that_no_request_can_carry_is_named_and_not_shown(env: FakeEnv, url: str, value: str) -> None:
+    told = failed(sent(env, url=url, headers={"X-Key": value}))
+    assert told["code"] == "http.request" and "the header `X-Key` " in str(told["message"])
+    assert "canary" not in str(told)
+    assert header(sent(env, url=url, headers={"X-Key": ""}), "x-key") == ""
 
 
 @pytest.mark.parametrize(("status", "again"), [(400, False), (404, False), (429, True), (500, True), (503, True)])
