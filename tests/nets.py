@@ -79,6 +79,15 @@ def sources_of(rows: list[list[int]], number: int) -> int:
     return sum(number in row for row in rows) + (number == 0)
 
 
+def sections_of(rows: list[list[int]], takers: set[int], inside: set[int]) -> set[int]:
+    """The steps that a lock can be held through if some steps take it: only these, and each other, lead to them."""
+    inside = inside - takers
+    while past := {at for at in inside for source, row in enumerate(rows)
+                   if at in row and source not in takers | inside}:  # fmt: skip
+        inside -= past
+    return inside
+
+
 class Game(NamedTuple):
     """A net to be played: `items` and `slots` stand for n and m; `allowed` leaves transitions out."""
 
@@ -209,6 +218,22 @@ def is_locked(plan: Plan, here: Marking, t: Transition) -> bool:
         place.step for tokens, place in zip(here, plan.net.places, strict=True) if tokens and place.role in roles
     }
     return any(locks[t.step] & locks.get(step, set()) for step in running.difference(cancelled))
+
+
+def is_twice(space: Space, id: str) -> bool:
+    """Whether a transition fires more than once on some way through a space."""
+    start = next(iter(space))
+    seen, waiting = {(start, 0)}, [(start, 0)]
+    while waiting:
+        here, count = waiting.pop()
+        for t, after in space[here]:
+            state = after, count + (t.id == id)
+            if state[1] > 1:
+                return True
+            if state not in seen:
+                seen.add(state)
+                waiting.append(state)
+    return False
 
 
 def innermost_first(space: Space) -> Iterator[Marking]:

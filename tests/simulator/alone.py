@@ -8,6 +8,7 @@ whenever time passes. Another process goes on then. All of it follows from the p
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from noetl.bus.memory import MemoryBus
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.engine.starting import Request
-from noetl.ports import ToolCall
+from noetl.ports import Over, ToolCall
 from noetl.server.control import ControlPlane
 from noetl.server.execution import OwnedExecution
 from noetl.server.journal import BEFORE_EFFECTS, Batching
@@ -151,7 +152,8 @@ class Alone:
         if self._store.execution(ID) is None:
             self.timeline.after(SECOND, lambda: self._post(signal))
         else:
-            self._store.post(ID, "signal", {"name": signal, "data": 1})
+            with suppress(Over):  # who sends a signal to what has ended is told so
+                self._store.post(ID, "signal", {"name": signal, "data": 1})
 
     def _lives(self) -> bool:
         """One process, to the end of the execution or to its own; whether it was the former."""

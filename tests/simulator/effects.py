@@ -1,7 +1,8 @@
 """Tools of simulated workers, and the book of what they did: outside of all processes, as effects are.
 
 A tool takes as long as chance says and gives what its URL says: `/flaky2` fails at its first two attempts, `/bad`
-always, `/odd` where its index is odd, `/big` gives 5,000 characters; all others give their name and where they ran.
+always, `/odd` where its index is odd, `/busy2` is told at its first two to come again in `BUSY` seconds, `/slow2` takes
+`SLOW` at its first two; `/big` gives 5,000 characters, all others their name and where they ran.
 """
 
 import random
@@ -13,8 +14,14 @@ from typing import NamedTuple
 
 from noetl.ports import ToolCall
 from noetl.worker.launcher import AsyncLauncher
+from noetl_ir.expr import Json
+from noetl_ir.kinds import seconds_of
 from noetl_ir.outcome import Outcome, error, ok
 from simulator.timeline import SECOND, Timeline
+
+BUSY = 4
+SLOW = 300
+"""Seconds."""
 
 
 class Deed(NamedTuple):
@@ -31,6 +38,9 @@ class Deed(NamedTuple):
 def outcome_of(call: ToolCall) -> Outcome:
     """The outcome of a tool: the same for the same call, whoever runs it."""
     name = str(call.fields.get("url", "")).rpartition("/")[2]
+    if name.startswith("busy") and call.attempt <= int(name[4:]):
+        response: Json = {"status": 429, "headers": {}, "retry_after": BUSY}
+        return error("http.status", "it is busy", http=response)
     if name.startswith("flaky") and call.attempt <= int(name[5:]):
         return error("flaky", f"attempt {call.attempt} fails")
     if name == "bad" or (name == "odd" and call.path and call.path[-1] % 2):
@@ -68,8 +78,15 @@ class Tools:
         """`Launcher.launch`."""
         order = ticket.session.order  # type: ignore[attr-defined]
         self._deeds[Deed(call.execution_id, order.run, call.task, call.visit, call.attempt, order.claim)] += 1
-        due = self._timeline.now + self._waits()
-        heappush(self._running, (due, next(self._numbers), ticket, outcome_of(call)))
+        waits, outcome = self._waits(), outcome_of(call)
+        name = str(call.fields.get("url", "")).rpartition("/")[2]
+        if name.startswith("slow") and call.attempt <= int(name[4:]):
+            waits = SLOW * SECOND
+        limit = seconds_of(call.timeout) if not isinstance(call.timeout, dict) else None
+        if limit is not None and waits > limit * SECOND:
+            waits, outcome = round(limit * SECOND), error("timeout", f"the attempt was not done within {limit:g} s")
+        due = self._timeline.now + waits
+        heappush(self._running, (due, next(self._numbers), ticket, outcome))
         self._timeline.at(due, self._wake)
 
     def finished(self) -> list[tuple[object, Outcome]]:

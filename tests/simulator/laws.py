@@ -11,6 +11,7 @@ from noetl.engine.program import Program
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from simulator.effects import Deed
+from simulator.phase_laws import check_compensations, check_waits
 
 ENDS = ("step.done", "loop.done", "step.failed", "step.cancelled")
 
@@ -32,6 +33,8 @@ def check_execution(program: Program, folded: Execution, log: Sequence[Event], l
     assert folded.is_over, f"the run is {folded.status} and never ends"
     assert live is None or live == state_of(folded), "the state that drove the run is not the fold of its log"
     _check_claims(log)
+    check_compensations(program, log)
+    check_waits(log)
     if folded.status == "completed" and not folded.terminated:
         _check_whole(log)
 

@@ -10,8 +10,10 @@ from harness.running import compiled
 from noetl.app.programs import program_of
 from noetl.engine.program import Program
 from simulator.join_texts import SETTLED, fork_to
+from simulator.limit_texts import BUSY
 from simulator.lock_plays import LOCKS, SECTIONS
-from simulator.signal_texts import INTERRUPTED, MAIL, SENDER, SENDS, STOPS
+from simulator.phase_texts import CAUSED, CAUSES, UNDONE
+from simulator.signal_texts import COUNTED, COUNTS, INTERRUPTED, MAIL, SENDER, SENDS, STOPS
 
 
 class Play(NamedTuple):
@@ -226,7 +228,12 @@ workflow:
       in: [1, 2]
       iterator: i
       spec: {mode: parallel, policy: {enough: 1}}
-      loop: {in: [1, 2], iterator: j, spec: {mode: parallel, policy: {enough: "{{ event.done == 1 }}", rest: finish}}}
+      loop:
+        in: [1, 2]
+        iterator: j
+        spec:
+          mode: parallel
+          policy: {enough: "{{ event.ok + event.failed == 1 and event.total > event.done }}", rest: finish}
     tool: {kind: http, url: "http://x/{{ i }}"}
 """
 
@@ -349,7 +356,14 @@ REDUCED = """
 executor:
   spec:
     policy: {failure: {mode: best_effort}}
-    ctx: {total: {reduce: sum, initial: 100}, seen: {reduce: append}, names: {reduce: union}, tries: {reduce: count}}
+    ctx:
+      total: {reduce: sum, initial: 100}
+      seen: {reduce: append}
+      names: {reduce: union}
+      tries: {reduce: count}
+      high: {reduce: max}
+      low: {reduce: min}
+      by: {reduce: merge}
 workflow:
   - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: each}, {step: other}]}}
   - step: each
@@ -365,7 +379,13 @@ workflow:
             - else:
                 then:
                   do: continue
-                  set_ctx: {total: "{{ iter.n }}", seen: "{{ iter.n }}", names: ["{{ iter.n % 2 }}"]}
+                  set_ctx:
+                    total: "{{ iter.n }}"
+                    seen: "{{ iter.n }}"
+                    names: ["{{ iter.n % 2 }}"]
+                    high: "{{ iter.n }}"
+                    low: "{{ iter.n }}"
+                    by: {last: "{{ iter.n }}", first: "{{ [4 - iter.n] }}"}
     next: {arcs: [{step: z}]}
   - step: other
     tool:
@@ -376,7 +396,7 @@ workflow:
     next: {arcs: [{step: z}]}
   - step: z
     spec: {policy: {join: all}}
-    tool: {kind: noop, result: "{{ [ctx.total, ctx.seen, ctx.names, ctx.tries] }}"}
+    tool: {kind: noop, result: "{{ [ctx.total, ctx.seen, ctx.names, ctx.tries, ctx.high, ctx.low, ctx.by] }}"}
 """
 
 CANCELS = """
@@ -428,7 +448,7 @@ workflow:
 DECLARED = """
 executor:
   spec:
-    inputs: {day: {type: string}, n: {type: integer}}
+    inputs: {day: {type: string, description: of the week}, n: {type: integer}}
     result: {sum: "{{ ctx.total }}", who: "{{ z }}"}
     ctx: {total: {reduce: sum}}
 workload: {day: monday, n: 5}
@@ -513,6 +533,19 @@ PLAYS = (
     Play("join settled", fork_to("settled")),
     Play("settled joins", SETTLED, same="nothing"),
     Play("the mailbox", MAIL, same="nothing"),
+    Play("what is undone", UNDONE),
+    Play("after which ends", CAUSES, CAUSED, same="ctx"),
+    Play("busy and slow", BUSY),
+    Play("signals that are counted", COUNTED, (("t/counts", COUNTS),), same="ctx"),
+    Play(
+        "failed by a step",
+        ENDED.replace("completed", "failed"),
+        (("t/c", CALLED_PHASES),),
+        ((1, "go"),),
+        same="nothing",
+    ),
+    Play("places or none", *_places(1, "skip", "other"), same="nothing"),
+    Play("places or a failure", *_places(1, "fail", "other"), same="nothing"),
 )
 FIRST = 19
 """The number of plays that there were at first."""

@@ -26,7 +26,7 @@ workflow:
   - step: call
     spec: {policy: {interrupt: {events: [stop]}}}
     tool: {name: c, kind: playbook, path: t/c, args: {n: 2}}
-    next: {arcs: [{step: undo, when: "{{ event.name == 'step.failed' }}"}]}
+    next: {arcs: [{step: undo, when: "{{ event.name == 'step.failed' }}", args: {by: "{{ event.error.event }}"}}]}
   - step: many
     spec: {policy: {interrupt: {events: [halt, stop], timers: {late: 12}}}}
     loop: {in: [1, 2, 3, 4], iterator: i, spec: {mode: parallel, max_in_flight: 2}}
@@ -67,3 +67,55 @@ workflow:
     tool: {name: w, kind: wait, events: [go], correlation: "{{ 'k' if i < 3 else 'other' }}", timers: {late: 8}}
   - {step: undo, tool: {kind: wait, events: [go], correlation: k, timers: {late: 1}}}
 """
+
+COUNTED = """
+executor: {spec: {ctx: {heard: {reduce: append}, kept: {reduce: append}}}}
+workflow:
+  - {step: start, next: {spec: {mode: inclusive}, arcs: [{step: call}, {step: hear}, {step: fetch}]}}
+  - {step: call, tool: {name: c, kind: playbook, path: t/counts, args: {caller: "{{ execution_id }}"}}}
+  - step: hear
+    loop: {in: [1, 2, 3, 4, 5], iterator: i}
+    tool:
+      name: w
+      kind: wait
+      events: [back]
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {heard: "{{ outcome.result.data }}"}}}}]}}
+    next: {arcs: [{step: more}]}
+  - step: more
+    tool:
+      name: w
+      kind: wait
+      events: [back]
+      timers: {none: 30}
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {heard: "{{ outcome.result.name }}"}}}}]}}
+  - step: fetch
+    loop: {in: [1, 2, 3], iterator: i}
+    tool:
+      name: w
+      kind: wait
+      events: [letter]
+      correlation: "to {{ execution_id }}"
+      timers: {none: 900}
+      spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {kept: "{{ outcome.result.data | last }}"}}}}]}}
+"""
+
+COUNTS = """
+workload: {caller: nobody}
+workflow:
+  - step: start
+    loop: {in: [1, 2, 3], iterator: i}
+    tool:
+      - {name: a, kind: http, url: "http://x/{{ i }}"}
+      - {name: s, kind: signal, to: "{{ workload.caller }}", signal: back, data: "{{ i }}"}
+      - name: l
+        kind: signal
+        key: "to {{ workload.caller }}"
+        keep_for: 1d
+        signal: letter
+        data: "{{ workload.caller }} {{ i }}"
+    next: {arcs: [{step: two}]}
+  - step: two
+    loop: {in: [4, 5], iterator: i}
+    tool: {name: s, kind: signal, to: parent, signal: back, data: "{{ i }}"}
+"""
+"""Signals of which each is heard once, in the order in which they were sent, and then none."""

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+import noetl.engine.evolve_compensation
 import noetl.engine.phases
+import noetl.engine.rules
 import noetl.engine.signals
 import noetl.server.control
 import simulator.world
@@ -18,7 +20,9 @@ from noetl.server.journal import EVERY_EVENT
 from noetl.server.letters import Letters
 from noetl.server.waiting_orders import WaitingOrders
 from noetl.server.workers.leases import Leases
+from noetl.store.memory import MemoryStore
 from noetl.worker.worker import Worker
+from noetl_ir.words import MAIN
 from simulator.plays import PLAYS, number_of
 from simulator.world import simulate
 
@@ -164,8 +168,48 @@ def clocks_are_trusted(patch: Patch) -> None:
     patch.setattr(Dues, "ripe", ripe)
 
 
-MAILED = [seed for seed in range(8, 6_000, 9) if PLAYS[number_of(seed)].name == "the mailbox"]
-"""Seeds of the play about signals under keys."""
+def oldest_first(patch: Patch) -> None:
+    """The oldest run is undone first."""
+    memories = noetl.engine.evolve_compensation.memories
+    patch.setattr(
+        noetl.engine.evolve_compensation, "memories", lambda program, execution: memories(program, execution)[::-1]
+    )
+
+
+def always_undone(patch: Patch) -> None:
+    """Runs are undone however main ends, whatever `compensate_on` says."""
+    following = noetl.engine.phases._following
+
+    def whatever(turn: Any, status: str, *, faulty_result: bool) -> Any:
+        causes = dict.fromkeys(("failed", "blocked", "cancelled"), "failed")
+        plan = turn.program.plan
+        if turn.execution.phase == MAIN and causes.get(status) and plan.compensate_on:
+            return following(turn, plan.compensate_on[0], faulty_result=faulty_result)
+        return following(turn, status, faulty_result=faulty_result)
+
+    patch.setattr(noetl.engine.phases, "_following", whatever)
+
+
+def impatient_retries(patch: Patch) -> None:
+    """Every retry comes after a second at most, whatever the answer asks for."""
+    wait = noetl.engine.rules.wait_of
+    patch.setattr(noetl.engine.rules, "wait_of", lambda *asked: min(wait(*asked), 1))
+
+
+def signals_twice(patch: Patch) -> None:
+    """A store takes a signal for another one each time that it is sent again."""
+    post = MemoryStore.post
+
+    def anew(self: MemoryStore, execution_id: str, verb: str, body: Any, *, once: str = "") -> int:
+        return post(self, execution_id, verb, body)
+
+    patch.setattr(MemoryStore, "post", anew)
+
+
+def seeds_of(name: str) -> list[int]:
+    """The first seeds of a play that was added."""
+    return [seed for seed in range(8, 30_000, 9) if PLAYS[number_of(seed)].name == name]
+
 
 BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     no_phase: range(200),
@@ -175,8 +219,12 @@ BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     slots_leak: range(200),
     conflict_is_swallowed: range(200),
     clocks_are_trusted: range(200),
-    taken_letters_go_back: MAILED,
-    late_letters_are_taken: MAILED,
+    taken_letters_go_back: seeds_of("the mailbox"),
+    late_letters_are_taken: seeds_of("the mailbox"),
+    oldest_first: seeds_of("what is undone"),
+    always_undone: seeds_of("after which ends"),
+    impatient_retries: seeds_of("busy and slow"),
+    signals_twice: seeds_of("signals that are counted"),
     absence_is_believed: range(4, 400, 5),
     one_name_for_all: (52,),
     nothing_is_ever_taken_over: (441,),

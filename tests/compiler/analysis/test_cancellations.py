@@ -25,6 +25,7 @@ from nets import (
     innermost_first,
     is_end,
     is_endless,
+    is_twice,
     name_of,
     plan_of,
     random_plan,
@@ -100,24 +101,8 @@ def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
             assert verdict.status is not Status.REFUTED, (body, most)
     for step in plan.steps[1:3]:
         runs = query_verdict(plan, query_of(f"at most 1 of {step.name}"), "q", Effort(STANDARD))
-        twice = _most_runs(found, f"begin {step.name}", plan) > 1
+        twice = is_twice(found, f"begin {step.name}")
         assert runs.bug is None and not (runs.status is Status.PROVED and twice), body
-
-
-def _most_runs(found: Space, id: str, plan: Plan) -> int:
-    """How often a transition fires on one way, 2 for more often."""
-    start = Game(plan).initial()
-    seen, waiting = {(start, 0)}, [(start, 0)]
-    while waiting:
-        here, count = waiting.pop()
-        for t, after in found[here]:
-            state = after, count + (t.id == id)
-            if state[1] > 1:
-                return 2
-            if state not in seen:
-                seen.add(state)
-                waiting.append(state)
-    return 1
 
 
 FORK = "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}"

@@ -26,6 +26,7 @@ from nets import (
     plan_of,
     random_plan,
     random_steps,
+    sections_of,
     sources_of,
     steps,
 )
@@ -68,11 +69,8 @@ def playbooks(draw: st.DrawFn) -> str:
 def _sections(draw: st.DrawFn, rows: list[list[int]]) -> tuple[set[int], set[int]]:
     """Steps that take the lock of a section, and some that it is held through: only these lead to them."""
     takers = set(draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=2)))
-    inside = set(range(1, len(rows))) - takers - set(draw(st.lists(st.integers(1, len(rows) - 1), max_size=2)))
-    while past := {at for at in inside for source, row in enumerate(rows)
-                   if at in row and source not in takers | inside}:  # fmt: skip
-        inside -= past
-    return takers, inside
+    inside = set(range(1, len(rows))) - set(draw(st.lists(st.integers(1, len(rows) - 1), max_size=2)))
+    return takers, sections_of(rows, takers, inside)
 
 
 def _after(game: Game, here: Marking) -> Iterator[tuple[Transition, Marking]]:

@@ -1,36 +1,27 @@
 """Loops that end before their items are over or grow while they run (EXTENSIONS §5), iterations with a time limit, and
 runs that are interrupted (§3): verdicts held against a naive explorer of the net.
 
-The explorer plays the token game on the plan itself, with loops of no, one and two items, whatever is enough. Runs end
-where a failure is taken by no arc; it works out by itself from where there is no other way. It shares no code with the
-analysis.
+Loops have no, one and two items, whatever is enough. Runs end where a failure is taken by no arc; the explorer works
+out by itself from where there is no other way.
 """
-
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.samples import shares
+from mixed_explorer import Explored
 from nets import (
     BOUNDED,
     CYCLES,
     PARTS,
     STUCK,
-    Game,
-    Marking,
-    Space,
     fired_in,
-    is_end,
     is_endless,
     plan_of,
     random_plan,
-    space_of,
     steps,
 )
-from noetl_ir.net import Place, Transition, Trigger, Weight
-from noetl_ir.plan import Plan
 from noetlc.analysis.bounds import bounds_of
 from noetlc.analysis.effort import Budget, Effort
 from noetlc.analysis.extents import extents_of
@@ -91,112 +82,12 @@ def _name(number: int, count: int) -> str:
     return "end" if number == count else f"s{number}" if number else "start"
 
 
-class Mixed(Exception):
-    """Two runs of a loop that grows are there at once: without colours nobody can tell their items apart."""
-
-
-class Explored:
-    """Every marking of runs without an unhandled failure, for loops of a number of items.
-
-    A state is a marking with, for each loop that grows, how many items and slots its run has: any number up to that is
-    there at first, and the others may be added until it is closed.
-    """
-
-    def __init__(self, plan: Plan, items: int) -> None:
-        self.plan = plan
-        self.items = items
-        self.left_out = _unhandled(plan)
-        self.rows = [t for t in plan.net.transitions if not _never(plan, t)]
-        self.growing = sorted({row[:2] for row in plan.loop_signals if row.verb == "more"})
-
-    def space(self) -> Space | None:
-        """The states; None when there are too many."""
-        start = (*Game(self.plan).initial(), *((0, 0) * len(self.growing)))
-        try:
-            return space_of(start, self._after, MOST)
-        except Mixed:
-            return None
-
-    def _after(self, here: Marking) -> Iterator[tuple[Transition, Marking]]:
-        return ((t, after) for t in self.rows if t.id not in self.left_out for after in self.fire(here, t))
-
-    def fire(self, state: Marking, t: Transition) -> list[Marking]:
-        """The states after a transition; none where it may not fire."""
-        places = len(self.plan.net.places)
-        at = self.growing.index((t.step, t.level)) if (t.step, t.level) in self.growing else -1
-        runs = [list(state[places + 2 * k : places + 2 * k + 2]) for k in range(len(self.growing))]
-        sizes = [runs]
-        if at >= 0 and t.role == "expand":
-            if not state[t.inputs[0].place]:
-                return []
-            if any(state[n] for n, place in enumerate(self.plan.net.places) if self._is_run(place, t)):
-                raise Mixed
-            brings = self.plan.steps[t.step].loops[t.level].in_flight < 0
-            brings = brings and not self.plan.steps[t.step].loops[t.level].sequential
-            sizes = [
-                [run if k != at else [n, n if brings else self.items] for k, run in enumerate(runs)]
-                for n in range(self.items + 1)
-            ]
-        elif at >= 0 and t.role == "add":
-            if runs[at][0] >= self.items:
-                return []
-            runs[at] = [runs[at][0] + 1, runs[at][1] + (len(t.outputs) > 2)]
-        found = []
-        for each in sizes:
-            n, m = each[at] if at >= 0 else (self.items, self.items)
-            after = list(state[:places])
-            for arcs, sign in ((t.inputs, -1), (t.outputs, 1)):
-                for place, weight in arcs:
-                    after[place] += sign * (weight if isinstance(weight, int) else n if weight is Weight.ITEMS else m)
-                if min(after) < 0:
-                    break
-            if min(after) >= 0:
-                over = at >= 0 and t.role in ("close", "close_failed", "rested")
-                kept = [[0, 0] if over and k == at else run for k, run in enumerate(each)]
-                found.append((*after, *(count for run in kept for count in run)))
-        return found
-
-    @staticmethod
-    def _is_run(place: Place, t: Transition) -> bool:
-        return (place.step, place.level) == (t.step, t.level) and place.role in ("loop", "closing", "rest")
-
-    def is_stuck(self, state: Marking) -> bool:
-        """Whether a state in which nothing happens is neither an end nor one in which a failure ends the run."""
-        forced = [t for t in self.rows if t.id in self.left_out and t.trigger is Trigger.NOW and not t.fault]
-        if any(t.role != "expand" and self.fire(state, t) for t in forced):
-            return False
-        return not is_end(self.plan, state[: len(self.plan.net.places)])
-
-
-def _never(plan: Plan, t: Transition) -> bool:
-    """Whether the guard of an arc, which asks for a failure, decides against the transition."""
-    guarded = t.arc >= 0 and any(
-        other.role == "take" and other.arc == t.arc and other.guard >= 0 for other in plan.net.transitions
-    )
-    return guarded and (t.role, t.id.rsplit(" ", 2)[1]) in (("take", "ok"), ("pass", "ko"))
-
-
-def _unhandled(plan: Plan) -> set[str]:
-    """The ids of what is, or can only lead to, a failure that no arc takes."""
-    rows = plan.net.transitions
-    possible = [t for t in rows if not _never(plan, t)]
-    bad = {t.id for t in rows if t.role == "err" or (t.role == "none" and t.id.endswith(" ko"))}
-    while True:
-        open_ = {arc.place for t in possible if t.id not in bad and t.role != "lost" for arc in t.inputs}
-        takers = {arc.place for t in rows for arc in t.inputs}
-        more = {t.id for t in rows if any(arc.place in takers - open_ for arc in (*t.outputs, *t.inputs))} - bad
-        # What takes from such a place goes with it: there is nothing else that could.
-        if not more:
-            return bad
-        bad |= more
-
-
 @shares(25)
 @given(playbooks())
 def test_verdicts_are_those_of_the_explorer(share: int, body: str) -> None:
     plan = random_plan(body)
-    explored = [Explored(plan, items) for items in (1, 2)]
-    spaces = [one.space() for one in explored]
+    explored = [Explored(plan, plan.entry, items) for items in (1, 2)]
+    spaces = [one.space(MOST) for one in explored]
     known = [(one, space) for one, space in zip(explored, spaces, strict=True) if space is not None]
     whole = len(known) == len(spaces)
     stuck = any(not row and one.is_stuck(here) for one, space in known for here, row in space.items())

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fair_runs import has_run_without
 from harness.samples import shares
+from mixed_explorer import leading_to
 from nets import (
     BOUNDED,
     CYCLES,
@@ -114,7 +115,7 @@ def _is_kept(plan: Plan, here: Marking, t: Transition) -> bool:
         return "held" + t.id.removeprefix("lack") in tokens
     if t.role != "settle":
         return False
-    leading = _leading_to(plan, t.step)
+    leading = leading_to(plan, t.step)
     for number, place in enumerate(plan.net.places):
         if not here[number]:
             continue
@@ -131,20 +132,6 @@ def _is_kept(plan: Plan, here: Marking, t: Transition) -> bool:
         if not far:
             return True
     return False
-
-
-def _leading_to(plan: Plan, join: int) -> set[int]:
-    """The steps from which arcs lead to one without passing it on the way, itself where its own arcs do."""
-    before: dict[int, set[int]] = {}
-    for arc in plan.arcs:
-        before.setdefault(arc.target, set()).add(arc.step)
-    found, waiting = set[int](), [*before.get(join, ())]
-    while waiting:
-        step = waiting.pop()
-        if step not in found:
-            found.add(step)
-            waiting += before.get(step, ()) if step != join else ()
-    return found
 
 
 @shares(40)

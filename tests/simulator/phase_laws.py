@@ -1,0 +1,56 @@
+"""Laws of every simulated run about what is undone after it, and about how long a retry waits."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from noetl.engine.program import Program
+from noetl_ir.events import Event
+
+AFTER_MAIN = ("phase.started", "workflow.finished")
+
+
+def check_compensations(program: Program, log: Sequence[Event]) -> None:
+    """Each thing that a step did is undone once, newest first, one at a time, and only after the ends that
+    `compensate_on` names.
+
+    What stands in the log of runs that failed or were cut short does not say when they were remembered: of these it is
+    known that they are undone once at most.
+    """
+    how = {row.step: row for row in program.plan.compensations}
+    ends = [at for at, event in enumerate(log) if event.event_type in AFTER_MAIN]
+    main = log[: ends[0]] if ends else log
+    begun = {
+        (event.run, event.step) for event in main if event.event_type in ("step.scheduled", "loop.iteration.started")
+    }
+    done = [event.run for event in main if event.step in how and _is_done(program, event)]
+    undone = [str(event.data["run"]) for event in log if event.event_type == "compensation.started"]
+    assert len(undone) == len({*undone}), f"undone twice: {undone}"
+    assert {*undone} <= {run for run, step in begun if step in how}, f"undone and never begun: {undone}"
+    order = [run for run in undone if run in done]
+    assert order == done[::-1][: len(order)], f"{done} are undone in the order {undone}"
+    names = [event.event_type for event in log if event.event_type.startswith("compensation.")]
+    pairs = ("compensation.started", "compensation.done")
+    assert names == [pairs[at % 2] for at in range(len(names))], "two are undone at once"
+    last: dict[str, Any] = log[ends[-1]].data if ends else {}
+    status = next((event.data["status"] for event in log if event.event_type in AFTER_MAIN), "")
+    if undone:
+        assert status in program.plan.compensate_on, f"undone though main is {status}"
+    # A result that cannot be asked, and what somebody called off by hand, leave all as it is.
+    phases = {row["phase"]: row["status"] for row in last.get("after", ())}
+    if phases.get("compensation") == "completed" or (status in program.plan.compensate_on and not phases):
+        assert len(order) == len(done), f"{done} are not all undone, only {undone}"
+
+
+def _is_done(program: Program, event: Event) -> bool:
+    loops = program.plan.steps[event.step].loops
+    return event.event_type == ("loop.iteration.done" if loops else "step.done")
+
+
+def check_waits(log: Sequence[Event]) -> None:
+    """A retry is not due before the time that the answer asked for, where it asked for one."""
+    for event in log:
+        if event.event_type == "retry.started":
+            data: Any = event.data
+            asked = (data["outcome"].get("http") or {}).get("retry_after")
+            due = data.get("due", event.ts)
+            assert asked is None or due - event.ts >= asked * 1_000_000, f"a retry does not wait for {asked} s: {data}"
