@@ -31,6 +31,10 @@ def test_what_takes_long_is_left_to_the_whole_run() -> None:
     assert calls[-1][calls[-1].index("-m") + 1] == "not long"
 
 
+def test_scripts_are_linted() -> None:
+    assert ["oxlint", "runtime/noetl/page/dom.js"] in affected.calls_for(["runtime/noetl/page/dom.js"])
+
+
 def test_what_imports_a_module_is_chosen() -> None:
     assert "tests/compiler/pipeline/test_pipeline.py" in affected.tests_of(["compiler/noetlc/codegen/net.py"])[0]
 

@@ -140,6 +140,8 @@ def calls_for(names: Sequence[str]) -> list[list[str]]:
     code = [name for name in names if name.endswith(".py")]
     tests, stages = tests_of(names)
     calls = [["ruff", "check", *code], ["ruff", "format", "--check", *code]] if code else []
+    if scripts := [name for name in names if name.endswith(".js")]:
+        calls.append(["oxlint", *scripts])
     # One call, so that the checks of the house, which are one long test, run beside the others. Goldens go by their
     # ids: with `-k` they would need a call of their own.
     shown = [f"{GOLDEN_TEST}[{golden}]" for golden in goldens.goldens() if golden.case.stage in stages]

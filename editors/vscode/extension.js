@@ -13,18 +13,18 @@ let client;
 
 async function activate(context) {
   const register = (name, action) => context.subscriptions.push(vscode.commands.registerCommand(name, action));
-  register("noetl.restart", () => start(context));
+  register("noetl.restart", () => start());
   register("noetl.run", (uri) => inTerminal("run", uri));
   register("noetl.test", (uri) => inTerminal("test", uri));
   register("noetl.picture", (uri, number) => showPicture(context, uri, number));
-  await start(context);
+  await start();
 }
 
 async function deactivate() {
   await client?.stop();
 }
 
-async function start(context) {
+async function start() {
   await client?.stop();
   const { command, args } = serverOf(settings(), folder());
   client = new LanguageClient(

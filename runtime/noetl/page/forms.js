@@ -51,7 +51,7 @@ export function jsonOf(text, what) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`${what} is no JSON: ${wordsOf(error)}`);
+    throw new Error(`${what} is no JSON: ${wordsOf(error)}`, { cause: error });
   }
 }
 

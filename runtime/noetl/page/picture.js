@@ -67,7 +67,7 @@ export function picture(digest, pick) {
   let ruler = null;
 
   /** How wide a text is. On a canvas, as asking the SVG lays all of it out, for each box that changed. @param {string} text */
-  function width(text) {
+  function lengthOf(text) {
     if (!ruler) {
       ruler = /** @type {CanvasRenderingContext2D} */ (h('canvas').getContext('2d'));
       const first = [...boxes.values()].find((one) => one.note.style.display === '');
@@ -194,7 +194,7 @@ export function picture(digest, pick) {
         say(one.label, text);
         one.note.style.display = text ? '' : 'none';
         if (text) {
-          const wide = width(text) + 16;
+          const wide = lengthOf(text) + 16;
           const pill = /** @type {SVGElement} */ (one.note.firstChild);
           pill.setAttribute('width', String(wide));
           pill.setAttribute('x', String(Number(one.label.getAttribute('x')) - wide / 2));

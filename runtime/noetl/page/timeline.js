@@ -82,9 +82,9 @@ export function scale(working, first, last, squeezed) {
       const share_ = piece.to > piece.from ? (Math.max(moment, piece.from) - piece.from) / (piece.to - piece.from) : 0;
       return Math.min(1, (piece.left + piece.width * Math.min(1, share_)) / size);
     },
-    moment: (share) => {
-      const piece = placed.find((one) => share * size <= one.left + one.width) || placed[placed.length - 1];
-      return piece ? piece.from + (piece.width ? Math.min(1, Math.max(0, share * size - piece.left) / piece.width) : 0) * (piece.to - piece.from) : first;
+    moment: (part) => {
+      const piece = placed.find((one) => part * size <= one.left + one.width) || placed[placed.length - 1];
+      return piece ? piece.from + (piece.width ? Math.min(1, Math.max(0, part * size - piece.left) / piece.width) : 0) * (piece.to - piece.from) : first;
     },
     gaps: placed.filter((one) => one.gap).map((one) => ({ from: one.left / size, to: (one.left + one.width) / size, took: one.to - one.from })),
   };

@@ -61,8 +61,8 @@ export function workersView(person) {
   function row(worker) {
     const { name, state, busy, slots, reason } = worker;
     const local = name === 'server';
-    const look = state === 'ready' ? 'completed' : state === 'unready' ? 'failed' : 'paused';
-    return h('li', null, h('strong', null, local ? 'this server' : name), h('span', { class: `badge ${look}` }, sign(look), state),
+    const mark = state === 'ready' ? 'completed' : state === 'unready' ? 'failed' : 'paused';
+    return h('li', null, h('strong', null, local ? 'this server' : name), h('span', { class: `badge ${mark}` }, sign(mark), state),
       h('span', { class: 'dim' }, `${busy} of ${slots} at work`), meter(busy, slots), reason ? h('span', { class: 'warn' }, reason) : null, h('span', { class: 'gap' }),
       person.operates && !local ? h('button', { type: 'button', onclick: () => drain(name) }, 'Let it leave…') : null);
   }
