@@ -206,6 +206,8 @@ def test_a_list_of_a_hundred_thousand_rows_is_not_too_much() -> None:
         ({"$ref": "https://x/y"}, ("$ref",), "nothing is fetched"),
         ({"$ref": "other.json#/a"}, ("$ref",), "nothing is fetched"),
         ({"$ref": "#/$defs/a"}, ("$ref",), "leads to no schema"),
+        ({"allOf": [True, False], "$ref": "#/allOf/01"}, ("$ref",), "leads to no schema"),
+        ({"allOf": [True, False], "$ref": "#/allOf/0000000001"}, ("$ref",), "leads to no schema"),
         ({"$ref": "#/const", "const": {"type": "string"}}, ("$ref",), "leads to no schema"),
         ({"$ref": "#"}, (), "without an end"),
         ({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}}, ("$defs", "a"), "without an end"),

@@ -24,6 +24,7 @@ def quick_fixes(
     actions: dict[Fix, types.CodeAction] = {}
     for one in found:
         fix = one.diagnostic.fix
+        # What lowering made has no place in the file (`NOWHERE`), and a fix of it none either.
         if fix is None or not fix.span.line or not _touch(at.range(one.diagnostic.span), asked):
             continue
         report = report_of(one.diagnostic, uri, at)

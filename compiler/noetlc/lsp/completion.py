@@ -41,6 +41,7 @@ def offers_at(known: KnownFile | None, text: str, line: int, column: int, playbo
     if cursor is None:
         return []
     view = known.view_at(line) if known is not None else None
+    # An expression is asked for first: inside of one neither keys nor words of the schema mean anything.
     if cursor.inside is not None:
         return list(_in_expression(cursor, view))
     place = place_of([(level.node, level.key) for level in cursor.levels])
@@ -55,6 +56,7 @@ def offers_at(known: KnownFile | None, text: str, line: int, column: int, playbo
 
 def _keys(cursor: CursorPosition, place: FittingSchemas) -> Iterator[Offer]:
     here = cursor.levels[-1].node
+    # A key that is there already would be a duplicate (NL004). Under a value nothing is written yet.
     written = {key.text for key, _ in here.entries} if cursor.is_key and isinstance(here, MappingNode) else set()
     for one in place.allowed():
         if one.key not in written:
@@ -86,6 +88,7 @@ def referred(levels: Sequence[CursorLevel]) -> str:
     """The sort of thing that the value behind some levels names: `step`, `task`, `entry` of the workbook, `playbook`,
     `lock`; "" for any other value.
     """
+    # The numbers of items say nothing about what a value refers to: only the names of keys do.
     keys = [key for key in path_of(levels) if isinstance(key, str)]
     last, above = (keys[-1] if keys else ""), keys[-2] if len(keys) > 1 else ""
     if keys[:1] == ["executor"]:
@@ -124,6 +127,7 @@ def step_around(levels: Sequence[CursorLevel], view: PlaybookView) -> Step | Non
     """The step that something is in, by its name."""
     if len(levels) < 3 or levels[0].key != "workflow":
         return None
+    # By its name and not by its number: the view may be of an older text, with another number of steps above.
     return view.steps.get(_text_at(levels[2].node, "step"))
 
 
@@ -138,6 +142,8 @@ def task_around(levels: Sequence[CursorLevel], step: Step | None) -> Task | None
             name, above = node.get("name"), levels[at - 1].key
             if isinstance(name, Scalar):
                 return tasks.get(name.text)
+            # Names as the reader gives them to tasks that have none: the label of the item, else its number, else the
+            # step's name.
             label = above if isinstance(above, str) and above != "tool" else f"task_{above}"
             return tasks.get(label if above != "tool" else f"{step.name}_task")
     return None
@@ -159,11 +165,13 @@ def _in_expression(cursor: CursorPosition, view: PlaybookView | None) -> Iterato
     site, step = site_of(cursor.path), step_around(cursor.levels, view)
     task = task_around(cursor.levels, step)
     names = names_at(view, site, step, task)
+    # The last reading may not know the task that is being typed; its kind is known from what stands there.
     if "outcome" in names and not names["outcome"].keys.keys() - _OF_ANY_KIND:
         names["outcome"] = outcome_of(task, _kind_of_task(cursor.levels))
     if found := _MEMBER.search(inside):
         shape = member(names, found[1])
         for key, inner in shape.keys.items() if shape is not None else ():
+            # Others cannot stand behind a dot: they are written in brackets and quotes.
             if key.isidentifier():
                 yield _named(key, inner, found[2])
     elif found := _WORD.search(inside):

@@ -76,6 +76,7 @@ def cursor_at(text: str, line: int, column: int) -> CursorPosition | None:
     """The place of a cursor, line and column from 1; None where nothing around it can be read."""
     lines = lines_of(text) or [""]
     if text.endswith(("\n", "\r")):
+        # The cursor may stand behind the last line break, in a line that has no text.
         lines.append("")
     number = min(line, len(lines))
     for marked in _marked(_part(lines, number, column)):
@@ -97,6 +98,7 @@ def _part(lines: list[str], number: int, column: int) -> _Part:
     # At the first column of an empty line a new section begins, wherever the line stands.
     if column == 1 and not here.strip():
         return _Part("", "", "")
+    # A workflow of 1,000 steps is one section: of it only the step around the cursor is read.
     if lines[start - 1].startswith("workflow") and number > start:
         items = list(_items(lines, start, stop))
         first = next((at for at in reversed(items) if at <= number), None)
@@ -132,6 +134,8 @@ def _marked(part: _Part) -> Iterator[str]:
     """The part with the mark, in the ways in which it may be meant: the likeliest first."""
     rest, _, below = part.after.partition("\n")
     before, closed = part.head + part.before, _closers(part.before)
+    # What stands behind the cursor is kept where it can be read, then given up for what would close the line, then for
+    # nothing: an unfinished line is the usual case.
     lines = (f"{rest}\n", f"{closed}\n", "\n")
     as_key = [f"{before}{MARK}: {line}{below}" for line in lines] if not rest.lstrip().startswith(":") else []
     as_value = [f"{before}{MARK}{line}{below}" for line in lines]
@@ -156,9 +160,11 @@ def _closers(before: str) -> str:
         if is_comment:
             is_comment = char != "\n"
         elif quote:
+            # Only double quotes have escapes. `''` within single quotes closes here, and is opened again below.
             if char == quote and not (quote == '"' and previous == "\\"):
                 quote = ""
-        elif char in "\"'" and previous in "\n [{,:-":
+        # A quote within a word is an apostrophe and opens nothing.
+        elif char in "\"'" and (previous in "\n [{,:-" or char == previous == "'"):
             quote = char
         elif char == "#" and previous in "\n ":
             is_comment = True
@@ -166,6 +172,8 @@ def _closers(before: str) -> str:
             opened.append(_CLOSE[_OPEN.index(char)])
         elif char in _CLOSE and opened:
             opened.pop()
+    # An open expression is closed inside of its quotes; outside of quotes braces are brackets of YAML, and closed as
+    # these.
     braces = "}}" if quote and _inside(before) is not None else ""
     return braces + quote + "".join(reversed(opened))
 

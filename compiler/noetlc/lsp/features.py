@@ -62,6 +62,7 @@ async def rename(session: EditorSession, params: types.RenameParams) -> types.Wo
         refused = Refused(f"there is a playbook `{params.new_name}` already")
     if refused is not None:
         raise JsonRpcInvalidParams(refused.reason)
+    # One edit a file with the version that it was made for: an editor takes all files or none.
     changes: dict[str, list[types.TextEdit]] = {}
     for place in await _places(session, one, occurrence, declaring=None):
         changes.setdefault(place.uri, []).append(types.TextEdit(place.range, params.new_name))
@@ -103,6 +104,7 @@ async def prepare_calls(
     one = session.opened.get(params.text_document.uri)
     index = session.index.files().get(one.name) if one is not None else None
     line = params.position.line + 1
+    # The nearest document that begins above the cursor is the one around it: documents follow each other.
     above = [each for each in (index.playbooks if index is not None else ()) if each.document.line <= line]
     return [_item(session, one.name, index, above[-1])] if one is not None and index is not None and above else []
 
@@ -139,6 +141,7 @@ async def picture(session: EditorSession, params: object) -> dict[str, str] | No
     found = await _known(session, str(getattr(params, "uri", "")))
     if found is None:
         return None
+    # A request of our own: pygls gives its parameters as an object without a type.
     number, level = getattr(params, "document", 0), getattr(params, "level", "steps")
     svg = await session.in_thread(lambda known: picture_of(known, int(number), str(level)), found[1])
     return {"svg": svg} if svg is not None else None
@@ -197,6 +200,7 @@ def _at(session: EditorSession, index: FileIndex) -> Positions:
 
 def _uri(session: EditorSession, name: str) -> str:
     """The URI of a file, as the editor writes it where it has the file open."""
+    # Two URIs may name one file (`%20`, the case of a drive); with another one the editor would open the file twice.
     shown = next((one.uri for one in session.opened.values() if one.name == name), None)
     return shown or uris.from_fs_path(name) or name
 

@@ -47,6 +47,7 @@ class FilesIndex:
 
     def files(self) -> dict[str, FileIndex]:
         """The index of every file by its name."""
+        # Compared by text and not by time: editors write files within one tick of a clock, and texts are held anyway.
         texts = self._project.texts()
         for name in self._known.keys() - texts.keys():
             del self._known[name]
@@ -81,6 +82,7 @@ def indexed(name: str, text: str) -> FileIndex:
         own = ""
         found: list[PlaybookCall] = []
         for one in scalars_in(root):
+            # A path that is a template names no file before the run.
             if one.is_key or not one.scalar.text or "{{" in one.scalar.text:
                 continue
             if one.path in (("metadata", "path"), ("path",)):
@@ -88,6 +90,7 @@ def indexed(name: str, text: str) -> FileIndex:
                 playbooks.append(NamedPlaybook(one.scalar.text, _inside(reading.source, one.scalar), root.span))
             elif one.path[-1:] == ("path",) and referred(one.levels) == "playbook":
                 found.append(PlaybookCall(one.scalar.text, _inside(reading.source, one.scalar), ""))
+        # Only now: the path of the playbook may stand below its calls.
         calls += [call._replace(caller=own) for call in found]
     return FileIndex(reading.source, tuple(playbooks), tuple(calls))
 

@@ -35,6 +35,8 @@ class FittingSchemas(NamedTuple):
             required = _listed(schema.get("required"))
             for key, shape in _mapping(schema.get("properties")).items():
                 sentence = str(shape.get("description", "")) if isinstance(shape, dict) else ""
+                # Several alternatives may have a key; the first sentence that there is counts, and nothing is offered
+                # twice.
                 old = found.get(key)
                 if old is None or (sentence and not old.sentence):
                     found[key] = Allowed(key, sentence, key in required)
@@ -47,6 +49,7 @@ class FittingSchemas(NamedTuple):
             words = [*_listed(schema.get("enum")), *_listed(schema.get("examples"))]
             words += [schema["const"]] if "const" in schema else []
             if _types(schema) == ["boolean"] and not words:
+                # A boolean has no words of its own in the schema, and an author has to write one of two.
                 words = [True, False]
             found += [str(word).lower() if isinstance(word, bool) else str(word) for word in words if word is not None]
         return list(dict.fromkeys(found))
@@ -101,6 +104,7 @@ def _fitting(schema: Schema, scope: str, node: Node | None) -> Iterator[tuple[Sc
         if node is not None and not _is_of_type(here, node):
             continue
         yield here, name
+        # All definitions of our own schema stand in one mapping (`#/$defs/NAME`).
         if "$ref" in here:
             below = str(here["$ref"]).rpartition("/")[2]
             waiting.append((_mapping(_mapping(_schema()["$defs"])[below]), below))
@@ -108,6 +112,7 @@ def _fitting(schema: Schema, scope: str, node: Node | None) -> Iterator[tuple[Sc
             (one, name) for word in ("anyOf", "allOf") for one in _listed(here.get(word)) if isinstance(one, dict)
         ]
         if "if" in here:
+            # The cases of a task go by its `kind`: with the mapping at hand only the fields of that kind are offered.
             taken = "then" if node is None or _holds(_mapping(here["if"]), node) else "else"
             # Without a node it is not known which case it is: all of them may be.
             chosen = [taken] if node is not None else ["then", "else"]

@@ -31,6 +31,7 @@ def scalar_at(known: KnownFile, line: int, column: int) -> Scalars | None:
     """The scalar at a place, the innermost one."""
     document = known.document_at(line)
     for one in scalars_in(document[0]) if document is not None else ():
+        # Scalars come in the order of the file.
         if one.scalar.span.line > line:
             break
         if touches(one.scalar.span, line, column):
@@ -95,6 +96,8 @@ def _in_expression(known: KnownFile, view: PlaybookView, one: Scalars, at: tuple
     step = step_around(one.levels, view)
     names = names_at(view, site_of(one.path), step, task_around(one.levels, step))
     for access in _accesses(one.scalar.text):
+        # Each part of a dotted path has a meaning of its own: in `a.b.c` the word under the cursor says how many keys
+        # count.
         ends = [access.root.end, *(node.end for node in access.nodes)]
         for number, end in enumerate(ends):
             start = access.root.start if number == 0 else ends[number - 1]
@@ -110,6 +113,7 @@ def _in_expression(known: KnownFile, view: PlaybookView, one: Scalars, at: tuple
 def _accesses(text: str) -> list[Access]:
     template = parse_template(text).template
     found = [access for expr in expressions_of(template) for access in accesses(expr)]
+    # Blocks are no expressions to the parser: what they hold is read apart.
     hidden = [access for inside in expressions_within(template) for access in accesses(inside.expr)]
     return [access for access in (*found, *hidden) if not access.called]
 

@@ -34,6 +34,7 @@ def items_of(offers: Iterable[Offer], at: Positions, line: int, column: int) -> 
                 kind=_KINDS[one.sort],
                 detail=one.detail or None,
                 documentation=said,
+                # Editors sort by text, and the order here is that of the grammar, not of the alphabet.
                 sort_text=f"{number:04}",
                 filter_text=one.label,
                 text_edit=edit,

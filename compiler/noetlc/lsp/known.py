@@ -17,6 +17,7 @@ class PlaybookView:
     def __init__(self, playbook: Playbook) -> None:
         self.playbook = playbook
         self.around = Around(playbook)
+        # Backwards, so that of two steps of one name the first one counts, as for the compiler.
         self.steps = {step.name: step for step in reversed(playbook.steps)}
         self.ctx = ctx_of(playbook)
         self.results = {name: result_of_step(self.steps[name]) for name in self.names_of_steps()}

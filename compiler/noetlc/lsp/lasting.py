@@ -25,6 +25,7 @@ def with_lasting(text: str, now: Looked, before: Whole, look: Callable[[str], Lo
     whole = repaired(text, edited_lines(before.text, text))
     if whole is None:
         return now
+    # By code and words, not by place: the lines below what is typed move.
     known = {(one.diagnostic.code, one.diagnostic.message) for one in before.looked.findings}
     told = {one.diagnostic.order for one in now.findings}
     lasting = look(whole.text)
@@ -38,6 +39,7 @@ def with_lasting(text: str, now: Looked, before: Whole, look: Callable[[str], Lo
         and whole.blanked.isdisjoint(range(one.diagnostic.span.line, one.diagnostic.span.end_line + 1))
     ]
     found = sorted((*now.findings, *kept), key=lambda one: one.diagnostic.order)
+    # The reading without the broken lines is what names are looked up in; calls are those of the text as it is.
     return Looked(tuple(found), now.children, lasting.compiled)
 
 

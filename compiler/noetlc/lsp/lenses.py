@@ -14,6 +14,7 @@ def lenses_of(known: KnownFile, uri: str, at: Positions) -> list[types.CodeLens]
     """The lenses of a file, at the workflow of each playbook."""
     found = []
     for number, (root, _) in enumerate(known.documents):
+        # At the workflow and not at the first line, which may be a comment about all playbooks of the file.
         key = root.key("workflow") if isinstance(root, Mapping) else None
         if key is not None:
             place = at.range(key.span)

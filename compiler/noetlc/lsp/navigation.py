@@ -51,6 +51,8 @@ def refusal(found: Sequence[Occurrence], symbol: Symbol, name: str, *, has_entry
 
     `has_entry` says that the playbook names the step that it begins at.
     """
+    # Edits replace bare characters: a name that needs quotes would need them at each place, some of which are in
+    # expressions.
     if not _NAME.fullmatch(name) or name.lower() in _YAML_WORDS:
         return Refused(f"`{name}` is no name that can stand without quotes")
     if name == symbol.name:
@@ -66,9 +68,11 @@ def refusal(found: Sequence[Occurrence], symbol: Symbol, name: str, *, has_entry
     if symbol.sort == "step" and name == END:
         return Refused(f"an arc to `{END}` ends a token")
     own = alike(found, symbol)
+    # Declared elsewhere, or by a lowered construct: the declaration would keep the old name.
     if not own or not any(one.declares for one in own):
         return Refused(f"`{symbol.name}` is not declared in this file")
     bare = [one for one in own if one.bare]
+    # `steps['a-b']` may name any step; the names of other sorts are reached behind a dot or bare.
     if not _IDENTIFIER.fullmatch(name) and (bare or symbol.sort in ("task", "ctx", "iter", "iterator")):
         return Refused(f"`{name}` cannot stand in an expression, where `{symbol.name}` does")
     other = next((one for one in found if one.symbol.name == name and _shares(one.symbol, symbol)), None)

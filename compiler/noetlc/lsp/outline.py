@@ -57,6 +57,7 @@ def _tasks(node: Node | None, at: Positions) -> Iterator[types.DocumentSymbol]:
         if not isinstance(task, Mapping):
             continue
         name, kind = _scalar(task, "name"), _scalar(task, "kind")
+        # The older form `- label: {kind: …}`, whose only key is the name.
         label = task.entries[0] if len(task.entries) == 1 else None
         if name is not None or kind is not None:
             shown = name or kind
@@ -108,6 +109,7 @@ def _fold(known: KnownFile, first: int, end: int, column: int, found: dict[int, 
     while last > first and not known.source.line_text(last).strip():
         last -= 1
     indent = _indent(known.source.line_text(first))
+    # Comments between two blocks are less indented than the first one, and belong to the second.
     while last > first and _indent(known.source.line_text(last)) < indent and not _closes(known.source.line_text(last)):
         last -= 1
     if last > first:

@@ -11,6 +11,7 @@ MOST = 80
 
 def picture_of(known: KnownFile, number: int, level: str) -> str | None:
     """The SVG of a file's playbook by its number from 0, at the level `steps` or `tasks`; None where there is none."""
+    # The number came with a lens of an older text.
     if not 0 <= number < len(known.documents):
         return None
     playbook = known.documents[number][1].playbook

@@ -17,6 +17,7 @@ class Positions:
 
     def position(self, line: int, column: int) -> types.Position:
         """The position of a line and column, both counted from 1; clipped to the text."""
+        # A finding may end behind the last line break, where protocols have a line and texts have none.
         if line > self.source.line_count:
             line, column = self.source.line_count, len(self.source.line_text(self.source.line_count)) + 1
         before = self.source.line_text(line)[: column - 1]
@@ -48,6 +49,7 @@ def _units(text: str, encoding: str) -> int:
         return len(text)
     if encoding == UTF_8:
         return len(text.encode("utf-8", "surrogatepass"))
+    # Characters beyond the basic plane take two units in UTF-16.
     return len(text) + sum(char > "\uffff" for char in text)
 
 

@@ -32,6 +32,7 @@ def repaired(text: str, edited: Iterable[int] = ()) -> Repaired | None:
     `edited` are suspected before any other.
     """
     whole = lines_of(text)
+    # Suspects are looked for in the text as it was: what has been blanked has no indentation any more.
     lines = list(whole)
     blanked: set[int] = set()
     suspects = [number for number in edited if 1 <= number <= len(lines)]
@@ -54,6 +55,7 @@ def edited_lines(before: str, after: str) -> range:
     """The lines of a text, from 1, that are not as they were before."""
     old, new = lines_of(before), lines_of(after)
     head = _alike(zip(old, new, strict=False))
+    # Behind the common head only, so that a line that was doubled counts once.
     tail = _alike(zip(old[head:][::-1], new[head:][::-1], strict=False))
     return range(head + 1, max(head + 2, len(new) - tail + 1))
 

@@ -31,6 +31,7 @@ def report_of(one: Diagnostic, uri: str, at: Positions) -> types.Diagnostic:
     ]
     return types.Diagnostic(
         range=at.range(one.span),
+        # The protocol has no field for help, and what to write instead is worth as much as the finding.
         message=f"{one.message}\n{one.help}" if one.help else one.message,
         severity=_SEVERITIES[one.severity],
         code=one.code,

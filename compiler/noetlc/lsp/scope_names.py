@@ -82,6 +82,8 @@ def names_at(view: PlaybookView, site: Site, step: Step | None, task: Task | Non
     row = PLACES[site]
     names = view.around.names(step) if step is not None else view.around.outside()
     found: dict[str, ValueShape] = {}
+    # The order of these blocks is that of the evaluator: a name that is found stays, whatever has it further down. Only
+    # reserved words, which no author may take, come over all.
     if row.tasks and step is not None:
         found |= {one.name: result_of_task(one) for one in step.tasks if not one.name.startswith("__")}
         found |= {name: ValueShape("the current item of the loop") for name in names.iterators if name}
@@ -145,6 +147,7 @@ def _event_keys(site: Site, step: Step | None) -> dict[str, ValueShape]:
     """The keys of `event`: of a loop's end those of loops too, and what a signal brings."""
     if site is Site.ENOUGH:
         return {name: ValueShape(_EVENT[name]) for name in sorted(LOOP_COUNTS)}
+    # Without a loop the counts are undefined: to offer them would lead into a guard that is never true.
     left_out = set() if step is None or step.loop is not None else LOOP_EVENT_NAMES
     found = {name: ValueShape(what) for name, what in _EVENT.items() if name not in left_out and name != "done"}
     if site is not Site.ADMIT:

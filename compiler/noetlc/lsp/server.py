@@ -28,11 +28,13 @@ NAME = "noetlc"
 def serve(project_of: Callable[[list[str]], Project], asked: BinaryIO, told: BinaryIO) -> None:
     """Serve the editor that asks on one stream and is told on the other; a project is made of its folders."""
     server = LanguageServer(NAME, "", text_document_sync_kind=types.TextDocumentSyncKind.Full)
+    # The session exists before the editor has named its folders: pygls wants every function before it starts to read.
     session = EditorSession(server.text_document_publish_diagnostics)
 
     def begin_session(params: types.InitializeParams) -> None:
         session.begin_session(project_of(_folders_of(params)))
 
+    # Only now: pygls settles the encoding while it answers `initialize`, after the function for that has run.
     def agree(params: types.InitializedParams) -> None:
         encoding = server.server_capabilities.position_encoding or UTF_16
         session.encoding = str(getattr(encoding, "value", encoding))
@@ -52,6 +54,7 @@ def open_text(session: EditorSession, params: types.DidOpenTextDocumentParams) -
 
 def change_text(session: EditorSession, params: types.DidChangeTextDocumentParams) -> None:
     """An editor's text of a file changed."""
+    # Each is a whole text, as the server asks for; of several in one message the last one counts.
     for change in params.content_changes:
         session.change(params.text_document.uri, params.text_document.version, change.text)
 
@@ -84,6 +87,7 @@ async def code_actions(session: EditorSession, params: types.CodeActionParams) -
     if only is not None and _asks_for(only, FIX_ALL):
         at, version, text = session.positions(one), one.version, one.text
         whole = fix_all(text, await session.mended(one), one.uri, version, at)
+        # An edit is of one version, and the editor would refuse it if somebody typed while the fixes were looked for.
         actions += [whole] if whole is not None and one.version == version else []
     return actions
 
@@ -129,6 +133,7 @@ FEATURES: tuple[tuple[str, object, Callable[..., object]], ...] = (
     (types.TEXT_DOCUMENT_DID_OPEN, None, open_text),
     (types.TEXT_DOCUMENT_DID_CHANGE, None, change_text),
     (types.TEXT_DOCUMENT_DID_CLOSE, None, close_text),
+    # Editors send this one and the one about configuration unasked; pygls would warn of each that has no function.
     (types.TEXT_DOCUMENT_DID_SAVE, None, pass_by),
     (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, None, look_again),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, None, pass_by),

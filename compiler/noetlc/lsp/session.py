@@ -58,6 +58,7 @@ class OpenFile:
     def change(self, version: int, text: str) -> None:
         """Take another text."""
         self.version, self.source = version, Source(self.name, text)
+        # `known` and `whole` stay: questions that cannot wait are answered from the last reading.
         self.looked = self.extents = self.occurrences = None
 
 
@@ -105,6 +106,8 @@ class EditorSession:
     def look_again(self) -> None:
         """Look at everything again: files or configurations changed on disk."""
         self.project.look_again()
+        # Every open file, whichever one changed: a configuration holds for all, and a child's text is part of what is
+        # said of its callers.
         for one in self.opened.values():
             one.looked = None
             self.look_at(one.uri)
@@ -112,6 +115,7 @@ class EditorSession:
     def look_at(self, uri: str) -> None:
         """Have findings looked for in a file, after those that wait already."""
         self._waiting[uri] = None
+        # One task goes over all that waits, so that a file that is typed in quickly waits once and not for each key.
         if self._checks is None or self._checks.done():
             self._checks = asyncio.get_running_loop().create_task(self._look_at_all())
 
@@ -128,6 +132,7 @@ class EditorSession:
         text = one.text
         found = await self._find(one, text)
         if found.compiled is not None:
+            # Kept for an older text, too: an old reading offers better names than none.
             one.known = await self.in_thread(KnownFile, found.compiled)
         # Another text came meanwhile: whoever waits asks again.
         if one.text == text:
@@ -153,6 +158,7 @@ class EditorSession:
         text = one.text
         if one.extents is None:
             found = await self.in_thread(partial(extents_in, one.name, self.project), text)
+            # Good enough for who asked of the old text, and wrong to keep for the new one.
             if one.text != text:
                 return found
             one.extents = found
@@ -164,6 +170,7 @@ class EditorSession:
 
     async def _look_at_all(self) -> None:
         while self._waiting:
+            # Before each file and not once: the keys of a burst arrive while the file before is looked at.
             await asyncio.sleep(PAUSE)
             uri = next(iter(self._waiting))
             del self._waiting[uri]
@@ -187,6 +194,7 @@ class EditorSession:
     async def _find(self, one: OpenFile, text: str) -> Looked:
         look = partial(self.project.found_in, one.name)
         found = await self.in_thread(look, text)
+        # The findings of the last whole text are what is shown while a line is half typed.
         if not is_broken(found):
             one.whole = Whole(text, found)
         elif one.whole is not None:

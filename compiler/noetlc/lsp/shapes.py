@@ -69,6 +69,7 @@ def result_of_task(task: Task) -> ValueShape:
         return ValueShape(
             said, {key: ValueShape("a key that the code gives") for key in keys_of_code(code_of(task) or "")}
         )
+    # The kinds say what a result is in one sentence, with its keys in braces: there is no second list of them to keep.
     text = kind.result if kind is not None else ""
     keys = [key.strip() for group in _KEYS.findall(text) for key in group.split(",")]
     return ValueShape(said, {key: ValueShape(f"`{key}` of the result") for key in keys if key.isidentifier()})
@@ -126,6 +127,7 @@ def keys_of_code(code: str) -> list[str]:
     results: list[ast.expr] = []
     for node in ast.walk(tree):
         match node:
+            # The two ways in which a python task gives its result.
             case ast.Assign(targets=[ast.Name(id="result")], value=value) | ast.Return(value=ast.Dict() as value):
                 results.append(value)
     keys = [
@@ -138,6 +140,7 @@ def _with_set(found: dict[str, ValueShape], pairs: Iterable[tuple[str, Value]], 
     for key, value in pairs:
         shape = shape_of_value(value, f"set by step `{step.name}`")
         old = found.get(key)
+        # Rules of several steps may set one key: which ran last is not known, so the keys of all are offered.
         if old is not None and old.what != shape.what:
             shape = ValueShape(f"{old.what}, {shape.what}", {**old.keys, **shape.keys})
         found[key] = shape

@@ -81,6 +81,7 @@ def scalars_in(root: Node) -> Iterator[Scalars]:
         if isinstance(node, Scalar):
             yield Scalars(node, levels, is_key)
         elif isinstance(node, Mapping):
+            # A stack gives back the last first, so all go on in reverse.
             for key, value in reversed(node.entries):
                 here = (*levels, CursorLevel(node, key.text))
                 waiting += [(value, here, False), (key, here, True)]
@@ -96,6 +97,7 @@ class _Reader:
         self._source = source
         self._view = view
         self._number = number
+        # Of each step once: a step of many expressions would gather its names for each.
         self._names: dict[str, Names] = {}
 
     def occurrences(self, one: Scalars) -> Iterator[Occurrence]:
@@ -172,6 +174,8 @@ class _Reader:
         plain: list[tuple[Expr, frozenset[str]]] = [(expr, frozenset()) for expr in expressions_of(template)]
         for expr, hidden in (*plain, *bound):
             for access in accesses(expr):
+                # A name that a block binds (`{% set %}`, `{% for %}`) is nobody's symbol, and a called one is a
+                # function.
                 if access.root.name not in hidden and not access.called:
                     yield from self._access(access, one.scalar, row, names, step)
 
@@ -203,6 +207,8 @@ class _Reader:
             return
         for sort, known in _meanings(row, names):
             if word in known:
+                # An arg is declared by each arc, under a name that other arcs use for other things: it is no symbol,
+                # and hides those below.
                 if sort != "arg":
                     found = self._of(sort, word, root, owner if sort in _OF_A_STEP else "", declares=False)
                     yield found._replace(bare=True)
@@ -212,6 +218,7 @@ class _Reader:
         """The characters of the first key behind a root: `.key`, or between the quotes of `['key']`."""
         end = access.nodes[0].end
         text = scalar.text[access.root.end : end]
+        # From behind: in `['a']` the key stands last, and white space may stand before it.
         start = access.root.end + text.rfind(key)
         return self._source.inner_span(scalar, start, start + len(key))
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 TYPES = ("variable", "property", "function", "string", "number", "keyword", "operator", "comment", "parameter")
 """The types of tokens, by whose numbers the protocol tells them."""
 
+# Patterns and no parser: a token is wanted in a text that is half typed, too, where a parser has nothing.
 _TEMPLATE = re.compile(r"\{\{[-+]?(.*?)[-+]?\}\}|\{%[-+]?(.*?)[-+]?%\}", re.DOTALL)
 _EXPRESSION = re.compile(
     r"(?P<string>'[^'\\]*(?:\\.[^'\\]*)*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\")"
@@ -84,6 +85,7 @@ def encoded(tokens: list[SemanticToken], at: "Positions") -> list[int]:
     for token in tokens:
         place = at.between(token.start, token.start + token.length)
         start = place.start
+        # Columns are relative within a line alone, as the protocol has it.
         data += [start.line - line, start.character - (column if start.line == line else 0)]
         data += [place.end.character - start.character, TYPES.index(token.type), 0]
         line, column = start.line, start.character
@@ -104,6 +106,7 @@ def _tokens(known: KnownFile, one: Scalars) -> Iterator[SemanticToken]:
             if not any(start <= word.start < end for start, end in templates)
         ]
         yield from _placed(known, one.scalar, words)
+    # Code is never a template: its braces are its own.
     if language != "code" and "{" in text:
         for found in _TEMPLATE.finditer(text):
             group = 1 if found[1] is not None else 2

@@ -42,11 +42,13 @@ def _moment(text: str) -> bool:
 
 
 def _ipv4(text: str) -> bool:
+    # A leading zero makes the part octal to some readers: two programs would see two addresses.
     return all(len(part) == len(str(int(part))) and int(part) <= 255 for part in text.split("."))
 
 
 def _ipv6(text: str) -> bool:
     head, gap, tail = text.partition("::")
+    # One gap alone, or it is not known how many zeros each one is.
     if "::" in tail or (not gap and text.startswith(":")):
         return False
     groups = [part for half in (head, tail) if half for part in half.split(":")]
@@ -58,6 +60,7 @@ def _ipv6(text: str) -> bool:
             return False
     count = len(groups) + 2 * mapped
     fine = all(1 <= len(part) <= 4 and "." not in part for part in groups)
+    # A gap stands for one group of zeros at least. An address of the fourth version is as long as two groups.
     return fine and (count <= 7 if gap else count == 8)
 
 
@@ -66,6 +69,7 @@ def _free(units: int) -> None:
 
 
 def _shaped(name: str, more: Callable[[str], bool] | None, text: str, spend: Spend) -> bool:
+    # The shape comes first: what is asked behind it takes digits where digits have to be for granted.
     if len(text) > LONGEST or not pattern_of(_SHAPES[name]).matches(text, spend):
         return False
     return more is None or more(text)

@@ -53,7 +53,9 @@ _CATEGORIES = frozenset(_GROUPS) | {group + part for group, parts in _GROUPS.ite
 
 
 class _Parser:
-    """Reads a pattern into states, from its end to its beginning: each part is built in front of what follows it."""
+    """Reads a pattern into parts (`_Node`), and holds the states that are made of them, from the end to the beginning
+    (`_built`).
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -114,6 +116,7 @@ class _Parser:
             least, most = self.bounds()
         else:
             return node
+        # ECMA-262 refuses it under its `u` flag: it says nothing.
         if node.kind == "assert":
             raise BadPattern("`^` and `$` are not repeated")
         if self.peek() == "?":  # as few as can be: the same texts match
@@ -130,6 +133,7 @@ class _Parser:
         if not first.isdecimal() or not first.isascii() or len(first) > 4 or not (second or "0").isdecimal():
             raise BadPattern(f"`{{` at {self.at + 1} is not followed by numbers: write `\\{{` for the character")
         self.at = end + 1
+        # More digits than these are more than there may be states, and refused when those are built.
         least = int(first)
         most = least if not comma else int(second[:5]) if second else None
         if most is not None and most < least:
@@ -195,6 +199,7 @@ class _Parser:
                 digits, self.at = self.text[self.at + 1 : max(end, self.at)], max(end + 1, self.at)
                 return _character(digits)
             return self.code(4)
+        # Any sign may be escaped. A letter may not: it could mean something in a later ECMA-262.
         if not here.isalnum() and here != "_":
             return here
         what = "looks back" if here in "123456789k" else "is a boundary" if here in "bB" else "has no meaning"
@@ -311,6 +316,7 @@ def _built(parser: _Parser, node: _Node, after: int) -> int:
             return parser.add_state(_State(_SPLIT, None, tuple([_built(parser, one, after) for one in node.inner])))
         case "*":
             return _repetition(parser, node, after)
+    # From the end: a state names the one that follows it, which has to exist.
     for one in reversed(node.inner):
         after = _built(parser, one, after)
     return after
@@ -319,11 +325,14 @@ def _built(parser: _Parser, node: _Node, after: int) -> int:
 def _repetition(parser: _Parser, node: _Node, after: int) -> int:
     (inner,) = node.inner
     if node.most is None:
+        # A place for the state of the loop, which its own inside leads back to; what it is is known only once that is
+        # built.
         again = parser.add_state(_State(_SPLIT))
         parser.states[again] = _State(_SPLIT, None, (_built(parser, inner, again), after))
         after = again
     else:
         last = after
+        # `x{2,4}` is `xx(x(x)?)?`: written out, as an automaton cannot count.
         for _ in range(node.most - node.least):
             after = parser.add_state(_State(_SPLIT, None, (_built(parser, inner, after), last)))
     for _ in range(node.least):
@@ -353,6 +362,7 @@ class Pattern:
     def matches(self, text: str, spend: Spend) -> bool:
         """Whether some part of a text matches; `spend` is told of the work before it is done."""
         here, moves = self._start, self._moves
+        # Before the first character: a text of megabytes is refused at once.
         spend(len(text) + len(here))
         for char in text:
             if -1 in here:
@@ -362,6 +372,8 @@ class Pattern:
                 spend(len(here) + len(self._states) // 8)
                 after = self._after(here, char)
                 self._kept += len(after)
+                # Forgotten as a whole: which moves will be asked for again is not known, and an index of their age
+                # would cost more.
                 if self._kept > _KEPT:
                     moves.clear()
                     self._kept = len(after)
@@ -392,6 +404,7 @@ class Pattern:
                 found.add(-1)
             elif kind == _SPLIT or (kind == _BEGIN and at_start) or (kind == _END and at_end):
                 waiting += out
+            # `$` is kept: whether the text ends here is known only when no character follows.
             elif kind in (_CHAR, _END):
                 found.add(number)
         return frozenset(found)

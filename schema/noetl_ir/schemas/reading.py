@@ -38,6 +38,7 @@ def misuses(schema: Json) -> tuple[SchemaFault, ...]:
     too_much = _too_much(schema)
     if too_much is not None:
         return (too_much,)
+    # Circles are looked for in a schema that is one: `resolved` and the walk below rely on the shapes of keywords.
     found = tuple(_of_schema(schema, ()))
     return found or tuple(_circles(schema))
 
@@ -55,6 +56,7 @@ def is_text(schema: Json, path: tuple[str, ...] = ()) -> bool:
 
 def _too_much(schema: Json) -> SchemaFault | None:
     """The limit that a schema is over."""
+    # A list and no recursion: this is what keeps a deep schema from the recursive readers below.
     waiting: list[tuple[Json, int]] = [(schema, 1)]
     parts = characters = 0
     while waiting:
@@ -69,6 +71,7 @@ def _too_much(schema: Json) -> SchemaFault | None:
             waiting += [(value, depth + 1) for value in here]
         elif isinstance(here, str):
             characters += len(here)
+        # What waits counts, so that a list of a million values is refused before they are looked at.
         if parts + len(waiting) > MAX_PARTS or characters > MAX_TEXT:
             return SchemaFault((), f"it is larger than {MAX_PARTS:,} values or {MAX_TEXT:,} characters")
     return None
@@ -158,6 +161,7 @@ def _number(value: Json, path: _Path) -> _Found:
 
 
 def _positive(value: Json, path: _Path) -> _Found:
+    # By its digits: a whole number that is too large for a float is infinite so, and would be an error otherwise.
     if not _is_number(value) or float(str(value)) <= 0:
         yield SchemaFault(path, f"`{path[-1]}` is a number above 0")
 
@@ -236,6 +240,7 @@ _KEYWORDS: Mapping[str, _Asked] = {
     **dict.fromkeys(("properties", "dependentSchemas", "$defs"), _schemas),
     "patternProperties": _patterned, "required": _texts, "dependentRequired": _needed, "$ref": _reference,
     **dict.fromkeys(("title", "description", "$comment"), _text),
+    # Remarks: the draft has them hold of nothing, so any value may stand there.
     **dict.fromkeys(("examples", "deprecated", "readOnly", "writeOnly", "contentMediaType", "contentEncoding"),
                     _anything),
 }  # fmt: skip
@@ -267,8 +272,9 @@ def resolved(root: Json, reference: str) -> Json:
         key = word.replace("~1", "/").replace("~0", "~")
         if isinstance(here, dict) and key in here:
             here = here[key]
-        elif isinstance(here, list) and key.isdecimal() and key.isascii() and int(key[:9]) < len(here):
-            here = here[int(key[:9])]
+        # RFC 6901: an index has no leading zeros. More than nine digits are more than any list here has.
+        elif isinstance(here, list) and key.isdecimal() and key == str(int(key[:9])) and int(key) < len(here):
+            here = here[int(key)]
         else:
             return None
     fits = reference == "#" or reference.startswith("#/")
@@ -301,6 +307,7 @@ def _comes_back(root: Json, schema: dict[str, Json], state: dict[int, bool]) -> 
         here, left = waiting.pop()
         if left:
             state[id(here)] = False
+        # Met again before it was left: the circle goes through it. One that was left is fine, however many refer to it.
         elif state.get(id(here)):
             return True
         elif id(here) not in state:

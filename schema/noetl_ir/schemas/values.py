@@ -51,18 +51,22 @@ class _Holding:
         if not isinstance(schema, dict):
             return
         for keyword, wanted in schema.items():
+            # `then`, `else`, `minContains` and the like are read by the keyword that they belong to; remarks hold of
+            # nothing.
             check = _CHECKS.get(keyword)
             if check is not None:
                 yield from check(self, schema, wanted, value, path, depth + 1)
 
     def holds(self, schema: Json, value: Json, depth: int) -> bool:
         """Whether a value is what a schema says."""
+        # Faults are made lazily: one is enough, and the rest of the value is not looked at.
         return next(self.check(schema, value, (), depth), None) is None
 
 
 def faults(schema: Json, value: Json, name: str) -> tuple[str, ...]:
     """Where a value that is called `name` is not what a schema without misuse says, a sentence each, the first few."""
     try:
+        # The budget is one for the whole value, whichever branch of the schema spends it.
         found = list(islice(_Holding(schema).check(schema, value, (), 0), MAX_FAULTS))
     except TooMuch:
         return (f"`{name}` is more work to check than a value may be",)
@@ -84,6 +88,7 @@ def type_of(value: Json) -> str:
         case int():
             return "integer"
         case float():
+            # 1.0 is a whole number to JSON Schema, which knows values and no types of a language.
             return "integer" if value.is_integer() else "number"
         case str():
             return "string"
@@ -144,6 +149,7 @@ def _multiple(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, p
     if number is not None and of is not None:
         from fractions import Fraction  # slow to import, and few ask for it
 
+        # Fractions take time by the length of their numbers, and payloads may bring integers of any length.
         h.spend(20 + (abs(number).bit_length() >> 6 if isinstance(number, int) else 0))
         # By the decimal digits as they are written: 0.3 is a multiple of 0.1.
         exact = Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
@@ -235,6 +241,7 @@ def _additional(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json,
         if wanted is False:
             from noetl_ir.nearest import nearest
 
+            # Looking for a near name takes time that the budget does not count.
             near = nearest(key, tuple(named)) if isinstance(named, dict) and len(named) <= 100 else ""
             yield (*path, key), f"is no key of it{f': did you mean `{near}`?' if near else ''}"
         else:
@@ -299,6 +306,8 @@ def _if(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _
 
 
 def _reference(h: _Holding, schema: dict[str, Json], wanted: Json, value: Json, path: _Path, depth: int) -> _Found:
+    # Cannot lead to nothing: `misuses` has looked. That it ends, too: each circle goes on into a part of the value, and
+    # depth is bounded.
     yield from h.check(resolved(h.root, str(wanted)), value, path, depth)
 
 
@@ -312,6 +321,7 @@ def _key(h: _Holding, value: Json, depth: int) -> object:
     if depth > MAX_DEPTH:
         raise TooMuch
     match value:
+        # Before numbers: a bool is an int to Python, and no number to JSON.
         case bool() | None:
             return ("", value)
         case int() | float():

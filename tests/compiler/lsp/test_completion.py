@@ -105,6 +105,7 @@ def test_a_step_is_no_target_of_what_names_none() -> None:
     [
         ('    tool: {kind: http, url: "{{ ‸', "workload ctx town ask count keychain ref", "outcome event"),
         ('    tool: {kind: http, url: "{{ wo‸ }}"}', "workload", "event"),
+        ("    tool: {kind: http, url: 'it''s {{ ‸", "workload ctx", "event"),
         ('    tool: {kind: http, url: "{{ workload.‸ }}"}', "city shop day", "name"),
         ('    tool: {kind: http, url: "{{ workload.shop.‸ }}"}', "name open", "city"),
         ('    tool: {kind: http, url: "{{ ctx.‸ }}"}', "seen", "page"),
