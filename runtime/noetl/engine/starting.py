@@ -6,7 +6,7 @@ from noetl.engine.places import begin_main, wanted
 from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
 from noetl.engine.turn import Turn
-from noetl.engine.whole import KeyedFault, about, error_of, initial_key
+from noetl.engine.whole import KeyedFault, about, error_of, initial_key, message_at
 from noetl.engine.workload import MISSING, RenderedWorkload, render, variables_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
@@ -126,7 +126,7 @@ def unmet(program: Program, execution_id: str, request: Request) -> tuple[str, .
     """
     # A turn that is thrown away: it finds out what would be missing, before anything is recorded.
     turn = Turn(program, Execution(execution_id, program), 0)
-    return tuple(fault.message for fault in _rendered(turn, request).faults if fault.code == MISSING)
+    return tuple(message_at(program.plan, fault) for fault in _rendered(turn, request).faults if fault.code == MISSING)
 
 
 def _rendered(turn: Turn, request: Request) -> RenderedWorkload:

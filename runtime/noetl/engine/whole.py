@@ -48,6 +48,14 @@ def error_of(fault: Fault) -> dict[str, Json]:
     return {**error, "key": fault.key} if isinstance(fault, KeyedFault) else error
 
 
+def message_at(plan: Plan, fault: Fault) -> str:
+    """The message of a fault behind its file, line and column, as far as they are known."""
+    span = span_at(plan, fault.key) if isinstance(fault, KeyedFault) else None
+    if span is None or span.line <= 0:
+        return fault.message
+    return f"{plan.source}:{span.line}:{span.column}: {fault.message}"
+
+
 def span_at(plan: Plan, key: str) -> Span | None:
     """The place of a key of the whole playbook; None where the plan does not know it."""
     if (name := key.removeprefix(input_key(""))) != key:

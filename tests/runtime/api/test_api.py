@@ -62,7 +62,8 @@ def test_nothing_is_started_without_an_input_that_must_be_brought(server: Served
     register(server, 'workload: {order: "{{ order }}"}\n' + NOOP)
     response = server.client.post("/executions", json={"path": "t/t"})
     assert response.status_code == 409
-    assert "nothing was started; `workload.order`: the input `order` must be brought" in response.json()["detail"]
+    told = "nothing was started; t.yaml:4:19: `workload.order`: the input `order` must be brought"
+    assert told in response.json()["detail"]
     assert server.client.get("/executions").json()["executions"] == []
     execution_id = start(server, path="t/t", payload={"order": 7})
     until(lambda: status(server, execution_id) == "completed")

@@ -26,10 +26,11 @@ workflow:
 def test_nothing_starts_without_the_inputs_that_must_be_brought(home: "Home") -> None:
     done = home.run("run", home.plan(ASKING))
     assert done.returncode == 1
+    bring = "must be brought: give"
     assert done.stderr.splitlines() == [
         "error: nothing was started:",
-        "`workload.order`: the input `order` must be brought: give `--set order=…`, or `order` in the payload",
-        "`workload.db`: the input `user` must be brought: give `--set user=…`, or `user` in the payload",
+        f"plan.ir.yaml:6:10: `workload.order`: the input `order` {bring} `--set order=…`, or `order` in the payload",
+        f"plan.ir.yaml:8:7: `workload.db`: the input `user` {bring} `--set user=…`, or `user` in the payload",
     ]
     assert home.run("list", "--json").stdout == "[]\n"
 
@@ -69,7 +70,10 @@ def test_a_variable_is_read_only_where_it_is_allowed_and_recorded(home: "Home") 
     plan = home.plan(READING)
     refused = home.run("run", plan, "--env", "SHOP_HOST")
     assert refused.returncode == 1
-    assert "`workload.port`: the environment variable SHOP_PORT is not set, or not allowed" in refused.stderr
+    assert (
+        "plan.ir.yaml:7:9: `workload.port`: the environment variable SHOP_PORT is not set, or not allowed"
+        in refused.stderr
+    )
     assert "`--env SHOP_PORT`" in refused.stderr and home.run("list", "--json").stdout == "[]\n"
     some = home.json("run", plan, "--env", "SHOP_PORT")
     assert isinstance(some, dict) and some["result"] == {"host": "localhost", "port": "5433"}
@@ -184,7 +188,7 @@ def test_a_value_that_is_declared_to_be_text_stays_text(home: "Home") -> None:
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         "error: nothing was started:",
-        "the input `code` must be a text, and is a whole number",
+        "plan.ir.yaml:8:7: the input `code` must be a text, and is a whole number",
     ]
     assert home.run("run", plan, "--set", "code=x", "--set", "cod=1").stderr.splitlines()[1:] == [
         "`cod` is no input of this playbook: did you mean `code`?",

@@ -34,7 +34,9 @@ def said(text: str, payload: dict[str, Any]) -> tuple[str, ...]:
     return unmet(program(text), "1", Request(payload))
 
 
+# Each input stands in a line of its own: three of the head, an empty one, and three keys come before the first.
 DAY = {"day": "2026-01-31"}
+NO_DAY = "t.yaml:8:7: the input `day` (the day to load) must be brought: give `--set day=…`, or `day` in the payload"
 
 
 @pytest.mark.parametrize(
@@ -42,22 +44,25 @@ DAY = {"day": "2026-01-31"}
     [
         (DAY, []),
         ({**DAY, "limit": 1, "note": "x", "box": {"a": 1}}, []),
-        ({}, ["the input `day` (the day to load) must be brought: give `--set day=…`, or `day` in the payload"]),
+        (
+            {},
+            [NO_DAY],
+        ),
         ({"dya": "x", **DAY}, ["`dya` is no input of this playbook: did you mean `day`?"]),
         ({"zebra": 1, **DAY}, ["`zebra` is no input of this playbook: known are `day`, `limit`, `note`, `box`"]),
         # A key of `workload` that is no input is the playbook's own.
         ({"url": "x", **DAY}, ["`url` is no input of this playbook: known are `day`, `limit`, `note`, `box`"]),
-        ({**DAY, "limit": 0}, ["the input `limit` must be at least 1"]),
-        ({**DAY, "limit": "5"}, ["the input `limit` must be a whole number, and is a text"]),
+        ({**DAY, "limit": 0}, ["t.yaml:9:7: the input `limit` must be at least 1"]),
+        ({**DAY, "limit": "5"}, ["t.yaml:9:7: the input `limit` must be a whole number, and is a text"]),
         # What is given is given: null is a value, and no text.
-        ({**DAY, "note": None}, ["the input `note` must be a text, and is null"]),
-        ({"day": None}, ["the input `day` must be a text, and is null"]),
-        ({**DAY, "box": {"b": 1}}, ["the input `box.b` is no key of it"]),
+        ({**DAY, "note": None}, ["t.yaml:10:7: the input `note` must be a text, and is null"]),
+        ({"day": None}, ["t.yaml:8:7: the input `day` must be a text, and is null"]),
+        ({**DAY, "box": {"b": 1}}, ["t.yaml:11:7: the input `box.b` is no key of it"]),
         (
             {"dya": 1, "limit": 0},
             [
                 "`dya` is no input of this playbook: did you mean `day`?",
-                "the input `day` (the day to load) must be brought: give `--set day=…`, or `day` in the payload",
+                NO_DAY,
             ],
         ),
     ],
@@ -75,15 +80,13 @@ def test_an_input_that_is_not_given_and_not_in_workload_is_null() -> None:
 def test_values_are_held_on_the_merged_workload() -> None:
     # `box` is `{a: x}` of the workload with what the payload gives over it.
     text = DECLARED.replace("limit: 10", "limit: 10, box: {a: \"{{ 'x' }}\"}")
-    assert said(text, DAY) == ("the input `box.a` must be a whole number, and is a text",)
+    assert said(text, DAY) == ("t.yaml:11:7: the input `box.a` must be a whole number, and is a text",)
     assert said(text, {**DAY, "box": {"a": 1}}) == ()
 
 
 def test_a_required_input_is_required_beside_a_default() -> None:
     text = DECLARED.replace("limit: 10", "day: '2026-01-31', limit: 10")
-    assert said(text, {}) == (
-        "the input `day` (the day to load) must be brought: give `--set day=…`, or `day` in the payload",
-    )
+    assert said(text, {}) == (NO_DAY,)
 
 
 def test_no_inputs_are_none() -> None:
