@@ -33,7 +33,9 @@ class Bench(NamedTuple):
 class Reading(NamedTuple):
     """One line of the table. `ratio` is what the bar is about; `met` is None where no figure or no bar is.
 
-    `product` and `base` are in `unit` (`s`, `µs`, `/s`, `MB`); `base_name` says what the base is.
+    `product` and `base` are in `unit` (`s`, `µs`, `/s`, `MB`); `base_name` says what the base is. `before` is the
+    figure before the bar was worked on, of another machine and day: a ratio can be held against it, seconds cannot.
+    `tried` says why the bar is missed where that is known, and is told where it is.
     """
 
     label: str
@@ -45,6 +47,12 @@ class Reading(NamedTuple):
     bar: str
     met: bool | None
     remark: str = ""
+    before: str = ""
+    tried: str = ""
+
+    def beside(self, before: str, tried: str = "") -> "Reading":
+        """The reading with what it was before, and what was tried for it."""
+        return self._replace(before=before, tried=tried)
 
 
 class Row(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from benchmarks.row import Reading
 
-_COLUMNS = ("row", "product", "peer or base", "ratio", "bar", "verdict")
+_COLUMNS = ("row", "product", "peer or base", "ratio", "bar", "before", "verdict")
 
 
 def verdict(reading: Reading) -> str:
@@ -13,7 +13,8 @@ def verdict(reading: Reading) -> str:
     if reading.met is None:
         return reading.remark
     word = "met" if reading.met else "missed"
-    return f"{word} ({reading.remark})" if reading.remark else word
+    told = "; ".join(filter(None, (reading.remark, "" if reading.met else reading.tried)))
+    return f"{word} ({told})" if told else word
 
 
 def lines(readings: Iterable[Reading]) -> list[str]:
@@ -31,6 +32,7 @@ def _cells(reading: Reading) -> tuple[str, ...]:
         f"{base} {reading.base_name}".strip(),
         "" if reading.ratio is None else f"{reading.ratio:.2f}",
         reading.bar,
+        reading.before,
         verdict(reading),
     )
 

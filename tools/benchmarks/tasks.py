@@ -21,8 +21,10 @@ def python_loops(bench: Bench) -> list[Reading]:
     works = (seconds(1000, _TRIVIAL, "parallel"), seconds(1000, _TRIVIAL, "sequential"))
     at_once, singly, asleep = interleave(bench.runs, *works, seconds(8, _SLEEPS, "parallel"))
     return [
-        at_most("1,000 python iterations at once", at_once, singly, times=1, unit="s", base_name="one by one"),
-        limit("the same", at_once, 2.5, unit="s", remark=_CORES),
+        at_most("1,000 python iterations at once", at_once, singly, times=1, unit="s", base_name="one by one").beside(
+            "5 ×"
+        ),
+        limit("the same", at_once, 2.5, unit="s", remark=_CORES).beside("13 s"),
         limit("8 that sleep 0.5 s each", asleep, 1.5, unit="s", remark=_CORES),
     ]
 
@@ -31,4 +33,4 @@ def http_calls(bench: Bench) -> list[Reading]:
     """Processor time of a request by the tool, the engine aside, against httpx with a client that it keeps."""
     figures = probe(bench, "requesting", str(bench.runs))
     own, base = (median(figures[name]) * 1e6 for name in ("tool", "httpx"))
-    return [at_most("an http call", own, base, times=2, unit="µs", base_name="httpx, one client")]
+    return [at_most("an http call", own, base, times=2, unit="µs", base_name="httpx, one client").beside("5 ×")]
