@@ -6,8 +6,9 @@ happen, on free choices and with what guards show, is no part: nobody can cover 
 
 from collections.abc import Iterable, Iterator
 
+from noetl_ir.expr import Literal, entries_of
 from noetl_ir.net import Transition
-from noetl_ir.plan import COMPLETE, Plan
+from noetl_ir.plan import COMPLETE, Plan, Task
 from noetl_ir.span import Span
 from noetl_ir.suite import PURE_KINDS, PlaybookPart
 from noetlc.analysis.effort import STANDARD, Budget, Effort
@@ -119,6 +120,17 @@ def _from_outside(plan: Plan, number: int, own: list[Transition]) -> Iterator[Pl
         yield PlaybookPart("branch", f"the loop of {step.name} ends with items left", span, left)
 
 
+def _never_fails(plan: Plan, task: Task) -> bool:
+    """Whether nothing in the world makes a task fail, which the net does not know: a `noop`, and a `wait` for names
+    that are written out, as long as it takes.
+    """
+    if task.kind != "wait":
+        return task.kind in PURE_KINDS and task.kind != "fail"
+    fields = entries_of(plan.templates[task.fields]) if task.fields >= 0 else {}
+    limited = task.timeout >= 0 or plan.steps[task.step].timeout >= 0
+    return not limited and fields is not None and all(isinstance(field, Literal) for field in fields.values())
+
+
 def _at(span: Span, otherwise: Span) -> Span:
     return span if span.line else otherwise
 
@@ -128,8 +140,7 @@ def _ends(plan: Plan, row: int, own: list[Transition]) -> Iterator[PlaybookPart]
     task, step = plan.tasks[row], plan.steps[plan.tasks[row].step].name
     for outcome in ("ok", "error"):
         ids = tuple(t.id for t in own if t.role in OUTCOMES and t.outcome == outcome)
-        # Nothing in the world makes a `noop` fail, and the net does not know it.
-        if ids and not (task.kind in PURE_KINDS and outcome == "error" and task.kind != "fail"):
+        if ids and not (outcome == "error" and _never_fails(plan, task)):
             yield PlaybookPart("outcome", f"{step} / {task.name}: {outcome}", task.span, ids)
     for number, rule in enumerate(task.rules):
         ids = tuple(t.id for t in own if t.role in OUTCOMES and rule_fits(plan, rule, t))

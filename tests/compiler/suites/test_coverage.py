@@ -59,6 +59,23 @@ def test_each_part_that_is_written_and_can_happen_is_one() -> None:
     assert never == 0
 
 
+@pytest.mark.parametrize(
+    ("fields", "fails"),
+    [
+        ("events: [go]", False),
+        ("events: [go], transient: true, timers: {late: 60}", False),
+        ("events: [go], spec: {timeout: 5}", True),
+        ('events: "{{ workload.names }}"', True),  # no names, for one
+        ('events: [go], correlation: "{{ workload.order }}"', True),  # no text
+        ('events: [go], timers: {late: "{{ workload.late }}"}', True),
+    ],
+)
+def test_a_wait_fails_where_something_can_be_wrong_with_it(fields: str, fails: bool) -> None:
+    parts, _ = parts_of(plan_of(f"workflow: [{{step: start, tool: {{name: w, kind: wait, {fields}}}}}]\n"))
+    names = [part.name for part in parts if part.kind == "outcome"]
+    assert names == ["start / w: ok", *(["start / w: error"] if fails else [])]
+
+
 def test_what_can_never_happen_is_no_part_and_is_counted() -> None:
     parts, never = parts_of(plan_of(NEVER))
     names = {(part.kind, part.name) for part in parts}

@@ -133,14 +133,24 @@ def test_what_lies_behind_a_wait_is_reached_by_signals(tmp_path: Path) -> None:
     done = run_tests(tmp_path, "--generate", "orders.yaml", "-o", "orders.test.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
     text = (tmp_path / "orders.test.yaml").read_text()
-    # By hand: all but that one of the two waits is an error, which no signal makes of one.
-    why = "# Not reached, as no signal and no outcome of a script makes an error of it"
-    assert left_of(text) == [f"{why}: 8:11 start / ask: error; 16:11 pay / ask: error"], text
+    # By hand: all of it; neither wait can fail.
+    assert left_of(text) == [], text
     assert "name: accept, data: {amount: 11}" in text and "key: order 7" in text and "name: paid" in text
     # A payment that ships, one whose shipment fails, a refusal, and a stop: no two of these are one run.
     assert "4 cases" in done.stderr, done.stderr + text
     again = run_tests(tmp_path, "--coverage")
     assert again.returncode == 0, again.stdout + again.stderr
+
+
+def test_of_a_wait_that_fails_by_its_key_it_is_said_why_no_script_makes_it(tmp_path: Path) -> None:
+    keyed = WAITS.replace("{big: false}", "{big: false, order: order 7}").replace('"order 7"', '"{{ workload.order }}"')
+    put(tmp_path, "", keyed)
+    (tmp_path / "orders.test.yaml").unlink()
+    done = run_tests(tmp_path, "--generate", "orders.yaml", "-o", "orders.test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "orders.test.yaml").read_text()
+    why = "# Not reached, as no signal and no outcome of a script makes an error of it"
+    assert left_of(text) == [f"{why}: 16:11 pay / ask: error"], text
 
 
 MANY = """
