@@ -28,10 +28,22 @@ class PhaseRegion(NamedTuple):
     steps: frozenset[int]
 
 
+_known: list[tuple[Plan, tuple[PhaseRegion, ...]]] = []
+"""The regions of the last plans: what is remembered of a plan, it is by identity, is remembered of its regions then."""
+
+
 def regions_of(plan: Plan) -> tuple[PhaseRegion, ...]:
     """The regions of a plan, that of main first; of one without phases behind main the plan as it is."""
     if not plan.phases and not plan.compensations:
         return (PhaseRegion(MAIN, plan, frozenset(range(len(plan.steps)))),)
+    found = next((regions for each, regions in _known if each is plan), None)
+    if found is None:
+        found = _parted(plan)
+        _known[:] = [(plan, found), *_known[:3]]
+    return found
+
+
+def _parted(plan: Plan) -> tuple[PhaseRegion, ...]:
     undoing = dict.fromkeys(each.target for each in plan.compensations)
     starts = [(f"{COMPENSATION} by {plan.steps[step].name}", step) for step in undoing]
     starts += [(phase.name, phase.step) for phase in plan.phases]

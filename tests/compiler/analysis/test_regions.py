@@ -1,6 +1,7 @@
 """Phases behind main, each a net of its own (EXTENSIONS §1): verdicts held against a naive explorer of each region."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,9 +25,11 @@ from nets import (
     steps,
 )
 from noetl_ir.plan import Plan, later_entries
+from noetlc.analysis import resets
 from noetlc.analysis.differences import differences_of
 from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.extents import extents_of
+from noetlc.analysis.petri import Petri
 from noetlc.analysis.regions import regions_of
 from noetlc.analysis.report import report_of
 from noetlc.analysis.soundness import soundness_of
@@ -178,6 +181,28 @@ def test_a_later_phase_may_read_what_main_has_come_to() -> None:
     early = [*lines[:2], read.format("tell", "free"), "step: free"]
     found = linted(HEAD + PHASES + steps(*early))
     assert len(found) == 1 and "`free`" in str(found[0]), found
+
+
+def test_what_bounds_a_region_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eighteen questions about such a playbook took half a minute, as each looked for it anew."""
+    rows = (
+        "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}",
+        "step: a, spec: {policy: {cancels: [b]}}",
+        "step: b",
+        "step: free",
+    )
+    plan = plan_of("executor: {spec: {finally: free}}\n" + steps(*rows))
+    found, bound = list[int](), resets._bound
+
+    def counted(net: Petri, *rest: Any) -> tuple[int, str]:
+        found.append(len(net.transitions))
+        return bound(net, *rest)
+
+    monkeypatch.setattr(resets, "_bound", counted)
+    report_of(plan, ["never(a and b)"])
+    once = len(found)
+    report_of(plan, ["never(a and b)", "at most 1 of a", "reachable(b)", "never(a and a)", "always(start before b)"])
+    assert 0 < once == len(found) <= 4
 
 
 def test_the_regions_of_a_plan_share_its_net() -> None:
