@@ -29,8 +29,8 @@ def test_a_letter_goes_to_the_wait_that_is_open_with_all_that_it_carries(open_st
     store = open_store()
     store.create(ROW)
     assert store.mailbox.await_letter(WAIT) is False
-    assert open_store().mailbox.post_letter(GO) is True
-    assert bodies(store) == [{"name": "go", "data": {"n": 1}, "key": GO.key, "wait": WAIT.call}]
+    assert open_store().mailbox.post_letter(GO, 1_000) is True
+    assert bodies(store) == [{"name": "go", "data": {"n": 1}, "key": GO.key, "wait": WAIT.call, "since": 1_000}]
     row = store.inbox("e1", 0)[0].row
     assert store.mailbox.correspondence("e1") == ((row,), (WAIT.call,))
     store.mailbox.settle_mail("e1", [WAIT.call], [row])
@@ -143,6 +143,30 @@ def test_a_letter_is_kept_for_its_time_by_whosever_clock(store: Store) -> None:
     assert store.mailbox.post_letter(GO._replace(once="now", keep_for=0)) is True, "somebody waits now"
     assert store.mailbox.post_letter(GO._replace(once="never", keep_for=0)) is False
     assert store.mailbox.await_letter(WAIT._replace(call="d")) is False
+
+
+def test_a_letter_says_when_it_was_posted_however_often_it_came_back(store: Store) -> None:
+    store.create(ROW._replace(execution_id="e2"))
+    store.mailbox.post_letter(GO, 1_000)
+    store.mailbox.await_letter(WAIT, 1_010)
+    store.mailbox.return_letter("e1", store.posted(), 1_020)
+    store.mailbox.await_letter(WAIT._replace(execution_id="e2"), 1_030)
+    assert [body["since"] for name in ("e1", "e2") for body in bodies(store, name)] == [1_000, 1_000]
+
+
+def test_what_is_kept_under_a_beginning_is_dropped_and_nothing_else(store: Store) -> None:
+    keys = ["a", "a ", "a b", "a ö\0", "a\U0010ffff", "A b", "ab", "b"]
+    for number, key in enumerate(keys):
+        store.mailbox.post_letter(GO._replace(key=key, once=str(number)), 1_000)
+    store.mailbox.await_letter(WAIT._replace(key="a b"), 1_000)
+    addressed = store.mailbox.correspondence("e1").rows
+    store.mailbox.drop_letters("a ")
+    assert [row.key for row in store.mailbox.rows(now=1_000) if row.kept] == ["A b", "a", "ab", "a\U0010ffff", "b"]
+    assert store.mailbox.correspondence("e1").rows == addressed != ()
+    store.mailbox.return_letter("e1", addressed[0], 1_000)
+    assert [row.kept for row in store.mailbox.rows(WantedMail("a b"), 1_000)] == [1], "it came back"
+    store.mailbox.drop_letters("nothing begins so")
+    assert store.mailbox.post_letter(GO._replace(key="a ", once="1"), 1_000) is False, "it may be posted again"
 
 
 def test_no_more_are_kept_under_a_key_than_may_be(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,6 +245,8 @@ class DiskMailbox:
         self.await_letter = self._committing(shared.await_letter)
         self.settle_mail = self._committing(shared.settle_mail)
         self.return_letter = self._committing(shared.return_letter)
+        self.drop_letters = self._committing(shared.drop_letters)
+        self.rows = shared.rows
 
     def _committing(self, change: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *values: self._commit(lambda: change(*values))

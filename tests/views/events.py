@@ -18,8 +18,8 @@ from noetl_ir.events import Event, Firing
 
 _ACTION = re.compile(r"^# at ([\d.]+): (\w+)$", re.MULTILINE)
 _PAYLOAD = re.compile(r"^# payload: (.*)$", re.MULTILINE)
-_DULL = frozenset({"digest", "trace_id", "level", "playbook", "path"})
-"""Payload keys that say nothing about a rule of the language."""
+_DULL = frozenset({"digest", "trace_id", "level", "playbook", "path", "since"})
+"""Payload keys that say nothing about a rule of the language, or are of the clock of a store."""
 _USUAL = (("status", "ok"), ("directive", "continue"), ("rule", -1))
 """Payload that is left out where it says what is usual."""
 

@@ -312,6 +312,7 @@ EVENTS: dict[str, EventType] = {
             "data": Key(_ANY, "what came with it"),
             **_ROW,
             "wait": _maybe(_TEXT, "the wait that the mailbox addressed it to: `RUN:TASK:VISIT:ATTEMPT`"),
+            "since": _maybe({"type": "integer"}, "when it was posted to the mailbox (microseconds)"),
             "came": _maybe(
                 {"type": "integer"},
                 "when the store had it (microseconds), of one that came over a pause: timers due before go first",

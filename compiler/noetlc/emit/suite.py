@@ -81,6 +81,7 @@ def _shared() -> dict[str, tuple[_Schema, str]]:
     })  # fmt: skip
     signal = _object({
         "at": (_DURATION, "When it comes, on the virtual clock."),
+        "before": ({"type": "boolean"}, "With `key`, instead of `at`: it is kept under that when the run begins."),
         "name": (_NAME, "Its name."),
         "data": (_ANY, "What it brings."),
         "key": (

@@ -1,6 +1,8 @@
 """The signals of a file of tests: to the run itself, or with a `key` to whoever waits under that.
 
 signals: [{at: 10s, name: approved}, {key: order 7, name: paid, data: {amount: 120}, keep_for: 1d}]
+
+With `before` one under a key is kept when the run begins.
 """
 
 from noetl_ir.correlation import faulty_key, is_storable, key_of
@@ -11,7 +13,7 @@ from noetlc.reading.reader import Reader, stray_keys
 from noetlc.reading.shapes import mapping_of, missing, sequence_of, text_of
 from noetlc.source.nodes import Mapping, Node, value_of
 
-SIGNAL = ("at", "name", "data", "key", "keep_for")
+SIGNAL = ("at", "before", "name", "data", "key", "keep_for")
 
 
 def read_signals(r: Reader, both: list[dict[str, Node]]) -> tuple[tuple[Span, ...], list[Json]]:
@@ -31,9 +33,27 @@ def _signal(r: Reader, mapping: Mapping) -> Json:
     name = text_of(r, named, "`name`") if (named := mapping.get("name")) is not None else None
     if named is None:
         missing(r, "the `name` of the signal", mapping.span, help="write `{at: 10s, name: approved}`")
-    at = duration_of(r, when, "`at`") if (when := mapping.get("at")) is not None else 0
     data = value_of(brought) if (brought := mapping.get("data")) is not None else None
-    return {"at": at, "name": name or "", "data": data, **_under_key(r, mapping, name or "")}
+    return {**_time(r, mapping), "name": name or "", "data": data, **_under_key(r, mapping, name or "")}
+
+
+def _time(r: Reader, mapping: Mapping) -> dict[str, Json]:
+    """When a signal comes: `at` a time of the run, or `before` it."""
+    when, before = mapping.get("at"), mapping.get("before")
+    at = duration_of(r, when, "`at`") if when is not None else 0
+    if before is None or (said := value_of(before)) is False:
+        return {"at": at}
+    if said is not True:
+        r.report("NL104", "`before` is `true` or `false`", before.span, help="write `before: true`")
+    elif mapping.get("key") is None:
+        help = "write `key`, too: a run that has not begun hears no signal"
+        r.report("NL104", "`before` goes with `key`", before.span, help=help)
+    elif when is not None:
+        help = "leave out one of the two: a signal from before the run comes at no time of it"
+        r.report("NL104", "`before` does not go with `at`", before.span, help=help)
+    else:
+        return {"before": True}
+    return {"at": at}
 
 
 def _under_key(r: Reader, mapping: Mapping, name: str) -> dict[str, Json]:

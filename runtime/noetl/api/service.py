@@ -33,7 +33,7 @@ from noetl.app.programs import WORTH
 from noetl.app.runtime import Runtime
 from noetl.app.secret_resolver import exposed, unresolvable, workload_of
 from noetl.app.snapshot_cache import SnapshotCache
-from noetl.app.snapshots import UnreadableExecution, events_of, program_of, result_of, root_of
+from noetl.app.snapshots import UnreadableExecution, events_of, program_of, result_of
 from noetl.app.verifier import verifier
 from noetl.app.workers import EVERY_POOL, hindrance, pool_documents, worker_document
 from noetl.engine.inputs import undeclared
@@ -48,7 +48,7 @@ from noetl.ports.idempotency import StartKey, other
 from noetl.ports.mailbox import Letter, OtherLetter, WantedMail
 from noetl.ports.output import OutputChunk
 from noetl.secrets.credentials import CredentialProblem, Credentials
-from noetl.server.children import NotFound
+from noetl.server.children import NotFound, root_of
 from noetl.server.control import ControlPlane
 from noetl.server.service import Service, ServiceState
 from noetl.server.workers.registry import WorkerRegistry
@@ -149,7 +149,7 @@ class ApiService:
     def executions(self, wanted: Wanted, *, now: bool = False) -> list[dict[str, Json]]:
         """The rows of a list, as documents; `now` adds what each that is not over does and waits for."""
         rows = self.runtime.store.executions(wanted)
-        roots = {row.execution_id: root_of(self.runtime, row) for row in rows if row.ended is None}
+        roots = {row.execution_id: root_of(self.runtime.store, row) for row in rows if row.ended is None}
         # One question for the whole page: a child is driven by the owner of its root, and a page of a thousand would
         # ask a thousand times.
         owned = self.runtime.store.owned({*roots.values()}) if roots else frozenset[str]()
@@ -244,7 +244,7 @@ class ApiService:
         if row.ended is not None:
             raise Rejected(f"execution {execution_id} is over ({row.status}): there is nothing to {verb}")
         if self._asked is not None:  # with its caller, whose owner drives both
-            self._asked |= {execution_id, root_of(self.runtime, row)}
+            self._asked |= {execution_id, root_of(self.runtime.store, row)}
         # Posted first, then woken: the thread that drives looks into the store, and what it has read there is all
         # that counts after a crash.
         with self._storing():
@@ -466,7 +466,7 @@ class ApiService:
         return row
 
     def _is_owned(self, row: ExecutionRow) -> bool:
-        return row.ended is None and self.runtime.store.is_owned(root_of(self.runtime, row))
+        return row.ended is None and self.runtime.store.is_owned(root_of(self.runtime.store, row))
 
     def _origin(self, row: ExecutionRow) -> Origin:
         first = next(events_of(self.runtime, row.execution_id), None)

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from noetl.app.runtime import Runtime
-from noetl.app.snapshots import root_of
 from noetl.engine.execution import INTERRUPT, Execution, Region, Run
 from noetl.engine.interrupting import is_in_progress
 from noetl.engine.program import Program
 from noetl.engine.sections import holder_of, lock_text, steps_in
 from noetl.ports import StoreFailure
+from noetl.server.children import root_of
 from noetl.server.places import holders_of, key_in_store, waiting_before
 from noetl.server.waiting_orders import waiting
 from noetl_ir.correlation import key_of
@@ -81,7 +81,7 @@ def queue_now(runtime: Runtime, execution: Execution) -> Queue | None:
         rows, row_of = runtime.store.places(), runtime.store.execution
         before = tuple(row.execution_id for row in waiting_before(rows, key, execution.execution_id))
         known = [row for row in map(row_of, before) if row is not None]
-        undriven = [row.execution_id for row in known if not runtime.store.is_owned(root_of(runtime, row))]
+        undriven = [row.execution_id for row in known if not runtime.store.is_owned(root_of(runtime.store, row))]
         return Queue(holders_of(rows, key), before, frozenset(undriven))
     except StoreFailure:  # that of a server, which answers for itself
         return None

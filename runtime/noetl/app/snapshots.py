@@ -13,7 +13,7 @@ from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
 from noetl.engine.views import plain_result
 from noetl.ports import ExecutionRow
-from noetl.server.children import NotFound
+from noetl.server.children import NotFound, root_of
 from noetl_ir.codec import CodecError
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
@@ -98,22 +98,9 @@ def events_of(runtime: Runtime, execution_id: str, after: int = 0) -> Iterator[t
         yield entry
 
 
-def root_of(runtime: Runtime, row: ExecutionRow) -> str:
-    """The execution that called the one which called … this one: whose owner drives this one too."""
-    seen = {row.execution_id}
-    # Rows of an altered store may name each other in a circle.
-    while row.parent_execution_id is not None and row.parent_execution_id not in seen:
-        above = runtime.store.execution(row.parent_execution_id)
-        if above is None:
-            break
-        row = above
-        seen.add(row.execution_id)
-    return row.execution_id
-
-
 def is_driven(runtime: Runtime, row: ExecutionRow) -> bool:
     """Whether a process drives the execution at this moment."""
-    return row.ended is None and runtime.store.is_owned(root_of(runtime, row))
+    return row.ended is None and runtime.store.is_owned(root_of(runtime.store, row))
 
 
 def result_of(runtime: Runtime, row: ExecutionRow, step: str | None) -> Json:

@@ -7,14 +7,14 @@ from contextlib import suppress
 
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime
-from noetl.app.snapshots import program_of, root_of
+from noetl.app.snapshots import program_of
 from noetl.cli.progress import Silent
 from noetl.cli.stores import command_with, existing_runtime, owning_root, row_of
 from noetl.cli.text import Problem, escaped, json_text
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing
 from noetl.ports import ExecutionRow, Owned
-from noetl.server.children import NotFound
+from noetl.server.children import NotFound, root_of
 from noetl.server.execution import Ask, ask_of
 from noetl_cli import lazy_click as click
 from noetl_ir.events import Event
@@ -35,7 +35,7 @@ def ask(execution: str, verb: str, url: str, *, as_json: bool) -> int:
         is_heard = False
         if asks:
             row, is_heard = _asked(runtime, row, verb)
-        is_driven = runtime.store.is_owned(root_of(runtime, row))
+        is_driven = runtime.store.is_owned(root_of(runtime.store, row))
     # Of a cancel the phases behind main follow; what goes on may have ended before anybody looks.
     follows = verb == "cancel" and is_heard and row.ended is None
     good = follows or row.status == _DONE[verb] or (asks and verb == "resume" and row.ended is not None)
@@ -64,7 +64,7 @@ def _asked(runtime: Runtime, row: ExecutionRow, verb: str) -> tuple[ExecutionRow
 
     It is made once, here or by the inbox: a second cancel is one of the phase behind main that follows from the first.
     """
-    root = root_of(runtime, row)
+    root = root_of(runtime.store, row)
     position = max((position for position, _ in runtime.events(row.execution_id)), default=0)
     posted: int | None = None
     is_heard = False

@@ -11,7 +11,7 @@ from uuid import uuid4
 import click
 
 from noetl.app.runtime import Runtime
-from noetl.app.snapshots import UnreadableExecution, program_of, root_of
+from noetl.app.snapshots import UnreadableExecution, program_of
 from noetl.cli.asking import apply_here
 from noetl.cli.inputs import json_of
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
@@ -19,6 +19,7 @@ from noetl.cli.text import Problem, duration, escaped, json_text
 from noetl.engine.signals import unheard
 from noetl.ports import MailboxFull, Over, Owned
 from noetl.ports.mailbox import Letter, kept_for
+from noetl.server.children import root_of
 from noetl.server.execution import Ask
 from noetl_ir.correlation import HALF, faulty_key, is_storable
 from noetl_ir.expr import Json
@@ -100,7 +101,7 @@ def _send(url: str, execution: str, request: Ask, *, anyway: bool, as_json: bool
             raise Problem(f"execution {row.execution_id} is over ({row.status}): it takes no signal")
         if not anyway:
             _ask_back(runtime, row.execution_id, name)
-        driven = runtime.store.is_owned(root_of(runtime, row))
+        driven = runtime.store.is_owned(root_of(runtime.store, row))
         posts = driven or _may_bring_secrets(runtime, row.execution_id)
         if not posts:
             try:

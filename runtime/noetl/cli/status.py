@@ -7,7 +7,7 @@ import time
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
 from noetl.app.picture import Activity, Why, not_known, place_of, queue_now, rows_of
-from noetl.app.snapshots import Snapshot, is_driven, root_of, snapshot_of
+from noetl.app.snapshots import Snapshot, is_driven, snapshot_of
 from noetl.cli.failures import failure_text, place_text
 from noetl.cli.list import status_text
 from noetl.cli.sentences import row_text
@@ -26,6 +26,7 @@ from noetl.cli.ways_on import ways_on
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import STATUSES, ExecutionRow, Wanted
+from noetl.server.children import root_of
 from noetl_cli import lazy_click as click
 from noetl_ir.events import iso_of
 from noetl_ir.expr import Json
@@ -58,7 +59,7 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
             _tell(ending, look, rows, url, owned=owned)
             for line in ways_on(runtime, look, url):
                 click.echo(line)
-            if not owned and look.row.ended is None and (hung := runtime.store.hung(root_of(runtime, look.row))):
+            if not owned and look.row.ended is None and (hung := runtime.store.hung(root_of(runtime.store, look.row))):
                 click.echo(f"why it stands still: {escaped(hung)}; a server takes it up, or `resume`")
     return 0
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from noetl.app.adapters import DEFAULT_STORE, narrowed, protect_files
 from noetl.app.runtime import Runtime, Settings, open_runtime
-from noetl.app.snapshots import UnreadableExecution, root_of
+from noetl.app.snapshots import UnreadableExecution
 from noetl.cli.text import Problem, Stopped, Unserved, escaped
 from noetl.ports import Conflict, ExecutionRow, NoRoom, Store, StoreFailure, Wanted
-from noetl.server.children import NotFound
+from noetl.server.children import NotFound, root_of
 from noetl_cli import lazy_click as click
 from noetl_ir.nearest import nearest
 
@@ -215,7 +215,7 @@ def _nearest(text: str, ids: list[str]) -> str:
 @contextmanager
 def owning_root(runtime: Runtime, row: ExecutionRow) -> Iterator[None]:
     """Hold what keeps the callers of a child from driving it meanwhile; nothing for one that nobody called."""
-    root = root_of(runtime, row)
+    root = root_of(runtime.store, row)
     if root == row.execution_id:
         yield
     else:

@@ -89,6 +89,11 @@ class SqlMailbox(ABC):
                 waits.setdefault((key, name), []).append(execution_id)
         return tuple([MailRow(*row)._replace(waits=tuple(waits.get(row[:2], ()))) for row in found])
 
+    def drop_letters(self, prefix: str) -> None:
+        """`Mailbox.drop_letters`."""
+        under = {"prefix": prefix, "beyond": prefix + _BEHIND_ALL}
+        self.change(lambda tx: tx.rows(_DROP_UNDER, under))
+
     def stranded_letters(self) -> tuple[tuple[str, int], ...]:
         """`Mailbox.stranded_letters`."""
         return tuple([(name, int(row)) for name, row in self.look(_STRANDED, {})])
@@ -121,13 +126,13 @@ _COUNT = "SELECT count(*) FROM (SELECT 1 FROM mail WHERE key = :key AND row IS N
 _KEEP = """
 INSERT INTO mail (key, name, data, since, until, once) VALUES (:key, :name, :data, :since, :until, :once)
 """
-_NEW = "SELECT number, key, name, data, once, tries FROM mail WHERE once = :once"
+_NEW = "SELECT number, key, name, data, once, tries, since FROM mail WHERE once = :once"
 _OLDEST_WAIT = """
 SELECT w.execution_id, w.call FROM mail_waits w JOIN executions x ON x.execution_id = w.execution_id
 WHERE w.key = :key AND w.name = :name AND w.row IS NULL AND x.ended IS NULL ORDER BY w.number LIMIT 1
 """
 _OLDEST_LETTER = """
-SELECT m.number, m.key, m.name, m.data, m.once, m.tries FROM mail m
+SELECT m.number, m.key, m.name, m.data, m.once, m.tries, m.since FROM mail m
 JOIN mail_waits w ON w.key = m.key AND w.name = m.name
 WHERE w.execution_id = :execution_id AND w.call = :call AND m.key = :key AND m.row IS NULL AND m.until > :now
 ORDER BY m.number LIMIT 1
@@ -139,11 +144,12 @@ _ADDRESS = "UPDATE mail SET execution_id = :execution_id, row = :row WHERE numbe
 _SERVE = "UPDATE mail_waits SET row = :row WHERE execution_id = :execution_id AND call = :call"
 _UNLIST = "DELETE FROM mail_waits WHERE execution_id = :execution_id AND call = :call"
 _TAKE = "DELETE FROM mail WHERE execution_id = :execution_id AND row = :row"
-_ADDRESSED = """SELECT number, key, name, data, once, tries + 1, until FROM mail
+_ADDRESSED = """SELECT number, key, name, data, once, tries + 1, since, until FROM mail
 WHERE execution_id = :execution_id AND row = :row"""
 _RETURN = "UPDATE mail SET execution_id = NULL, row = NULL, tries = tries + 1 WHERE number = :number"
 _UNLIST_SERVED = "DELETE FROM mail_waits WHERE execution_id = :execution_id AND row = :row"
 _DROP = "DELETE FROM mail WHERE number = :number"
+_DROP_UNDER = "DELETE FROM mail WHERE row IS NULL AND key >= :prefix AND key < :beyond"
 _ROWS_OF = "SELECT row FROM mail WHERE execution_id = :execution_id AND row IS NOT NULL ORDER BY row"
 _CALLS_OF = "SELECT DISTINCT call FROM mail_waits WHERE execution_id = :execution_id ORDER BY call"
 _STRANDED = """
@@ -254,9 +260,9 @@ def _in_order(value: Json) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def body_of(key: str, name: str, data: Json, call: str) -> dict[str, Json]:
-    """The body of the inbox row of a letter that is addressed."""
-    return {"name": name, "data": data, "key": key, "wait": call}
+def body_of(key: str, name: str, data: Json, call: str, since: int) -> dict[str, Json]:
+    """The body of the inbox row of a letter that is addressed; `since` is when it was posted, in microseconds."""
+    return {"name": name, "data": data, "key": key, "wait": call, "since": since}
 
 
 def name_of(once: str, tries: int) -> str:
@@ -283,8 +289,8 @@ def _address_to_oldest(tx: Transaction, letter: tuple[Any, ...]) -> bool:
 
 def _address(tx: Transaction, letter: tuple[Any, ...], execution_id: str, call: str) -> bool:
     """Address a letter to a wait; False where its execution is over."""
-    number, key, name, data, once, tries = letter
-    body = json.dumps(body_of(key, name, json.loads(data), call))
+    number, key, name, data, once, tries, since = letter
+    body = json.dumps(body_of(key, name, json.loads(data), call, since))
     row = tx.leave(execution_id, body, name_of(once, tries))
     if row is None:
         return False

@@ -196,13 +196,14 @@ def _request_of(event: Event) -> Request:
 
 
 def _signal_of(event: Event) -> Incoming:
-    row, came = event.data.get("row"), event.data.get("came")
+    row, came, since = (event.data.get(name) for name in ("row", "came", "since"))
     return Incoming(
         str(event.data.get("name")),
         event.data.get("data"),
         row if isinstance(row, int) else None,
         came if isinstance(came, int) else None,
         str(event.data.get("wait", "")),
+        since if isinstance(since, int) else None,
     )
 
 

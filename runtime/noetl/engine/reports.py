@@ -280,7 +280,7 @@ def fire_timer(turn: Turn, name: str) -> None:
 
 class Incoming(NamedTuple):
     """A signal from outside; `row` is the inbox row that brought it, which `came` at that time (microseconds; now where
-    that is not known). One of the mailbox is for the call `wait` alone.
+    that is not known). One of the mailbox is for the call `wait` alone, and was posted at `since`.
     """
 
     name: str
@@ -288,6 +288,7 @@ class Incoming(NamedTuple):
     row: int | None = None
     came: int | None = None
     wait: str = ""
+    since: int | None = None
 
 
 def signal(turn: Turn, incoming: Incoming) -> bool:
@@ -299,6 +300,8 @@ def signal(turn: Turn, incoming: Incoming) -> bool:
         received["row"] = incoming.row
         if incoming.wait:
             received["wait"] = incoming.wait
+            if incoming.since is not None:
+                received["since"] = incoming.since
     # Only over a pause a signal waits while timers that were due before it do too.
     if turn.execution.paused:
         received["came"] = turn.now if incoming.came is None else incoming.came

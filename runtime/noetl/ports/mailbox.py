@@ -136,6 +136,10 @@ class Mailbox(Protocol):
         """
         ...
 
+    def drop_letters(self, prefix: str) -> None:
+        """Letters that are kept under keys which begin so are nobody's any more. Those that are addressed stay."""
+        ...
+
     def stranded_letters(self) -> tuple[tuple[str, int], ...]:
         """Letters that are addressed to what is over and are not settled: its id, and the row."""
         ...

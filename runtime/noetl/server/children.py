@@ -84,6 +84,19 @@ def _is_of(order: StartChild, there: ExecutionRow, store: Store, blobs: Blobs) -
     return first is not None and hydrate(first, blobs).data.get("call") == order.name
 
 
+def root_of(store: Store, row: ExecutionRow) -> str:
+    """The execution that called the one which called … this one: whose owner drives this one too."""
+    seen = {row.execution_id}
+    # Rows of an altered store may name each other in a circle.
+    while row.parent_execution_id is not None and row.parent_execution_id not in seen:
+        above = store.execution(row.parent_execution_id)
+        if above is None:
+            break
+        row = above
+        seen.add(row.execution_id)
+    return row.execution_id
+
+
 def missed(child: Execution, caller: ExecutionRow | None) -> str | None:
     """The order that a child was to be told by its caller, and was not, since a crash came between the two; None for
     nothing.

@@ -436,10 +436,12 @@ def _brought_by(ask: Ask) -> Json:
 
 def _incoming(ask: Ask, brought: Json) -> reports.Incoming:
     said = brought if isinstance(brought, dict) else {}
-    wait = ask.body.get("wait") if isinstance(ask.body, dict) else None
+    body = ask.body if isinstance(ask.body, dict) else {}
+    wait, since = body.get("wait"), body.get("since")
     return reports.Incoming(
-        str(said.get("name", "")), said.get("data"), ask.row, ask.at, wait if isinstance(wait, str) else ""
-    )
+        str(said.get("name", "")), said.get("data"), ask.row, ask.at,
+        wait if isinstance(wait, str) else "", since if isinstance(since, int) else None,
+    )  # fmt: skip
 
 
 def status_of(execution: Execution) -> str:

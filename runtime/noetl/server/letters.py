@@ -11,8 +11,9 @@ from typing import Final, Protocol
 from noetl.engine.evolve_tasks import WAIT
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.ports import Blobs, Clock, Store
-from noetl.ports.mailbox import Letter, OpenWait
+from noetl.ports import Blobs, Clock, Store, Wanted
+from noetl.ports.mailbox import Letter, OpenWait, WantedMail
+from noetl.server.children import root_of
 from noetl.server.execution import OwnedExecution
 from noetl.server.journal import Keep
 from noetl.server.places import key_in_store
@@ -99,6 +100,27 @@ class Letters:
         """An execution is over: what came before an end that the store refused goes back."""
         if owned.execution.mail.has_news:
             self._settle(owned, owned.settlement())
+        if owned.execution.scripted:
+            self._sweep(owned.execution)
+
+    def _sweep(self, execution: Execution) -> None:
+        """Drop the letters that a run with a script leaves, where none of its family can take one any more."""
+        prefix = key_in_store(execution, "")
+        # Its clock stands at the end: of those that are kept there the time of none is over by the clock from 0.
+        kept = self._store.mailbox.rows(WantedMail(prefix=prefix, limit=1), 0)
+        # What a mistake of the engine ended may be tried again, and has its letters then.
+        if kept and execution.fault is None and self._is_last(execution):
+            self._keep(lambda: self._store.mailbox.drop_letters(prefix))
+
+    def _is_last(self, execution: Execution) -> bool:
+        """Whether no other execution of a family is open."""
+        store, name = self._store, execution.execution_id
+        if (row := store.execution(name)) is None:
+            return False
+        root = root_of(store, row)
+        return not any(
+            root_of(store, other) == root for other in store.executions(Wanted(open=True)) if other.execution_id != name
+        )
 
     def _await(self, owned: OwnedExecution, order: AwaitLetter) -> None:
         """A wait is parked: it is listed, and has the oldest letter for it, where there is one."""

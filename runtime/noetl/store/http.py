@@ -445,6 +445,9 @@ class RemoteMailbox:
         asked = {"key": wanted.key, "prefix": wanted.prefix, "after": after}
         return tuple(map(self._row, self._connection.walk("/signals", asked, limit=wanted.limit)))
 
+    def drop_letters(self, prefix: str) -> None:
+        raise self._refused()
+
     def stranded_letters(self) -> tuple[tuple[str, int], ...]:
         raise self._refused()
 

@@ -32,6 +32,9 @@ from noetl_ir.registry import GROUPS, load, names
 from noetl_ir.shaping import shaped_outcome
 from noetl_ir.words import FAILING
 
+BEFORE = -1
+"""The time of signals that are in the mailbox before anything happens."""
+
 
 class ScriptError(Exception):
     """A script that cannot be read; the text names the entry."""
@@ -39,7 +42,8 @@ class ScriptError(Exception):
 
 class Signal(NamedTuple):
     """A signal that reaches the run at `at` microseconds of virtual time: the run itself, or with a `key` whoever waits
-    under that, for which it is kept for `keep_for` microseconds. `number` is its place in the script.
+    under that, for which it is kept for `keep_for` microseconds. One at BEFORE is kept when the run begins. `number` is
+    its place in the script.
     """
 
     at: int
@@ -105,7 +109,7 @@ KINDS = "noetl_ir.kinds"
 _OF_OUTCOME = ("status", "result", "error", "meta")
 _OF_ERROR = ("code", "message", "retryable", "kind")
 _KEYS = ("step", "task", "run", "index", "visit", "attempt")
-_OF_SIGNAL = ("at", "name", "data", "key", "keep_for")
+_OF_SIGNAL = ("at", "before", "name", "data", "key", "keep_for")
 
 
 def read_script(document: Json) -> Script:
@@ -176,7 +180,7 @@ def _signal(number: int, row: Json) -> Signal:
     unknown = sorted(set(row) - set(_OF_SIGNAL))
     if unknown:
         raise ScriptError(f"signal {number}: unknown key `{unknown[0]}`; known are {', '.join(_OF_SIGNAL)}")
-    at, name, key = _micros(row.get("at", 0), f"signal {number}: `at`"), str(row["name"]), key_of(row.get("key"))
+    at, name, key = _time_of(number, row), str(row["name"]), key_of(row.get("key"))
     if "key" not in row:
         if "keep_for" in row:
             raise ScriptError(
@@ -189,6 +193,17 @@ def _signal(number: int, row: Json) -> Signal:
     kept = row.get("keep_for")
     keep_for = KEEP_FOR if kept is None else _micros(kept, f"signal {number}: `keep_for`")
     return Signal(at, name, row.get("data"), key, keep_for, number)
+
+
+def _time_of(number: int, row: dict[str, Json]) -> int:
+    if not isinstance(row.get("before", False), bool):
+        raise ScriptError(f"signal {number}: `before` is true or false")
+    if row.get("before") is not True:
+        return _micros(row.get("at", 0), f"signal {number}: `at`")
+    if "key" not in row or "at" in row:
+        why = "does not go with `at`" if "at" in row else "goes with `key`: a run that has not begun hears nothing"
+        raise ScriptError(f"signal {number}: `before` {why}")
+    return BEFORE
 
 
 def _micros(value: Json, where: str) -> int:
@@ -268,6 +283,8 @@ class ScriptedLauncher:
         heapq.heappush(self._heap, (self._clock.now() + entry.takes, self._count, ticket, outcome))
 
     def finished(self) -> list[tuple[object, Outcome]]:
+        # A worker asks before it begins anything: no task has run, and nothing waits yet.
+        self._send(BEFORE)
         done: list[tuple[object, Outcome]] = []
         if self._running:
             self._ended.update((id(ticket), outcome) for ticket, outcome in self._real.finished())
@@ -304,10 +321,13 @@ class ScriptedLauncher:
         if not times:
             return False
         self._clock.move_to(min(times))
-        while self._signals and self._signals[0].at <= self._clock.now():
+        self._send(self._clock.now())
+        return True
+
+    def _send(self, until: int) -> None:
+        while self._signals and self._signals[0].at <= until:
             self._script.ledger.sent += 1
             self._signal(self._signals.popleft())
-        return True
 
     def poll(self) -> None:
         """Give real tools some time; none passes on the virtual clock."""

@@ -176,7 +176,10 @@ def test_signals_of_a_script_that_cannot_be_read_are_told(home: "Home") -> None:
         ("{name: a, key: ''}", "`key` is empty"),
         ("{name: a, key: [1]}", "`key` is no text"),
         ("{name: a, key: k, keep_for: soon}", "`keep_for` is no duration"),
-        ("{name: a, kay: k}", "unknown key `kay`; known are at, name, data, key, keep_for"),
+        ("{name: a, kay: k}", "unknown key `kay`; known are at, before, name, data, key, keep_for"),
+        ("{name: a, before: true}", "`before` goes with `key`: a run that has not begun hears nothing"),
+        ("{name: a, key: k, at: 1s, before: true}", "`before` does not go with `at`"),
+        ("{name: a, key: k, before: 1}", "`before` is true or false"),
     ):
         (home.folder / "s.yaml").write_text(f"signals: [{signal}]\n")
         done = home.run("run", "plan.ir", "--script", "s.yaml")

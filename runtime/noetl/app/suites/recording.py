@@ -137,11 +137,21 @@ def _signals(runtime: Runtime, execution_id: str, log: list[Event], begun: int) 
     """
     direct = [event for event in log if event.event_type == "signal.received" and "wait" not in event.data]
     rows = [(event.ts, _signal(event, begun)) for event in direct]
-    rows += [(event.ts, {"key": key, **_signal(event, begun)}) for event, key in letters_in(runtime, execution_id)]
+    letters = [(event._replace(ts=_posted(event)), key) for event, key in letters_in(runtime, execution_id)]
+    rows += [(event.ts, {"key": key, **_signal(event, begun)}) for event, key in letters]
     yield from [row for _, row in sorted(rows, key=lambda each: each[0])]
+
+
+def _posted(event: Event) -> int:
+    """When a signal under a key was posted: a wait takes the oldest one, whenever it opens."""
+    since = event.data.get("since")
+    return min(since, event.ts) if isinstance(since, int) else event.ts
 
 
 def _signal(event: Event, begun: int) -> dict[str, Json]:
     data = event.data.get("data")
-    row: dict[str, Json] = {"at": round((event.ts - begun) / 1_000_000, 3), "name": event.data.get("name")}
+    # One of a script that was there before has its time from the clock that begins with the run.
+    is_early = "wait" in event.data and event.ts <= begun
+    came: dict[str, Json] = {"before": True} if is_early else {"at": round((event.ts - begun) / 1_000_000, 3)}
+    row: dict[str, Json] = {**came, "name": event.data.get("name")}
     return row if data is None else {**row, "data": data}

@@ -132,6 +132,13 @@ class MemoryMailbox:
             is_wanted = (row for row in rows if wanted.key in ("", row.key) and row.key.startswith(wanted.prefix))
             return tuple(islice(is_wanted, wanted.limit or None))
 
+    def drop_letters(self, prefix: str) -> None:
+        """`Mailbox.drop_letters`."""
+        with self._changing():
+            self._letters = [
+                kept for kept in self._letters if kept.to is not None or not kept.letter.key.startswith(prefix)
+            ]
+
     def stranded_letters(self) -> tuple[tuple[str, int], ...]:
         """`Mailbox.stranded_letters`."""
         with self._looking():
@@ -146,7 +153,7 @@ class MemoryMailbox:
     def _known(self, once: str) -> tuple[bool, dict[str, Json]] | None:
         for kept in self._letters:
             if kept.letter.once == once:
-                return kept.to is not None, body_of(*kept.letter[:3], "")
+                return kept.to is not None, body_of(*kept.letter[:3], "", kept.since)
         sent = self._sent(once)
         return (True, sent) if isinstance(sent, dict) else None
 
@@ -169,7 +176,7 @@ class MemoryMailbox:
 
     def _address(self, kept: _Kept, execution_id: str, call: str) -> None:
         letter = kept.letter
-        body = body_of(letter.key, letter.name, letter.data, call)
+        body = body_of(letter.key, letter.name, letter.data, call, kept.since)
         row = self._leave(execution_id, body, name_of(letter.once, kept.tries))
         kept.to = execution_id, row
         self._served[execution_id, call] = row

@@ -137,3 +137,37 @@ def test_signals_under_a_key_are_recorded_and_those_that_it_sends_itself_are_not
     assert again.returncode == 0, again.stdout + again.stderr
     (tmp_path / "orders.test.yaml").write_text(text.replace("data: 2", "data: 3"))
     assert run_tests(tmp_path).returncode == 1
+
+
+EARLIER = """
+workflow:
+  - step: start
+    tool:
+      - {name: own, kind: signal, key: order 7, signal: paid, data: own}
+      - {name: one, kind: wait, events: [paid], correlation: order 7}
+      - {name: two, kind: wait, events: [paid], correlation: order 7}
+      - {name: late, kind: wait, events: [sent], correlation: order 7}
+      - {name: all, kind: noop, result: "{{ [one.data, two.data, late.data] }}"}
+"""
+
+
+def test_a_signal_that_was_kept_before_the_run_is_older_than_its_own(tmp_path: Path) -> None:
+    put(tmp_path, "", "workflow: [{step: start, tool: {kind: noop}}]", "first")
+    put(tmp_path, "", EARLIER)
+    (tmp_path / "orders.test.yaml").unlink()
+    (tmp_path / "first.test.yaml").unlink()
+    done_here(tmp_path, ["run", "first.yaml"])  # a store
+    for name, data in (("paid", '"kept"'), ("sent", "1")):
+        done = done_here(tmp_path, ["signal", "--key", "order 7", "--name", name, "--data", data])
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = done_here(tmp_path, ["run", "orders.yaml"])
+    assert done.returncode == 0 and 'result: ["kept", "own", 1]' in done.stdout, done.stdout + done.stderr
+    done = run_tests(tmp_path, "--record", "last", "-o", "orders.test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (tmp_path / "orders.test.yaml").read_text()
+    assert text.count("before: true") == 2 and "at:" not in text, text
+    again = run_tests(tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    # At a time of the run it comes behind the one that the run sends itself.
+    (tmp_path / "orders.test.yaml").write_text(text.replace("before: true", "at: 0.1"))
+    assert run_tests(tmp_path).returncode == 1
