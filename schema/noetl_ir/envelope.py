@@ -77,6 +77,7 @@ class Origin(NamedTuple):
 def origin_of(execution_id: str, first: Event) -> Origin:
     """The origin of an execution's events, from the first of them."""
     parent = first.data.get("parent")
+    # A log may be of another version, or damaged: of the first event nothing is taken for granted.
     caller = str(parent[0]) if isinstance(parent, list) and parent else None
     return Origin(execution_id, str(first.data.get("trace_id") or execution_id), caller)
 
@@ -107,6 +108,7 @@ def envelope_of(plan: Plan, origin: Origin, event: Event, position: int) -> dict
         "action_id": _action_id(origin, event) if task is not None else None,
         "attempt": event.attempt or None,
         "iteration": list(index) if index else None,
+        # Older engines had pages as a thing of their own; here a page is a key of `iter` like any other.
         "page": patched.get("page") if isinstance(patched, dict) else None,
         "payload": event.data,
         "position": position,

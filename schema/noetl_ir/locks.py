@@ -30,6 +30,7 @@ def takes_of(plan: Plan) -> Mapping[int, frozenset[str]]:
     inside = insides_of(plan)
     found: dict[int, set[str]] = {}
     for step, names in (*plan.locks, *((each.step, (each.name,)) for each in plan.sections)):
+        # A step inside of the section has the lock already, and would wait for itself for ever.
         taken = {name for name in names if step not in inside.get(name, ())}
         if taken:
             found.setdefault(step, set()).update(taken)
@@ -50,6 +51,7 @@ def ways_past(plan: Plan, name: str) -> Iterator[tuple[int, int]]:
     takers = {each.step for each in plan.sections if each.name == name}
     yield from ((-1, step) for step in sorted(entries_of(plan) & inside))
     for number, arc in enumerate(plan.arcs):
+        # An arc within the section or from one that takes it brings the lock along.
         if arc.target in inside and arc.step not in inside and arc.step not in takers:
             yield number, arc.target
 

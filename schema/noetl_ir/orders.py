@@ -51,6 +51,7 @@ class RunPipeline(NamedTuple):
     origins: dict[int, str] = {}  # noqa: RUF012  (never written to)
 
 
+# By claim: the same run may have begun again elsewhere, and that one goes on.
 class StopPipeline(NamedTuple):
     """Stop what the worker runs under this key and claim; its report will be refused. `mac` is that of the order."""
 
@@ -66,6 +67,7 @@ class DrainWorker(NamedTuple):
     worker: str
 
 
+# Of the server to itself, behind the disk: a crash between the event and the child is made good by the same order.
 class StartChild(NamedTuple):
     """Start the child execution of a parked `playbook` task, if it was not started yet.
 
@@ -123,6 +125,7 @@ class ControlChild(NamedTuple):
     verb: str
 
 
+# A bus refuses messages beyond a megabyte or so, and results may have many.
 class ClaimCheck(NamedTuple):
     """An order or a report that is too large for the bus: its bytes lie outside, behind `reference`."""
 
@@ -171,6 +174,7 @@ class LeaseHeartbeat(NamedTuple):
 Said = Report | LeaseHeartbeat | ClaimCheck
 
 
+# A count and no yes or no: a report may have been recorded in part, and the rest comes again.
 class Answer(NamedTuple):
     """How many events of a report were recorded, counted from its first; fewer than it has means: stop."""
 
@@ -209,6 +213,7 @@ class TakenUp(NamedTuple):
     server: str
 
 
+# Asked of workers, as keys and files of secrets may be theirs alone: a server need not be able to read them.
 class Check(NamedTuple):
     """A server asks the workers of some pools whether the secrets that a plan declares can be had, before it starts an
     execution with this workload. An answer is `Checked`.

@@ -30,6 +30,7 @@ def paths_in(expr: Expr, path_of: Callable[[Expr], _Path | None]) -> Iterator[_P
     """
     inner: set[int] = set()
     for here in walk(expr):
+        # By identity: equal nodes stand at several places, and only those within a path are parts of it.
         path = None if id(here) in inner else path_of(here)
         if path is None:
             continue

@@ -22,6 +22,7 @@ class LatePattern:
     @property
     def compiled(self) -> re.Pattern[str]:
         """The pattern, compiled now at the latest."""
+        # Two threads may compile at once, and get the same: no lock is worth it.
         if self._compiled is None:
             self._compiled = re.compile(self._text, self._flags)
         return self._compiled

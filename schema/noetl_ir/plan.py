@@ -150,6 +150,7 @@ class Step(NamedTuple):
     span: Span
 
 
+# Only the fields as they are written: the plan is shown, sent to workers and kept for ever.
 class KeychainEntry(NamedTuple):
     """A declared credential: `fields` is the pool index of its other keys, -1 for none. Never a value of a
     secret.
@@ -179,6 +180,8 @@ class Terminate(NamedTuple):
     status: str
 
 
+# Rows of their own and no fields of `Step`: a playbook without the key has the plan, byte for byte, that it had before
+# there was one.
 class Cancel(NamedTuple):
     """The steps that a step cancels when a run of it starts (`policy.cancels`), in the order of the table."""
 
@@ -369,6 +372,8 @@ class Plan(NamedTuple):
     sections: tuple[Section, ...] = ()
 
 
+# By name, in the order in which they came: the byte form writes those that a plan has, and reads a missing one as its
+# default.
 EXTENSIONS = (
     "inputs",
     "terminates",
@@ -416,5 +421,6 @@ def edition_of(plan: Plan) -> int:
 
 def extensions_of(plan: Plan) -> dict[str, object]:
     """The extensions that a plan has."""
+    # Against the default and not against emptiness: `inputs: ()` is a declaration that there are none.
     values = {name: getattr(plan, name) for name in EXTENSIONS}
     return {name: value for name, value in values.items() if value != Plan._field_defaults[name]}

@@ -41,6 +41,7 @@ def _net(plan: Plan) -> Iterator[str]:
     yield "places"
     tokens = dict(net.initial)
     for index, place in enumerate(net.places):
+        # Most places are of control, and most transitions fire by themselves: neither is said.
         kind = "" if place.kind is PlaceClass.CONTROL else f" {place.kind.value}"
         marked = f" {tokens[index]} token" if index in tokens else ""
         yield f"  ({place.id}){kind}{marked}{_origin(place.span, place.maker)}"

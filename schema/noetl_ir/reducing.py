@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Final, TypeAlias
 
 from noetl_ir.expr import Json
+from noetl_ir.number_keys import number_key
 
 REDUCERS: Final = ("sum", "min", "max", "append", "union", "merge", "count")
 
@@ -74,6 +75,7 @@ def reduced_value(reducer: str, value: Json, contributed: Json) -> Json:
             return value + 1
         case "sum", int() | float(), int() | float():
             return _sum(value, contributed)
+        # Null is where it starts: an order has no smallest text and no largest number to begin with.
         case "min" | "max", None, _:
             return contributed
         case "min" | "max", str(), str():
@@ -101,6 +103,7 @@ def _sum(value: float, contributed: float) -> float:
 
 
 def _union(value: list[Json], contributed: list[Json]) -> list[Json]:
+    # A set of keys: each contribution would else be compared with all that is there.
     seen = {_key(item) for item in value}
     found = list(value)
     for item in contributed:
@@ -117,17 +120,11 @@ def _key(value: Json) -> _Key:
         case None | bool() | str():
             return type(value).__name__, value
         case int() | float():
-            return "number", _hashable(value)
+            return "number", number_key(value)
         case list():
             return "list", tuple([_key(item) for item in value])
         case dict():
             return "mapping", frozenset([(name, _key(item)) for name, item in value.items()])
-
-
-def _hashable(value: float) -> float | str:
-    # Long whole numbers may be made so that all have one hash, which makes a set of them slow beyond use.
-    whole = int(value) if isinstance(value, float) and value.is_integer() else value
-    return hex(whole) if isinstance(whole, int) and whole.bit_length() > 60 else whole
 
 
 def _is_number(value: Json) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from noetl_ir.patterns import LatePattern
 
+# ASCII alone, and no dash in front: the text goes to an installer's command line, where `-r file` is an option.
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _CLAUSE = r"(?:===|==|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+"
 _REQUIREMENT = LatePattern(

@@ -63,6 +63,7 @@ def _leading(plan: Plan, before: list[list[int]], entered: list[int], join: int)
     """The places from which tokens can come to those of `entered` without a run of the join's own step."""
     places = plan.net.places
     found: set[int] = set()
+    # Backwards from the join: what can come to it is found without asking what guards say.
     waiting = [*entered]
     while waiting:
         for number in before[waiting.pop()]:
@@ -100,6 +101,7 @@ def settled_joins(plan: Plan) -> tuple[Settled, ...]:
             rows[t.step].setdefault(t.role, []).append(number)
     found = []
     for step, roles in sorted(rows.items()):
+        # Exactly one of each, as `noetl_ir.assembly.joining` makes them.
         [settle], [force], [meet] = roles["settle"], roles["force"], roles["meet"]
         got = plan.net.transitions[settle].inputs[0].place
         # The arcs stand in the order in which `noetl_ir.assembly.joining` writes them.

@@ -94,6 +94,7 @@ def _of_http(fields: Mapping[str, Json], outcome: Outcome, now: float) -> Outcom
 
     written, extra = outcome.result, outcome.extras.get("http")
     extra = dict(extra) if isinstance(extra, dict) else {}
+    # A connection that broke has no response to give a shape.
     if outcome.status == "error" and written is None and extra.get("status") is None:
         return _failed(outcome, "scripted", "scripted failure")
     whole: dict[str, Json] = {"data": written}
@@ -121,6 +122,7 @@ def _of_program(kind: str, outcome: Outcome) -> Outcome:
     said = extra.get("exit_code")
     if written is None and (outcome.status == "ok" or said is not None):
         written = {}
+    # The author wrote another result on purpose: it is kept as it is, and nothing is made up beside it.
     if not isinstance(written, dict) or not written.keys() <= _OF_PROGRAM:
         return outcome
     whole: dict[str, Json] = {"stdout": "", "stderr": "", "exit_code": 0 if said is None else said, **written}

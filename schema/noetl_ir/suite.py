@@ -18,6 +18,8 @@ REAL_KINDS = ("python", "sqlite", "duckdb")
 PURE_KINDS = ("noop", "fail")
 """The kinds that always run: they do nothing outside."""
 
+# `waiting` is no status of a store: on a virtual clock it is known that nothing will come, which a real one never
+# knows.
 STATUSES = ("completed", "failed", "blocked", "cancelled", "waiting")
 """How a run of a case may end; `waiting` where nothing will ever happen again and it is not over."""
 
@@ -63,6 +65,7 @@ class SuiteCase(NamedTuple):
     keychain: dict[str, dict[str, Json]] = {}  # noqa: RUF012  (nobody writes to it)
 
 
+# Transitions and no places in the file: what fired is in the log, and one part may be several transitions.
 class PlaybookPart(NamedTuple):
     """A part of the playbook that a run can reach: `kind` is one of `PARTS`, `name` what people read.
 
@@ -104,6 +107,7 @@ class BadSuite(Exception):
 SUFFIXES = (".test.yaml", ".test.yml")
 """How the names of files of tests end."""
 
+# One number for both programs: a suite lives for one command, so nothing older is ever read.
 _HEAD = "noetl-suite-3"
 
 

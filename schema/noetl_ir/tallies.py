@@ -43,6 +43,8 @@ class Tally:
 
     def begin_run(self, run: str, at: int) -> None:
         """A run begins, unless it is open already."""
+        # `step.scheduled` and `step.started` are both a beginning, and a gate may keep them apart for days: the first
+        # counts.
         if run not in self.open:
             self.started += 1
             self.open[run] = at
@@ -72,6 +74,7 @@ def log_of(envelopes: Iterable[Envelope]) -> LogTally:
     log = LogTally()
     for number, each in enumerate(envelopes):
         try:
+            # One at a time: a log may be longer than memory.
             count_event(log, tallied_envelope(each))
         # The log is a file from anywhere. Whatever is wrong with a line is told with its number, and never as a
         # traceback.

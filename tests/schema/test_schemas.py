@@ -265,6 +265,9 @@ def test_formats_hold(name: str, good: list[str], bad: list[str]) -> None:
 
 def test_equality_is_that_of_json() -> None:
     assert faults({"const": 1}, 1.0, "x") == () and faults({"const": 1}, True, "x") != ()
+    long = 2**70
+    assert faults({"const": long}, 2.0**70, "x") == () and faults({"enum": [2.0**70]}, long, "x") == ()
+    assert faults({"uniqueItems": True}, [long, 2.0**70], "x") != () and faults({"const": long}, hex(long), "x") != ()
     assert (
         faults({"enum": [[0]]}, [False], "x") != ()
         and faults({"enum": [{"a": 1, "b": 2}]}, {"b": 2, "a": 1}, "x") == ()

@@ -2,6 +2,7 @@
 
 from noetlc.diag.diagnostic import Code, Severity
 
+# One letter each: the tables below are read as pages, four texts to a code.
 E, W, N = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 FORM_CODES: dict[str, Code] = {

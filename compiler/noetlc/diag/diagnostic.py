@@ -58,6 +58,8 @@ class Diagnostic(NamedTuple):
     @property
     def order(self) -> tuple[int, int, str, str]:
         """The key by which the findings of a file are sorted."""
+        # The message last, so that two findings of one code at one place have an order that no run of the program
+        # changes.
         return (self.span.line, self.span.column, self.code, self.message)
 
 
@@ -82,4 +84,5 @@ class Code(NamedTuple):
 
 
 _HEADINGS = ("Why it matters", "Example", "Instead", "When to ignore")
+# A comment takes a finding out of `lint` alone: what decides whether a plan is made must not depend on one.
 _NEVER = "Never: it is an error, and `noetlc compile` reads no comments."

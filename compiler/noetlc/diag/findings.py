@@ -32,6 +32,7 @@ def hides(diagnostic: Diagnostic) -> bool:
     return diagnostic.severity is Severity.ERROR and diagnostic.code.startswith(_UNREAD)
 
 
+# Rules would find what such a fault only hides: a name is not set, if the task that sets it could not be read.
 _UNREAD = ("NL0", "NL101", "NL102", "NL104", "NL114", "NL117", "NL118", "NL201", "NL301", "NL302", "NL90")
 
 
@@ -134,6 +135,8 @@ def fingerprints(report: FindingsReport) -> list[str]:
     seen: dict[tuple[str, str, str], int] = {}
     out = []
     for one in report.findings:
+        # No line and no message: both change by an edit elsewhere in the file, and whoever compares two runs would see
+        # everything as new.
         key = one.file, one.diagnostic.code, one.address
         # Several alike at one address are told apart by their order, the one thing that stays when lines move.
         seen[key] = number = seen.get(key, -1) + 1

@@ -74,6 +74,7 @@ def _faults(ignore: Ignore, codes: dict[str, str], used: set[str]) -> Iterator[D
             hint = "`noetlc explain` lists all codes"
             yield finding("NL024", f"the comment names `{word}`, which is no code", span, help=hint)
     idle = [word for word, code in codes.items() if code and code not in used]
+    # Told as one: a comment of three codes that is at the wrong line is one mistake.
     if idle:
         # A comment that still takes something back stays; to cut one word out of it is left to its author.
         fix = Fix(ignore.cut, "", "delete the comment") if len(idle) == len(codes) else None

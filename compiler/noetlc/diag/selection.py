@@ -58,4 +58,5 @@ def unselectable(word: str, slugs: Mapping[str, str]) -> Unselectable:
 
 def _longest(code: str, beginnings: Iterable[str]) -> int:
     """The length of the longest beginning that fits, -1 where none does."""
+    # `""` fits every code with length 0, so that even `ALL` beats nothing at all.
     return max((len(beginning) for beginning in beginnings if code.startswith(beginning)), default=-1)

@@ -14,6 +14,7 @@ def one_line(diagnostic: Diagnostic, file: Lines, palette: Palette = PLAIN) -> s
 def rendered(diagnostic: Diagnostic, file: Lines, palette: Palette = PLAIN) -> str:
     """The whole diagnostic with its lines, related places, help and fix; ends in a line break."""
     spans = [diagnostic.span, *(item.span for item in diagnostic.related)]
+    # One width for all excerpts of a finding, so that its bars stand under each other.
     gutter = len(str(max(span.end_line for span in spans)))
     out = [one_line(diagnostic, file, palette)]
     out += excerpt(diagnostic.span, file, gutter, _colour_of(diagnostic.severity, palette), palette)

@@ -148,17 +148,20 @@ def _expect() -> _Schema:
         "retryable": ({"type": "boolean"}, "Whether another try may help."),
     })  # fmt: skip
     bounds = _object({"at_most": (_DURATION, "At most."), "at_least": (_DURATION, "At least.")})
+    # What expects something by its entries alone has one: without any it would hold of every run.
+    some: _Schema = {"minItems": 1}
+    bounds["minProperties"] = 1
     return _object({
         "status": ({"enum": [*STATUSES]}, "How the run ends; `completed` unless this or `error` is given."),
         "error": (error, "The error that the run fails with."),
         "steps": (_list(_NAME), "The steps that run, all of them, in their order."),
         "steps_in_any_order": (_list(_NAME), "The steps that run, all of them."),
-        "not_run": (_list(_NAME), "Steps that do not run."),
+        "not_run": ({**_list(_NAME), **some}, "Steps that do not run."),
         "result": (_ANY, "The result of the run."),
         "result_includes": ({"type": "object"}, "What the result holds among other keys, at any depth."),
-        "results": ({"type": "object"}, "Results of steps, by name: of each its latest."),
-        "ctx": ({"type": "object"}, "Keys of `ctx` at the end; those that are named."),
-        "calls": (_list(call), "Attempts at tasks, with their fields and args as they were rendered."),
-        "events": (_list(event), "How often events happen."),
+        "results": ({"type": "object", "minProperties": 1}, "Results of steps, by name: of each its latest."),
+        "ctx": ({"type": "object", "minProperties": 1}, "Keys of `ctx` at the end; those that are named."),
+        "calls": ({**_list(call), **some}, "Attempts at tasks, with their fields and args as they were rendered."),
+        "events": ({**_list(event), **some}, "How often events happen."),
         "duration": ({"anyOf": [_DURATION, bounds]}, "How long the run takes, on the virtual clock."),
     })  # fmt: skip

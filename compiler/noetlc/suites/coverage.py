@@ -30,6 +30,7 @@ def parts_of(plan: Plan, budget: Budget = STANDARD) -> tuple[tuple[PlaybookPart,
     regions = regions_of(plan)
     for region in regions:
         never, unsure = (
+            # Phases follow each other, each from a marking of its own; a hard one must not take the time of the others.
             _unreachable(region.plan, effort.part(1 / len(regions))) if not why else (set[str](), _ids(plan))
         )
         dead |= never
@@ -92,6 +93,7 @@ def _choices(plan: Plan, number: int, own: list[Transition]) -> Iterator[Playboo
         if not arc.span.line or not asked:
             continue
         yield PlaybookPart("arc", name, arc.span, _of(asked, "take"))
+        # An arc without a guard is never not taken: that would be a part that no test can reach.
         if any(t.guard >= 0 for t in asked if t.role == "take"):
             yield PlaybookPart("branch", f"{name} is not taken", arc.span, _of(asked, "pass"))
     if denied := _of(own, "deny"):

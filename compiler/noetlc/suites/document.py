@@ -60,6 +60,7 @@ def read_cases(r: Reader, known: KnownSteps, node: Node | None) -> tuple[SuiteCa
 
 
 def _named_apart(r: Reader, cases: list[SuiteCase]) -> Iterator[SuiteCase]:
+    # Behind the tables: rows may give two cases one name, which the cases as written do not have.
     seen: dict[str, Span] = {}
     for case in cases:
         if case.name in seen:
@@ -82,6 +83,7 @@ def _cases(r: Reader, known: KnownSteps, shared: Mapping, node: Node) -> Iterato
     if rows is not None and not rows.items:
         missing(r, "a row of `table`", table.span, help="write `table: [{name: value}]`: each row is a case")
     name = mapping.get("case")
+    # A name that a row's values are put into tells the rows apart by itself.
     numbered = not (isinstance(name, Scalar) and has_rows(name.text))
     for number, item in enumerate(rows.items if rows is not None else ()):
         if (row := mapping_of(r, item, "a row of `table`")) is not None:
@@ -89,6 +91,8 @@ def _cases(r: Reader, known: KnownSteps, shared: Mapping, node: Node) -> Iterato
 
 
 def _case(r: Reader, known: KnownSteps, shared: Mapping, mapping: Mapping, row: Mapping | None, more: str) -> SuiteCase:
+    # First of all: every reader below sees values, and none knows of rows. `row` in what is shared by all cases stays
+    # as written, as it has no row.
     own = {key.text: with_row(r, value, row) for key, value in mapping.entries if key.text != "table"}
     both = [own, {key.text: value for key, value in shared.entries}]
     name = text_of(r, own["case"], "`case`") if "case" in own else None
@@ -136,6 +140,7 @@ def _files(r: Reader, each: dict[str, Node]) -> Iterator[str]:
     rows = sequence_of(r, each["files"], "`files`", "paths") if "files" in each else None
     for item in rows.items if rows is not None else ():
         name = text_of(r, item, "a path of `files`")
+        # A file of tests may come from anyone, and what it copies is readable to the tasks that run for real.
         if name is not None and (name.startswith("/") or ".." in name.split("/")):
             r.report("NL104", f"`{name}` is not beside the file of tests", item.span, help="write `data/orders.csv`")
         elif name is not None:
@@ -197,5 +202,6 @@ def _outcome(r: Reader, known: KnownSteps, mapping: Mapping) -> Json:
 
 def _kinds_at(known: KnownSteps, row: dict[str, Json]) -> set[str]:
     """The kinds of the tasks that an outcome may be for."""
+    # Without a step the entry stands in for any task of that name, whatever its kind.
     steps = [known.all[str(row["step"])]] if "step" in row else [*known.all.values()]
     return {kind for tasks in steps for task, kind in tasks.items() if row.get("task", task) == task}

@@ -22,6 +22,9 @@ def read_expected(r: Reader, known: KnownSteps, node: Node) -> Iterator[Expectat
         take = TABLE.get(key.text)
         if take is None:
             stray_key(r, "suite_expect", key, tuple(TABLE))
+        elif key.text in _EXPECTS_BY_ENTRY and isinstance(value, Mapping | Sequence) and not _entries(value):
+            # Whoever writes `calls: []` means that there are none, and the case would pass however many there are.
+            missing(r, f"an entry of `{key.text}`", value.span, help=_EXPECTS_BY_ENTRY[key.text])
         elif key.text in ("calls", "events"):
             rows = sequence_of(r, value, f"`{key.text}`", f"entries: {_FORMS[key.text]}")
             for item in rows.items if rows is not None else ():
@@ -29,6 +32,21 @@ def read_expected(r: Reader, known: KnownSteps, node: Node) -> Iterator[Expectat
         else:
             yield from (Expectation(key.text, each, value.span) for each in take(r, known, value))
 
+
+def _entries(node: Mapping | Sequence) -> int:
+    return len(node.entries if isinstance(node, Mapping) else node.items)
+
+
+_NOTHING = "it expects nothing: leave it out"
+_EXPECTS_BY_ENTRY = {
+    "calls": "it expects nothing: write `calls: [{step: name, times: 0}]` for a step without calls, or leave it out",
+    "events": "it expects nothing: write `events: [{event: task.done, never: true}]`, or leave it out",
+    "not_run": "it expects nothing: name the steps, or leave it out",
+    "results": _NOTHING,
+    "ctx": _NOTHING,
+    "duration": _NOTHING,
+}
+"""Keys that expect something by their entries alone, with what to write instead of none."""
 
 _FORMS = {"calls": "`{step: name, fields: {…}}`", "events": "`{event: name, at_most: 1}`"}
 
@@ -60,6 +78,7 @@ def _results(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
     if not isinstance(node, Mapping):
         wrong_shape(r, node, "`results`", "a mapping of steps")
         return
+    # Only the names are looked at: a result may be of any shape.
     for key, _ in node.entries:
         step_of(r, key, known.own)
     yield value_of(node)
@@ -109,6 +128,7 @@ def read_place(r: Reader, mapping: Mapping, steps: dict[str, dict[str, str]]) ->
         if (node := mapping.get(name)) is not None and (count := whole_of(r, node, f"`{name}`", 1)) is not None:
             row[name] = count
     if (node := mapping.get("index")) is not None:
+        # One number for a loop that is not nested, as people write it.
         items = node.items if isinstance(node, Sequence) else [node]
         row["index"] = [whole_of(r, item, "`index`", 0) for item in items]
     return row
@@ -142,6 +162,7 @@ def _event(r: Reader, known: KnownSteps, node: Node) -> Iterator[Json]:
             if boolean_of(r, value, "`never`") is False:
                 r.report("NL104", "`never: false` expects nothing", value.span, help="write `at_least: 1`")
             row["at_most"] = 0
+        # Several words may stand together (`at_least: 1, at_most: 3`), and each has to hold.
         elif (count := whole_of(r, value, f"`{word}`", 0)) is not None:
             row[word] = count
     yield {"event": name.text, **row}

@@ -52,6 +52,7 @@ def _check_mapping(r: Reader, mapping: Mapping) -> None:
     for key, value in mapping.entries:
         if isinstance(value, Mapping):
             _check_mapping(r, value)
+        # A user's name or a port is no secret, and too common in what is recorded to be hidden there.
         elif key.text not in PUBLIC | ADDRESSES:
             _check(r, f" `{key.text}`", value)
 
@@ -72,6 +73,7 @@ def secret_texts(source: Source, node: Node | None) -> tuple[str, ...]:
     # A secret that comes from a row stands in the table.
     if any(has_rows(each.text) for each in scalars):
         scalars += _under(node, "table")
+    # As written as well: with escapes or over two lines the text of the file is another one than the value.
     written = [source.text[slice(*each.source)] for each in scalars]
     return tuple(dict.fromkeys([*(each.text for each in scalars), *written]))
 

@@ -28,6 +28,7 @@ def known_of(plan: Plan, events: tuple[str, ...]) -> KnownSteps:
     family = tuple(family_of(plan))
     for each in family:
         for step, tasks in _steps(each).items():
+            # Steps of one name in several playbooks are one here, as in a script: it answers by name.
             every.setdefault(step, {}).update(tasks)
     return KnownSteps(_steps(plan), every, events, secrets_named(family))
 

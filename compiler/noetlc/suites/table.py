@@ -24,6 +24,8 @@ def with_row(r: Reader, node: Node, row: Mapping | None) -> Node:
     # Depth is bounded by the reader of YAML.
     if isinstance(node, Mapping):
         entries = [(key, with_row(r, value, row)) for key, value in node.entries]
+        # The same node where nothing was put in: a payload of thousands of values is copied for no row that does not
+        # name it.
         return mapping_at(entries, node.span) if any(a[1] is not b[1] for a, b in _pairs(entries, node)) else node
     if isinstance(node, Sequence):
         items = [with_row(r, item, row) for item in node.items]
@@ -50,6 +52,7 @@ def _filled(r: Reader, node: Scalar, row: Mapping | None) -> Node:
     whole = _NAME.fullmatch(node.text.strip())
     if whole is not None:
         return _cell(r, node, row, whole.group(1)) or node
+    # What is left with `row` in it was meant as one, and would be data without a word: `{{ row.n + 1 }}`.
     for braces in _OTHER.findall(_NAME.sub("", node.text)):
         help = "write `{{ row.name }}`: a value of a row is put in, and nothing is evaluated"
         r.report("NL104", f"`{braces}` is more than the name of a value", node.span, help=help)

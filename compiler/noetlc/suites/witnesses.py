@@ -54,6 +54,7 @@ def witnesses_of(plan: Plan, parts: Sequence[PlaybookPart], budget: Budget = STA
         return ()
     found: dict[str, SuiteCase] = {}
     family = [*family_of(plan)]
+    # Behind all others: the first entry that fits is the outcome.
     rest = [*_otherwise(plan), *_giving(family[1:])]
     calls = {(plan.steps[task.step].name, task.name) for task in plan.tasks if task.kind == "playbook"}
     brings, scripts = brought(plan), [*_found(plan, parts, effort)]
@@ -87,6 +88,7 @@ def _failing(plan: Plan, part: PlaybookPart) -> dict[str, Json]:
     if part.kind != "outcome" or {outcome for _, outcome in own} != {"error"}:
         return {}
     task = plan.tasks[next(iter(own))[0]]
+    # No outcome stands in for these: a child runs, and a wait ends by its signal.
     if task.kind in ("playbook", "wait"):
         return {}
     return {"step": plan.steps[task.step].name, "task": task.name, "outcome": {"status": "error"}}
@@ -128,6 +130,8 @@ def _found(plan: Plan, parts: Sequence[PlaybookPart], effort: Effort) -> Iterato
     # How main comes to a later phase with such data is not looked for; runs of main go through them all the same.
     region = regions_of(plan)[0].plan
     plain = folded_joins(whole_skeleton(region))
+    # The plain net first: its runs are shorter, and many of them have data. What guards show rules out those that have
+    # none.
     skeletons = [plain] if (known := informed(plain)) is plain else [plain, known]
     runs = [_Runs(_scripted(each), effort) for each in skeletons]
     for part in parts:
@@ -172,6 +176,7 @@ class _Runs:
         self._first: dict[int, int] = {}
         for state, able in enumerate(self._graph.enabled):
             for number in able:
+                # States come in the order of their distance, so the first with a transition is the nearest.
                 self._first.setdefault(number, state)
 
     def to(self, number: int) -> tuple[int, ...] | None:
@@ -193,6 +198,7 @@ def _scripts(plan: Plan, every: Sequence[_Runs], part: PlaybookPart) -> Iterator
         for number in range(len(skeleton.origin)):
             if skeleton.transition(number).id not in wanted or (run := runs.to(number)) is None:
                 continue
+            # A case that ends says how; one that stops in the middle is better than none.
             for each in (_to_an_end(skeleton, run), run):
                 if each is not None:
                     ids = [t.id for t in unfolded_run(skeleton, each) if not _is_elsewhere(t, asking)]

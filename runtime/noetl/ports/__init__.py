@@ -25,6 +25,8 @@ class Conflict(Exception):
 class Taken(Conflict):
     """Another execution was started with the same key. Holds its id, and the hash of the request that started it."""
 
+    # The hash of the first request, so that whoever came second sees whether it asked for the same: then it is no
+    # mistake.
     def __init__(self, execution_id: str, request: str) -> None:
         super().__init__(f"the key started execution {execution_id} already")
         self.execution_id = execution_id
@@ -39,10 +41,12 @@ class StoreFailure(Exception):
     """
 
 
+# Told apart, as a failure is tried again with longer and longer pauses, which for a refusal would last for ever.
 class StoreRefused(StoreFailure):
     """The store will not do it, however often it is asked."""
 
 
+# Checked in the transaction of the end: between a look at the inbox and the append a signal could come, and be lost.
 class Unread(StoreRefused):
     """An execution is to end, and a signal came that it has not read. Nothing of the append is stored."""
 
@@ -110,6 +114,8 @@ class ExecutionRow(NamedTuple):
     ended: int | None
 
 
+# The position is what keeps two writers apart: ownership alone does not, as a process that stood still does not know
+# that it has lost it.
 class Append(NamedTuple):
     """Events that go behind position `expected` of a log, and how its execution stands once they are there.
 
@@ -145,6 +151,8 @@ class Wanted(NamedTuple):
 ALL = Wanted()
 
 
+# A table of requests and no call to the owner: it may be another process, or none at this moment, and what is asked has
+# to outlive both.
 class InboxRow(NamedTuple):
     """A request from outside to the owner of an execution: `verb` is `cancel`, `pause`, `resume` or `signal`.
 
@@ -166,6 +174,8 @@ class Store(Protocol):
     cannot.
     """
 
+    # A process that was killed may leave half a line or a journal: what was never acknowledged is dropped, and said
+    # once.
     dropped: str | None
     """What the process before left unfinished, and was dropped on opening, in words; None for nothing."""
 
@@ -182,6 +192,7 @@ class Store(Protocol):
         """
         ...
 
+    # In the store, so that a server that takes an execution over knows the orders of the one before.
     def claims_key(self) -> bytes:
         """The random key (32 bytes) by which all servers of the store know their orders (`Macs`); made once."""
         ...
@@ -208,6 +219,7 @@ class Store(Protocol):
         """
         ...
 
+    # A commit waits for the disk. Many executions that move at once share one.
     def append_all(self, appends: Sequence[Append]) -> None:
         """Several appends, each to the log of another execution, in one durable transaction: all of them, or none.
 
@@ -234,6 +246,8 @@ class Store(Protocol):
         """How many executions there are by status; a status that none has may be absent."""
         ...
 
+    # Under one digest there is one plan for ever: a log names its plan by digest alone, and is folded with it years
+    # later.
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
         """Keep a plan as the newest version of its playbook path, unless it is that already; returns the version.
 
@@ -251,10 +265,13 @@ class Store(Protocol):
         """The digest and bytes of a version of a playbook path, of the newest when none is given."""
         ...
 
+    # Sources that differ in what means nothing, as comments, have one plan: any of them explains it.
     def put_source(self, digest: str, text: bytes) -> None:
         """Keep the source that a plan of the store was compiled from, for people to read; the first one stays."""
         ...
 
+    # To verify a plan takes longer than to read it, and each process would do it anew. Sealed with the store's key, as
+    # what is in a store is not trusted by itself.
     def vouch(self, digest: str, verifier: str) -> None:
         """Seal that the plan has passed the checks of that name (`noetl.app.verifier`)."""
         ...
@@ -269,6 +286,7 @@ class Store(Protocol):
         """
         ...
 
+    # One number for all executions: an owner of a thousand would else ask a thousand times in each round.
     def posted(self) -> int:
         """The last row of the whole inbox, 0 for none: all that an owner has to poll."""
         ...
@@ -285,6 +303,8 @@ class Store(Protocol):
         """The places of executions that are not over, in the order in which they were asked for."""
         ...
 
+    # The rules of places stand in one function of the server; a store only keeps two changes from meeting. It asks
+    # again where another came first, so `work` has no effects.
     def change_places(self, work: Callable[[tuple[PlaceRow, ...]], Collection[PlaceRow]]) -> None:
         """Look at these places and change them, in one durable transaction that no other change comes between.
 
@@ -301,6 +321,7 @@ class Store(Protocol):
         """
         ...
 
+    # Nobody else can want an execution whose id is not known yet: its lock need not be on disk before its events are.
     def own_new(self, execution_id: str) -> AbstractContextManager[None]:
         """`own` of an execution that nobody knows yet: at the latest `create` makes it this process's."""
         ...
@@ -309,6 +330,7 @@ class Store(Protocol):
         """Whether somebody, this process included, owns the execution at this moment."""
         ...
 
+    # Of many at once: a page of executions asks, and each question to a database takes its way.
     def owned(self, names: Collection[str]) -> set[str]:
         """The executions among some that somebody owns."""
         ...
@@ -347,6 +369,7 @@ class Blobs(Protocol):
 
 
 @runtime_checkable
+# Apart from `Blobs`: a store elsewhere (the API of a server) keeps blobs, and is not this process's to look through.
 class Collectable(Protocol):
     """Blobs that the collector can look through. A `folder` holds those of one execution; `names` are checksums."""
 
@@ -377,6 +400,7 @@ class Clock(Protocol):
     def now(self) -> int: ...
 
 
+# Values, and no object of the worker: tools of plugins get one, too, and hold nothing of the pipeline but `needs`.
 class ToolCall(NamedTuple):
     """One attempt at a task, fully rendered.
 
@@ -419,6 +443,8 @@ Fence: TypeAlias = Callable[[str], str | None]
 """Says why no connection may be made to an IP address; None when one may."""
 
 
+# What a tool needs of the world comes through here alone, so that a test can give it another one and nothing is reached
+# by import.
 class Env(Protocol):
     """The environment that a tool may use."""
 

@@ -15,6 +15,7 @@ _A_contra = TypeVar("_A_contra", contravariant=True)
 _A_co = TypeVar("_A_co", covariant=True)
 
 
+# Told apart from `MessageTooLarge`: the sender of one tries again, and that of the other fails the task.
 class Full(Exception):
     """A queue of the bus takes no more for now; the sender keeps what it has and tries again later."""
 
@@ -42,6 +43,7 @@ class Delivery(Protocol[_T_co]):
         """The message is dealt with and never comes again."""
         ...
 
+    # Behind the others: a message that always fails would else hold up its queue.
     def nak(self, reason: str, delay: int = 0) -> None:
         """The message comes again after `delay` microseconds, behind the others; after too many tries it is a dead
         letter.
@@ -64,11 +66,13 @@ class ReportDelivery(Delivery[_T_co], Protocol[_T_co, _A_contra]):
         """Acknowledge it and tell the reporter."""
         ...
 
+    # An execution may have gone to another server since its order was sent, and the bus does not know which.
     def pass_on(self, answer: _A_contra) -> None:
         """The report is not for this server: it goes to all others, once. Where there are none, it is answered so."""
         ...
 
 
+# Asked and not awaited: the worker's loop has many of these, and sends again what the bus may have lost.
 class Ticket(Protocol[_A_co]):
     """A report, at the worker. `answer` is None until the server's is here; send again until then."""
 
@@ -89,6 +93,7 @@ class DeadLetter(NamedTuple):
     reason: str
 
 
+# Its sign cannot begin the name of a pool, so neither can be taken for the other.
 STOPS = "@stops"
 """The pool name of orders to stop, which need no slot and so never wait behind work."""
 
@@ -123,10 +128,12 @@ class Bus(Protocol[_C, _R, _A]):
         """All reports that wait now."""
         ...
 
+    # A round of a server answers hundreds of reports; a message each would be most of its time.
     def together(self) -> AbstractContextManager[None]:
         """Collect reports and answers while inside, and send them at its end, however it ends, in few messages."""
         ...
 
+    # Best effort: what a worker has already is told to stop by its own order.
     def withdraw(self, pool: str, keys: Collection[str]) -> None:
         """Take back the orders with these keys, except those that a worker has taken already."""
         ...
@@ -135,6 +142,7 @@ class Bus(Protocol[_C, _R, _A]):
         """How many more orders a pool's queue takes now."""
         ...
 
+    # So that a loop that sleeps need not look every few milliseconds for what was given back with a delay.
     def due(self) -> int | None:
         """When the next message that is held back may be taken (microseconds of the bus's clock, a steady one)."""
         ...

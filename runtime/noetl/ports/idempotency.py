@@ -28,6 +28,7 @@ class BadKey(ValueError):
 
 def start_key(key: str, asked: Mapping[str, Json]) -> StartKey:
     """The key of a start, with the hash of what is asked for. Raises BadKey."""
+    # The header is a quoted string to the draft, and a bare word to most clients: both name one key.
     name = key[1:-1] if len(key) > 1 and key[0] == key[-1] == '"' else key
     if not (0 < len(name) <= LONGEST and name.isascii() and name.isprintable()):
         raise BadKey(f"such a key is 1 to {LONGEST} printable ASCII characters")

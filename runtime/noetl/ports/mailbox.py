@@ -12,6 +12,7 @@ from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.records import NamedTuple
 
+# A key that nobody ever waits under would else grow without an end; who sends has to hear of it.
 MOST_KEPT = 1_000
 """Letters that are kept under one key; one more is refused."""
 
@@ -44,6 +45,7 @@ class Letter(NamedTuple):
     is_exact: bool = False
 
 
+# By `call` and not by step: a step may run several times at once, and each run waits for a letter of its own.
 class OpenWait(NamedTuple):
     """A wait that listens under a key for signals of some names; `call` tells it from all others of its execution."""
 
@@ -105,8 +107,6 @@ class Mailbox(Protocol):
         """Address a letter to the oldest wait for it that is open, as a row of the inbox of its execution, or keep it;
         whether it was addressed. One that was posted before under its `once` is not posted again. Raises
         MailboxFull, OtherLetter.
-
-        `now` is the time (microseconds) of whom has another clock than the store, here and below.
         """
         ...
 
@@ -116,6 +116,7 @@ class Mailbox(Protocol):
         """
         ...
 
+    # Behind the events that tell it: a crash in between only settles again what is settled.
     def settle_mail(self, execution_id: str, calls: Collection[str], rows: Collection[int]) -> None:
         """Waits of an execution listen no more, and letters that came by these rows of its inbox were taken."""
         ...
@@ -140,6 +141,7 @@ class Mailbox(Protocol):
         """Letters that are kept under keys which begin so are nobody's any more. Those that are addressed stay."""
         ...
 
+    # An execution may end between the letter and its own look at the inbox. Nobody else would give these back.
     def stranded_letters(self) -> tuple[tuple[str, int], ...]:
         """Letters that are addressed to what is over and are not settled: its id, and the row."""
         ...

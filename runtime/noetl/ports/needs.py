@@ -18,6 +18,8 @@ _T = TypeVar("_T")
 _Result = TypeVar("_Result")
 
 
+# An exception, as evaluation is code without a wait anywhere: to wait inside of it, each of its hundred functions would
+# have to be a coroutine, in the server, too, where nothing is ever absent.
 class Absent(Exception):
     """A value is not here yet; `Needs.met` waits for it."""
 
@@ -87,6 +89,7 @@ class Needs:
 
     def forget(self) -> None:
         """Let go of everything: what nobody else waits for is fetched no further, and is fetched anew if asked for."""
+        # Fetches are held by their askers alone, so this is also what ends those that nobody else asked for.
         self._fetches.clear()
         self._lacking = None
 

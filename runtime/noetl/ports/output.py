@@ -19,6 +19,7 @@ ATTEMPT_BYTES = 1 << 20
 EXECUTION_BYTES = 16 << 20
 """How much of the output of one attempt, and of one execution, is kept."""
 
+# A program that prints a character at a time would else fill a store with rows of one byte.
 OVERHEAD = 200
 """Bytes that each chunk counts beside its text: so the limit of bytes is also one of chunks."""
 
@@ -107,6 +108,7 @@ def chunk_of(document: object) -> OutputChunk:
     if not isinstance(document, dict):
         raise ValueError("no mapping")
     path = document.get("path")
+    # Documents come from workers over the network. `type` and not `isinstance`: a bool is an int, and no index.
     if not isinstance(path, list) or not all(type(index) is int for index in path):
         raise ValueError("`path` is no list of numbers")
     values: dict[str, object] = {name: document.get(name) for name in OutputChunk._fields}
@@ -121,6 +123,7 @@ def chunk_of(document: object) -> OutputChunk:
 
 def size_of(chunk: OutputChunk) -> int:
     """The bytes that a chunk counts."""
+    # The mark of the end takes all that is left, so that whoever counts anew from the rows finds the execution full.
     return EXECUTION_BYTES if chunk.stream == FULL else len(chunk.text.encode("utf-8", "surrogatepass")) + OVERHEAD
 
 

@@ -3,6 +3,7 @@
 from noetl_ir.records import NamedTuple
 
 
+# Rows of those that wait, too, and not only a count: who is next is decided by the store's order, in whatever process.
 class PlaceRow(NamedTuple):
     """A place that is held or waited for by an execution that is not over. `number` is the order in which they were
     asked for, 0 before a store has it.

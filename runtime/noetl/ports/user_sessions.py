@@ -12,6 +12,7 @@ LONGEST = 31 * 24 * 3600
 """How long a session lasts without activity: as a rule, and at most."""
 
 
+# A revision and no lock: sessions lie in a store of key and value, whose one promise is to compare before it writes.
 class Stale(Exception):
     """The session was changed by somebody else since it was read."""
 

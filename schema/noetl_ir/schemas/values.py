@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from noetl_ir.expr import Json
+from noetl_ir.number_keys import number_key
 from noetl_ir.schemas.formats import FORMATS
 from noetl_ir.schemas.patterns import pattern_of
 from noetl_ir.schemas.reading import resolved
@@ -325,8 +326,7 @@ def _key(h: _Holding, value: Json, depth: int) -> object:
         case bool() | None:
             return ("", value)
         case int() | float():
-            # Long whole numbers may be made so that all have one hash.
-            return hex(value) if isinstance(value, int) and value.bit_length() > 60 else value
+            return number_key(value)
         case str():
             h.spend(len(value) >> 6)
             return ("s", value)

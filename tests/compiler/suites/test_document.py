@@ -79,6 +79,10 @@ WRONG = [
     ("cases: [{expect: {status: completed}}]", "t.test.yaml:1:9: error[NL103] the name of the case is missing"),
     ("cases: [{case: a}]", "t.test.yaml:1:9: error[NL103] what the case expects is missing"),
     ("cases: [{case: a, expect: {}}]", "t.test.yaml:1:27: error[NL103] what the case expects is missing"),
+    *((f"cases: [{{case: a, expect: {{status: completed, {key}: {empty}}}}}]",
+       f"t.test.yaml:1:{49 + len(key)}: error[NL103] an entry of `{key}` is missing")
+      for key, empty in (("calls", "[]"), ("events", "[]"), ("not_run", "[]"), ("results", "{}"), ("ctx", "{}"),
+                         ("duration", "{}"))),
     ("cases: [{case: a, expect: {status: done}}]",
      "t.test.yaml:1:36: error[NL104] `status`: `done` is not one of"
      " `completed`, `failed`, `blocked`, `cancelled`, `waiting`"),
