@@ -60,6 +60,28 @@ def indexes_of(plan: Plan, run: Sequence[Transition]) -> list[int]:
     return found
 
 
+def step_runs_of(plan: Plan, run: Sequence[Transition]) -> list[int]:
+    """The run of its step that each transition of a run belongs to, from 1 in the order in which they are admitted; 0
+    for what belongs to none.
+    """
+    sizes, found = sizes_of(run), list[int]()
+    tokens: dict[int, list[int]] = {}
+    admitted: dict[int, int] = {}
+    for at, t in enumerate(run):
+        size, number = sizes.get(at, 1), 0
+        for arc in t.inputs:
+            row = tokens.get(arc.place, [])
+            count = weight_of(plan, t, arc, size)
+            number = max([number, *row[:count]])
+            del row[:count]
+        if t.role == "admit":
+            number = admitted[t.step] = admitted.get(t.step, 0) + 1
+        found.append(number)
+        for arc in t.outputs:
+            tokens.setdefault(arc.place, []).extend([number] * weight_of(plan, t, arc, size))
+    return found
+
+
 def are_told(plan: Plan, run: Sequence[Transition]) -> bool:
     """Whether the engine goes through the loops of a run as the run does: none holds another, each is over before the
     next one of its step begins, and it ends as its iterations did. Where there are several, none of them writes or

@@ -13,6 +13,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.census import Census, census_of
 from noetlc.analysis.children import called_by, refined, verdicts_of
+from noetlc.analysis.claims import Shows, comes_about, shown_by
 from noetlc.analysis.concurrency import is_safe
 from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.extents import Extent, extents_of
@@ -20,8 +21,9 @@ from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
 from noetlc.analysis.queries import Query, QueryError, Reaches, query_of
 from noetlc.analysis.query_checks import check_query, scripted
+from noetlc.analysis.reaching import GOES_ROUND
 from noetlc.analysis.regions import asked_of, region_verdicts, regions_of
-from noetlc.analysis.script import script_of
+from noetlc.analysis.script import goes_otherwise, script_of
 from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, assumptions_of, verdicts_on
@@ -36,6 +38,7 @@ LAGS = (
     " and does not in a run"
 )
 MAYBE = "no data were found with which a run does this: guards may exclude it"
+OTHERWISE = "no run was found that does this: what follows by itself comes first"
 
 
 class AnalysisReport(NamedTuple):
@@ -179,21 +182,27 @@ def query_verdict(plan: Plan, query: Query, text: str, effort: Effort) -> Verdic
 
 def _region_verdict(plan: Plan, query: Query, text: str, effort: Effort) -> Verdict:
     try:
-        free = confirmed(plan, check_query(plan, query, text, effort.part(0.5)))
+        free = _confirmed_query(plan, query, check_query(plan, query, text, effort.part(0.5)))
         if free.status is not Status.UNKNOWN:
             return free
-        known = confirmed(plan, check_query(plan, query, text, effort.part(0.5), informed))
+        known = _confirmed_query(plan, query, check_query(plan, query, text, effort.part(0.5), informed))
         found = _together([free], [known])[0]
         if isinstance(query, Reaches) or not any(_has_no_words(plan, each) for each in (free, known)):
             return found
         # The shortest run is one that no script can tell. A longer one may be: only such a run counts here, since what
         # a part of the net cannot do, the whole one may. Ends of runs are not asked: there a part may be stuck.
-        told = confirmed(plan, check_query(plan, query, text, effort.part(0.5), lambda each: scripted(informed(each))))
+        seen = check_query(plan, query, text, effort.part(0.5), lambda each: scripted(informed(each)))
+        told = _confirmed_query(plan, query, seen)
         return found if told.script is None else told
     except QueryError:
         raise
     except Exception as error:
         return failed(text, error)
+
+
+def _confirmed_query(plan: Plan, query: Query, verdict: Verdict) -> Verdict:
+    goes_round = isinstance(query, Reaches) and verdict.detail == GOES_ROUND.format(query.x)
+    return confirmed(plan, verdict, shown_by(plan, query, ends=not goes_round))
 
 
 def _has_no_words(plan: Plan, verdict: Verdict) -> bool:
@@ -208,17 +217,18 @@ def _confirmed(plan: Plan, verdict: Verdict) -> Verdict:
     return attempted(verdict.question, lambda: [confirmed(plan, verdict)])[0]
 
 
-def confirmed(plan: Plan, verdict: Verdict) -> Verdict:
-    """The verdict with a script that replays its story, or without its claim."""
+def confirmed(plan: Plan, verdict: Verdict, shows: Shows = comes_about) -> Verdict:
+    """The verdict with a script that replays its story and still `shows` it, or without its claim."""
     if verdict.story is None or verdict.script is not None or verdict.status is Status.UNKNOWN:
         return verdict
     # Data were looked for already, for several runs to the same end.
     if verdict.sought:
         return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {MAYBE}")
-    script = script_of(plan, verdict.story.run)
+    script = script_of(plan, verdict.story.run, shows=shows)
     if script is not None:
         return verdict._replace(script=script)
-    return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {MAYBE}")
+    why = OTHERWISE if goes_otherwise(plan, verdict.story.run, shows) else MAYBE
+    return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {why}")
 
 
 def with_census(report: AnalysisReport, plan: Plan, budget: Budget = STANDARD) -> AnalysisReport:

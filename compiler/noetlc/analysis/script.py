@@ -14,33 +14,68 @@ from noetl_ir.expr import Json
 from noetl_ir.locks import takes_of
 from noetl_ir.net import Transition, Trigger
 from noetl_ir.plan import Plan
-from noetlc.analysis.iterations import indexes_of, sizes_of, weight_of
+from noetlc.analysis.claims import Shows, comes_about
+from noetlc.analysis.iterations import indexes_of, sizes_of, step_runs_of, weight_of
 from noetlc.analysis.outcomes import OUTCOMES
-from noetlc.analysis.paces import USUAL, pace_of
+from noetlc.analysis.paces import USUAL, pace_of, times_of
+from noetlc.analysis.turns import RunInTurns, in_turns
 from noetlc.analysis.verdict import WitnessScript
-from noetlc.analysis.witness import Witness, witness_of
+from noetlc.analysis.witness import Witness, has_words, witness_of
 
 
-def script_of(plan: Plan, run: Sequence[str], *, tried: bool = False) -> WitnessScript | None:
-    """The script of a run, given as transition ids; None when no data were found that make its choices.
+def script_of(
+    plan: Plan, run: Sequence[str], *, tried: bool = False, shows: Shows = comes_about
+) -> WitnessScript | None:
+    """The script of a run, given as transition ids; None when no data were found that make its choices, or where the
+    engine would do something else before it is over, or all that it does no longer `shows` what was said.
 
     `tried` says that the script is run before anything is said of it, so that it may be one that need not hold.
     """
-    known = {each.id: each for each in plan.net.transitions}
-    # What a step withdraws, who gets a lock, and which settled join has the oldest token depends on when tokens came:
-    # it would have to be tried in the engine.
-    cancelling = {*(step for step, _ in plan.cancels), *takes_of(plan)}
-    late = any(known[id].role == "force" or (known[id].role == "admit" and known[id].step in cancelling) for id in run)
-    if late and not tried:
+    transitions = _transitions(plan, run)
+    if tried:
+        return _script(
+            plan, RunInTurns(tuple(transitions), besides=False, over=False, ends=0, loose=frozenset()), tried=True
+        )
+    if not _may_be_told(plan, transitions):
         return None
-    transitions = _at_once(plan, [known[id] for id in run])
-    witness = witness_of(plan, transitions, tried=tried)
+    for way in in_turns(plan, transitions):
+        if shows(way):
+            script = _script(plan, way, tried=False)
+            if script is not None:
+                return script
+    return None
+
+
+def goes_otherwise(plan: Plan, run: Sequence[str], shows: Shows) -> bool:
+    """Whether the engine does something else before a run is over that a script could tell, whatever the data are."""
+    transitions = _transitions(plan, run)
+    return _may_be_told(plan, transitions) and not any(shows(way) for way in in_turns(plan, transitions))
+
+
+def _transitions(plan: Plan, run: Sequence[str]) -> list[Transition]:
+    known = {each.id: each for each in plan.net.transitions}
+    return _at_once(plan, [known[id] for id in run])
+
+
+def _may_be_told(plan: Plan, run: Sequence[Transition]) -> bool:
+    # Who gets a lock, and which settled join has the oldest token depends on when tokens came: it would have to be
+    # tried in the engine.
+    locking = takes_of(plan)
+    late = any(each.role == "force" or (each.role == "admit" and each.step in locking) for each in run)
+    return not late and all(has_words(each) for each in run)
+
+
+def _script(plan: Plan, way: RunInTurns, *, tried: bool) -> WitnessScript | None:
+    witness = witness_of(plan, way.run, tried=tried, loose=way.loose, ends=way.ends)
     if witness is None:
         return None
-    pace = pace_of(plan, transitions, sum(t.role in OUTCOMES for t in transitions))
+    pace = pace_of(plan, way.run, sum(t.role in OUTCOMES for t in way.run))
     if pace is None and not tried:
         return None
-    return WitnessScript({"outcomes": _entries(plan, transitions, witness, pace or USUAL)}, witness.payload)
+    times = times_of(plan, way.run, way.ends, pace or USUAL, tried=tried)
+    if times is None:
+        return None
+    return WitnessScript({"outcomes": _entries(plan, way.run, witness, times)}, witness.payload)
 
 
 def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
@@ -54,7 +89,8 @@ def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
         behind = [each for arc in t.inputs for each in _taken(made, arc.place, weight_of(plan, t, arc, size))]
         behind = [each for each in behind if each in waiting]
         # An outcome that writes `ctx` stays where it is: guards elsewhere may read what it wrote.
-        if (t.role in OUTCOMES and not _writes(plan, t)) or (behind and t.trigger is Trigger.NOW and not _decides(t)):
+        comes = t.role in ("land", "wake") or (t.role in OUTCOMES and not _writes(plan, t))
+        if comes or (behind and t.trigger is Trigger.NOW and not _decides(t)):
             waiting[number] = behind
         else:
             # A decision needs all that led to it, in the order of the run.
@@ -93,43 +129,25 @@ def _decides(t: Transition) -> bool:
     return t.role in ("take", "pass", "admit", "deny", "err", "admit_fault")
 
 
-def _entries(plan: Plan, run: Sequence[Transition], witness: Witness, pace: float) -> list[Json]:
-    since: dict[int, list[int]] = {place: [0] * tokens for place, tokens in plan.net.initial}
-    runs: dict[int, int] = {}
-    visits: dict[tuple[int, int], int] = {}
-    attempts: dict[tuple[int, int], int] = {}
+def _entries(plan: Plan, run: Sequence[Transition], witness: Witness, times: Mapping[int, float]) -> list[Json]:
+    visits: dict[tuple[int, int, int], int] = {}
+    attempts: dict[tuple[int, int, int], int] = {}
     found: list[Json] = []
-    clock = 0
     several: frozenset[int] = frozenset()  # steps whose loop has several items
     sizes = sizes_of(run)
-    for number, (t, index) in enumerate(zip(run, indexes_of(plan, run), strict=True)):
-        size, task = sizes.get(number, 1), (t.task, index)
-        taken = [each for arc in t.inputs for each in _taken(since, arc.place, weight_of(plan, t, arc, size))]
-        # A transition happens when the last of its tokens is there.
-        begun = max(taken, default=0)
+    rows = zip(run, step_runs_of(plan, run), indexes_of(plan, run), strict=True)
+    for number, (t, of, index) in enumerate(rows):
+        task = (t.task, of, index)
         if t.role in OUTCOMES:
-            # A tick of the clock an outcome gives them a total order, which is the order of the run. Two at one moment
-            # could be taken the other way round.
-            clock += 1
-            counts: dict[str, Json] = {"run": runs.get(t.step, 1), **({"index": [index]} if t.step in several else {})}
+            counts: dict[str, Json] = {"run": max(1, of), **({"index": [index]} if t.step in several else {})}
             counts |= {"visit": visits.get(task, 1), "attempt": attempts.get(task, 1)}
-            takes: Json = clock - begun if pace == USUAL else round((clock - begun) * pace, 6)
-            found.append(_entry(plan, t, witness, counts, len(found), takes))
-            begun = clock
-        elif t.role in ("expand", "empty") and t.level == 0:
-            runs[t.step] = runs.get(t.step, 0) + 1
-            several = several | {t.step} if size > 1 else several - {t.step}
-        elif t.role == "begin" and t.level < 1:
-            if t.level < 0:
-                runs[t.step] = runs.get(t.step, 0) + 1
-            for each in plan.steps[t.step].tasks:
-                visits[each, index] = attempts[each, index] = 0
+            found.append(_entry(plan, t, witness, counts, len(found), times[number]))
+        elif t.role == "expand" and t.level == 0:
+            several = several | {t.step} if sizes.get(number, 1) > 1 else several - {t.step}
         elif t.role == "start":
             attempts[task] = attempts.get(task, 0) + 1
             if attempts[task] == 1:
                 visits[task] = visits.get(task, 0) + 1
-        for arc in t.outputs:
-            since.setdefault(arc.place, []).extend([begun] * weight_of(plan, t, arc, size))
         # A retry counts on; every other outcome ends the visit, and the next one begins with attempt 1.
         if t.role in OUTCOMES and t.role != "retry":
             attempts[task] = 0

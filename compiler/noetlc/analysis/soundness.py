@@ -15,6 +15,7 @@ from functools import cache
 from noetl_ir.net import Transition
 from noetl_ir.plan import MORE, Plan, Task
 from noetl_ir.records import NamedTuple
+from noetlc.analysis.claims import nothing_besides
 from noetlc.analysis.concurrency import concurrency_of, is_safe
 from noetlc.analysis.coverability import coverability_of
 from noetlc.analysis.effort import COVERED, STANDARD, STUBBORN, Budget, Effort
@@ -250,7 +251,7 @@ def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]
             story = story_of(skeleton, run, end, (*left, *forks_behind(skeleton, run)))
             verdict = Verdict(question, Status.REFUTED, end, assumed, about, left[0].span, story, sought=True)
             told.setdefault(key, verdict)
-            script = script_of(skeleton.plan, story.run)
+            script = script_of(skeleton.plan, story.run, shows=nothing_besides)
             tried += 1
             if script is not None:
                 told[key] = verdict._replace(script=script)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
+from noetlc.analysis.claims import nothing_besides
 from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.origin import TooLong
@@ -42,7 +43,7 @@ def stalled_of(plan: Plan, effort: Effort) -> tuple[Stalled, ...]:
             )
         except TooLong:  # nobody could check it
             continue
-        sure = script_of(plan, story.run) is not None
+        sure = script_of(plan, story.run, shows=nothing_besides) is not None
         if sure or step not in found:
             found[step] = Stalled(step, tuple(line.text for line in waiting), story, sure)
     return tuple(found[step] for step in sorted(found))

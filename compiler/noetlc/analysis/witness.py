@@ -103,10 +103,18 @@ def has_words(t: Transition, *, tried: bool = False) -> bool:
 
 
 def witness_of(
-    plan: Plan, run: Sequence[Transition], behind: Sequence[int] = (), *, tried: bool = False
+    plan: Plan,
+    run: Sequence[Transition],
+    behind: Sequence[int] = (),
+    *,
+    tried: bool = False,
+    loose: frozenset[int] = frozenset(),
+    ends: int = 0,
 ) -> Witness | None:
     """Values for a run of the plan's net, and the data `behind` so many of its transitions each; None when none were
-    found. Where it is `tried` before anything is said of it, the outcome of a task that parks is one of the values.
+    found. Where it is `tried` before anything is said of it, the outcome of a task that parks is one of the values. The
+    loops that begin at `loose` have any number of items from one on; of the last outcomes, so many as `ends`, nothing
+    is asked.
     """
     # A script has no words for these, so that a run with one of them cannot be replayed, whatever its data are.
     asking = {row[:2] for row in (*plan.loop_ends, *plan.loop_signals)}
@@ -116,7 +124,7 @@ def witness_of(
         return None
     if not tried and not are_told(plan, run):
         return None
-    walk_ = _Walk(plan, run, tried=tried)
+    walk_ = _Walk(plan, run, frozenset(range(len(run))) if tried else loose, len(run) - ends)
     states = [NOTHING._replace(ctx=starts_of(plan))]
     ways = [walk_.after(states[0], run[0], 0)] if run else []
     blame: list[frozenset[TrialPath]] = [frozenset()]
@@ -155,9 +163,8 @@ def witness_of(
 
 
 class _Walk:
-    def __init__(self, plan: Plan, run: Sequence[Transition], *, tried: bool) -> None:
-        self._plan = plan
-        self._any_items = tried
+    def __init__(self, plan: Plan, run: Sequence[Transition], loose: frozenset[int], end: int) -> None:
+        self._plan, self._any_items, self._end = plan, loose, end
         self._outcomes, self._around = Outcomes(plan, run), Surroundings(plan)
         self._sizes, self._indexes = sizes_of(run), indexes_of(plan, run)
         self._workloads = Workloads(plan)
@@ -253,11 +260,13 @@ class _Walk:
             case "start" if (number := self._outcomes.of_start.get(at, -1)) >= 0:
                 return self._called(state, t, number)
             case "expand" | "empty":
-                return self._sized(state, t, self._sizes.get(at, 0))
+                return self._sized(state, t, self._sizes.get(at, 0), any_items=at in self._any_items)
             case "bad" if t.level == 0:
                 return iter((with_failure(state, t.step, self._indexes[at]),))
             case "close" | "close_failed" if t.level == 0:
                 return iter((self._closed(state, t),))
+            case role if role in OUTCOMES and at >= self._end:
+                return iter((state._replace(outcomes=state.outcomes + 1),))
             case role if role in OUTCOMES:
                 return self._ruled(state, t, at)
             case _:
@@ -376,8 +385,8 @@ class _Walk:
 
         return self._tried(state, exprs, ["x"], fits, t.step, number)
 
-    def _sized(self, state: WalkState, t: Transition, size: int) -> Iterator[WalkState]:
-        """A loop begins, with as many items as the run has."""
+    def _sized(self, state: WalkState, t: Transition, size: int, *, any_items: bool) -> Iterator[WalkState]:
+        """A loop begins, with as many items as the run has, or with any from one on."""
         if t.level > 0:
             return iter((state,))
         loop = self._plan.steps[t.step].loops[0]
@@ -391,7 +400,7 @@ class _Walk:
             found = rows_of(items(scope))
             if not isinstance(found, list | dict) or not all(allows(each(scope), size) for each in limit):
                 return False
-            return bool(found) == bool(size) if self._any_items else len(found) == size
+            return bool(found) == bool(size) if any_items else len(found) == size
 
         state = state._replace(ended={**state.ended, t.step: (-1,) * size}, broken={**state.broken, t.step: {}})
         if not size:
