@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import NOWHERE, Span
+from noetlc.analysis.contrast import contrasted, shortened_value
 from noetlc.analysis.effort import Budget
 from noetlc.analysis.extents import Extent
 from noetlc.analysis.facts import Class, Fact, FactAddress, facts_of
@@ -24,8 +25,8 @@ from noetlc.analysis.transfer import is_control, transfer_of
 from noetlc.analysis.verdict import Status
 
 BUDGET = Budget(states=20_000)
-LONG, MOST = 80, 3
-"""Characters of a value, and markings from which no end is reached, that are told."""
+MOST = 3
+"""Markings from which no end is reached that are told."""
 
 LONG_RUN, MANY = 16, 4
 """Steps of a run that is told whole, and steps of which one thing is said by name."""
@@ -77,7 +78,7 @@ def _changed_facts(old: dict[FactAddress, Fact], new: dict[FactAddress, Fact]) -
             if _is_told(address, old):
                 yield Difference(fact.klass, "+", f"{_called(address)}{_value(address, fact)}", fact.span)
         elif was.value != fact.value and not _follows(address, old, new):
-            before, after = _apart(was.value, fact.value)
+            before, after = contrasted(was.value, fact.value)
             yield Difference(fact.klass, "~", f"{_called(address)}: {before} → {after}", fact.span)
 
 
@@ -217,22 +218,4 @@ def _called(address: FactAddress) -> str:
 
 
 def _value(address: FactAddress, fact: Fact) -> str:
-    return f": {_short(fact.value)}" if fact.value and len(address) != 1 else ""
-
-
-def _short(text: str) -> str:
-    """A value on one line, cut where it is long."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONG else f"{line[: LONG - 1]}…"
-
-
-def _apart(old: str, new: str) -> tuple[str, str]:
-    """Two values, each on one line, cut so that the first difference is in sight."""
-    old, new = " ".join(old.split()), " ".join(new.split())
-    if old == new:
-        return "other white space", "this"
-    same = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    if max(len(old), len(new)) <= LONG or same < LONG // 2:
-        return _short(old) or "nothing", _short(new) or "nothing"
-    begin = same - LONG // 4
-    return _short(f"…{old[begin:]}"), _short(f"…{new[begin:]}")
+    return f": {shortened_value(fact.value)}" if fact.value and len(address) != 1 else ""
