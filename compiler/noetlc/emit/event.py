@@ -15,6 +15,7 @@ from noetl_ir.records import NamedTuple
 _Schema = dict[str, Json]
 
 
+# Sentence and schema in one row: two tables would drift apart with the next event.
 class Key(NamedTuple):
     """A key of a payload: its schema, what it holds, and whether it may be missing."""
 
@@ -485,6 +486,7 @@ def events_markdown() -> str:
 
 def _origin(name: str) -> str:
     """Who knew of it first: an input from outside, or what follows from the log before it."""
+    # First: what a worker says is an input to the fold as well.
     if name in WORKER_EVENTS:
         return "worker"
     return "input" if name in INPUT_EVENTS else "follows"

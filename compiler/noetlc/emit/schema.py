@@ -24,7 +24,9 @@ from noetlc.reading.reader import Tables
 Schema = dict[str, Json]
 
 _ANY: Schema = {}
+# YAML makes numbers and truth values of words without quotes, and the readers take these as text.
 _TEXT: Schema = {"type": ["string", "number", "boolean"]}
+# Wherever a value may be computed, a text with braces is one: no schema can say what comes of it.
 _TEMPLATE: Schema = {"type": "string", "pattern": "\\{\\{"}
 _SHAPES: dict[str, Schema] = {
     "any": _ANY,

@@ -57,6 +57,8 @@ def _object(keys: dict[str, tuple[_Schema, str]], required: tuple[str, ...] = ()
     """A mapping with these keys, each with its sentence, and no others but `x-…`."""
     properties: dict[str, Json] = {}
     for key, (shape, sentence) in keys.items():
+        # A row may stand in for a number or a word alone: lists and mappings have their rows inside, and texts are
+        # texts.
         is_plain = not shape or shape.get("type") in ("string", "array", "object")
         open_: _Schema = shape if is_plain else {"anyOf": [shape, _ROW]}
         properties[key] = {"description": sentence, **open_}

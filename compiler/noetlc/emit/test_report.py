@@ -36,6 +36,7 @@ def schema() -> _Schema:
         "said": (_TEXT, "What the compiler said of it, or of its playbook: lines for people."),
     })  # fmt: skip
     root: dict[str, tuple[_Schema, str]] = {
+        # Programs of others read this: a change that breaks them gets another number.
         "version": ({"const": 1}, "The version of this form."),
         "ok": (_YES, "Whether every case does what is expected of it, and every file could be read."),
         "counts": (counts, "How many there are."),

@@ -16,6 +16,7 @@ from noetlc.analysis.verdict import Status, StoryLine, Verdict
 MAX_LINES = 40
 """Lines of a story that are shown as text; a longer one is cut in the middle."""
 
+# Of one width, so that the questions stand under each other.
 MARKS = {Status.PROVED: "proved ", Status.REFUTED: "refuted", Status.UNKNOWN: "unknown"}
 
 
@@ -53,6 +54,7 @@ def _lines(report: AnalysisReport, file: str) -> Iterator[str]:
             yield f"    {key + ':':9} {printable(str(formula))}"
         yield from (f"      {printable(caveat)}" for caveat in report.bounds.caveats)
     if report.census is not None:
+        # The words of the contest of model checkers (MCC), by which other programs say the same.
         numbers = _census_json(report.census)
         yield "  the whole space"
         yield from (f"    {key}: {'unknown' if value is None else value}" for key, value in numbers.items())
@@ -164,6 +166,7 @@ def _bounds_json(bounds: Bounds) -> dict[str, Json]:
 def _census_json(census: Census) -> dict[str, Json]:
     """`states` is a number, `inf`, or null when a limit was hit."""
     return {
+        # JSON has no infinity, and null means that nobody knows.
         "states": "inf" if census.pump is not None else census.states,
         "edges": "inf" if census.pump is not None else census.edges,
         "max_token_in_place": "inf" if census.pump is not None else census.max_token_in_place,

@@ -43,6 +43,7 @@ def grouped(parts: Sequence[BatchPart], most: int) -> Iterator[Sequence[BatchPar
     begin = size = 0
     for index, part in enumerate(parts):
         size += part.size
+        # A batch has at least one part, or one that is too large for any would never go.
         if index > begin and (index - begin >= MOST_PARTS or size >= min(most, MOST_BYTES)):
             yield parts[begin:index]
             begin, size = index, part.size

@@ -65,6 +65,7 @@ _ANSWER = (("recorded", int),)
 _BROADCASTS: dict[type[Broadcast], str] = {
     WorkerHeartbeat: "heartbeat", Serving: "serving", TakenUp: "taken up", Check: "check", Checked: "checked",
 }  # fmt: skip
+# By name and not by a mark in the tables: of all fields of all messages one may be null.
 _OPTIONAL = frozenset({"outcome"})
 
 
@@ -84,6 +85,7 @@ def write_order(order: Order) -> bytes:
     if not isinstance(order, RunPipeline):
         raise codec.CodecError(f"a {type(order).__name__} is no order to a worker")
     results = {name: _written_result(result) for name, result in order.results.items()}
+    # Pairs: keys of a mapping are texts in JSON, and a task is a number.
     visits = [[task, count] for task, count in order.visits.items()]
     origins = [[task, origin] for task, origin in order.origins.items()]
     return codec.pack_record((VERSION, "run", *order._replace(results=results, visits=visits, origins=origins)))  # type: ignore[arg-type]

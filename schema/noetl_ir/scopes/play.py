@@ -67,6 +67,7 @@ class PlayScope:
 
     def names(self) -> Iterator[str]:
         """The names that are not reserved and mean something here; some more than once."""
+        # For "did you mean", which takes the first of equals: in the order of the look-up.
         yield from self._iterators
         yield from self._tasks
         for layer in self._layers:
@@ -90,6 +91,7 @@ class PlayScope:
 
     def _level(self, depth: int) -> dict[str, object]:
         level = self._values.get("iter")
+        # The loops around are kept inside of each other (`iter.parent`), as an author reaches them, too.
         for _ in range(depth):
             level = level.get("parent") if isinstance(level, dict) else None
         return level if isinstance(level, dict) else {}

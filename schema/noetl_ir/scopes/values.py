@@ -71,6 +71,7 @@ class Undefined:
     def _never(self, _: object) -> bool:
         return False
 
+    # False and no fault: a guard that compares what is not there yet waits for another arc, and the run goes on.
     __lt__ = __le__ = __gt__ = __ge__ = _never
 
     def __eq__(self, other: object) -> bool:
@@ -107,6 +108,7 @@ class Sealed:
     """
 
     __slots__ = ("hide", "true")
+    # As a key it would be compared by what it stands for, and its place in a set would tell of that.
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, true: str, hide: Callable[[str], str]) -> None:
@@ -265,6 +267,7 @@ class LoopResult(ResultView):
             return self
         if key == "stats":
             return StepResult(self.stats)
+        # `type`: true is 1 to Python, and no index to JSON.
         if type(key) is int and -len(self._entries) <= key < len(self._entries):
             # One entry of a long list is fetched alone.
             return StepResult(self._entries[key])

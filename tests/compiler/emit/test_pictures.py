@@ -18,6 +18,7 @@ from noetlc.emit.pictures.picture import ASIDE, ArrowKind
 from noetlc.emit.pictures.plan_steps import steps_of_plan
 from noetlc.emit.pictures.steps import steps_of
 from noetlc.emit.schema import playbook_schema
+from noetlc.pipeline import compile_source
 from yaml12 import Loader
 
 EXAMPLES = sorted(
@@ -124,3 +125,17 @@ def test_the_steps_of_a_plan_and_of_its_playbook_show_the_same_cancels() -> None
         for picture in (steps_of(playbook), steps_of_plan(plan_of(CANCELLING)))
     ]
     assert drawn[0] == drawn[1] == [("cancel a b", 1, 2)]
+
+
+@pytest.mark.parametrize("path", sorted(Path("golden/net").glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_step_of_a_plan_says_what_that_of_its_playbook_says(path: Path) -> None:
+    compiled_file = compile_source(path.name, path.read_bytes())
+    for plan, document in zip(compiled_file.plans, compiled_file.documents, strict=True):
+        assert document.playbook is not None
+        # What a line is about, and not its words: `join: first` is `join: 1` in a plan, and a rule that admits whatever
+        # comes is none there.
+        drawn = [
+            {node.title: [line.partition(":")[0] for line in node.lines if line != "admit"] for node in picture.nodes}
+            for picture in (steps_of(document.playbook), steps_of_plan(plan))
+        ]
+        assert drawn[0] == drawn[1]

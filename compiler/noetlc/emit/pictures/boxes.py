@@ -15,6 +15,7 @@ STACK, BAR = 4.0, 5.0
 
 def body_of(drawing: Drawing, prefix: str = "") -> Iterator[str]:
     """Arrows, and boxes over them, in the layout's own coordinates; the numbers of elements begin with `prefix`."""
+    # SVG paints in the order of its text: what is over it comes later.
     yield from arrows_of(drawing, prefix)
     for position in range(len(drawing.picture.nodes)):
         yield from _box(drawing, position, prefix)
@@ -55,7 +56,9 @@ def _hint(node: Box) -> str:
 def _plain(node: Box, face: Face, middle: Point) -> Iterator[str]:
     width, height = face.size
     x, y = middle[0] - width / 2, middle[1] - height / 2
+    # SVG bounds the two radii apart: beyond half of the height the corners would be elliptical.
     radius = min(ROUND.get(node.shape, 7.0), height / 2)
+    # A second box behind it: there are several.
     if node.shape in (Shape.LOOP, Shape.FOLD):
         yield _rect("b", (x + STACK, y + STACK), (width, height), radius)
     yield _rect("b", (x, y), (width, height), radius)

@@ -48,7 +48,9 @@ class Drawing(NamedTuple):
 def drawing_of(picture: Picture) -> Drawing:
     """The drawing of a picture. What stands inside a box has nothing inside."""
     inner = [
-        None if node.inner is None or node.shape is Shape.FOLD else _drawn(node.inner, []) for node in picture.nodes
+        # A fold has boxes inside to be opened in a page, and not to be drawn.
+        None if node.inner is None or node.shape is Shape.FOLD else _drawn(node.inner, [])
+        for node in picture.nodes
     ]
     return _drawn(picture, inner)
 
@@ -62,6 +64,7 @@ def _drawn(picture: Picture, inner: "Sequence[Drawing | None]") -> Drawing:
         for edge, lines in zip(picture.edges, labels, strict=True)
     ]
     edges = [
+        # The name of a place stands beside its circle, and an arrow into the name would point at nothing.
         CIRCLE + 12 if node.shape is Shape.PLACE else face.size.width
         for node, face in zip(picture.nodes, faces, strict=True)
     ]
@@ -85,6 +88,7 @@ def _face(node: Box, inner: Drawing | None) -> Face:
 
 
 def _label(edge: Edge) -> tuple[str, ...]:
+    # Most arcs of a playbook ask this, and a picture full of it shows nothing else.
     lines = () if edge.text in PLAIN_GUARDS else wrapped(edge.text, MAX_LABEL, LABEL_LINES)
     return (*lines, " ".join(edge.facts)) if edge.facts else lines
 

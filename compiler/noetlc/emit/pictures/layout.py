@@ -38,6 +38,7 @@ def layout_of(sizes: Sequence[Size], links: Sequence[Link], edges: Sequence[floa
     `edges` says over how much of its width arrows may meet a box.
     """
     drawn = []
+    # By parts: laid out as one, what does not hang together would share rows and push each other about.
     for nodes in parts_of(len(sizes), [(link.source, link.target) for link in links]):
         index = {node: number for number, node in enumerate(nodes)}
         drawn.append((nodes, index))
@@ -123,6 +124,7 @@ def packed_shelves(sizes: Sequence[Size]) -> tuple[list[Point], Size]:
     most = max(1.4 * area**0.5, *(size.width for size in sizes)) if sizes else 0.0
     corners, x, y, shelf, width = list[Point](), 0.0, 0.0, 0.0, 0.0
     for size in sizes:
+        # In the order of the file, as readers look for them: packing by size would save room and lose that.
         if x and x + size.width > most:
             x, y, shelf = 0.0, y + shelf + APART, 0.0
         corners.append((x, y))

@@ -33,6 +33,7 @@ class Legend(NamedTuple):
 def legend_of(picture: Picture, most: float = MOST_WIDTH) -> Legend:
     """The legend, in rows that are at most so wide; empty where there is nothing to tell apart."""
     entries = list(_entries(picture))
+    # One sort of box and nothing else needs no key.
     if len(entries) < 2:
         return Legend((), 0.0, 0.0)
     out: list[str] = []

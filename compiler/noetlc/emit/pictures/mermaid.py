@@ -64,6 +64,7 @@ def _fits(text: str) -> bool:
 
 def _cut(picture: Picture) -> str:
     """A picture that cannot be folded far enough: the first boxes and the arrows between them, as many as fit."""
+    # Halved until it fits: how long the text of a box is is not known before it is written, and six rounds are enough.
     most = min(len(picture.nodes), MAX_EDGES)
     while True:
         edges = [edge for edge in picture.edges if edge.source < most and edge.target < most][:MAX_EDGES]

@@ -24,6 +24,7 @@ def net_of(plan: Plan) -> Picture:
         _place(place, tokens.get(number, 0))._replace(home=homes[place.step]) for number, place in enumerate(net.places)
     ]
     nodes += [_transition(each)._replace(home=homes[each.step]) for each in net.transitions]
+    # Counted before any is drawn: all or none, as a part of them would be read as the whole.
     aside = list(_aside(plan))
     edges = (*_edges(plan), *(aside if len(aside) <= MAX_ASIDE else ()))
     told = f"{len(aside)} arcs that empty places, or ask whether they are empty, are not drawn."
@@ -60,6 +61,7 @@ def _place(place: Place, tokens: int) -> Box:
 
 
 def _dots(tokens: int) -> tuple[str, ...]:
+    # As nets are drawn on paper, as far as dots can be counted at a glance.
     return ("●" * tokens if tokens < 4 else f"{tokens} ●",) if tokens else ()
 
 
@@ -72,6 +74,8 @@ def _transition(transition: Transition) -> Box:
 
 def is_failure(plan: Plan, each: Transition) -> bool:
     """Whether only a failure makes the transition fire: of a guard, of a task, or of a step whose arc it is."""
+    # Ids are made of names and words in a fixed order (`noetl_ir.assembly`); a net has no other mark of what an arc
+    # listens to.
     return each.fault or each.outcome == "error" or each.id.startswith(f"{each.role} {plan.steps[each.step].name} ko")
 
 

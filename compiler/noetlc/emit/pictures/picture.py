@@ -56,6 +56,8 @@ class Paint(StrEnum):
 SEVERITY = {mark: number for number, mark in enumerate(Paint)}
 
 
+# Ids are those of the plan and not numbers: coverage, runs and findings find a box by them, whatever was folded
+# meanwhile.
 class Box(NamedTuple):
     """A box.
 
@@ -78,6 +80,7 @@ class Box(NamedTuple):
     home: str = ""
 
 
+# By position: names of steps are the author's, and two boxes of a net may have one.
 class Edge(NamedTuple):
     """An arrow between two boxes, by their positions. `text` is all that it says."""
 

@@ -81,9 +81,11 @@ class _Rows(NamedTuple):
     interrupts: dict[int, Interrupt]
     ends: dict[tuple[int, int], LoopEnd]
     heard: dict[tuple[int, int], list[LoopSignal]]
+    terminates: dict[int, str]
 
 
 def _rows_of(plan: Plan) -> _Rows:
+    # Backwards, so that of two phases with one first step the first one gives the name.
     begins = {phase.step: phase.name for phase in reversed(plan.phases)}
     begins |= {each.target: "compensation" for each in plan.compensations}
     undone: dict[int, list[int]] = {}
@@ -97,7 +99,8 @@ def _rows_of(plan: Plan) -> _Rows:
     for step, name, through in plan.sections:
         sections.setdefault(step, []).append((name, [plan.steps[each].name for each in through]))
     interrupts = {row.step: row for row in plan.interrupts}
-    return _Rows(begins, undone, dict(plan.locks), sections, dict(plan.cancels), interrupts, ends, heard)
+    cancels, terminates = dict(plan.cancels), dict(plan.terminates)
+    return _Rows(begins, undone, dict(plan.locks), sections, cancels, interrupts, ends, heard, terminates)
 
 
 def _node(plan: Plan, number: int, rows: _Rows) -> Box:
@@ -116,17 +119,20 @@ def _node(plan: Plan, number: int, rows: _Rows) -> Box:
     if joins:
         counted = {"count": f"{step.join.n}", "tokens": f"{step.join.n} tokens"}
         lines.append(f"join: {counted.get(step.join.mode, step.join.mode)}")
+    # The order is that of `steps`: the picture of a run, made of its plan, lies beside that of the file.
+    if step.gated or step.waits:
+        lines.append("admit: waits" if step.waits else "admit")
+    forks = step.inclusive and len(step.arcs) > 1
+    lines += ["inclusive fork"] if forks else []
+    lines += [f"undone by {plan.steps[target].name}" for target in rows.undone.get(number, ())]
     lines += lock_lines(rows.locks.get(number, ()), rows.sections.get(number, ()))
     cancelled = rows.cancels.get(number, ())
     if cancelled:
         lines.append(f"cancels: {', '.join(plan.steps[each].name for each in cancelled)}")
     if number in rows.interrupts:
         lines.append(heard_line("interrupt", rows.interrupts[number].events))
-    if step.gated or step.waits:
-        lines.append("admit: waits" if step.waits else "admit")
-    forks = step.inclusive and len(step.arcs) > 1
-    lines += ["inclusive fork"] if forks else []
-    lines += [f"undone by {plan.steps[target].name}" for target in rows.undone.get(number, ())]
+    if number in rows.terminates:
+        lines.append(f"ends all: {rows.terminates[number]}")
     shape = Shape.ENTRY if number == plan.entry or phase else Shape.LOOP if step.loops else Shape.STEP
     return Box(step_id(step.name), shape, step.name, tuple(lines), _place(step.span), joins=joins, forks=forks)
 
@@ -150,6 +156,7 @@ def _drawn(plan: Plan, step: Step, task: Task, numbers: Mapping[str, int]) -> Dr
 def _task(plan: Plan, step: Step, task: Task) -> Box:
     if task.generated:
         return decider(task_id(step.name, task.name), task.name, _place(task.span))
+    # A jump is an arrow.
     rules = [rule for rule in task.rules if rule.directive != "jump"]
     keys = [
         [*(f"iter.{key}" for key, _ in rule.set_iter), *(f"ctx.{key}" for key, _ in rule.set_ctx)] for rule in rules
@@ -169,6 +176,7 @@ def _shown(plan: Plan, step: Step) -> list[Task]:
 def _guards(plan: Plan) -> tuple[dict[int, int], set[int]]:
     """The guards of arcs, and the arcs that take part on failure."""
     takes = [each for each in plan.net.transitions if each.role == "take"]
+    # An arc has a transition for each outcome that it listens to: one for failures says that it may be taken then.
     failing = {each.arc for each in takes if each.id.startswith(f"take {plan.steps[each.step].name} ko ")}
     return {each.arc: each.guard for each in takes if each.guard >= 0}, failing
 
@@ -184,4 +192,5 @@ def _expr(plan: Plan, index: int) -> Expr | None:
 
 
 def _place(span: Span) -> Span | None:
+    # A place without a line is of what lowering made.
     return span if span.line else None

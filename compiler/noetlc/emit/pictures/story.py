@@ -19,6 +19,7 @@ def with_findings(picture: Picture, plan: Plan, found: Sequence[Diagnostic]) -> 
     """Each finding on the smallest box or arrow that it is in, its other places told; the rest as captions. Of a few
     findings the first run is painted, too: several would lie over each other.
     """
+    # Runs of different findings would number the same arrows.
     if len({one.code for one in found}) == 1:
         picture = _told(picture, plan, next((one.run for one in found if one.run), ()))
     for one in found:

@@ -28,6 +28,7 @@ def document(picture: Picture, dark: str) -> tuple[str, Size]:
     height = foot + legend.height + LINE * len(below) + MARGIN
     sides = f'width="{width:.0f}" height="{height:.0f}"'
     out = [
+        # Whole in itself: viewers of files load nothing, and pages that show one may forbid it.
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<svg xmlns="http://www.w3.org/2000/svg" {sides} viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
         f"<title>{escaped_xml(picture.title)}</title>",
@@ -51,6 +52,7 @@ def captions_of(picture: Picture) -> list[str]:
     """The lines under a picture, those in the middle left out where there are many."""
     lines = [line for caption in picture.captions for line in wrapped(caption, CAPTION, 3)]
     if len(lines) > MAX_CAPTIONS:
+        # The first lines say what is asked, the last ones how a run ends.
         half = MAX_CAPTIONS // 2
         lines = [*lines[:half], f"… {len(lines) - 2 * half} more lines …", *lines[-half:]]
     return lines

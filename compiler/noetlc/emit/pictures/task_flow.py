@@ -93,10 +93,13 @@ def flow_of(step: str, tasks: Sequence[Drawn]) -> Picture:
     for number, task in enumerate(tasks):
         own = ways[number]
         begins = number == first
+        # One that leads to itself is a loop: joined with itself it would never be gone.
         if not task.is_generated or number in into[number] or not own:
             continue
+        # Without a way in, what it decides could be written nowhere.
         if begins and (len(own) > 1 or own[0].text):
             continue
+        # Two ways in and two out would be four arrows, and the next such task would double them again.
         if len(own) > 1 and len(into[number]) > 1:
             continue
         if begins:
@@ -124,6 +127,7 @@ def _unless(ways: Sequence[TaskWay]) -> Iterator[TaskWay]:
 def _joined(number: int, ways: list[list[TaskWay]], into: list[list[int]]) -> None:
     """Remove a task from the ways: each way to it is joined with each way out of it."""
     outs = ways[number]
+    # A source with several ways here is gone through once, with all of them.
     for source in dict.fromkeys(into[number]):
         through: list[TaskWay] = []
         for way in ways[source]:
