@@ -10,8 +10,8 @@ from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl_ir.events import Event
 from noetl_ir.expr import Json
+from simulator.construct_laws import check_compensations, check_locks, check_waits
 from simulator.effects import Deed
-from simulator.phase_laws import check_compensations, check_waits
 
 ENDS = ("step.done", "loop.done", "step.failed", "step.cancelled")
 
@@ -35,6 +35,7 @@ def check_execution(program: Program, folded: Execution, log: Sequence[Event], l
     _check_claims(log)
     check_compensations(program, log)
     check_waits(log)
+    check_locks(program, log)
     if folded.status == "completed" and not folded.terminated:
         _check_whole(log)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import noetl.engine.arrivals
 import noetl.engine.evolve_compensation
 import noetl.engine.phases
 import noetl.engine.rules
@@ -206,6 +207,11 @@ def signals_twice(patch: Patch) -> None:
     patch.setattr(MemoryStore, "post", anew)
 
 
+def taken_by_nobody(patch: Patch) -> None:
+    """A run begins without the locks that were free for it."""
+    patch.setattr(noetl.engine.arrivals, "take", lambda turn, step, run: None)
+
+
 def seeds_of(name: str) -> list[int]:
     """The first seeds of a play that was added."""
     return [seed for seed in range(8, 30_000, 9) if PLAYS[number_of(seed)].name == name]
@@ -221,6 +227,7 @@ BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     clocks_are_trusted: range(200),
     taken_letters_go_back: seeds_of("the mailbox"),
     late_letters_are_taken: seeds_of("the mailbox"),
+    taken_by_nobody: seeds_of("locks"),
     oldest_first: seeds_of("what is undone"),
     always_undone: seeds_of("after which ends"),
     impatient_retries: seeds_of("busy and slow"),

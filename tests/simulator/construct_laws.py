@@ -1,4 +1,4 @@
-"""Laws of every simulated run about what is undone after it, and about how long a retry waits."""
+"""Laws of every simulated run about what is undone after it, how long a retry waits, and who holds locks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -54,3 +54,31 @@ def check_waits(log: Sequence[Event]) -> None:
             asked = (data["outcome"].get("http") or {}).get("retry_after")
             due = data.get("due", event.ts)
             assert asked is None or due - event.ts >= asked * 1_000_000, f"a retry does not wait for {asked} s: {data}"
+
+
+def check_locks(program: Program, log: Sequence[Event]) -> None:
+    """A lock has one holder at a time, and no task of a step begins without the locks of its run, or outside of the
+    section that it is in.
+    """
+    plan = program.plan
+    wanted: dict[int, set[str]] = {step: set(names) for step, names in plan.locks}
+    inside: dict[str, set[int]] = {}
+    for step, name, through in plan.sections:
+        wanted.setdefault(step, set()).add(name)
+        inside.setdefault(name, set()).update(through)
+    holders: dict[str, str] = {}
+    for event in log:
+        run = event.run.partition("/")[0]
+        locks: Any = event.data.get("locks", ())
+        if event.event_type in ("phase.started", "compensation.started"):
+            holders.clear()
+        elif event.event_type == "lock.taken":
+            assert not holders.keys() & {*locks}, f"{locks} are taken by {run}, and {holders} has some"
+            holders.update(dict.fromkeys(locks, run))
+        elif event.event_type == "lock.given":
+            assert {holders.pop(name, "") for name in locks} == {run}, f"{run} gives {locks} and does not hold them"
+        elif event.event_type == "task.started":
+            own = {name for name in wanted.get(event.step, ()) if event.step not in inside.get(name, ())}
+            assert all(holders.get(name) == run for name in own), f"{run} runs without {own}: {holders}"
+            within = {name for name, steps in inside.items() if event.step in steps}
+            assert within <= holders.keys(), f"{run} is in {within}, which nobody holds"
