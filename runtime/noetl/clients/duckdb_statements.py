@@ -13,7 +13,7 @@ import os
 import re
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from noetl.clients.sql_results import (
@@ -32,6 +32,7 @@ from noetl.clients.sql_results import (
     texts_of,
     writing_of,
 )
+from noetl.clients.stoppable_work import stoppable
 from noetl.host.confined_files import FileRefused
 from noetl.host.engine_files import has_second_name, holds, is_own, second_names, stores_in
 from noetl.ports import InvalidFields, ToolCall
@@ -49,6 +50,8 @@ REMOTE = ("http://", "https://", "s3://", "gs://", "gcs://", "r2://", "az://", "
 _QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|\$(\w*)\$(.*?)\$\3\$""", re.DOTALL)
 _LOGS = (".wal", ".wal.checkpoint", ".wal.recovery", ".tmp")
 _LONGEST = 4_096
+INTERRUPT_EVERY = 0.01
+"""Seconds."""
 """Characters of a path; a longer text names no file."""
 _FENCING = threading.Lock()  # two calls on one file share its database
 
@@ -90,7 +93,8 @@ async def outcome_of(work: Callable[[], DatabaseWork], prepare: Prepare = lambda
         connection = duckdb.connect(asked.path or ":memory:")
         try:
             async with asyncio.timeout(seconds):
-                return ok(await _threaded(connection, asked, prepare))
+                doing = partial(_perform, connection, asked, prepare)
+                return ok(await stoppable(doing, partial(_interrupt, connection), INTERRUPT_EVERY))
         finally:
             connection.close()
     except UNUSABLE as problem:
@@ -106,20 +110,8 @@ async def outcome_of(work: Callable[[], DatabaseWork], prepare: Prepare = lambda
         return error("duckdb.error", message_line(problem), duckdb={"code": type(problem).__name__})
 
 
-async def _threaded(connection: "duckdb.DuckDBPyConnection", asked: DatabaseWork, prepare: Prepare) -> dict[str, Json]:
-    """Run it in a thread; on cancellation the statement is interrupted and the thread waited for."""
-    work = asyncio.ensure_future(asyncio.to_thread(_perform, connection, asked, prepare))
-    try:
-        # A thread cannot be cancelled: without the shield the task would end at once, and the connection be closed
-        # under a statement that runs.
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        while not work.done():
-            connection.interrupt()  # again and again: it only stops what runs at that moment
-            with suppress(asyncio.CancelledError):  # a second one: the worker had the same limit, or is told to stop
-                await asyncio.wait([work], timeout=0.01)
-        work.cancelled() or work.exception()  # seen, so that nobody is told of it later
-        raise
+async def _interrupt(connection: "duckdb.DuckDBPyConnection") -> None:
+    connection.interrupt()
 
 
 def _perform(connection: "duckdb.DuckDBPyConnection", asked: DatabaseWork, prepare: Prepare) -> dict[str, Json]:

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from noetl.clients.auth import login_of
@@ -31,6 +32,7 @@ from noetl.clients.sql_results import (
     texts_of,
     writing_of,
 )
+from noetl.clients.stoppable_work import own_thread, stoppable
 from noetl.host.confined_files import FileRefused
 from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir.expr import Json
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from snowflake.connector.cursor import SnowflakeCursor
 
 LOGIN_SECONDS = 30
+CANCEL_EVERY = 0.2
+"""Seconds."""
 BATCH = 10_000  # rows of one statement; Snowflake takes 16,384 expressions in a list
 
 _NAMES = {
@@ -94,7 +98,8 @@ async def run(call: ToolCall, env: Env) -> Outcome:
         texts = () if writing else texts_of(call.fields, env.root(), call.folder)
         work = _Work(await _target(call.fields, env), texts, writing, call)
         async with asyncio.timeout(seconds):
-            return ok(await _threaded(work))
+            opened: list[SnowflakeConnection] = []
+            return ok(await stoppable(partial(_perform, work, opened), partial(_stop, opened), CANCEL_EVERY))
     except UNUSABLE as problem:
         return refusal(problem)
     except KeyError as problem:
@@ -144,22 +149,11 @@ def _der(key: str, passphrase: str | None) -> bytes:
     return private.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
 
 
-async def _threaded(work: _Work) -> dict[str, Json]:
-    """Do it in a thread; on cancellation what its session runs is cancelled, and the thread is waited for."""
-    opened: list[SnowflakeConnection] = []
-    doing = asyncio.ensure_future(asyncio.to_thread(_perform, work, opened))
-    try:
-        return await asyncio.shield(doing)
-    except asyncio.CancelledError:
-        while not doing.done():
-            with suppress(asyncio.CancelledError):  # a second one: the worker had the same limit, or is told to stop
-                # The thread may still be logging in, and has no session to cancel. It is looked at again, as the
-                # statement may begin any moment.
-                if opened:
-                    await asyncio.to_thread(_cancel, opened[0])
-                await asyncio.wait([doing], timeout=0.2)
-        doing.cancelled() or doing.exception()  # seen, so that nobody is told of it later
-        raise
+async def _stop(opened: "list[SnowflakeConnection]") -> None:
+    # The thread may still be logging in, and has no session to cancel. It is looked at again, as the statement may
+    # begin any moment.
+    if opened:
+        await own_thread(partial(_cancel, opened[0]))
 
 
 def _cancel(connection: "SnowflakeConnection") -> None:

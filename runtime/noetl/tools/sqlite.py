@@ -9,7 +9,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
+from functools import partial
 
 from noetl.clients.sql_results import (
     UNUSABLE,
@@ -26,6 +26,7 @@ from noetl.clients.sql_results import (
     texts_of,
     writing_of,
 )
+from noetl.clients.stoppable_work import stoppable
 from noetl.host.confined_files import FileRefused, inside
 from noetl.ports import Env, InvalidFields, ToolCall
 from noetl_ir.expr import Json
@@ -34,6 +35,8 @@ from noetl_ir.kinds.sqlite import KIND
 from noetl_ir.outcome import Outcome, error, ok
 
 BUSY_SECONDS = 30.0
+INTERRUPT_EVERY = 0.01
+"""Seconds."""
 
 
 async def run(call: ToolCall, env: Env) -> Outcome:
@@ -52,7 +55,8 @@ async def run(call: ToolCall, env: Env) -> Outcome:
         connection.set_authorizer(fence.asked)
         try:
             async with asyncio.timeout(seconds):
-                result = await _threaded(connection, statements, writing, call)
+                work = partial(_perform, connection, statements, writing, call)
+                result = await stoppable(work, partial(_interrupt, connection), INTERRUPT_EVERY)
         finally:
             connection.close()
         return ok(result)
@@ -95,21 +99,8 @@ class _Fence:
         return sqlite3.SQLITE_OK
 
 
-async def _threaded(
-    connection: sqlite3.Connection, statements: list[str], writing: Writing | None, call: ToolCall
-) -> dict[str, Json]:
-    """Run it in a thread; on cancellation the statement is interrupted and the thread waited for."""
-    work = asyncio.ensure_future(asyncio.to_thread(_perform, connection, statements, writing, call))
-    try:
-        # A thread cannot be cancelled: without the shield the connection would be closed under a statement that runs.
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        while not work.done():
-            connection.interrupt()  # again and again: it only stops what runs at that moment
-            with suppress(asyncio.CancelledError):  # a second one: the worker had the same limit, or is told to stop
-                await asyncio.wait([work], timeout=0.01)
-        work.cancelled() or work.exception()  # seen, so that nobody is told of it later
-        raise
+async def _interrupt(connection: sqlite3.Connection) -> None:
+    connection.interrupt()
 
 
 def _perform(
