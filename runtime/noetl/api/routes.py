@@ -188,12 +188,16 @@ def _authorized(row: Operation, authorization: Authorization) -> Handler:
 
 
 def _check_query(row: Operation, request: Request) -> None:
-    """Raises BadRequest for a parameter that the operation does not have: left out of a filter, it would show more."""
+    """Raises BadRequest for a parameter that the operation does not have, or that comes twice: left out of a filter, it
+    would show more.
+    """
     known = (*row.query, *(("limit", row.pages.cursor) if row.pages is not None else ()))
     for name in request.query_params:
         if name not in known:
             there = ", ".join(f"`{one}`" for one in known) or "none"
             raise BadRequest(f"unknown query parameter `{name}`; known here: {there}", 400)
+        if len(request.query_params.getlist(name)) > 1:
+            raise BadRequest(f"the query parameter `{name}` is there twice: which one is meant?", 400)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -11,7 +11,7 @@ from noetl.app.suites.coverage import Coverage
 from noetl.app.suites.judging import Failure
 from noetl.app.suites.path import lines_of
 from noetl.app.suites.verdict import CaseVerdict
-from noetl.worker.redaction import forms_of_all
+from noetl.worker.secret_forms import forms_of_all
 from noetl_cli import lazy_click as click
 from noetl_cli.excerpts import ANSI, PLAIN, Lines, Palette, edge, excerpt, place_of, printable
 from noetl_cli.masked_lines import MaskedLines

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from noetl.app.programs import program_of
+from noetl.app.suites.hiding import with_hidden_name
 from noetl.app.suites.judging import Failure
 from noetl.app.suites.path import PathTaken
 from noetl.app.suites.pool import shared_out
@@ -99,7 +100,8 @@ def tested(file: str, asked: RunOptions) -> Tested | UnreadSuite:
     # Of some of the cases it is not known whether the others would have used an outcome that they share.
     if len(chosen) == len(suite.cases):
         verdicts = _with_idle(suite, verdicts)
-    return Tested(suite, tuple(verdicts))
+    # Chosen by the names as they are written, and shown as all else is.
+    return Tested(suite._replace(cases=tuple(map(with_hidden_name, suite.cases))), tuple(verdicts))
 
 
 def _lost(suite: Suite, number: int) -> CaseVerdict:

@@ -1,12 +1,11 @@
 """Hides known secrets in what is recorded and puts them back into task fields (LANGUAGE §7, last bullet).
 
-Where a known secret of 8 characters or more occurs in an outcome, as it is or base64, URL-quoted, hex or
-JSON-escaped, a marker stands for it: `[[secret:<entry>:<field>:<form>:<code>]]`. The code authenticates the rest
-with a key of the execution, so that text from outside that looks like a marker is text, and stays. Its second half is
-by a key that all executions share: a marker of another one, which nobody here can open, is known and refused, and no
-tool takes it for a value. The form says how the secret was written there, so that putting it back gives the very text
-that was hidden. Base64 has three more forms: the part that a secret alone decides when it begins at byte 0, 1 or 2 of
-a group of three, which finds it inside something larger (`user:password`).
+Where a known secret of 8 characters or more occurs in an outcome, as it is or in one of the forms that programs write
+texts in (`secret_forms`), a marker stands for it: `[[secret:<entry>:<field>:<form>:<code>]]`. The code authenticates
+the rest with a key of the execution, so that text from outside that looks like a marker is text, and stays. Its second
+half is by a key that all executions share: a marker of another one, which nobody here can open, is known and refused,
+and no tool takes it for a value. The form says how the secret was written there, so that putting it back gives the very
+text that was hidden.
 
 Nothing else is ever hidden: no value is touched because of its key or because it looks like a secret.
 """
@@ -14,16 +13,14 @@ Nothing else is ever hidden: no value is touched because of its key or because i
 import copy
 import hmac
 import re
-from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import TypeAlias
 
+from noetl.worker.secret_forms import forms_of, forms_of_all
 from noetl.worker.texts import collect_texts, has_markers
 from noetl_ir.expr import Json
 from noetl_ir.outcome import HANDLE_KEY, Handle
 from noetl_ir.scopes.values import Fault
-from noetl_ir.secret_fields import SHORTEST
 
 Secret: TypeAlias = tuple[str, str, str]
 """(entry, field, value)."""
@@ -226,57 +223,6 @@ def without_codes(value: Json) -> Json:
         return f"[[secret:{hit[1]}:{hit[2]}{'' if hit[3] in ('plain', 'value') else f':{hit[3]}'}]]"
 
     return _mapped(value, lambda text: _MARKER.sub(shown, text), lambda handle: handle)
-
-
-@lru_cache(maxsize=4)
-def forms_of_all(secrets: tuple[str, ...]) -> tuple[str, ...]:
-    """The texts that some secrets are found as; none of one under 8 characters."""
-    return tuple({form for secret in secrets for form in forms_of(secret).values()})
-
-
-def forms_of(value: str) -> dict[str, str]:
-    """The texts that a secret is found as, by the name of their form; none for a value under 8 characters."""
-    from json import dumps
-    from urllib.parse import quote, quote_plus
-
-    # A short secret such as `true` or `1` stands in half of all texts: hiding it would spoil results, and tell by the
-    # markers where it is.
-    if len(value) < SHORTEST:
-        return {}
-    # A secret may hold half of a surrogate pair, from JSON, and must be found nonetheless.
-    data = value.encode("utf-8", "surrogatepass")
-    escaped = {
-        "json": dumps(value)[1:-1], "jsonu": dumps(value, ensure_ascii=False)[1:-1],
-        "py": repr(value)[1:-1], "pyb": repr(data)[2:-1],
-    }  # fmt: skip
-    quoted = {"url": quote(data, safe=""), "urlpath": quote(data), "form": quote_plus(data)}
-    lower = {f"{name}l": _PERCENT.sub(lambda hit: hit[0].lower(), text) for name, text in quoted.items()}
-    coded = {"hex": data.hex(), "hexu": data.hex().upper(), **_base64_forms(data)}
-    found: dict[str, str] = {}
-    taken = set()
-    for name, text in {"plain": value, **escaped, **quoted, **lower, **coded}.items():
-        # Most forms of a plain secret are the same text; the first name is kept, since any of them gives that text
-        # back.
-        if text not in taken and len(text) >= SHORTEST:
-            taken.add(text)
-            found[name] = text
-    return found
-
-
-_PERCENT = re.compile(r"%[0-9A-F]{2}")
-
-
-def _base64_forms(data: bytes) -> dict[str, str]:
-    """Base64 with and without padding, and the inner part at each of three offsets, in both alphabets."""
-    whole = b2a_base64(data, newline=False).decode("ascii")
-    found = {"b64": whole, "b64n": whole.rstrip("=")}
-    for offset in range(3):
-        # Only the characters whose six bits are all of the secret are fixed. Those at both ends share bits with what
-        # stands around it.
-        first, last = -(-offset * 8 // 6), (offset + len(data)) * 8 // 6
-        found[f"b64i{offset}"] = b2a_base64(b"\0" * offset + data, newline=False).decode("ascii")[first:last]
-    safe = str.maketrans("+/", "-_")
-    return found | {f"{name}s": text.translate(safe) for name, text in found.items()}
 
 
 def _quoted(name: str) -> str:

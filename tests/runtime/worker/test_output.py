@@ -13,7 +13,8 @@ from noetl.ports import StoreFailure, StoreRefused, ToolCall
 from noetl.ports.output import ATTEMPT_BYTES, CHUNK, CUT, CUT_TEXT, OutputChunk
 from noetl.worker import output as output_module
 from noetl.worker.output import OutputWriter, TaskOutput
-from noetl.worker.redaction import Redactor, finished_length, forms_of
+from noetl.worker.redaction import Redactor, finished_length
+from noetl.worker.secret_forms import forms_of
 
 CALL = ToolCall("e1", "s", "t", "python", {}, {}, {}, None, "", 1, {}, claim=3)
 SECRET = "correct horse battery"

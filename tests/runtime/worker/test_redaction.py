@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noetl.worker.redaction import Redactor, forms_of
+from noetl.worker.redaction import Redactor
+from noetl.worker.secret_forms import forms_of
 from noetl_ir.codec import pack
 from noetl_ir.expr import Json
 from noetl_ir.outcome import HANDLE_KEY, Handle

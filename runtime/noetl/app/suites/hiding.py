@@ -31,6 +31,11 @@ def hidden(case: SuiteCase, ran: Ran) -> tuple[SuiteCase, Ran]:
     )  # fmt: skip
 
 
+def with_hidden_name(case: SuiteCase) -> SuiteCase:
+    """A case whose name shows no secret of it."""
+    return case._replace(name=_text(_hide_of(case), case.name)) if case.keychain else case
+
+
 def _hide_of(case: SuiteCase) -> Hide:
     from noetl.secrets.keychain import secrets_of
     from noetl.secrets.only_these import key_of_a_test

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from noetl.worker.redaction import forms_of, with_markers_as
+from noetl.worker.redaction import with_markers_as
+from noetl.worker.secret_forms import forms_of
 from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.plan_family import family_of

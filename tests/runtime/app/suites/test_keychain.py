@@ -72,6 +72,7 @@ WRONG = {
 def test_no_failure_shows_a_secret(words: tuple[str, ...], how: str, tmp_path: Path) -> None:
     """Of a case that fails by each kind of expectation, the lines of its file and all that the run came to."""
     wrong = [{"case": name, "payload": {"how": how}, "expect": expect} for name, expect in WRONG.items()]
+    wrong.append({"case": f"that {PASSWORD} opens it", "expect": {"status": "failed"}})
     # One without quotes, as people write it: the excerpts of failures show these lines.
     done = told(tmp_path, cases(*wrong), *words, playbook=SHOP)
     assert done.returncode == 1, done.stdout + done.stderr
