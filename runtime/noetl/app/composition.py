@@ -353,12 +353,13 @@ def _pass_pause(waiter: WaitingLauncher, clock: Clock) -> None:
 def _signalling(control: ControlPlane, execution_id: str) -> Callable[[Signal], None]:
     """Where the signals of a script go."""
     from noetl.app.script_letters import letter_of
+    from noetl.worker.scripted import BEFORE
 
     def send(signal: Signal) -> None:
         if not signal.key:
             control.ask(execution_id, Ask("signal", None, {"name": signal.name, "data": signal.data}))
         elif (owned := control.executions.get(execution_id)) is not None:
             with suppress(MailboxFull):  # told at the end, as any other that no wait got
-                control.post(owned, letter_of(owned.execution, signal))
+                control.post(owned, letter_of(owned.execution, signal), signal.at if signal.at == BEFORE else None)
 
     return send

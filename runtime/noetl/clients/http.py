@@ -84,6 +84,9 @@ def faulty_header(text: str) -> str:
     """Why a text can be the value of no header; empty where it can (RFC 9110 §5.5)."""
     if any((char < " " and char != "\t") or char == "\x7f" for char in text):
         return "has a line end or another control character in it"
+    # What bytes beyond ASCII mean there nobody says, and the client sends none.
+    if not text.isascii():
+        return "has a character in it that is not ASCII"
     return "begins or ends with a space" if text != text.strip(" \t") else ""
 
 
@@ -93,7 +96,7 @@ async def exchange(request: HttpRequest, bounds: RequestLimits, fence: Fence | N
 
     # The client would say the value, and not of which header it is.
     for name, value in request.headers.items():
-        if why := faulty_header(value):
+        if why := faulty_header(value) or ("has a name that is not ASCII" if not name.isascii() else ""):
             return error("http.request", f"the request cannot be sent: the header `{name}` {why}")
     try:
         return await _sent(request, bounds, fence)

@@ -370,9 +370,9 @@ class ControlPlane:
         self._ask(execution_id, ask)
         self._settle_for(execution_id)
 
-    def post(self, owned: OwnedExecution, letter: Letter) -> None:
-        """Post a letter by the clock of an execution. Raises MailboxFull."""
-        self._letters.post(owned, letter)
+    def post(self, owned: OwnedExecution, letter: Letter, at: int | None = None) -> None:
+        """Post a letter by the clock of an execution, or at a time of it. Raises MailboxFull."""
+        self._letters.post(owned, letter, at)
 
     def _ask(self, execution_id: str, ask: Ask) -> None:
         if (owned := self.executions.get(execution_id)) is not None:

@@ -28,6 +28,9 @@ LETTERS: Final = (SendSignal, AwaitLetter, SettleMail)
 LOOK_EVERY = 2_000_000
 """Microseconds between two looks for letters that are addressed to what is over, while somebody here waits."""
 
+_BEFORE_ALL: Final = -(1 << 62)
+"""A time before each at which a letter may be over."""
+
 
 @lru_cache(maxsize=64)
 def may_be_listed(program: Program) -> bool:
@@ -91,9 +94,12 @@ class Letters:
         else:
             self._settle(owned, order)
 
-    def post(self, owned: OwnedExecution, letter: Letter) -> None:
-        """Post a letter that comes from outside, by the clock of an execution. Raises MailboxFull."""
-        self._keep(lambda: self._store.mailbox.post_letter(letter, self._now_of(owned.execution)))
+    def post(self, owned: OwnedExecution, letter: Letter, at: int | None) -> None:
+        """Post a letter that comes from outside, by the clock of an execution, or `at` a time of it. Raises
+        MailboxFull.
+        """
+        now = self._now_of(owned.execution) if at is None else at
+        self._keep(lambda: self._store.mailbox.post_letter(letter, now))
         self._hurry()
 
     def tell_end(self, owned: OwnedExecution) -> None:
@@ -106,8 +112,8 @@ class Letters:
     def _sweep(self, execution: Execution) -> None:
         """Drop the letters that a run with a script leaves, where none of its family can take one any more."""
         prefix = key_in_store(execution, "")
-        # Its clock stands at the end: of those that are kept there the time of none is over by the clock from 0.
-        kept = self._store.mailbox.rows(WantedMail(prefix=prefix, limit=1), 0)
+        # Its clock stands at the end, and the time of some may be over: at a time before all, that of none is.
+        kept = self._store.mailbox.rows(WantedMail(prefix=prefix, limit=1), _BEFORE_ALL)
         # What a mistake of the engine ended may be tried again, and has its letters then.
         if kept and execution.fault is None and self._is_last(execution):
             self._keep(lambda: self._store.mailbox.drop_letters(prefix))

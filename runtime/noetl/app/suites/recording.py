@@ -19,6 +19,7 @@ from noetl.app.suites.inventing import InventedSecrets
 from noetl.app.suites.step_runs import numbers_of, steps_of
 from noetl.app.suites.writing import WrittenCase, suite_text
 from noetl.ports import ExecutionRow
+from noetl.ports.mailbox import KEEP_FOR
 from noetl.ports.needs import HERE
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event, index_of, step_run_of
@@ -136,9 +137,9 @@ def _signals(runtime: Runtime, execution_id: str, log: list[Event], begun: int) 
     that they sent themselves: a test sends these again.
     """
     direct = [event for event in log if event.event_type == "signal.received" and "wait" not in event.data]
-    rows = [(event.ts, _signal(event, begun)) for event in direct]
-    letters = [(event._replace(ts=_posted(event)), key) for event, key in letters_in(runtime, execution_id)]
-    rows += [(event.ts, {"key": key, **_signal(event, begun)}) for event, key in letters]
+    rows: list[tuple[int, Json]] = [(event.ts, {**_came(event.ts, begun), **_brought(event)}) for event in direct]
+    for event, key in letters_in(runtime, execution_id):
+        rows.append((_posted(event), {"key": key, **_kept(event, begun), **_brought(event)}))
     yield from [row for _, row in sorted(rows, key=lambda each: each[0])]
 
 
@@ -148,10 +149,19 @@ def _posted(event: Event) -> int:
     return min(since, event.ts) if isinstance(since, int) else event.ts
 
 
-def _signal(event: Event, begun: int) -> dict[str, Json]:
+def _kept(event: Event, begun: int) -> dict[str, Json]:
+    """When a signal under a key was posted, and for how long it was kept, where that is longer than is usual."""
+    posted = _posted(event)
+    came: dict[str, Json] = {"before": True} if posted < begun else _came(posted, begun)
+    kept = event.ts - max(posted, begun)
+    return came if kept < KEEP_FOR else {**came, "keep_for": kept // 1_000_000 + 1}
+
+
+def _came(at: int, begun: int) -> dict[str, Json]:
+    return {"at": round((at - begun) / 1_000_000, 3)}
+
+
+def _brought(event: Event) -> dict[str, Json]:
     data = event.data.get("data")
-    # One of a script that was there before has its time from the clock that begins with the run.
-    is_early = "wait" in event.data and event.ts <= begun
-    came: dict[str, Json] = {"before": True} if is_early else {"at": round((event.ts - begun) / 1_000_000, 3)}
-    row: dict[str, Json] = {**came, "name": event.data.get("name")}
+    row: dict[str, Json] = {"name": event.data.get("name")}
     return row if data is None else {**row, "data": data}

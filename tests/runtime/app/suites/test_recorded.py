@@ -171,3 +171,34 @@ def test_a_signal_that_was_kept_before_the_run_is_older_than_its_own(tmp_path: P
     # At a time of the run it comes behind the one that the run sends itself.
     (tmp_path / "orders.test.yaml").write_text(text.replace("before: true", "at: 0.1"))
     assert run_tests(tmp_path).returncode == 1
+
+
+SCRIPTED = """
+workflow:
+  - step: start
+    tool:
+      - {name: own, kind: signal, key: order 7, signal: paid, data: own}
+      - {name: one, kind: wait, events: [paid], correlation: order 7}
+      - {name: two, kind: wait, events: [paid], correlation: order 7}
+      - {name: nap, kind: wait, timers: {end: 10d}}
+      - {name: late, kind: wait, events: [sent, packed], correlation: order 7}
+      - {name: more, kind: wait, events: [sent, packed], correlation: order 7}
+      - {name: all, kind: noop, result: "{{ [one.data, two.data, late.data, more.data] }}"}
+"""
+
+
+def test_signals_of_a_script_are_recorded_for_when_and_for_how_long_they_were_kept(tmp_path: Path) -> None:
+    put(tmp_path, "", SCRIPTED)
+    (tmp_path / "orders.test.yaml").unlink()
+    # One at the time 0 comes behind what the run sends then.
+    (tmp_path / "s.yaml").write_text("""signals:
+  - {at: 0, key: order 7, name: paid, data: outside}
+  - {at: 5s, key: order 7, name: sent, data: kept for long, keep_for: 30d}
+  - {before: true, key: order 7, name: packed, data: kept for longer, keep_for: 30d}
+""")
+    done = done_here(tmp_path, ["run", "orders.yaml", "--script", "s.yaml"])
+    assert 'result: ["own", "outside", "kept for longer", "kept for long"]' in done.stdout, done.stdout + done.stderr
+    done = run_tests(tmp_path, "--record", "last", "-o", "orders.test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    again = run_tests(tmp_path)
+    assert again.returncode == 0, (tmp_path / "orders.test.yaml").read_text() + again.stdout + again.stderr
