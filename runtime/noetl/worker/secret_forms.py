@@ -27,9 +27,11 @@ def forms_of(value: str) -> dict[str, str]:
     # A secret may hold half of a surrogate pair, from JSON, and must be found nonetheless.
     data = value.encode("utf-8", "surrogatepass")
     coded = {"hex": data.hex(), "hexu": data.hex().upper(), **_base64_forms(data)}
+    # Most secrets are words that every encoder leaves as they are.
+    written = {} if _WORDS.fullmatch(value) else {**_escaped(value, data), **_percent(data)}
     found: dict[str, str] = {}
     taken = set()
-    for name, text in {"plain": value, **_escaped(value, data), **_percent(data), **coded, **_lines(value)}.items():
+    for name, text in {"plain": value, **written, **coded, **_lines(value)}.items():
         # Most forms of a plain secret are the same text; the first name is kept, since any of them gives that text
         # back.
         if text not in taken and len(text) >= SHORTEST:
@@ -82,6 +84,7 @@ _SAFE = {
 """The characters that stay: of a segment and a path (RFC 3986), by `encodeURIComponent` and `encodeURI` of JavaScript,
 and of an address that is only mended, its path and its query (WHATWG URL, as browsers and HTTP clients do)."""
 
+_WORDS = re.compile(r"[A-Za-z0-9_.-]+")
 _WORD = 31
 """Characters of the shortest line of a secret that is hidden by itself: lines of keys have more."""
 

@@ -8,9 +8,18 @@ from noetl_ir.outcome import Handle
 
 def has_markers(value: Json) -> bool:
     """Whether something in a value looks like a marker."""
-    texts: list[str] = []
-    collect_texts(value, texts)
-    return any("[[secret:" in text for text in texts)
+    waiting: list[Json] = [value]
+    # The list grows while it is gone through. Nothing is gathered, as hardly any value has one.
+    for part in waiting:
+        if isinstance(part, str):
+            if "[[secret:" in part:
+                return True
+        elif isinstance(part, dict):
+            waiting += part
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return False
 
 
 def collect_texts(value: Json, texts: list[str]) -> bool:
