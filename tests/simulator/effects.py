@@ -13,9 +13,8 @@ from itertools import count
 from typing import NamedTuple
 
 from noetl.ports import ToolCall
-from noetl.worker.launcher import AsyncLauncher
+from noetl.worker.launcher import AsyncLauncher, limit_of, over_limit
 from noetl_ir.expr import Json
-from noetl_ir.kinds import seconds_of
 from noetl_ir.outcome import Outcome, error, ok
 from simulator.timeline import SECOND, Timeline
 
@@ -82,9 +81,9 @@ class Tools:
         name = str(call.fields.get("url", "")).rpartition("/")[2]
         if name.startswith("slow") and call.attempt <= int(name[4:]):
             waits = SLOW * SECOND
-        limit = seconds_of(call.timeout) if not isinstance(call.timeout, dict) else None
+        limit = limit_of(call)
         if limit is not None and waits > limit * SECOND:
-            waits, outcome = round(limit * SECOND), error("timeout", f"the attempt was not done within {limit:g} s")
+            waits, outcome = round(limit * SECOND), over_limit(limit)
         due = self._timeline.now + waits
         heappush(self._running, (due, next(self._numbers), ticket, outcome))
         self._timeline.at(due, self._wake)

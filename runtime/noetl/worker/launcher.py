@@ -41,6 +41,16 @@ _TURNS = 10
 """Turns of the loop in such a look."""
 
 
+def limit_of(call: ToolCall) -> float | None:
+    """How many seconds an attempt may take; None without a limit."""
+    return seconds_of(call.timeout) if not isinstance(call.timeout, dict) else None
+
+
+def over_limit(seconds: float) -> Outcome:
+    """The outcome of an attempt that was not done in so many seconds."""
+    return error("timeout", f"the attempt was not done within {seconds:g} s")
+
+
 class AsyncLauncher:
     """The launcher of real tools. `env_of` gives the environment of a call, and `output` has what they print kept."""
 
@@ -176,7 +186,7 @@ class AsyncLauncher:
     async def _run(self, ticket: object, call: ToolCall) -> None:
         import asyncio
 
-        limit = seconds_of(call.timeout) if not isinstance(call.timeout, dict) else None
+        limit = limit_of(call)
         try:
             # The limit holds for the schema and the environment too, as both may read files.
             async with asyncio.timeout(limit):
@@ -186,7 +196,7 @@ class AsyncLauncher:
                     check if isinstance(check, Outcome) else _checked(call, await _tool(call.kind)(call, env), check)
                 )
         except TimeoutError:
-            outcome = error("timeout", f"the attempt was not done within {limit:g} s")
+            outcome = over_limit(limit or 0)
         except Exception as problem:  # a tool must not take the worker down
             outcome = _crashed(call, problem)
         if self._output is not None:

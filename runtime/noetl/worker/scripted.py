@@ -1,17 +1,17 @@
 """Tools replaced by a script, on a virtual clock: with the payload, it fixes the whole order of a run.
 
-Entries are tried in file order; the first whose given keys all fit the attempt is used, any number of times:
-`step run task index visit attempt` (`index` is the loop index path, `run` counts the step's runs from 1). With `times`
-an entry is used at most so often, so that the next one that fits is there for what comes after. An entry
-without `task` is about the tasks that the author wrote: the noops that lowering put between them (names that begin
-with `__`) run as they are. `takes` is how long the attempt takes. An outcome of http gets the shape that the real
-tool gives: a result with other keys than a response has is its body, and a status from 400 on is an error; rows of
-SQL are those of its one statement, `command_0`. What an error leaves out is as the real tool has it: the code of an
-answer or of a state (`http: {status: 503}`, `pg: {sqlstate: "40001"}`), and whether it is retryable. An
-attempt that no entry fits runs for real where its kind has no effects or is one of the script's `real` kinds, else it
-is the error outcome `script.unlisted`. What runs for real takes no virtual time: the clock stands until all of it is
-done, and it is done in the order in which it began, so that a run is the same every time. A task of the kind `fail`
-takes no success from a script.
+Entries are tried in file order; the first whose given keys all fit the attempt is used, any number of times: `step run
+task index visit attempt` (`index` is the loop index path, `run` counts the step's runs from 1). With `times` an entry
+is used at most so often, so that the next one that fits is there for what comes after. An entry without `task` is about
+the tasks that the author wrote: the noops that lowering put between them (names that begin with `__`) run as they are.
+`takes` is how long the attempt takes; one that takes longer than its `timeout` is the error `timeout` then. An outcome
+of http gets the shape that the real tool gives: a result with other keys than a response has is its body, and a status
+from 400 on is an error; rows of SQL are those of its one statement, `command_0`. What an error leaves out is as the
+real tool has it: the code of an answer or of a state (`http: {status: 503}`, `pg: {sqlstate: "40001"}`), and whether it
+is retryable. An attempt that no entry fits runs for real where its kind has no effects or is one of the script's `real`
+kinds, else it is the error outcome `script.unlisted`. What runs for real takes no virtual time: the clock stands until
+all of it is done, and it is done in the order in which it began, so that a run is the same every time. A task of the
+kind `fail` takes no success from a script.
 """
 
 import heapq
@@ -21,7 +21,7 @@ from functools import cache
 
 from noetl.ports import ToolCall
 from noetl.ports.mailbox import KEEP_FOR
-from noetl.worker.launcher import AsyncLauncher
+from noetl.worker.launcher import AsyncLauncher, limit_of, over_limit
 from noetl_ir.correlation import HALF, faulty_key, is_storable, key_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import Kind, seconds_of
@@ -277,10 +277,13 @@ class ScriptedLauncher:
             self._running[id(ticket)] = ticket
             self._real.launch(ticket, call)
             return
-        ends = (self._clock.now() + entry.takes) / 1_000_000
-        outcome = shaped_outcome(call.kind, call.fields, call.knobs, entry.outcome, ends)
+        limit, ends = limit_of(call), self._clock.now() + entry.takes
+        if limit is not None and entry.takes > limit * 1_000_000:
+            ends, outcome = self._clock.now() + round(limit * 1_000_000), over_limit(limit)
+        else:
+            outcome = shaped_outcome(call.kind, call.fields, call.knobs, entry.outcome, ends / 1_000_000)
         self._count += 1
-        heapq.heappush(self._heap, (self._clock.now() + entry.takes, self._count, ticket, outcome))
+        heapq.heappush(self._heap, (ends, self._count, ticket, outcome))
 
     def finished(self) -> list[tuple[object, Outcome]]:
         # A worker asks before it begins anything: no task has run, and nothing waits yet.

@@ -122,3 +122,32 @@ def test_a_task_that_the_script_does_not_list_says_what_to_write() -> None:
         "the script has no outcome for step `start`, task `start_task`, attempt 1, and `python` does not run beside "
         "one; list what it gives: `- {step: start, task: start_task, outcome: {result: …}}`"
     )
+
+
+LIMITS = {"executor": "3", "kind": "3", "step": "3", "loop": "3", "task": "3"}
+
+
+@pytest.mark.parametrize("least", LIMITS)
+def test_an_attempt_that_takes_longer_than_it_may_is_over_then(least: str) -> None:
+    """As with a real tool: the limit counts that is written nearest to the task."""
+    order = [*LIMITS]
+    of = {place: "20" if order.index(place) < order.index(least) else "" for place in order} | {least: "3"}
+    spec = {place: f"timeout: {seconds}" if seconds else "" for place, seconds in of.items()}
+    kinds = f"tasks: {{http: {{spec: {{{spec['kind']}}}}}}}"
+    executor = ", ".join(each for each in (spec["executor"], kinds) if each)
+    playbook = f"""
+executor: {{spec: {{{executor}}}}}
+workflow:
+  - step: start
+    spec: {{{spec["step"]}}}
+    loop: {{in: [1], iterator: i, spec: {{{spec["loop"]}}}}}
+    tool: {{kind: http, url: "http://x/y", spec: {{{spec["task"]}}}}}
+"""
+    script = {"outcomes": [{"step": "start", "takes": 10, "outcome": {"result": 1}}]}
+    ran = run(playbook, script)
+    [done] = ran.of("task.done")
+    error = done.data["outcome"]["error"]
+    assert (ran.status, error["code"], done.ts) == ("failed", "timeout", 3_000_000)
+    assert error["message"] == "the attempt was not done within 3 s"
+    longer = run(playbook.replace("timeout: 3", "timeout: 11"), script)
+    assert (longer.status, longer.of("task.done")[0].ts) == ("completed", 10_000_000)
