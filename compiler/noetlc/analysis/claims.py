@@ -4,12 +4,13 @@ All that the run does comes about, so that what runs and how often needs no seco
 what, and what does not run, depends on the order, and on what the engine does besides.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
-from noetlc.analysis.queries import Before, NeverBoth, Query, QuerySubject, Reaches, subject_of
+from noetlc.analysis.iterations import sizes_of, weight_of
+from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, QuerySubject, Reachable, Reaches, subject_of
 from noetlc.analysis.turns import RunInTurns
 
 Shows: TypeAlias = Callable[[RunInTurns], bool]
@@ -30,6 +31,47 @@ def shown_by(plan: Plan, query: Query, *, ends: bool) -> Shows:
             return comes_about
 
 
+def needed_for(plan: Plan, query: Query, run: Sequence[Transition]) -> list[Transition]:
+    """The part of a run that what it shows follows from; all of it where that is how it ends."""
+    starts = [_starting(run, subject_of(plan, name)) for name in _names(query)]
+    if not starts or not all(starts):
+        return [*run]
+    match query:
+        case NeverBoth(a=a, b=b):
+            goals = {at for row in starts for at in row[-1 - (a == b) :]}
+        case AtMost(times=times):
+            goals = set(starts[0][: times + 1])
+        case _:
+            goals = {starts[0][0]}
+    behind, made = list[set[int]](), dict[int, list[int]]()
+    sizes = sizes_of(run)
+    for at, t in enumerate(run):
+        size = sizes.get(at, 1)
+        behind.append(set())
+        for arc in t.inputs:
+            row, count = made.get(arc.place, []), weight_of(plan, t, arc, size)
+            behind[at].update(row[:count])
+            del row[:count]
+        for arc in t.outputs:
+            made.setdefault(arc.place, []).extend([at] * weight_of(plan, t, arc, size))
+    waiting, needed = [*goals], goals
+    while waiting:
+        before = behind[waiting.pop()] - needed
+        needed |= before
+        waiting += before
+    return [run[at] for at in sorted(needed)]
+
+
+def _names(query: Query) -> tuple[str, ...]:
+    match query:
+        case Reachable(x=x) | AtMost(x=x) | Before(y=x):
+            return (x,)
+        case NeverBoth(a=a, b=b):
+            return (a, b)
+        case _:
+            return ()
+
+
 def comes_about(way: RunInTurns) -> bool:
     """All that the run does comes about, whatever comes with it."""
     return True
@@ -46,11 +88,16 @@ def _own(way: RunInTurns) -> tuple[Transition, ...]:
 
 def _starts(way: RunInTurns, subject: QuerySubject) -> Iterator[bool]:
     """For each transition of a run whether a subject starts with it."""
-    for t in _own(way):
-        yield t.role == "start" and t.task == subject.task if subject.task >= 0 else _admits(t, subject)
+    yield from (_is_start(t, subject) for t in _own(way))
 
 
-def _admits(t: Transition, subject: QuerySubject) -> bool:
+def _starting(run: Sequence[Transition], subject: QuerySubject) -> list[int]:
+    return [at for at, t in enumerate(run) if _is_start(t, subject)]
+
+
+def _is_start(t: Transition, subject: QuerySubject) -> bool:
+    if subject.task >= 0:
+        return t.role == "start" and t.task == subject.task
     return t.role == "admit" and t.step == subject.step
 
 

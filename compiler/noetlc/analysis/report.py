@@ -13,7 +13,7 @@ from noetl_ir.records import NamedTuple
 from noetlc.analysis.bounds import Bounds, bounds_of
 from noetlc.analysis.census import Census, census_of
 from noetlc.analysis.children import called_by, refined, verdicts_of
-from noetlc.analysis.claims import Shows, comes_about, shown_by
+from noetlc.analysis.claims import Shows, comes_about, needed_for, shown_by
 from noetlc.analysis.concurrency import is_safe
 from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.extents import Extent, extents_of
@@ -27,6 +27,7 @@ from noetlc.analysis.script import goes_otherwise, script_of
 from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, assumptions_of, verdicts_on
+from noetlc.analysis.story import told_in_part
 from noetlc.analysis.verdict import Status, Story, StoryLine, Verdict, attempted, failed
 from noetlc.analysis.waves import folded_joins
 from noetlc.analysis.witness import has_words
@@ -202,7 +203,18 @@ def _region_verdict(plan: Plan, query: Query, text: str, effort: Effort) -> Verd
 
 def _confirmed_query(plan: Plan, query: Query, verdict: Verdict) -> Verdict:
     goes_round = isinstance(query, Reaches) and verdict.detail == GOES_ROUND.format(query.x)
-    return confirmed(plan, verdict, shown_by(plan, query, ends=not goes_round))
+    shows = shown_by(plan, query, ends=not goes_round)
+    found = confirmed(plan, verdict, shows)
+    if verdict.story is None or found.script is not None or verdict.status is Status.UNKNOWN:
+        return found
+    # A run of a small net brings along what happens to be fused with what it needs. Data may be found without that.
+    known = {each.id: each for each in plan.net.transitions}
+    part = needed_for(plan, query, [known[id] for id in verdict.story.run])
+    if len(part) == len(verdict.story.run):
+        return found
+    story = told_in_part(plan, verdict.story, part)
+    script = script_of(plan, story.run, shows=shows)
+    return found if script is None else verdict._replace(story=story, script=script)
 
 
 def _has_no_words(plan: Plan, verdict: Verdict) -> bool:

@@ -21,6 +21,12 @@ def story_of(skeleton: Skeleton, run: Sequence[int], end: str, related: Sequence
     return Story(tuple(lines), end, tuple(related), tuple(each.id for each in transitions))
 
 
+def told_in_part(plan: Plan, story: Story, part: Sequence[Transition]) -> Story:
+    """The story of a part of its run."""
+    lines = [line for each in part if (line := _line(plan, each)) is not None]
+    return story._replace(lines=tuple(lines), run=tuple(each.id for each in part))
+
+
 def ways_to(plan: Plan, steps: Iterable[int]) -> set[int]:
     """The steps from which some steps can be reached by arcs, these included.
 

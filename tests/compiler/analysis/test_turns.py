@@ -128,6 +128,21 @@ def test_what_a_run_shows_the_engine_does(rows: tuple[str, ...], query: str, sta
     assert replay(plan_of(steps(*rows)), query) is status
 
 
+def test_data_are_found_without_what_a_run_brings_along() -> None:
+    """The shortest run takes an arc of `b` that it does not need, and for which there are no data."""
+    plan = plan_of(
+        steps(
+            "step: start, spec: {policy: {join: first}}, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}",
+            "step: a, next: {spec: {mode: inclusive}, arcs: [{step: b}, {step: a}]}",
+            "step: b, next: {arcs: [{step: start, when: '{{ event.result.x }}'}, "
+            "{step: a, when: '{{ event.result.y }}'}]}",
+        )
+    )
+    found = verdict_of(plan, "at most 1 of a")
+    assert found.status is REFUTED and found.script is not None and found.story is not None
+    assert not any(id.startswith("take b") for id in found.story.run)
+
+
 def test_an_open_question_says_that_something_else_comes_first() -> None:
     found = verdict_of(plan_of(steps(BACK, "step: a", CANCELS)), "reachable(a)")
     assert found.detail == "`a` runs; no run was found that does this: what follows by itself comes first"
