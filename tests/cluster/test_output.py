@@ -1,6 +1,8 @@
 """Task output from workers to servers and their store: live, whole at the end of a task, and hidden."""
 
+import json
 import signal
+from typing import Any
 
 import pytest
 
@@ -60,3 +62,49 @@ def test_a_server_that_comes_back_has_what_was_printed_meanwhile(cluster: Cluste
     server = cluster.server("--port", port)
     cluster.ended(name)
     assert cluster.noetl("logs", name, server=server).splitlines() == ["start / a | begun"]
+
+
+COUNTS = """
+keychain: [{name: told, kind: credential, credential: house}]
+workflow:
+- step: start
+  tool:
+    name: s
+    kind: shell
+    env: {T: "{{ keychain.told.value }}"}
+    command: |
+      echo begun >> calls
+      for i in $(seq 400); do
+        printf 'line %s ' $i; printf %s "$T" | head -c 7; sleep 0.01; echo "$T" | tail -c +8
+      done
+"""
+
+
+@pytest.mark.long
+def test_what_a_killed_worker_printed_stays_beside_what_the_next_one_prints(cluster: Cluster) -> None:
+    """Each attempt has its own lines in their order, none twice, and no part of the secret that was cut in two."""
+    server, worker = cluster.server(), cluster.worker()
+    cluster.keep("house", CANARY)
+    name = cluster.begin(COUNTS, server)
+    cluster.reached("begun")
+
+    def chunks() -> list[dict[str, Any]]:
+        said = cluster.noetl("logs", name, "--json", server=server)
+        return [json.loads(line) for line in said.splitlines()]
+
+    waited_for(lambda: len(chunks()) > 3, "nothing of it comes")
+    worker.send_signal(signal.SIGKILL)
+    worker.wait(30)
+    left = chunks()
+    cluster.worker()
+    cluster.ended(name)
+    found = chunks()
+    assert [row for row in found if row["claim"] == left[0]["claim"]] == left, "what was there stays as it was"
+    claims = sorted({row["claim"] for row in found})
+    assert len(claims) == 2 and cluster.lines() == ["begun", "begun"]
+    for claim in claims:
+        text = "".join(row["text"] for row in found if row["claim"] == claim)
+        assert CANARY not in text and CANARY[6:] not in text and CANARY.encode().hex() not in text
+        numbers = [int(line.split()[1]) for line in text.splitlines() if line.startswith("line ")]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(numbers) == 400 or claim == claims[0]
