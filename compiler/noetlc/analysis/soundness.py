@@ -28,10 +28,12 @@ from noetlc.analysis.ranks import an_end_is_always_near, every_run_ends
 from noetlc.analysis.reachability import Pump, graph_of
 from noetlc.analysis.reductions import Reduced, reduced, reduced_for_bounds
 from noetlc.analysis.regions import region_verdicts
+from noetlc.analysis.resets import SHUT
 from noetlc.analysis.script import script_of
 from noetlc.analysis.siphons import is_proved_sound
 from noetlc.analysis.skeleton import (
     Skeleton,
+    chosen_of,
     impossible,
     settles,
     success_skeleton,
@@ -287,13 +289,24 @@ def _cycles(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict
         related = [StoryLine(f"`{step.name}` runs again and again", step.span) for step in rows]
         story = story_of(skeleton, small.run(graph.path_to(state)), end, related)
         yield Verdict(question, Status.REFUTED, end, assumed, tuple(names), rows[0].span, story)
-    if not endless:
+    if not endless and skeleton.shut and _goes_round_for_ever(skeleton, effort):
+        # That a token stays at its gate is an end of another run: it is no way out of a cycle whose gates all open.
+        yield Verdict(question, Status.UNKNOWN, "an end was found only where a gate stays shut", assumed)
+    elif not endless:
         proof = "an end can be reached from everywhere"
         # A complete search says more, namely how many states were seen.
         if ends.near and not ends.terminals.complete:
             yield Verdict(question, Status.PROVED, f"{proof} (by the arcs that lead nearer to one)", assumed)
         else:
             yield _by_search(question, proof, ends, assumed, effort)
+
+
+def _goes_round_for_ever(skeleton: Skeleton, effort: Effort) -> bool:
+    """Whether there may be a cycle without an exit where every gate opens."""
+    kept = [number for number, id in enumerate(skeleton.net.transitions) if not id.startswith(SHUT)]
+    found = _searched(chosen_of(skeleton, kept), effort, QUICK)
+    circles = (_nearest(found, circle)[0] for circle in found.terminals.circles)
+    return not found.terminals.complete or not all(found.endings.gives_up(state) for state in circles)
 
 
 def _by_search(question: str, proof: str, ends: _Ends, assumed: tuple[str, ...], effort: Effort) -> Verdict:

@@ -8,6 +8,7 @@ code with the analysis.
 
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -215,3 +216,15 @@ def test_of_two_joins_that_wait_for_each_other_either_may_start() -> None:
     skeleton = success_skeleton(plan)
     assert {skeleton.transition(row).id for row in skeleton.forced} == {"force a", "force b"}
     assert {verdict.status for verdict in soundness_of(plan)} == {Status.PROVED}
+
+
+@pytest.mark.parametrize("gates", [("a",), ("b",), ("a", "b")])
+def test_a_gate_that_stays_shut_is_no_exit_of_a_cycle_with_a_settled_join(gates: tuple[str, ...]) -> None:
+    """Where it opens, and it does, the cycle goes on; with another join that was told."""
+    policies = {"a": "join: settled", "b": "join: any"}
+    policies = {name: policy + (GATE if name in gates else "") for name, policy in policies.items()}
+    rows = [f"step: {one}, spec: {{policy: {{{policies[one]}}}}}, next: {{arcs: [{{step: {other}}}]}}"
+            for one, other in (("a", "b"), ("b", "a"))]  # fmt: skip
+    body = "workload: {x0: 1}\n" + steps(f"step: start, {WRITES}, next: {{arcs: [{{step: a}}]}}", *rows)
+    found = {verdict.question: verdict for verdict in soundness_of(plan_of(body))}[CYCLES]
+    assert found.bug is None and found.status in (Status.UNKNOWN, Status.REFUTED)
