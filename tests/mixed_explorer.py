@@ -171,13 +171,15 @@ class Explored:
 
     def _can_come(self, join: int, here: Marking, place: Place) -> bool:
         leading = self._before[join]
+        if place.step == join and place.role in ("in", "fly"):
+            return True
         if place.step not in leading:
             return False
         # Of a loop its run counts, not what the run has left behind.
         if self.plan.steps[place.step].loops and (place.level > 0 or place.role in IN_A_LOOP):
             return False
         if place.step == join:
-            return place.role in ("in", "fly", "done", "failed", *CHAIN)
+            return place.role in ("done", "failed", *CHAIN)
         idle = f"idle {self.plan.steps[place.step].name}"
         over = self.plan.steps[place.step].join.mode == "count" and not any(
             here[number] for number, other in enumerate(self.plan.net.places) if other.id == idle
