@@ -42,6 +42,8 @@ def secrets_named(plans: Iterable[Plan]) -> NamedSecrets:
     kinds: dict[str, str] = {}
     computed = False
     for plan in plans:
+        # Of several playbooks the last one that declares a name says its kind: names are shared in a family, as by the
+        # stores.
         kinds.update((entry.name, entry.kind) for entry in plan.keychain)
         found = [*(read_ for template in plan.templates for read_ in _reads(template))]
         found += [named for task in plan.tasks if task.fields >= 0 for named in _named(plan.templates[task.fields])]
@@ -54,6 +56,7 @@ def secrets_named(plans: Iterable[Plan]) -> NamedSecrets:
 
 
 def _single(kind: str, fields: tuple[str, ...]) -> str:
+    # One text in a file of tests stands for the field that is read, where expressions read just one.
     return fields[0] if len(fields) == 1 else "token" if kind in _TOKENS else "value"
 
 

@@ -39,6 +39,7 @@ def resets_of(plan: Plan) -> Mapping[int, Reset]:
     marked = dict(plan.net.initial)
     found = {}
     for step, targets in plan.cancels:
+        # By owner and not by step: a token in an arc's delay is on its way to the target, and goes with it.
         emptied = {number for target in targets for number in owned.get(target, ())}
         if plan.steps[step].join.mode in WAVES:
             emptied.update(number for number in owned[step] if plan.net.places[number].role in JOINING)

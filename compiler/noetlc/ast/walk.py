@@ -79,6 +79,7 @@ def placed_blocks(value: Value) -> list[tuple[Block, Scalar | None]]:
 def loops_of(step: Step) -> tuple[Loop, ...]:
     """The loop levels of a step, outermost first."""
     found: list[Loop] = []
+    # A loop holds the one inside of it; levels are counted from outside, as in plans.
     level = step.loop
     while level is not None:
         found.append(level)

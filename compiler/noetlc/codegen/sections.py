@@ -27,6 +27,7 @@ def ways_past(playbook: Playbook) -> Iterator[Diagnostic]:
                 message = f"{begins[at]} begins at `{target.name}`, past who takes the lock `{name}` that is held there"
                 help = "let a step before it take the lock, or leave it out of `through`"
                 yield finding("NL654", message, target.span, help=help)
+            # One finding a step: the first source is enough to see what is meant.
             past = [source for source in graph.sources[at] if source not in within and source not in takers[name]]
             if past:
                 source = steps[past[0]]

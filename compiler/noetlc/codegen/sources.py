@@ -17,6 +17,7 @@ def sources_of(playbook: Playbook) -> dict[str, tuple[str, ...]]:
     """Step → its distinct sources: the entry token first, then the steps with an arc to it, in file order."""
     found: dict[str, dict[str, None]] = {step.name: {} for step in playbook.steps}
     later = later_steps(playbook)
+    # Each phase begins with a token that comes from no step.
     for entry in (entry_of(playbook), *(phase.step for phase in later_of(playbook))):
         if entry in found:
             found[entry][ENTRY] = None
@@ -24,6 +25,8 @@ def sources_of(playbook: Playbook) -> dict[str, tuple[str, ...]]:
         if step.router is not None:
             for arc in step.router.arcs:
                 if arc.target in found and (arc.target != END or step.name not in later):
+                    # Several arcs of one step are one source: a join counts steps, as each sends at most one token a
+                    # run.
                     found[arc.target][step.name] = None
     return {name: tuple(sources) for name, sources in found.items()}
 
@@ -44,6 +47,7 @@ def with_tasks(playbook: Playbook) -> Playbook:
     if all(step.tasks for step in playbook.steps):
         return playbook
     steps = [step if step.tasks else step._replace(tasks=(_noop(step),)) for step in playbook.steps]
+    # A pipeline without a task would be a net of its own shape, and every reader of plans would have to know it.
     return playbook._replace(steps=tuple(steps))
 
 

@@ -80,6 +80,7 @@ def queue_now(runtime: Runtime, execution: Execution) -> Queue | None:
     try:
         rows, row_of = runtime.store.places(), runtime.store.execution
         before = tuple(row.execution_id for row in waiting_before(rows, key, execution.execution_id))
+        # A row may have gone since the places were read: what is looked at moves on.
         known = [row for row in map(row_of, before) if row is not None]
         undriven = [row.execution_id for row in known if not runtime.store.is_owned(root_of(runtime.store, row))]
         return Queue(holders_of(rows, key), before, frozenset(undriven))
@@ -115,6 +116,7 @@ def rows_of(
     `driven` says that a process drives the execution: without one nothing is at work, whatever the log says. `queue` is
     the queue for a place by the store, which is newer than what the log says of it.
     """
+    # Marking and timers of what is over stay as they were, and none of it goes on.
     if execution.is_over:
         return
     yield from _queue(execution, queue)
@@ -234,6 +236,8 @@ def _iterations(execution: Execution, loop: str) -> tuple[int, int]:
     for key, region in execution.regions.items():
         run, _, path = key.partition("/")
         if run == loop and region.task >= 0:
+            # Of loops inside of a loop only the outer iterations count: there is a row a loop, and inner ones stand in
+            # theirs.
             phases.setdefault(path.partition("/")[0], set()).add(region.phase)
     running = sum("run" in found for found in phases.values())
     return running, sum("at" in found and "run" not in found for found in phases.values())
@@ -316,5 +320,6 @@ def marking_counts(program: Program, execution: Execution, fired: Iterable[Firin
     for firing in fired:
         transition = net.transitions[firing.transition]
         for arc in (*transition.inputs, *transition.outputs):
+            # None takes a place away from what a reader has: a marking names those with tokens alone.
             found[net.places[arc.place].id] = sum(tokens.get(arc.place, {}).values()) or None
     return found

@@ -154,6 +154,7 @@ def with_sets(payload: dict[str, Json], sets: Iterable[str], is_text: IsText | N
 
 def _copied(payload: dict[str, Json]) -> dict[str, Json]:
     """A payload whose mappings can be written to."""
+    # Mappings alone: `--set` writes into these, and replaces lists whole.
     return {key: _copied(value) if isinstance(value, dict) else value for key, value in payload.items()}
 
 
@@ -174,6 +175,7 @@ def _set(payload: dict[str, Json], words: str, is_text: IsText) -> None:
         raise click.UsageError(f"--set {escaped(words)}: write it as name=value or outer.inner=value")
     if len(keys) > _MAX_DEPTH:
         raise click.UsageError(f"--set {escaped(words[:40])}…: it is nested too deeply")
+    # Behind the checks of the path: a value may be large, and is read once.
     value = _value(text, tuple(keys), is_text)
     here = payload
     for key in keys[:-1]:

@@ -33,6 +33,7 @@ def row_text(row: Activity, now: int) -> str:
 
 def sentence_of(execution: Execution, program: Program, event: Event) -> Sentence | None:
     """The sentence of an event, just folded into `execution`; None where there is nothing to tell."""
+    # Most events say nothing to a person: they are told by the one that ends them.
     found = _SENTENCES.get(event.event_type)
     if found is None:
         return None

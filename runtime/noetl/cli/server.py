@@ -118,6 +118,7 @@ def _check_listening(
     if tls_key is not None and tls_cert is None:
         raise click.UsageError("--tls-key is the key of a certificate: give --tls-cert too")
     if tls_key is not None:
+        # Learnt, so that it is hidden should a fault or a line of the log ever hold it.
         learn_file(str(tls_key))
 
 

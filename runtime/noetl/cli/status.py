@@ -48,6 +48,7 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
     if execution is None:
         return _all(url, as_json=as_json)
     with existing_runtime(url) as runtime:
+        # One look for everything that is said: a second one could be of a later moment, and the lines would not agree.
         look = snapshot_of(runtime, row_of(runtime, execution))
         owned, why = is_driven(runtime, look.row), _why(url, look.row)
         if as_json:
@@ -130,6 +131,7 @@ def _tell_phases(ending: Ending, execution: Execution) -> None:
 
 def _all(url: str, *, as_json: bool) -> int:
     """How many stand how, and those that are not over."""
+    # A store leaves out a status that none has; `--json` has them all.
     counts = dict.fromkeys(STATUSES, 0)
     unfinished: list[tuple[ExecutionRow, bool]] = []
     if is_there(url):

@@ -19,6 +19,7 @@ from noetl_ir.scopes.values import Undefined, plain
 Getter: TypeAlias = Callable[[Any], Any]
 _Key: TypeAlias = str | int | None
 
+# `10 ** precision` is made before anything is rounded.
 MAX_PRECISION = 4_000
 
 
@@ -55,6 +56,7 @@ def round_(value: Any, precision: int = 0, method: str = "common") -> object:
         raise ValueError("the method is `common`, `ceil` or `floor`")
     if isinstance(precision, int) and abs(precision) > MAX_PRECISION:
         raise ValueError("the precision is too large")
+    # Of few digits the work is that of any filter.
     if isinstance(precision, int) and abs(precision) > 20:
         spend(abs(precision))
     if method == "common":
@@ -80,6 +82,7 @@ def filesizeformat(value: Any, binary: bool = False) -> str:
 
 
 def default(value: object, default_value: object = "", boolean: bool = False) -> object:
+    # Null is a value: only with `boolean` what is false is replaced, as in Jinja2.
     return default_value if isinstance(value, Undefined) or (boolean and not value) else value
 
 
@@ -105,6 +108,7 @@ def reverse(value: Any) -> object:
     if isinstance(value, str):
         return value[::-1]
     try:
+        # Lazy, as in Jinja2: what is taken of it is paid for when it is taken.
         return (entry for entry in reversed(value))
     except TypeError:
         return list(value)[::-1]
@@ -140,9 +144,11 @@ def dictsort(value: Any, case_sensitive: bool = False, by: str = "key", reverse:
 def sort(
     value: Iterable[Any], reverse: bool = False, case_sensitive: bool = False, attribute: _Key = None
 ) -> list[object]:
+    # Jinja2 sorts by several attributes at once, separated by commas.
     names = attribute.split(",") if isinstance(attribute, str) else [attribute]
     getters = [getter(name, None if case_sensitive else _lowered) for name in names]
     entries = list(value)
+    # The first getter is paid for by the sort itself.
     spend(20 * len(entries) * (len(getters) - 1))
 
     def key(entry: Any) -> object:
@@ -199,6 +205,7 @@ def _extreme(value: Iterable[Any], choose: Callable[..., object], get: Getter) -
 
     entries = iter(value)
     for entry in entries:
+        # Python's own `min` raises for nothing, where Jinja2 has the undefined value.
         return choose(chain([entry], entries), key=key)
     return Undefined("", "the list is empty")
 
@@ -255,6 +262,7 @@ def groupby_(
     groups = [Group(key, list(members)) for key, members in groupby(ordered, get)]
     if case_sensitive:
         return list(groups)
+    # Grouped without regard to case, and named as the first of the group is written.
     as_written = getter(attribute, None, default)
     return [Group(as_written(group.list[0]), group.list) for group in groups]
 
@@ -263,6 +271,7 @@ def getter(attribute: _Key, then: Getter | None = None, default: object = None) 
     """From an entry to what stands under a dotted attribute, digits being indices."""
     parts: list[str | int] = []
     if isinstance(attribute, str):
+        # As Jinja2's `make_attrgetter`: `items.0.name` reaches into lists.
         parts = [int(part) if part.isdigit() else part for part in attribute.split(".")]
     elif attribute is not None:
         parts = [attribute]

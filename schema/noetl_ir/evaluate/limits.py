@@ -18,6 +18,7 @@ MAX_LEVELS = 200
 
 def check_chars(count: object) -> None:
     """Raises Fault when a text of that many code points would be too long; what is no count is left to its user."""
+    # Counts may come from a template (`'a' * n`): of what is no number the operator itself complains, in its own words.
     if isinstance(count, int) and count > MAX_CHARS:
         raise Fault("template.error", f"the text would have more than {MAX_CHARS:,} characters")
 

@@ -115,6 +115,7 @@ def formatted(text: str, values: Operand) -> str:
     parts = values if isinstance(values, tuple) else (values,)
     widths = [width for _, *pair in specs for width in pair if width]
     if "*" in widths:
+        # `%*d` takes its width from the values, and which of them is a width is not known before it is formatted.
         widths += [str(abs(value)) for value in parts if isinstance(value, int)]
     if any(width != "*" and (len(width) > 5 or int(width) > MAX_WIDTH) for width in widths):
         raise Fault("template.error", f"a width above {MAX_WIDTH:,} in the format")
@@ -214,6 +215,7 @@ def _spend_within(value: Any, container: Any) -> None:
             for entry in entries:
                 spend(8)
                 spend_pair(value, entry)
+    # Only of a whole number Python knows at once whether it is in a range; it goes through all for any other value.
     elif isinstance(container, range):
         if type(value) is not int:
             spend(2 * len(container))

@@ -65,6 +65,7 @@ def is_float(value: object) -> bool:
 
 
 def number(value: object) -> bool:
+    # True is a number here, as in Jinja2, though no integer.
     return isinstance(value, (int, float))
 
 

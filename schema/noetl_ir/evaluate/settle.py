@@ -18,6 +18,7 @@ def json_of(value: object) -> Json:
     """The value as JSON. Raises Fault for the undefined anywhere in it, and for what JSON cannot say."""
     if type(value) in _SCALARS:
         return value  # type: ignore[return-value]
+    # Always a copy: what an expression gives is kept in logs and scopes, where nothing may change it later.
     return _Walk(_strict).take(value, 0)  # type: ignore[return-value]
 
 
@@ -32,6 +33,8 @@ def text_of(value: object) -> str:
     """The value's text inside an expression, as Jinja2 (and Python) writes it: null is `None`."""
     if type(value) is str:
         return value
+    # Weighed before it is written: the text of a small value may be long, as of one list that is in another a million
+    # times.
     if isinstance(value, (list, tuple, dict, GeneratorType, *VIEW_TYPES)):
         weigh(value, as_text=True)
         text = str(_Walk(_lenient).take(value, 0))
@@ -51,6 +54,7 @@ def text_size(value: object) -> int:
 
 def levels_of(value: object) -> int:
     """How deep lists and mappings are nested in a value, whose size was checked before."""
+    # Level by level and without recursion, which a deep value would end.
     level: list[Any] = [value]
     depth = 0
     while level := [part for part in level if type(part) in _HOLDERS]:

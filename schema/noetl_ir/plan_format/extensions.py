@@ -43,6 +43,7 @@ def written_section(plan: Plan) -> dict[str, Plain]:
 
 def read(section: object) -> dict[str, object]:
     """The fields of a plan that a section gives. Raises Malformed."""
+    # An empty section is refused: the plan would be format 3, and have two forms.
     if not isinstance(section, dict) or not section:
         raise Malformed("the extensions are no mapping")
     for name in section:
@@ -56,6 +57,7 @@ def read(section: object) -> dict[str, object]:
 
 def _listed(value: object, wrong: str) -> list[object]:
     """The rows of a table, which has one at least. Raises Malformed, saying what is `wrong`."""
+    # Empty tables are not written, so that a plan has one form.
     if not isinstance(value, list) or not value:
         raise Malformed(wrong)
     return value

@@ -24,6 +24,7 @@ class PlanProblem(NamedTuple):
         return f"{self.at}: {self.message}"
 
 
+# A damaged plan has a fault in each of a million rows; a few say what it is.
 MAX_PROBLEMS = 20
 
 
@@ -34,6 +35,7 @@ def verify(plan: Plan, *, assembled: bool = False) -> tuple[PlanProblem, ...]:
     """
     found: list[PlanProblem] = []
     for part in (table_problems, net_problems, *(() if assembled else (fit_problems,))):
+        # In this order: the net is looked up in the tables, and the fit in both, by indices that have to be good.
         if not found:
             found += _first(part(plan))
     return tuple(found)
