@@ -76,6 +76,8 @@ class _Clock:
                 # moment could be taken the other way round.
                 clock += self._pace
                 takes = round(clock - begun, 6)
+                if not self._is_in_time(t.task, takes):
+                    return None
                 found[number] = int(takes) if takes == int(takes) else takes
                 begun = clock
                 attempts[t.task] = attempts.get(t.task, 0) + 1 if t.role == "retry" else 0
@@ -87,6 +89,19 @@ class _Clock:
             for arc in t.outputs:
                 self._since.setdefault(arc.place, []).extend([begun] * weight_of(self._plan, t, arc, size))
         return found if self._end < len(self._run) or self._all_come_later(clock) else None
+
+    def _is_in_time(self, number: int, takes: float) -> bool:
+        """Whether an attempt at a task that takes so many seconds is no timeout."""
+        timeout = self._plan.tasks[number].timeout
+        template = self._plan.templates[timeout] if timeout >= 0 else None
+        match template:
+            case None | MapTemplate() | Literal(value=dict()):  # limits of parts of it, which a script has not
+                return True
+            case Literal():
+                limit = _seconds(template)
+                return limit is None or takes <= limit
+            case _:
+                return takes <= HASTY * len(self._run)
 
     def _taken(self, place: int, count: int) -> list[float]:
         row = self._since.get(place, [])
@@ -156,6 +171,8 @@ def _limits(plan: Plan, steps: set[int]) -> Iterator[float | None]:
     """The seconds of each limit and timer of the execution and of some steps, None for one that is computed."""
     single = [plan.timeout, *(plan.steps[each].timeout for each in steps if each >= 0)]
     single += [row.timeout for row in plan.iteration_limits if row.step in steps]
+    # No outcome of a script ends these: whatever they wait for, they are over at their limit.
+    single += [each.timeout for each in plan.tasks if each.step in steps and each.kind in ("wait", "playbook")]
     yield from (_seconds(plan.templates[each]) for each in single if each >= 0)
     timers = [row.timers for row in plan.interrupts if row.step in steps]
     timers += [row.timers for row in plan.loop_signals if row.step in steps]

@@ -78,6 +78,13 @@ WAITS = "{rules: [{when: '{{ ctx.go }}', then: {allow: true}}, {else: {then: {al
 GO = "spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {go: true}}}}]}}"
 
 
+def slowly(spec: str, kind: str = "python, code: 'x = 1'") -> tuple[str, ...]:
+    """Four steps after each other beside one of which an attempt has a limit of time."""
+    limited = f"step: a, tool: {{kind: {kind}, spec: {{timeout: {spec}}}}}, next: {{arcs: [{{step: t}}]}}"
+    behind = [f"step: {one}, {TASK}, next: {{arcs: [{{step: {two}}}]}}" for one, two in ("bc", "cd", "de")]
+    return (FORK, limited, *behind, f"step: t, {TASK}", f"step: e, {TASK}")
+
+
 @pytest.mark.parametrize(
     ("rows", "query", "status"),
     [
@@ -120,12 +127,17 @@ GO = "spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {go: true}}}
          "reachable(c)", PROVED),
         ((FORK, f"step: a, spec: {{policy: {{interrupt: {{timers: {{late: 1s}}}}}}}}, {TASK}", THEN_C, "step: c"),
          "reachable(c)", PROVED),
+        # An attempt that takes longer than its limit is an error, and so is a wait.
+        (slowly("2"), "always(t before e)", REFUTED),
+        (slowly("'{{ workload.k + 1 }}'"), "always(t before e)", REFUTED),
+        (slowly("2", "wait, events: [go]"), "always(t before e)", REFUTED),
+        (slowly("'{{ workload.k + 1 }}'", "wait, events: [go]"), "always(t before e)", REFUTED),
         # A task that waits for a signal stays there; one that waits for a time does not.
         ((FORK, "step: a, tool: {kind: wait, events: [go]}", THEN_C, "step: c"), "reachable(c)", PROVED),
     ],
 )  # fmt: skip
 def test_what_a_run_shows_the_engine_does(rows: tuple[str, ...], query: str, status: Status) -> None:
-    assert replay(plan_of(steps(*rows)), query) is status
+    assert replay(plan_of("workload: {k: 1}\n" + steps(*rows)), query) is status
 
 
 def test_data_are_found_without_what_a_run_brings_along() -> None:
@@ -202,6 +214,8 @@ TOOLS = (
     *[""] * 2, f", {TASK}", f", {TASK}", ", loop: {in: '{{ workload.xs }}', iterator: x}, tool: {kind: noop}",
     f", tool: {{kind: noop, spec: {{policy: {{rules: [{FAILED}, {WRITES}]}}}}}}",
     f", tool: {{kind: python, code: 'x = 1', spec: {{policy: {{rules: [{FAILED}, {AGAIN}]}}}}}}",
+    ", tool: {kind: python, code: 'x = 1', spec: {timeout: 2}}",
+    ", tool: {kind: wait, events: [go], spec: {timeout: 3}}",
 )  # fmt: skip
 
 
