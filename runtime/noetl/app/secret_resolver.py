@@ -5,8 +5,9 @@ Nothing of it is loaded for an execution that neither declares nor uses a secret
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterable
 from functools import lru_cache, partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from noetl.engine.program import Program
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from noetl.secrets.keychain import Keychain
     from noetl.secrets.only_these import Secrets
     from noetl.worker.redaction import Redactor
+
+LOOK_AGAIN = 30.0
+"""Seconds before secrets that could not be had are asked for again."""
 
 
 class SecretResolver:
@@ -53,6 +57,8 @@ class SecretResolver:
         self._root = root
         self._chain: Keychain | None = None
         self._redactor: Redactor | None = None
+        self._lacking: tuple[str, ...] = ()
+        self._look_at = 0.0
         self._declared = bool(program.plan.keychain or only or _stored_by(program)) or "secrets" in program.plan.kinds
         self._entries: dict[str, object] | None = None if program.plan.keychain else {}
 
@@ -69,6 +75,7 @@ class SecretResolver:
             made = self._declared_entries(needs)
             needs.check()  # one that is not here yet looks like one that cannot be had
             self._entries = made
+        self.look_again(needs)
         return Entries(self._entries, self, needs)
 
     def named(self, name: str, needs: Needs) -> object:
@@ -123,6 +130,14 @@ class SecretResolver:
             for entry, field, secret in secrets
             if forms_in(value, (secret,))
         ])  # fmt: skip
+
+    def look_again(self, needs: Needs) -> None:
+        """Learn of secrets that could not be had when the others were learnt: their file was not there, or the network
+        did not answer. Not by whoever redacts: a tool that prints waits for nothing.
+        """
+        if self._redactor is not None and self._lacking and monotonic() >= self._look_at:
+            self._lacking = self._learnt(self._redactor, self._lacking, needs)
+            self._look_at = monotonic() + LOOK_AGAIN
 
     def redact(self, value: Json, needs: Needs) -> Json:
         """A value with its known secrets hidden."""
@@ -197,16 +212,27 @@ class SecretResolver:
             master, keychain = self._master_key(), self._keychain(needs)
             own = execution_key(master, self._execution_id)
             redactor = Redactor(own, partial(_opened, keychain), shared_key(master))
-            redactor.learn(keychain.known_secrets())
-            # A task that asks for one may come late: what comes before it may have the secret in it.
-            for name in _stored_by(self._program):
-                with suppress(KeyError):
-                    redactor.learn(keychain.secrets(name))
-            needs.check()  # a secret that is not here yet would never be hidden
+            # A task that asks for a stored one may come late: what comes before it may have the secret in it.
+            declared = [entry.name for entry in self._program.plan.keychain]
+            if self._only is not None:  # all of these, also in the place of what stands in the playbook in clear
+                redactor.learn(keychain.known_secrets())
+            lacking = self._learnt(redactor, (*declared, *_stored_by(self._program)), needs)
             redactor.learn((process_secrets.ENTRY, name, text) for text, name in process_secrets.secrets().items())
-            # Kept only when it knows all declared secrets. A half one would let the others through into the log.
-            self._redactor = redactor
+            # Kept only when it was asked for all secrets. A half one would let the others through into the log.
+            self._redactor, self._lacking = redactor, lacking
+            self._look_at = monotonic() + LOOK_AGAIN
         return self._redactor
+
+    def _learnt(self, redactor: Redactor, names: Iterable[str], needs: Needs) -> tuple[str, ...]:
+        """Have secrets hidden from now on; returns the names of those that cannot be had. Raises Absent."""
+        keychain, lacking = self._keychain(needs), list[str]()
+        for name in names:
+            try:
+                redactor.learn(keychain.secrets(name))
+            except KeyError:  # `check` tells; a run may have been started long ago
+                lacking.append(name)
+        needs.check()  # a secret that is not here yet would never be hidden
+        return tuple(lacking)
 
 
 @lru_cache(maxsize=64)

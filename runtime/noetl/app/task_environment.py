@@ -87,7 +87,9 @@ class TaskEnvironments:
 
     def redact(self, execution: Execution, program: Program, value: Json, needs: Needs) -> Json:
         """A value from outside without the secrets that an execution knows. Raises Fault, Absent."""
-        return self._secrets_of(execution.execution_id, program, execution.workload).redact(value, needs)
+        secrets = self._secrets_of(execution.execution_id, program, execution.workload)
+        secrets.look_again(needs)
+        return secrets.redact(value, needs)
 
     def _secrets_of(self, name: str, program: Program, workload: dict[str, Json]) -> SecretResolver:
         # The recent ones are kept by force, all others by weak reference for as long as a session has them. Two
