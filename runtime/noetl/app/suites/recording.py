@@ -23,8 +23,8 @@ from noetl.ports.mailbox import KEEP_FOR
 from noetl.ports.needs import HERE
 from noetl_ir.evaluate import Fault
 from noetl_ir.events import Event, index_of, step_run_of
-from noetl_ir.expr import Json
-from noetl_ir.kinds import Kind
+from noetl_ir.expr import Json, Literal
+from noetl_ir.kinds import Kind, seconds_of
 from noetl_ir.plan import Plan
 from noetl_ir.registry import load
 from noetl_ir.suite import PURE_KINDS, REAL_KINDS
@@ -128,8 +128,18 @@ def _outcome(runtime: Runtime, snapshot: Snapshot, event: Event) -> dict[str, Js
         outcome["result"] = fetched(runtime, snapshot, event.data["result"])
     took = meta.get("duration") if isinstance(meta, dict) else None
     if isinstance(took, int | float) and took > 0:
-        return {"takes": round(took, 3), "outcome": outcome}
+        return {"takes": min(round(took, 3), _limit(snapshot.program.plan, event)), "outcome": outcome}
     return {"outcome": outcome}
+
+
+def _limit(plan: Plan, event: Event) -> float:
+    """The seconds that an attempt may take, as far as they are written out. One that was done just in time took longer
+    until its worker had looked.
+    """
+    number = plan.tasks[event.task].timeout
+    written = plan.templates[number] if number >= 0 else None
+    found = seconds_of(written.value) if isinstance(written, Literal) else None
+    return math.inf if found is None else found
 
 
 def _signals(runtime: Runtime, execution_id: str, log: list[Event], begun: int) -> Iterator[Json]:
