@@ -76,10 +76,10 @@ def _percent(data: bytes) -> dict[str, str]:
     return found | lower
 
 
-_SUB = "!$&'()*+,;=:@"
+_SUB = "!$&'()+*,;=:@"
 _SAFE = {
     "urlseg": _SUB, "urlsegs": f"{_SUB}/", "urljs": "!'()*", "urlall": f"{_SUB}/?#",
-    "urlw": f"{_SUB}/%|^\\[]", "urlq": f"{_SUB}/%|^\\[]?{{}}`", "urlqs": "!$()*+,;=:@&/%|^\\[]?{}`",
+    "urlw": f"{_SUB}/%|^\\[]", "urlq": f"{_SUB}/%|^\\[]?{{}}`", "urlqs": "!$()+*,;=:@&/%|^\\[]?{}`",
 }  # fmt: skip
 """The characters that stay: of a segment and a path (RFC 3986), by `encodeURIComponent` and `encodeURI` of JavaScript,
 and of an address that is only mended, its path and its query (WHATWG URL, as browsers and HTTP clients do)."""
