@@ -19,7 +19,7 @@ from noetlc.analysis.effort import STANDARD, Budget, Effort
 from noetlc.analysis.extents import Extent, extents_of
 from noetlc.analysis.knowledge import informed
 from noetlc.analysis.petri import Petri
-from noetlc.analysis.queries import Query, QueryError, Reaches, query_of
+from noetlc.analysis.queries import Query, QueryError, Reachable, Reaches, query_of
 from noetlc.analysis.query_checks import check_query, scripted
 from noetlc.analysis.reaching import GOES_ROUND
 from noetlc.analysis.regions import asked_of, region_verdicts, regions_of
@@ -34,6 +34,7 @@ from noetlc.analysis.witness import has_words
 
 EXCLUDED = "guards exclude what free choices would allow"
 BOUNDED = "tokens are bounded"
+PARTS = "every part can run"
 LAGS = (
     "only places grow that are left in the turn in which they are reached: what leaves them may lag behind in the net,"
     " and does not in a run"
@@ -115,7 +116,31 @@ def sound(plan: Plan, effort: Effort) -> list[Verdict]:
     """Soundness on free choices, and again with what guards show where no data were found for what that allows; of each
     region.
     """
-    return region_verdicts(plan, lambda region: _sound(region, effort))
+    found = region_verdicts(plan, lambda region: _sound(region, effort))
+    if plan.cancels and any(each.question == PARTS and each.status is Status.PROVED for each in found):
+        return _seen_to_run(plan, found, effort)
+    return found
+
+
+def _seen_to_run(plan: Plan, found: list[Verdict], effort: Effort) -> list[Verdict]:
+    """The verdicts, of which that on parts stays proved where scripts run each step that another cancels, and those
+    behind it.
+    """
+    # In the net a token may be admitted, and a task may end, before the step that withdraws them starts. In a run all
+    # of what is at hand starts in one turn, in the order of the arcs: the net alone shows nothing of such steps.
+    cancelled = {target for cancel in plan.cancels for target in cancel.targets}
+    behind = {plan.arcs[arc].target for target in cancelled for arc in plan.steps[target].arcs}
+    asked = sorted(cancelled | behind)
+    for at, number in enumerate(asked):
+        name = plan.steps[number].name
+        part = effort.part(0.5 / (len(asked) - at))
+        if query_verdict(plan, Reachable(name), f"reachable({name})", part).status is not Status.PROVED:
+            why = f"no run was found in which `{name}` starts before a step that cancels what leads to it"
+            if number in cancelled:
+                why = f"no run was found in which `{name}` starts before a step that cancels it"
+            open_ = Verdict(PARTS, Status.UNKNOWN, why, assumptions_of(plan), (name,), plan.steps[number].span)
+            return [open_ if each.question == PARTS and each.status is Status.PROVED else each for each in found]
+    return found
 
 
 def _sound(plan: Plan, effort: Effort) -> list[Verdict]:

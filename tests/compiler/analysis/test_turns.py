@@ -13,7 +13,7 @@ from noetl_ir.plan import Plan
 from noetl_ir.plan_format import write_plan
 from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reachable, Reaches, query_of
-from noetlc.analysis.report import query_verdict
+from noetlc.analysis.report import PARTS, query_verdict, sound
 from noetlc.analysis.verdict import Status, Verdict
 
 PROVED, REFUTED, UNKNOWN = Status.PROVED, Status.REFUTED, Status.UNKNOWN
@@ -217,6 +217,21 @@ TOOLS = (
     ", tool: {kind: python, code: 'x = 1', spec: {timeout: 2}}",
     ", tool: {kind: wait, events: [go], spec: {timeout: 3}}",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "status"),
+    [
+        ((BACK, "step: a", CANCELS), UNKNOWN),
+        ((FORK, "step: a", CANCELS), PROVED),
+        ((FORK, "step: a, next: {arcs: [{step: c}]}", CANCELS, "step: c"), UNKNOWN),
+        # What comes after the one that cancels is not withdrawn, and one way round it is enough.
+        (("step: start, next: {arcs: [{step: b}]}", "step: a", f"{CANCELS}, next: {{arcs: [{{step: a}}]}}"), PROVED),
+    ],
+)
+def test_a_part_that_is_withdrawn_first_is_not_proved_to_run(rows: tuple[str, ...], status: Status) -> None:
+    found = [each for each in sound(plan_of(steps(*rows)), Effort(STANDARD)) if each.question == PARTS]
+    assert [each.status for each in found] == [status]
 
 
 @shares(60)
