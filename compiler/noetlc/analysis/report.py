@@ -229,7 +229,7 @@ def _region_verdict(plan: Plan, query: Query, text: str, effort: Effort) -> Verd
 def _confirmed_query(plan: Plan, query: Query, verdict: Verdict) -> Verdict:
     goes_round = isinstance(query, Reaches) and verdict.detail == GOES_ROUND.format(query.x)
     shows = shown_by(plan, query, ends=not goes_round)
-    found = confirmed(plan, verdict, shows)
+    found = confirmed(plan, verdict, shows, behind=isinstance(query, Reaches))
     if verdict.story is None or found.script is not None or verdict.status is Status.UNKNOWN:
         return found
     # A run of a small net brings along what happens to be fused with what it needs. Data may be found without that.
@@ -238,7 +238,7 @@ def _confirmed_query(plan: Plan, query: Query, verdict: Verdict) -> Verdict:
     if len(part) == len(verdict.story.run):
         return found
     story = told_in_part(plan, verdict.story, part)
-    script = script_of(plan, story.run, shows=shows)
+    script = script_of(plan, story.run, shows=shows, behind=isinstance(query, Reaches))
     return found if script is None else verdict._replace(story=story, script=script)
 
 
@@ -254,14 +254,16 @@ def _confirmed(plan: Plan, verdict: Verdict) -> Verdict:
     return attempted(verdict.question, lambda: [confirmed(plan, verdict)])[0]
 
 
-def confirmed(plan: Plan, verdict: Verdict, shows: Shows = comes_about) -> Verdict:
-    """The verdict with a script that replays its story and still `shows` it, or without its claim."""
+def confirmed(plan: Plan, verdict: Verdict, shows: Shows = comes_about, *, behind: bool = False) -> Verdict:
+    """The verdict with a script that replays its story and still `shows` it, or without its claim; `behind` says that
+    what comes behind the story counts, too.
+    """
     if verdict.story is None or verdict.script is not None or verdict.status is Status.UNKNOWN:
         return verdict
     # Data were looked for already, for several runs to the same end.
     if verdict.sought:
         return verdict._replace(status=Status.UNKNOWN, detail=f"{verdict.detail}; {MAYBE}")
-    script = script_of(plan, verdict.story.run, shows=shows)
+    script = script_of(plan, verdict.story.run, shows=shows, behind=behind)
     if script is not None:
         return verdict._replace(script=script)
     why = OTHERWISE if goes_otherwise(plan, verdict.story.run, shows) else MAYBE

@@ -8,6 +8,7 @@ What follows an outcome in the same turn is decided when it comes. A run of the 
 `ctx` is written elsewhere: then the outcome itself comes later, just before what is decided.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from noetl_ir.expr import Json
@@ -24,12 +25,13 @@ from noetlc.analysis.witness import Witness, has_words, witness_of
 
 
 def script_of(
-    plan: Plan, run: Sequence[str], *, tried: bool = False, shows: Shows = comes_about
+    plan: Plan, run: Sequence[str], *, tried: bool = False, shows: Shows = comes_about, behind: bool = False
 ) -> WitnessScript | None:
     """The script of a run, given as transition ids; None when no data were found that make its choices, or where the
     engine would do something else before it is over, or all that it does no longer `shows` what was said.
 
     `tried` says that the script is run before anything is said of it, so that it may be one that need not hold.
+    `behind` says that what comes behind the run counts, too.
     """
     transitions = _transitions(plan, run)
     if tried:
@@ -38,12 +40,36 @@ def script_of(
         )
     if not _may_be_told(plan, transitions):
         return None
-    for way in in_turns(plan, transitions):
-        if shows(way):
-            script = _script(plan, way, tried=False)
-            if script is not None:
-                return script
+    ways = [way for way in in_turns(plan, transitions) if shows(way)]
+    # What begins in the turn in which the run is over may have no data, as a task whose fields read what is not there.
+    # It fails then, once all that was said has come about: it is asked for data only as long as there are some.
+    cuts = [] if behind else [_cut_behind(plan, way, transitions) for way in ways]
+    for way in (*ways, *(cut for cut in cuts if cut is not None and shows(cut))):
+        if (script := _script(plan, way, tried=False)) is not None:
+            return script
     return None
+
+
+def _cut_behind(plan: Plan, way: RunInTurns, run: Sequence[Transition]) -> RunInTurns | None:
+    """A way without what the engine begins once all of the run has come about; None where that is nothing."""
+    length = len(way.run) - way.ends
+    missing, at = Counter(t.id for t in run), 0
+    while missing.total():
+        missing.subtract({way.run[at].id: 1} if missing[way.run[at].id] else {})
+        at += 1
+    if at == length:
+        return None
+    begun = Counter[int]()
+    for t in way.run[:at]:
+        begun.update(arc.place for arc in t.outputs if plan.net.places[arc.place].role == "run")
+        begun.subtract(arc.place for arc in t.inputs if plan.net.places[arc.place].role == "run")
+    ends = []
+    for t in way.run[length:]:
+        if begun[t.inputs[0].place] > 0:
+            begun[t.inputs[0].place] -= 1
+            ends.append(t)
+    loose = frozenset(number for number in way.loose if number < at)
+    return RunInTurns((*way.run[:at], *ends), way.besides, False, len(ends), loose)
 
 
 def goes_otherwise(plan: Plan, run: Sequence[str], shows: Shows) -> bool:

@@ -108,6 +108,10 @@ def slowly(spec: str, kind: str = "python, code: 'x = 1'") -> tuple[str, ...]:
         # An empty loop is over in the turn in which it begins.
         ((FORK, f"step: a, loop: {{in: [], iterator: x}}, {TASK}, {ENDS}", THEN_C, "step: c"), "reachable(c)", UNKNOWN),
         ((FORK, f"step: a, loop: {{in: [], iterator: x}}, {TASK}", THEN_C, "step: c"), "never(a and b)", UNKNOWN),
+        # The task of `c` reads what is not there, and fails once `c` runs: all that was asked has come about by then.
+        ((FORK.replace("inclusive", "exclusive").replace("{step: a}", "{step: a, when: '{{ workload.k }}'}"),
+          f"step: a, {TASK}, next: {{arcs: [{{step: b}}]}}", "step: b, tool: {kind: noop, args: {x: '{{ a.x }}'}}"),
+         "always(a before b)", REFUTED),
         # Arcs are taken in their order, before anything else.
         ((FORK, "step: a", "step: b"), "always(a before b)", UNKNOWN),
         ((FORK, "step: a", "step: b"), "always(b before a)", REFUTED),
