@@ -2,13 +2,13 @@
 
 import { cancel, request, signal } from './actions.js';
 import { badge, h, prose, say, show, sign, trouble, wordsOf } from './dom.js';
+import { problem } from './failures.js';
 import { ask, field, jsonOf } from './forms.js';
 import { Frames } from './frames.js';
 import { log } from './log.js';
 import { output } from './output.js';
 import { picture } from './picture.js';
 import { follow, get, post } from './server.js';
-import { excerpt } from './source.js';
 import { rangeIn, timeline } from './timeline.js';
 import { ago, clock, many, millis, moment, took } from './times.js';
 
@@ -457,13 +457,6 @@ export function executionView(id, query, person) {
       closing.abort();
     },
   };
-}
-
-/** An error with its place. @param {any} error @param {((step: string) => void) | null} choose @param {string} digest */
-function problem(error, choose, digest) {
-  const at = error.at ? `${error.at.file}:${error.at.line}:${error.at.column}` : '';
-  return h('div', { class: 'problem' }, h('strong', null, error.code || 'error'), error.step && choose ? h('button', { type: 'button', class: 'bare', onclick: () => choose(error.step) }, `${error.step}${error.task ? ` / ${error.task}` : ''}`) : null,
-    at ? h('code', null, at) : null, h('pre', null, String(error.message ?? '')), at ? excerpt(digest, error.at) : null);
 }
 
 /** A value as it is. @param {any} found */

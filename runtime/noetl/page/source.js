@@ -54,13 +54,35 @@ export function reveal(place, line) {
   found?.scrollIntoView({ block: 'center' });
 }
 
-/** The lines around the place of an error. @param {string} digest @param {{line: number, column: number}} at @returns {HTMLElement} */
-export function excerpt(digest, at) {
+/**
+ * The lines around the place of an error, or of the line of its task's code, where that stands in the source.
+ * @param {string} digest @param {{line: number, column: number}} at @param {number} [line] of the code, from 1 @returns {HTMLElement}
+ */
+export function excerpt(digest, at, line = 0) {
   const place = h('div', { class: 'excerpt' });
   linesOf(digest).then((lines) => {
     if (!lines || at.line < 1 || at.line > lines.length) return;
-    const first = Math.max(1, at.line - AROUND);
-    place.append(listing(lines.slice(first - 1, at.line + AROUND), first, at));
+    const here = (line && inCode(lines, at, line)) || at;
+    const first = Math.max(1, here.line - AROUND);
+    place.append(listing(lines.slice(first - 1, here.line + AROUND), first, here));
   });
   return place;
+}
+
+/**
+ * Where a line of the code of a task stands, null where the code is no block of lines under the task's own key `code`.
+ * @param {string[]} lines @param {{line: number, column: number}} at where the task begins @param {number} line
+ */
+function inCode(lines, at, line) {
+  const lead = (/** @type {string} */ text) => text.length - text.trimStart().length;
+  const keys = at.column - 1;
+  for (let n = at.line - 1; n < lines.length; n += 1) {
+    const text = n === at.line - 1 ? ' '.repeat(keys) + lines[n].slice(keys) : lines[n];
+    if (text.trim() && lead(text) < keys) return null;  // the task is over
+    // Other texts of a task stand deeper than its keys, so that this is one. Lines of a block that is folded (`>`) are no lines of the code.
+    if (lead(text) !== keys || !/^code:\s*\|[-+\d]*\s*(#.*)?$/.test(text.slice(keys))) continue;
+    const found = lines[n + line];
+    return found?.trim() && lead(found) > keys ? { line: n + line + 1, column: lead(found) + 1 } : null;
+  }
+  return null;
 }

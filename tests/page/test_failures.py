@@ -1,0 +1,81 @@
+"""Failures on the page of an execution: the words of the command line, and the line that went wrong."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.browsing import Listener
+from harness.running import HEAD
+from harness.serving import until
+from noetl.cli.failures import failure_text
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+BLOCK = """
+workflow:
+  - step: start
+    tool:
+      kind: python
+      args: {rows: [1]}
+      code: |
+        a = 1
+
+        b = rows[7]
+        result = b
+  - {step: other, tool: {kind: python, code: "result = 1"}}
+"""
+LISTED = """
+workflow:
+  - step: start
+    tool:
+      - {name: before, kind: noop}
+      - code: |  # of the second
+          raise OSError("none")
+        name: second
+        kind: python
+"""
+REPEATED = """
+workflow:
+  - step: start
+    tool:
+      kind: python
+      code: |
+        raise OSError("none")
+      spec: {policy: {rules: [{when: "{{ outcome.status == 'error' }}", then: {do: retry, attempts: 2, delay: 0}}]}}
+"""
+INLINE = """
+workflow:
+  - {step: start, tool: {kind: python, code: "raise OSError('none')"}}
+  - step: other
+    tool:
+      kind: python
+      code: |
+        result = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("playbook", "shown"),
+    [
+        (BLOCK, "b = rows[7]"),
+        (LISTED, 'raise OSError("none")'),
+        (INLINE, "- {step: start"),
+        (REPEATED, "spec: "),  # the rule gave up, for the reason that is told
+    ],
+)
+def test_a_failure_is_told_as_the_command_line_tells_it(
+    server: Listener, page: "Page", playbook: str, shown: str
+) -> None:
+    server.register(HEAD + playbook)
+    name = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{name}").json()["status"] == "failed")
+    error = server.api.get(f"/executions/{name}").json()["error"]
+    page.goto(f"{server.url}/#/executions/{name}")
+    failure = page.locator(".failure")
+    failure.locator(".line.here").wait_for()
+    words = f"{failure.locator('strong').inner_text()}: {failure.locator('pre').first.inner_text()}"
+    assert words == failure_text(error)
+    assert "OSError: none (line 1 of its code)" in words or "IndexError: list index out of range (line 3 of" in words
+    line = 1 + next(n for n, text in enumerate((HEAD + playbook).splitlines()) if text.strip().startswith(shown))
+    assert failure.locator(".line.here").get_attribute("data-line") == str(line)
