@@ -1,7 +1,8 @@
-"""result-before-run: an expression reads the result of a step that no way leads from.
+"""result-before-run: an expression reads the result of a step or task that no way leads from.
 
 Why it matters
     The result of a step that has not run is undefined; where it runs in another branch, it is there by chance.
+    A task's result is there for the tasks after it, and its own fields and rules are made before that.
 Example
     - {step: start, next: {arcs: [{step: report}]}}
     - {step: report, tool: {kind: noop, result: "{{ load }}"}, next: {arcs: [{step: load}]}}
@@ -15,21 +16,25 @@ When to ignore
 """
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
-from noetl_ir.expr import Expr
+from noetl_ir.expr import Expr, Literal
 from noetl_ir.span import Span
 from noetl_ir.words import COMPENSATION, MAIN, PHASES
 from noetlc.ast.graph import has_unknown_target, reached
 from noetlc.ast.once import Once
 from noetlc.ast.phases import phase_of_steps
-from noetlc.ast.playbook import Step
-from noetlc.ast.walk import step_expressions
+from noetlc.ast.pipeline import has_unknown_jump, pipeline_of
+from noetlc.ast.playbook import Step, Task, Value
+from noetlc.ast.walk import expressions_in, step_expressions, task_values, values_of_rules
+from noetlc.ast.workbook import own_args
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.expr.check import Names
 from noetlc.expr.closed import asks_what_is_there
 from noetlc.expr.paths import Access, accesses
 from noetlc.reading.around import Around
 from noetlc.rules import LintRule, Unit
+from noetlc.source.nodes import Scalar
 
 _BUDGET = 500_000
 """How many steps are looked at over all reads of a file, so that a file stays cheap to check."""
@@ -60,6 +65,67 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 end = access.nodes[0].end if access.root.name == "steps" else access.root.end
                 span = unit.source.inner_span(scalar, access.root.start, end)
                 yield _own(name, span) if read == here else _missing(name, step, span)
+        yield from _in_pipeline(unit, step, around, again=after.leads(here, here))
+
+
+def _in_pipeline(unit: Unit, step: Step, around: Around, *, again: bool) -> Iterator[Diagnostic]:
+    """Reads of results of tasks, in tasks that these do not lead to; `again` if the step may have run before."""
+    # A jump with a misspelt target may be the one that leads here.
+    if has_unknown_jump(step):
+        return
+    positions: dict[str, list[int]] = {}
+    for at, task in enumerate(step.tasks):
+        positions.setdefault(task.name, []).append(at)
+    behind: dict[str, set[int]] = {}
+    names: Names | None = None
+    for here, task in enumerate(step.tasks):
+        for expr, scalar, own in _of_task(unit, task):
+            for access in _reads(expr) if scalar is not None else ():
+                name = access.root.name
+                if scalar is None or name not in positions:
+                    continue
+                names = names or around.names(step)
+                if _stands_in(name, names, own, again=again):
+                    continue
+                if name not in behind:
+                    following = pipeline_of(step).following
+                    behind[name] = reached(following, [each for at in positions[name] for each in following[at]])
+                if here not in behind[name]:
+                    span = unit.source.inner_span(scalar, access.root.start, access.root.end)
+                    yield _of_later_task(name, task, span)
+
+
+_Read: TypeAlias = tuple[Expr, Scalar | None, frozenset[str]]
+"""An expression, its scalar, and the args of its own task that it knows."""
+
+
+def _of_task(unit: Unit, task: Task) -> Iterator[_Read]:
+    own = own_args(task)
+    rules = [rule for rule in task.rules if unit.written.has(rule)]
+    known: list[tuple[Value, frozenset[str]]] = [
+        # The args are made first; among each other they know none of them.
+        *((value, frozenset[str]() if value is task.args else own) for value in task_values(task)),
+        *((value, frozenset[str]()) for value in values_of_rules(rules)),
+    ]
+    for value, args in known:
+        if type(value.template) is not Literal:  # constants are most values of a file
+            yield from ((expr, scalar, args) for expr, scalar in expressions_in(value))
+    yield from ((rule.when.expr, rule.when.node, frozenset()) for rule in rules if rule.when is not None)
+
+
+def _stands_in(name: str, names: Names, own: frozenset[str], *, again: bool) -> bool:
+    """Whether something else has the name of a task while its result is not there."""
+    if names.args is Around.ANYTHING or (name in names.steps and (name != names.step or again)):
+        return True
+    return any(name in keys for keys in (own, names.args, names.ctx, names.iter, names.workload, names.iterators))
+
+
+def _of_later_task(name: str, task: Task, span: Span) -> Diagnostic:
+    if name == task.name:
+        message = f"task `{name}` reads its own result, which is there when it is done"
+        return RULE.finding(message, span, help="read it in a later task; in its rules it is `outcome.result`")
+    message = f"no way leads from task `{name}` to `{task.name}`: its result is not there yet"
+    return RULE.finding(message, span, help=f"read it behind `{name}`, or give a default: `{name} | default(…)`")
 
 
 def _made(unit: Unit) -> frozenset[Span]:
