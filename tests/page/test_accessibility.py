@@ -43,6 +43,14 @@ workflow:
   - {step: reject, tool: {kind: fail, code: order.rejected}, next: {arcs: [{step: tell}]}}
   - {step: tell, tool: {kind: noop}}
 """
+CHILD = """
+workflow:
+  - {step: start, tool: {kind: wait, events: [end], correlation: order 8}}
+"""
+PARENT = """
+workflow:
+  - {step: start, tool: {kind: playbook, path: t/child}}
+"""
 
 
 def violations(page: "Page") -> list[str]:
@@ -111,6 +119,29 @@ def test_no_view_hinders_who_cannot_see_or_point(server: Listener, browser: "Bro
         page.get_by_role("heading").first.wait_for()
         ask("workers")
     assert wrong == {}, "\n".join(f"{view}: {line}" for view, lines in wrong.items() for line in lines)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_neither_do_executions_with_children(server: Listener, browser: "Browser", look: str) -> None:
+    server.register(HEAD.replace("t/t", "t/child") + CHILD)
+    server.register(HEAD + PARENT)
+    name = server.start("t/t")
+    with page_of(browser, **LOOKS[look]) as page:
+        page.add_init_script(AXE)
+        until(lambda: len(server.api.get(f"/executions?parent={name}").json()["executions"]) == 1)
+        page.goto(f"{server.url}/#/executions/{name}")
+        page.locator(".children").get_by_role("link", name="t/child").wait_for()
+        page.get_by_role("button", name="Step start: running").wait_for()
+        assert violations(page) == []
+        page.locator(".children").get_by_role("button", name="Picture of").click()
+        page.locator(".children").get_by_role("button", name="Step start: running").wait_for()
+        assert violations(page) == []
+        page.locator(".children").get_by_role("link", name="t/child").click()
+        page.get_by_text("called by").wait_for()
+        assert violations(page) == []
+        page.goto(f"{server.url}/#/signals")
+        page.get_by_text("order 8").wait_for()
+        assert violations(page) == []
 
 
 @pytest.mark.parametrize("look", LOOKS)

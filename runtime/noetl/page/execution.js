@@ -370,11 +370,13 @@ export function executionView(id, query, person) {
     if (!found || !found.executions.length) return;
     children.hidden = false;
     show(children, h('header', null, h('h2', null, `Children (${found.executions.length}${found.next ? ' and more' : ''})`)), h('ul', null, found.executions.map((/** @type {any} */ row) => {
-      const inner = h('div', { class: 'inner' });
-      const fold = h('details', { ontoggle: () => {
-        if (fold.open && !inner.childElementCount) inline(row, inner);
-      } }, h('summary', null, badge(row.status), h('a', { href: `#/executions/${encodeURIComponent(row.execution_id)}` }, row.playbook), h('small', { class: 'dim' }, took((row.ended ? millis(row.ended) : Date.now()) - millis(row.started))), h('code', { class: 'dim' }, row.execution_id)), inner);
-      return h('li', null, fold);
+      const inner = h('div', { class: 'inner', hidden: true });
+      const fold = h('button', { type: 'button', class: 'chip', 'aria-expanded': 'false', 'aria-label': `Picture of ${row.execution_id}`, onclick: () => {
+        inner.hidden = !inner.hidden;
+        fold.setAttribute('aria-expanded', String(!inner.hidden));
+        if (!inner.childElementCount) inline(row, inner);
+      } }, 'picture');
+      return h('li', null, h('div', { class: 'child' }, badge(row.status), h('a', { href: `#/executions/${encodeURIComponent(row.execution_id)}` }, row.playbook), h('small', { class: 'dim' }, took((row.ended ? millis(row.ended) : Date.now()) - millis(row.started))), h('code', { class: 'dim' }, row.execution_id), fold), inner);
     })));
   }
 
