@@ -4,8 +4,8 @@ Where a known secret of 8 characters or more occurs in an outcome, as it is or i
 texts in (`secret_forms`), a marker stands for it: `[[secret:<entry>:<field>:<form>:<code>]]`. The code authenticates
 the rest with a key of the execution, so that text from outside that looks like a marker is text, and stays. Its second
 half is by a key that all executions share: a marker of another one, which nobody here can open, is known and refused,
-and no tool takes it for a value. The form says how the secret was written there, so that putting it back gives the very
-text that was hidden.
+and no tool takes it for a value; nor one that a server made which has no key of the workers'. The form says how the
+secret was written there, so that putting it back gives the very text that was hidden.
 
 Nothing else is ever hidden: no value is touched because of its key or because it looks like a secret.
 """
@@ -116,7 +116,7 @@ class Redactor:
         return hmac.digest(self._key, name.encode("ascii"), "sha256").hex()[: 2 * _HALF]
 
     def _shared_code(self, name: str, own: str) -> str:
-        return hmac.digest(self._shared, f"{name}:{own}".encode("ascii"), "sha256").hex()[:_HALF]
+        return _half_by(self._shared, name, own)
 
     def _seal(self, handle: Handle) -> dict[str, Json]:
         entry = str(handle[HANDLE_KEY])
@@ -138,6 +138,11 @@ class Redactor:
         name = f"{hit[1]}:{hit[2]}:{hit[3]}"
         own, shared = hit[4][:_HALF], hit[4][_HALF:]
         if not hmac.compare_digest(self._shared_code(name, own), shared):
+            if not carries and hmac.compare_digest(_code_of_servers(name, own), shared):
+                raise Fault(
+                    "credential.missing",
+                    f"[[secret:{hit[1]}:{hit[2]}]] stands for what a server was given for itself: no task may use it",
+                )
             # Until markers had a second half, all of the code was by the execution's key.
             return hmac.compare_digest(self._own_code(name), hit[4])
         is_own = hmac.compare_digest(self._own_code(name)[:_HALF], own)
@@ -169,6 +174,16 @@ class Redactor:
         if hit[3] == "value" or not isinstance(value, str):
             return value if isinstance(value, str) else str(value)
         return forms_of(value).get(hit[3], value)
+
+
+def _code_of_servers(name: str, own: str) -> str:
+    """The second half of a marker that a server with a bus makes: it has no key of the workers'."""
+    # Anybody can make this half. Who does has the tasks refused that would use the text, and gets nothing by it.
+    return _half_by(b"", name, own)
+
+
+def _half_by(key: bytes, name: str, own: str) -> str:
+    return hmac.digest(key, f"{name}:{own}".encode("ascii"), "sha256").hex()[:_HALF]
 
 
 def forms_in(value: Json, secrets: tuple[str, ...]) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noetl.secrets.keys import execution_key
 from noetl.worker.redaction import Redactor
 from noetl.worker.secret_forms import forms_of
 from noetl_ir.codec import pack
@@ -144,6 +145,18 @@ def test_a_marker_of_another_execution_is_taken_for_no_value(text: str) -> None:
         with pytest.raises(Fault, match=r"\[\[secret:db:password\]\] .* another execution") as refused:
             redactor().restore(value)
         assert refused.value.code == "credential.missing"
+
+
+def test_a_marker_of_a_server_that_has_no_key_of_the_workers_is_taken_for_no_value() -> None:
+    server = Redactor(execution_key(b"s" * 32, "1"), lambda entry, field: None)
+    server.learn([("server", "NOETL_TOKEN", SECRET)])
+    brought = server.redact({"a": f"x {SECRET} y"})
+    assert SECRET not in str(brought)
+    with pytest.raises(Fault, match=r"\[\[secret:server:NOETL_TOKEN\]\] .* a server was given for itself") as refused:
+        redactor().restore(brought)
+    assert refused.value.code == "credential.missing"
+    # Handing it on uses nothing of it.
+    assert redactor().restore(brought, carries=True) == brought
 
 
 def test_a_marker_whose_code_is_by_the_key_of_the_execution_alone_is_put_back() -> None:
