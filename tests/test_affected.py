@@ -31,6 +31,10 @@ def test_what_takes_long_is_left_to_the_whole_run() -> None:
     assert calls[-1][calls[-1].index("-m") + 1] == "not long"
 
 
+def test_a_word_that_is_no_commit_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert affected.main(["--help"]) == 2 and capsys.readouterr().err == "usage: tools/affected [COMMIT]\n"
+
+
 def test_scripts_are_linted() -> None:
     assert ["oxlint", "runtime/noetl/page/dom.js"] in affected.calls_for(["runtime/noetl/page/dom.js"])
 

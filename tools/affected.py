@@ -53,7 +53,7 @@ CONTRACTS = {
 
 PAGE = "runtime/noetl/page/"
 VIEWS = {
-    "execution": ("execution.js", "log.js", "frames.js", "picture.js", "actions.js"),
+    "execution": ("execution.js", "log.js", "frames.js", "picture.js", "actions.js", "failures.js"),
     "catalogue": ("playbooks.js", "workers.js", "signals.js", "forms.js", "app.js", "app.css", "index.html"),
     "list": ("executions.js", "times.js", "dom.js", "server.js"),
     "versions": ("findings.js", "differences.js", "source.js"),
@@ -157,6 +157,9 @@ def short(call: Sequence[str]) -> list[str]:
 
 def main(words: list[str]) -> int:
     """Lint what was changed, then test it; the exit code of what failed first."""
+    if len(words) > 1 or (words[:1] and words[0].startswith("-")):
+        print("usage: tools/affected [COMMIT]", file=sys.stderr)
+        return 2
     for call in calls_for(changed(words[0] if words else "main")):
         print("==", *short(call), flush=True)
         if result := subprocess.run(call, cwd=ROOT, check=False).returncode:

@@ -1,6 +1,6 @@
 """A place/transition net as all analyses see it: integers for places and transitions, weighted arcs, a marking."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from noetl_ir.records import NamedTuple
@@ -87,11 +87,6 @@ def consumers_of(net: Petri) -> list[list[int]]:
 def producers_of(net: Petri) -> list[list[int]]:
     """Place → the transitions that put into it."""
     return _by_place(len(net.places), net.outputs)
-
-
-def named_marking(net: Petri, marking: PetriMarking) -> Mapping[str, int]:
-    """The marked places by id."""
-    return {net.places[place]: tokens for place, tokens in enumerate(marking) if tokens}
 
 
 def _by_place(count: int, sides: tuple[PetriArcs, ...]) -> list[list[int]]:
