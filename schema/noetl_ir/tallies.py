@@ -37,6 +37,7 @@ class Tally:
     items: int = 0
     items_done: int = 0
     items_failed: int = 0
+    items_skipped: int = 0
     took: int = 0
     open: dict[str, int] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
@@ -111,8 +112,9 @@ def painted(tally: Tally | None, retries: int, *, is_over: bool) -> Painted:
     runs = f"{tally.started} runs, " if tally.started > 1 else ""
     facts = [f"{runs}{duration(tally.took)}" if tally.took or not count else f"{runs}begun"]
     if tally.items:
-        failed = f", {tally.items_failed} failed" if tally.items_failed else ""
-        facts.append(f"{tally.items_done} of {tally.items} items{failed}")
+        others = ((tally.items_failed, "failed"), (tally.items_skipped, "skipped"))
+        told = "".join(f", {number} {word}" for number, word in others if number)
+        facts.append(f"{tally.items_done} of {tally.items} items{told}")
     again = retries or tally.retries
     if again:
         facts.append("1 retry" if again == 1 else f"{again} retries")
@@ -259,8 +261,10 @@ def _count_step(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple
         case "loop.done" if level == 0 and run[0] in tally.open:
             tally.done += 1
             tally.end_run(*run)
-        case "loop.iteration.done" | "loop.iteration.skipped" if depth == 1:
+        case "loop.iteration.done" if depth == 1:
             tally.items_done += 1
+        case "loop.iteration.skipped" if depth == 1:
+            tally.items_skipped += 1
         case "loop.iteration.failed" if depth == 1:
             tally.items_failed += 1
         case _:

@@ -137,6 +137,24 @@ def test_the_page_and_a_picture_on_paper_count_the_same(server: Served) -> None:
     assert any(one.iteration for one in stored) and any(one.fired for one in stored)
 
 
+def test_items_that_were_skipped_are_not_told_as_done(server: Served) -> None:
+    source = """
+workflow:
+  - step: start
+    loop: {in: [1, 2, 3], iterator: i, spec: {mode: sequential}}
+    tool:
+      - {name: t, kind: fail, code: no.luck, message: none, spec: {policy: {rules: [
+          {when: "{{ iter.i < workload.from }}", then: {do: continue}}, {else: {then: {do: fail}}}]}}}
+"""
+    assert server.client.post("/playbooks?name=t.yaml", content=(HEAD + source).encode()).status_code == 201
+    for first, told in ((1, "0 of 3 items, 1 failed, 2 skipped"), (2, "1 of 3 items, 1 failed, 1 skipped")):
+        begun = server.client.post("/executions", json={"path": "t/t", "payload": {"from": first}})
+        name = str(begun.json()["execution_id"])
+        until(lambda name=name: server.client.get(f"/executions/{name}/row").json()["ended"] is not None)
+        steps: dict[str, list[str]] = states(server, name, 100)[-1]["steps"]  # type: ignore[assignment]
+        assert told in steps["start"] and steps["start"][0] == "failed"
+
+
 def test_the_paint_at_the_end_by_hand(server: Served) -> None:
     last = states(server, ended(server), 100)[-1]
     steps: dict[str, list[str]] = last["steps"]  # type: ignore[assignment]
