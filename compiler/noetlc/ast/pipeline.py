@@ -33,6 +33,16 @@ def pipeline_of(step: Step) -> PipelineGraph:
     return PipelineGraph(tuple(following), tuple(ends), ends_from_outside(step))
 
 
+def tasks_behind(step: Step, name: str) -> set[int]:
+    """The positions of the tasks that a way leads to from a task of a name: those that may read its result. The task
+    itself is one where a jump leads back to it.
+    """
+    following = pipeline_of(step).following
+    return reached(
+        following, [at for task, ways in zip(step.tasks, following, strict=True) if task.name == name for at in ways]
+    )
+
+
 def is_bounded(step: Step) -> bool:
     """Whether a time limit ends each pipeline of the step: that of its run, or of an iteration around it."""
     return bool(limits_of(step.spec)) or any(loop.lifecycle_timeout is not None for loop in loops_of(step))

@@ -10,6 +10,7 @@ from noetlc.ast.playbook import Step, Task
 from noetlc.lsp.cursor import CursorLevel, CursorPosition, cursor_at, path_of
 from noetlc.lsp.grammar import FittingSchemas, place_of
 from noetlc.lsp.known import KnownFile, PlaybookView
+from noetlc.lsp.results_there import results_there
 from noetlc.lsp.scope_names import names_at, site_of
 from noetlc.lsp.shapes import ValueShape, outcome_of
 from noetlc.source.nodes import Mapping as MappingNode
@@ -149,6 +150,12 @@ def task_around(levels: Sequence[CursorLevel], step: Step | None) -> Task | None
     return None
 
 
+def is_in_args(levels: Sequence[CursorLevel]) -> bool:
+    """Whether a place is in the args of a task."""
+    # The outermost below the root: an arg may be called `kind`, too.
+    return next((level.key for level in levels[1:] if _text_at(level.node, "kind")), "") == "args"
+
+
 def _in_expression(cursor: CursorPosition, view: PlaybookView | None) -> Iterator[Offer]:
     inside = cursor.inside or ""
     # In a text of the expression every word is the author's own.
@@ -164,7 +171,8 @@ def _in_expression(cursor: CursorPosition, view: PlaybookView | None) -> Iterato
         return
     site, step = site_of(cursor.path), step_around(cursor.levels, view)
     task = task_around(cursor.levels, step)
-    names = names_at(view, site, step, task)
+    there = results_there(view, site, step, task)
+    names = names_at(view, site, step, task, is_arg=is_in_args(cursor.levels), there=there)
     # The last reading may not know the task that is being typed; its kind is known from what stands there.
     if "outcome" in names and not names["outcome"].keys.keys() - _OF_ANY_KIND:
         names["outcome"] = outcome_of(task, _kind_of_task(cursor.levels))

@@ -11,7 +11,7 @@ from noetlc.ast.walk import loops_of
 from noetlc.expr.block_names import expressions_within
 from noetlc.expr.parser import parse_template
 from noetlc.expr.paths import Access, accesses
-from noetlc.lsp.completion import referred, step_around, task_around
+from noetlc.lsp.completion import is_in_args, referred, step_around, task_around
 from noetlc.lsp.cursor import touches
 from noetlc.lsp.grammar import place_of
 from noetlc.lsp.known import KnownFile, PlaybookView
@@ -94,7 +94,7 @@ def runs_of(extent: Extent) -> str:
 def _in_expression(known: KnownFile, view: PlaybookView, one: Scalars, at: tuple[int, int]) -> HoverText | None:
     """The meaning of the name at a place in a template."""
     step = step_around(one.levels, view)
-    names = names_at(view, site_of(one.path), step, task_around(one.levels, step))
+    names = names_at(view, site_of(one.path), step, task_around(one.levels, step), is_arg=is_in_args(one.levels))
     for access in _accesses(one.scalar.text):
         # Each part of a dotted path has a meaning of its own: in `a.b.c` the word under the cursor says how many keys
         # count.

@@ -2,6 +2,8 @@
 
 from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.extents import Extent, extents_of
+from noetlc.ast.graph import graph_of, has_unknown_target
+from noetlc.ast.phases import phase_of_steps
 from noetlc.ast.playbook import Playbook
 from noetlc.codegen.family import PlaybookCatalogue
 from noetlc.lsp.shapes import ctx_of, result_of_step
@@ -17,6 +19,9 @@ class PlaybookView:
     def __init__(self, playbook: Playbook) -> None:
         self.playbook = playbook
         self.around = Around(playbook)
+        self.graph = graph_of(playbook)
+        self.phases = phase_of_steps(playbook, self.graph)
+        self.has_loose_ends = has_unknown_target(playbook)
         # Backwards, so that of two steps of one name the first one counts, as for the compiler.
         self.steps = {step.name: step for step in reversed(playbook.steps)}
         self.ctx = ctx_of(playbook)

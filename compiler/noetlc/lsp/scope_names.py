@@ -3,8 +3,10 @@
 from noetl_ir.scopes import LOOP_COUNTS, LOOP_EVENT_NAMES, PLACES, SIGNAL_NAMES, Site
 from noetlc.ast.playbook import Step, Task
 from noetlc.ast.walk import loops_of
+from noetlc.ast.workbook import own_args
 from noetlc.expr.check import Names
 from noetlc.lsp.known import PlaybookView
+from noetlc.lsp.results_there import ResultsThere
 from noetlc.lsp.shapes import (
     ERROR,
     ValueShape,
@@ -77,24 +79,47 @@ def site_of(path: tuple[str | int, ...]) -> Site:
     return Site.RULE if is_rule or rest[-1:] == ("when",) else Site.TASK
 
 
-def names_at(view: PlaybookView, site: Site, step: Step | None, task: Task | None) -> dict[str, ValueShape]:
-    """The names that are known in a place of a playbook, the author's own first; functions are not among them."""
+def names_at(
+    view: PlaybookView,
+    site: Site,
+    step: Step | None,
+    task: Task | None,
+    *,
+    is_arg: bool,
+    there: ResultsThere | None = None,
+) -> dict[str, ValueShape]:
+    """The names that are known in a place of a playbook, the author's own first; functions are not among them.
+
+    `is_arg` says that the place is in the args of the task, `there` whose results are known, None for those of all.
+    """
     row = PLACES[site]
     names = view.around.names(step) if step is not None else view.around.outside()
     found: dict[str, ValueShape] = {}
     # The order of these blocks is that of the evaluator: a name that is found stays, whatever has it further down. Only
     # reserved words, which no author may take, come over all.
     if row.tasks and step is not None:
-        found |= {one.name: result_of_task(one) for one in step.tasks if not one.name.startswith("__")}
+        tasks = [one for one in step.tasks if not one.name.startswith("__")]
+        found |= {one.name: result_of_task(one) for one in tasks if there is None or one.name in there.tasks}
         found |= {name: ValueShape("the current item of the loop") for name in names.iterators if name}
-    layers = _layers(view, step, task, names)
+    # The args are made before the fields, and of each other they know nothing.
+    own = task if site is Site.TASK and not is_arg else None
+    layers = _layers(view, step, own, names)
+    results = {name: shape for name, shape in view.results.items() if there is None or name in there.steps}
     for layer, keys in layers.items():
         if layer in row.names:
             found |= {key: shape for key, shape in keys.items() if key not in found}
     if row.results:
-        found |= {name: shape for name, shape in view.results.items() if name not in found and name.isidentifier()}
+        found |= {name: shape for name, shape in results.items() if name not in found and name.isidentifier()}
     found |= {word: _reserved(word, view, site, step, task, layers) for word in sorted(row.names)}
-    return found
+    if "steps" in found:
+        found["steps"] = ValueShape(WORDS["steps"], results)
+    loops = loops_of(step)[: -1 if site in (Site.LOOP, Site.ENOUGH) else None] if step is not None else ()
+    return found if loops else {name: shape for name, shape in found.items() if not _needs_loop(name, site)}
+
+
+def _needs_loop(name: str, site: Site) -> bool:
+    """Whether a reserved name means something only within a loop: within another one, where a loop itself is made."""
+    return name == "loop_index" or (name == "iter" and site in (Site.LOOP, Site.ENOUGH))
 
 
 def _layers(view: PlaybookView, step: Step | None, task: Task | None, names: Names) -> dict[str, dict[str, ValueShape]]:
@@ -102,8 +127,9 @@ def _layers(view: PlaybookView, step: Step | None, task: Task | None, names: Nam
     declared = {one.name: shape_of_input(one.schema, "an input") for one in playbook.executor.inputs or ()}
     workload = {key: shape_of_value(value, "a key of the workload") for key, value in playbook.workload}
     args = {key: ValueShape("brought by an arc") for key in sorted(names.args) if key != "*"}
-    if task is not None and task.args is not None:
-        args |= shape_of_value(task.args, "").keys
+    if task is not None:
+        own = own_args(task)
+        args |= {key: shape for key, shape in shape_of_value(task.args, "").keys.items() if key in own}
     scratch = iter_of(step) if step is not None else {}
     return {"args": args, "ctx": view.ctx, "iter": scratch, "workload": {**declared, **workload}}
 
@@ -133,8 +159,6 @@ def _reserved(
             return ValueShape(what, _event_keys(site, step))
         case "outcome":
             return ValueShape(what, outcome_of(task).keys)
-        case "steps":
-            return ValueShape(what, view.results)
         case "keychain":
             return ValueShape(
                 what, {one.name: ValueShape(f"a secret of kind `{one.kind}`") for one in view.playbook.keychain}

@@ -24,7 +24,7 @@ from noetl_ir.words import COMPENSATION, MAIN, PHASES
 from noetlc.ast.graph import has_unknown_target, reached
 from noetlc.ast.once import Once
 from noetlc.ast.phases import phase_of_steps
-from noetlc.ast.pipeline import has_unknown_jump, pipeline_of
+from noetlc.ast.pipeline import has_unknown_jump, tasks_behind
 from noetlc.ast.playbook import Step, Task, Value
 from noetlc.ast.walk import expressions_in, step_expressions, task_values, values_of_rules
 from noetlc.ast.workbook import own_args
@@ -73,23 +73,20 @@ def _in_pipeline(unit: Unit, step: Step, around: Around, *, again: bool) -> Iter
     # A jump with a misspelt target may be the one that leads here.
     if has_unknown_jump(step):
         return
-    positions: dict[str, list[int]] = {}
-    for at, task in enumerate(step.tasks):
-        positions.setdefault(task.name, []).append(at)
+    written = {task.name for task in step.tasks}
     behind: dict[str, set[int]] = {}
     names: Names | None = None
     for here, task in enumerate(step.tasks):
         for expr, scalar, own in _of_task(unit, task):
             for access in _reads(expr) if scalar is not None else ():
                 name = access.root.name
-                if scalar is None or name not in positions:
+                if scalar is None or name not in written:
                     continue
                 names = names or around.names(step)
                 if _stands_in(name, names, own, again=again):
                     continue
                 if name not in behind:
-                    following = pipeline_of(step).following
-                    behind[name] = reached(following, [each for at in positions[name] for each in following[at]])
+                    behind[name] = tasks_behind(step, name)
                 if here not in behind[name]:
                     span = unit.source.inner_span(scalar, access.root.start, access.root.end)
                     yield _of_later_task(name, task, span)

@@ -1,5 +1,7 @@
 """Completion in an editor: keys by their place, values, names, and inside of braces the names in scope there."""
 
+import re
+
 import pytest
 from lsprotocol import types
 
@@ -114,13 +116,16 @@ def test_a_step_is_no_target_of_what_names_none() -> None:
         ('    tool: {kind: http, url: "{{ keychain.‸ }}"}', "api", ""),
         ('    tool: {kind: http, url: "{{ ask.‸ }}"}', "status_code data headers", ""),
         ('    tool: {kind: http, url: "{{ count.‸ }}"}', "total rows", ""),
-        ("    tool: {kind: http, url: \"{{ steps['load-all'].‸ }}\"}", "rows row_count columns", ""),
         ('    tool: {kind: http, url: "{{ x | ‸ }}"}', "upper default b64encode", "workload"),
         ('    tool: {kind: http, url: "{{ x is ‸ }}"}', "defined none", "workload"),
         ('    tool: {kind: http, spec: {policy: {rules: [{when: "{{ outcome.‸ }}"}]}}}', "status error http", ""),
         ('    tool: {kind: http, spec: {policy: {rules: [{when: "{{ outcome.http.‸ }}"}]}}}', "status retry_after", ""),
         ('    tool: {kind: http, spec: {policy: {rules: [{when: "{{ outcome.error.‸ }}"}]}}}', "code retryable", ""),
-        ('    next: {arcs: [{step: show, when: "{{ ‸ }}"}]}', "event ctx show", "outcome town ask keychain"),
+        (
+            '    next: {arcs: [{step: show, when: "{{ ‸ }}"}]}',
+            "event ctx start",
+            "outcome town ask keychain show loop_index",
+        ),
         ('    next: {arcs: [{step: show, when: "{{ event.‸ }}"}]}', "name status result total failed", "done data"),
         ('    loop: {in: "{{ ‸ }}", iterator: x}', "workload ctx", "outcome keychain"),
         ('    loop: {spec: {policy: {enough: "{{ event.‸ }}"}}}', "ok failed done total", "name"),
@@ -154,6 +159,65 @@ def test_args_of_the_step_are_those_that_arcs_bring() -> None:
     assert "n" in labels(text)
 
 
+SCOPES = (
+    HEAD
+    + """\
+workflow:
+  - step: start
+    loop: {in: [1], iterator: item}
+    tool:
+      - {name: get, kind: http, args: {q: 1, r: "{{ ARG }}"}, url: "{{ FIELD }}", timeout: 5}
+      - {name: sum, kind: python, args: {orders: "{{ SUM }}"}, code: "result = {'total': orders}"}
+      - {name: again, kind: noop, spec: {policy: {rules: [{when: "{{ RULE }}", then: {do: jump, to: sum}}]}}}
+      - {name: last, kind: noop}
+    next: {arcs: [{step: report, args: {brought: "{{ ARC }}"}}]}
+  - step: report
+    tool: {kind: noop, args: {x: "{{ REPORT }}"}}
+    next: {arcs: [{step: after}]}
+  - step: after
+    loop: {in: "{{ LOOP }}", iterator: item}
+    tool: {kind: noop}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "typed", "names", "not_there"),
+    [
+        # In its args a task knows neither these nor what comes after it; fields know the args.
+        ("ARG", "", "args item loop_index", "q r get sum last start report after outcome"),
+        ("ARG", "args.", "", "q r"),
+        ("FIELD", "", "q r args", "get sum last start"),
+        ("FIELD", "args.", "q r", ""),
+        # A jump may bring back its own result, but not that of what comes after the jump.
+        ("SUM", "", "get sum again", "orders last start"),
+        ("RULE", "", "get sum again outcome", "last start"),
+        ("ARC", "", "start event", "report after get item"),
+        ("REPORT", "", "start brought", "x report after loop_index"),
+        ("REPORT", "args.", "brought", "x"),
+        ("REPORT", "steps.", "start", "report after"),
+        ("LOOP", "", "start report", "after item iter loop_index"),
+    ],
+)
+def test_only_what_is_there_is_offered(place: str, typed: str, names: str, not_there: str) -> None:
+    known = KnownFile(check_source("a.yaml", re.sub("[A-Z]{3,}", "1", SCOPES).encode()))
+    text = re.sub("[A-Z]{3,}", lambda word: f"{typed}‸" if word[0] == place else "1", SCOPES)
+    found = {one.label for one in offers(text, known)}
+    assert set(names.split()) <= found
+    assert not set(not_there.split()) & found
+
+
+def test_a_result_before_has_the_keys_of_its_kind() -> None:
+    text = PLAYBOOK.replace("args: {x: 1}", "args: {x: \"{{ steps['load-all'].‸ }}\"}")
+    assert {"rows", "row_count", "columns"} <= set(labels(text))
+
+
+def test_a_step_that_nothing_leads_to_yet_may_be_behind_all() -> None:
+    text = PLAYBOOK.replace("  - step: show", '  - step: new\n    tool: {kind: http, url: "{{ ‸ }}"}\n  - step: show')
+    known = KnownFile(check_source("a.yaml", text.replace("‸", "1").encode()))
+    assert {"start", "show", "steps"} <= {one.label for one in offers(text, known)}
+
+
 def test_what_was_typed_is_replaced() -> None:
     (one,) = [one for one in offers(HEAD + "work‸") if one.label == "workflow"]
     assert (one.text, one.replaces) == ("workflow: ", 4)
@@ -173,7 +237,14 @@ def ask(editor: Editor, name: str, text: str) -> list[types.CompletionItem]:
 def test_an_editor_is_offered_names_with_their_shape(editor: Editor) -> None:
     editor.show("shape.yaml", PLAYBOOK)
     editor.findings("shape.yaml")
-    items = ask(editor, "shape.yaml", PLAYBOOK.replace('url: "{{ town }}"', 'url: "🦊{{ co‸ }}"'))
+    items = ask(
+        editor,
+        "shape.yaml",
+        PLAYBOOK.replace(
+            "\"result = {'total': 1, 'rows': []}\"}",
+            "\"result = {'total': 1, 'rows': []}\"}\n      - {name: last, kind: noop, result: \"🦊{{ co‸ }}\"}",
+        ),
+    )
     (count,) = [item for item in items if item.label == "count"]
     assert count.detail == "{total, rows}"
     assert isinstance(count.documentation, types.MarkupContent)
