@@ -33,14 +33,13 @@ def pipeline_of(step: Step) -> PipelineGraph:
     return PipelineGraph(tuple(following), tuple(ends), ends_from_outside(step))
 
 
-def tasks_behind(step: Step, name: str) -> set[int]:
-    """The positions of the tasks that a way leads to from a task of a name: those that may read its result. The task
-    itself is one where a jump leads back to it.
-    """
-    following = pipeline_of(step).following
-    return reached(
-        following, [at for task, ways in zip(step.tasks, following, strict=True) if task.name == name for at in ways]
-    )
+def sources_in(step: Step) -> tuple[tuple[int, ...], ...]:
+    """For each task the tasks that may come right before it: the ways of the pipeline, backwards."""
+    found: list[list[int]] = [[] for _ in step.tasks]
+    for at, ways in enumerate(pipeline_of(step).following):
+        for target in ways:
+            found[target].append(at)
+    return tuple([tuple(each) for each in found])
 
 
 def is_bounded(step: Step) -> bool:

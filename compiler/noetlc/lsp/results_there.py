@@ -4,7 +4,7 @@ from noetl_ir.records import NamedTuple
 from noetl_ir.scopes import Site
 from noetl_ir.words import COMPENSATION, MAIN, PHASES
 from noetlc.ast.graph import reached
-from noetlc.ast.pipeline import has_unknown_jump, tasks_behind
+from noetlc.ast.pipeline import has_unknown_jump, sources_in
 from noetlc.ast.playbook import Step, Task
 from noetlc.lsp.known import PlaybookView
 
@@ -27,7 +27,8 @@ def _tasks(step: Step | None, task: Task | None) -> frozenset[str]:
     if step is None or task is None or has_unknown_jump(step):
         return names
     here = next((at for at, one in enumerate(step.tasks) if one.name == task.name), -1)
-    return frozenset(name for name in names if here in tasks_behind(step, name))
+    sources = sources_in(step)
+    return frozenset(step.tasks[at].name for at in reached(sources, sources[here])) if here >= 0 else names
 
 
 def _steps(view: PlaybookView, site: Site, step: Step) -> frozenset[str]:

@@ -24,7 +24,7 @@ from noetl_ir.words import COMPENSATION, MAIN, PHASES
 from noetlc.ast.graph import has_unknown_target, reached
 from noetlc.ast.once import Once
 from noetlc.ast.phases import phase_of_steps
-from noetlc.ast.pipeline import has_unknown_jump, tasks_behind
+from noetlc.ast.pipeline import has_unknown_jump, sources_in
 from noetlc.ast.playbook import Step, Task, Value
 from noetlc.ast.walk import expressions_in, step_expressions, task_values, values_of_rules
 from noetlc.ast.workbook import own_args
@@ -65,16 +65,16 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
                 end = access.nodes[0].end if access.root.name == "steps" else access.root.end
                 span = unit.source.inner_span(scalar, access.root.start, end)
                 yield _own(name, span) if read == here else _missing(name, step, span)
-        yield from _in_pipeline(unit, step, around, again=after.leads(here, here))
+        yield from _in_pipeline(unit, step, around, after)
 
 
-def _in_pipeline(unit: Unit, step: Step, around: Around, *, again: bool) -> Iterator[Diagnostic]:
-    """Reads of results of tasks, in tasks that these do not lead to; `again` if the step may have run before."""
+def _in_pipeline(unit: Unit, step: Step, around: Around, after: "_After") -> Iterator[Diagnostic]:
+    """Reads of results of tasks, in tasks that these do not lead to."""
     # A jump with a misspelt target may be the one that leads here.
     if has_unknown_jump(step):
         return
     written = {task.name for task in step.tasks}
-    behind: dict[str, set[int]] = {}
+    before: dict[int, set[str]] = {}
     names: Names | None = None
     for here, task in enumerate(step.tasks):
         for expr, scalar, own in _of_task(unit, task):
@@ -83,11 +83,15 @@ def _in_pipeline(unit: Unit, step: Step, around: Around, *, again: bool) -> Iter
                 if scalar is None or name not in written:
                     continue
                 names = names or around.names(step)
-                if _stands_in(name, names, own, again=again):
+                # Of a step of that name the result may be there; asked last, because it costs a walk.
+                if _stands_in(name, names, own) or (name in names.steps and after.may_have_run(name, step)):
                     continue
-                if name not in behind:
-                    behind[name] = tasks_behind(step, name)
-                if here not in behind[name]:
+                if here not in before:
+                    if not after.affords(len(step.tasks)):
+                        return
+                    sources = sources_in(step)
+                    before[here] = {step.tasks[at].name for at in reached(sources, sources[here])}
+                if name not in before[here]:
                     span = unit.source.inner_span(scalar, access.root.start, access.root.end)
                     yield _of_later_task(name, task, span)
 
@@ -110,11 +114,11 @@ def _of_task(unit: Unit, task: Task) -> Iterator[_Read]:
     yield from ((rule.when.expr, rule.when.node, frozenset()) for rule in rules if rule.when is not None)
 
 
-def _stands_in(name: str, names: Names, own: frozenset[str], *, again: bool) -> bool:
+def _stands_in(name: str, names: Names, own: frozenset[str]) -> bool:
     """Whether something else has the name of a task while its result is not there."""
-    if names.args is Around.ANYTHING or (name in names.steps and (name != names.step or again)):
-        return True
-    return any(name in keys for keys in (own, names.args, names.ctx, names.iter, names.workload, names.iterators))
+    return names.args is Around.ANYTHING or any(
+        name in keys for keys in (own, names.args, names.ctx, names.iter, names.workload, names.iterators)
+    )
 
 
 def _of_later_task(name: str, task: Task, span: Span) -> Diagnostic:
@@ -165,6 +169,15 @@ class _After:
             # Steps are counted, not time: the same file has the same findings on every machine.
             self._left -= len(self._found[read]) + 1
         return here in self._found[read]
+
+    def affords(self, cost: int) -> bool:
+        """Whether a walk of so many steps or tasks is within the budget, from which it is taken."""
+        self._left -= cost
+        return self._left >= 0
+
+    def may_have_run(self, name: str, step: Step) -> bool:
+        """Whether the step of a name may have run before a step, or an earlier time of this one itself."""
+        return self.leads(self._graph.positions[name], self._graph.positions[step.name])
 
     def _is_earlier(self, read: int, here: int) -> bool:
         """Whether a step is of a phase before that of another; what of it has run when that begins is not known."""
