@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from lsprotocol import types
 
+from noetl_ir.records import NamedTuple
 from noetlc.analysis.extents import Extent
 from noetlc.lsp.files_index import FilesIndex
 from noetlc.lsp.known import KnownFile, extents_in
@@ -30,12 +31,21 @@ _Asked = TypeVar("_Asked")
 _Found = TypeVar("_Found")
 
 
+class Look(NamedTuple):
+    """The findings of a look at a file, and the text that was looked at, with its version."""
+
+    found: Looked
+    source: Source
+    version: int
+
+
 class OpenFile:
     """A file that an editor has open.
 
     `looked` are the findings of the present text, `extents` how often its steps run and `occurrences` its names, each
     None until it is asked for. `whole` is the last text that was YAML, with its findings, `known` the last reading, of
-    this text or an older one. `looking` is the task that looks for findings at the moment.
+    this text or an older one. `looking` is the task that looks for findings at the moment, `overtaken` says that those
+    of the last look were not shown.
     """
 
     def __init__(self, uri: str, name: str, version: int, text: str) -> None:
@@ -48,7 +58,8 @@ class OpenFile:
         self.known: KnownFile | None = None
         self.extents: tuple[Extent, ...] | None = None
         self.occurrences: list[Occurrence] | None = None
-        self.looking: asyncio.Task[None] | None = None
+        self.looking: asyncio.Task[Look] | None = None
+        self.overtaken = False
 
     @property
     def text(self) -> str:
@@ -122,14 +133,18 @@ class EditorSession:
     async def looked(self, one: OpenFile) -> Looked:
         """The findings in a file's text as it is, looked for now where that was not done."""
         while one.looked is None:
-            # Several questions may wait for one look; a question that is taken back does not end it.
-            if one.looking is None or one.looking.done():
-                one.looking = asyncio.get_running_loop().create_task(self._look(one))
-            await asyncio.shield(one.looking)
+            await self._one_look(one)
         return one.looked
 
-    async def _look(self, one: OpenFile) -> None:
-        text = one.text
+    async def _one_look(self, one: OpenFile) -> Look:
+        """The next look at a file that is over, at its text now or at one that was typed over since."""
+        # Several questions may wait for one look; a question that is taken back does not end it.
+        if one.looking is None or one.looking.done():
+            one.looking = asyncio.get_running_loop().create_task(self._look(one))
+        return await asyncio.shield(one.looking)
+
+    async def _look(self, one: OpenFile) -> Look:
+        text, source, version = one.text, one.source, one.version
         found = await self._find(one, text)
         if found.compiled is not None:
             # Kept for an older text, too: an old reading offers better names than none.
@@ -137,6 +152,7 @@ class EditorSession:
         # Another text came meanwhile: whoever waits asks again.
         if one.text == text:
             one.looked = found
+        return Look(found, source, version)
 
     async def known(self, one: OpenFile) -> KnownFile | None:
         """The file as its text is now, read as far as it can be."""
@@ -176,11 +192,22 @@ class EditorSession:
             del self._waiting[uri]
             if (one := self.opened.get(uri)) is None:
                 continue
-            version, found = one.version, await self.looked(one)
-            # Findings of an older text are not shown: a newer one has been queued already.
-            if self.opened.get(uri) is one and one.version == version:
-                reports = reports_of(found.findings, uri, self.positions(one))
-                self._publish(types.PublishDiagnosticsParams(uri, reports, version))
+            if one.looked is None:
+                look = await self._one_look(one)
+            else:
+                look = Look(one.looked, one.source, one.version)
+            if self.opened.get(uri) is not one:
+                continue
+            # A question may have begun this look before the text that was queued.
+            if one.looked is None:
+                self.look_at(uri)
+            # A look that was overtaken is given up, and the second in a row is shown: whoever goes on typing in a long
+            # file would see nothing new for as long.
+            one.overtaken = one.version != look.version and not one.overtaken
+            if not one.overtaken:
+                reports = reports_of(look.found.findings, uri, Positions(look.source, self.encoding))
+                self._publish(types.PublishDiagnosticsParams(uri, reports, look.version))
+            if one.looked is not None:
                 self._look_at_callers(one)
 
     def _look_at_callers(self, one: OpenFile) -> None:

@@ -1,7 +1,7 @@
 """A session by itself: when a text is looked at, whatever is asked meanwhile."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Event
 
 from lsprotocol import types
@@ -80,6 +80,63 @@ def test_findings_of_a_text_that_was_typed_over_are_not_shown() -> None:
         while not project.looks:
             await asyncio.sleep(0.01)
         session.change("file:///a.yaml", 2, TEXT.replace("nop", "noop"))
+        project.go.set()
+        while not published:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(type_on(), 30))
+    assert [(one.version, list(one.diagnostics)) for one in published] == [(2, [])]
+
+
+class Overtaken(Slow):
+    """A project in whose looks another key is pressed each time, seven in all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go.set()
+        self.press: Callable[[int, str], None]
+
+    def found_in(self, name: str, text: str) -> Looked:
+        found = super().found_in(name, text)
+        if (version := len(self.looks) + 1) <= 7:
+            self.press(version, f"# a\n{text}")
+        return found
+
+
+def test_findings_are_shown_while_somebody_types_faster_than_they_are_found() -> None:
+    project = Overtaken()
+    session, published = session_of(project)
+
+    async def type_on() -> None:
+        loop = asyncio.get_running_loop()
+
+        async def change(version: int, text: str) -> None:
+            session.change("file:///a.yaml", version, text)
+
+        project.press = lambda *key: asyncio.run_coroutine_threadsafe(change(*key), loop).result(30)
+        session.open("file:///a.yaml", "/a.yaml", 1, TEXT)
+        while not published or published[-1].version != 7:
+            await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(type_on(), 30))
+    # Every second look is shown, and the last one, each at the places of the text that was looked at.
+    assert [one.version for one in published] == [2, 4, 6, 7]
+    assert [[each.range.start.line for each in one.diagnostics] for one in published] == [[6], [8], [10], [11]]
+
+
+def test_a_text_is_looked_at_though_a_question_was_being_answered_about_the_one_before() -> None:
+    project = Slow()
+    session, published = session_of(project)
+
+    async def type_on() -> None:
+        session.open("file:///a.yaml", "/a.yaml", 1, TEXT)
+        asked = asyncio.create_task(session.known(session.opened["file:///a.yaml"]))
+        while not project.looks:
+            await asyncio.sleep(0.01)
+        session.change("file:///a.yaml", 2, TEXT.replace("nop", "noop"))
+        # As long as a text rests before it is looked at, and longer.
+        await asyncio.sleep(0.2)
+        asked.cancel()
         project.go.set()
         while not published:
             await asyncio.sleep(0.01)
