@@ -1,5 +1,6 @@
 """The page of one execution, in a browser."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,7 @@ def test_a_failure_shows_its_place_and_is_started_again_with_other_values(server
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("button", name="Resume").wait_for()
     page.get_by_role("button", name="Cancel…").click()
-    page.get_by_role("button", name="Cancel them").click()
+    page.get_by_role("button", name="Cancel it").click()
     page.locator(".head .badge.cancelled").wait_for()
 
 
@@ -175,3 +176,65 @@ def test_names_of_a_playbook_are_text_in_its_picture(server: Listener, page: "Pa
     page.get_by_role("button", name="Step start: done").wait_for()
     page.locator("pre.value", has_text=evil).first.wait_for()
     assert page.title().startswith(name) and page.locator("main img").count() == 0
+
+
+PLAYED = """
+workflow:
+  - {step: start, tool: {kind: noop}, next: {arcs: [{step: middle}]}}
+  - {step: middle, tool: {kind: python, code: "result = 1"}, next: {arcs: [{step: refuse}]}}
+  - {step: refuse, tool: {name: f, kind: fail, code: no.truck, message: none}}
+"""
+
+
+def test_a_step_without_a_result_asks_for_none(server: Listener, page: "Page") -> None:
+    server.register(HEAD + PLAYED)
+    failed = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{failed}/row").json()["ended"] is not None)
+    refused: list[str] = []
+    page.on("response", lambda response: refused.append(response.url) if response.status >= 400 else None)
+    page.goto(f"{server.url}/#/executions/{failed}?step=refuse")
+    page.get_by_text("It has not succeeded.").wait_for()
+    page.get_by_role("button", name="Step middle: done").click()
+    page.locator(".panel .value", has_text="1").wait_for()
+    assert refused == []
+
+
+def test_what_happens_is_told_while_it_plays(server: Listener, page: "Page") -> None:
+    server.register(HEAD + PLAYED)
+    name = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{name}/row").json()["ended"] is not None)
+
+    def slowly(route: "Route") -> None:
+        time.sleep(0.2)  # longer than an event is shown
+        route.continue_()
+
+    page.route("**/moment?*", slowly)
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.locator(".panel", has_text="It failed.").wait_for()
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.locator(".panel .now-list button", has_text="middle").first.wait_for()
+    assert page.get_by_role("button", name="Stop playing").is_visible()
+    page.locator(".panel", has_text="It failed.").wait_for()
+
+
+CUT = """() => [...document.querySelectorAll('input[placeholder]')].filter((input) => {
+  const style = getComputedStyle(input);
+  const pen = document.createElement('canvas').getContext('2d');
+  pen.font = style.font;
+  const sign = input.type === 'search' ? 20 : 0;  // room for what empties it
+  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - sign;
+  return input.getClientRects().length && pen.measureText(input.placeholder).width > room;
+}).map((input) => input.placeholder)"""
+
+
+def test_the_log_says_what_it_can_be_asked_and_what_events_hold(server: Listener, page: "Page") -> None:
+    server.register(HEAD + PLAYED)
+    name = server.start("t/t")
+    until(lambda: server.api.get(f"/executions/{name}/row").json()["ended"] is not None)
+    for place in ("executions", "playbooks", "signals", "workers", f"executions/{name}"):
+        page.goto(f"{server.url}/#/{place}")
+        page.locator("#main :is(h1, h2)").first.wait_for()
+        assert page.evaluate(CUT) == [], place
+    page.locator(".log tbody td.brief button", has_text="no.truck").first.wait_for()
+    for text in page.locator(".log tbody td.brief button").all_inner_texts():
+        assert text == "–" or text.count("{") >= text.count("}"), text

@@ -24,7 +24,7 @@ export async function request(id, verb, body) {
 export function cancel(ids, after = () => {}) {
   const words = ids.length === 1 ? `execution ${ids[0]}` : many(ids.length, 'execution');
   const progress = h('p', { class: 'hint', role: 'status' });
-  ask(`Cancel ${words}?`, [h('p', null, 'What runs is stopped. Compensation and final steps still run, where the playbook has them.'), progress], 'Cancel them', async () => {
+  ask(`Cancel ${words}?`, [h('p', null, 'What runs is stopped. Compensation and final steps still run, where the playbook has them.'), progress], ids.length === 1 ? 'Cancel it' : 'Cancel them', async () => {
     await each(ids, 'cancel', undefined, progress);
     after();
   }, 'danger');

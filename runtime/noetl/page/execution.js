@@ -204,10 +204,11 @@ export function executionView(id, query, person) {
       if (wanted !== position || closing.signal.aborted) return;
     }
     paint();
-    // Who follows asks after a while, however often there is something new.
-    if (live && resting) return;
+    // Who follows or plays asks after a while, however often there is something new.
+    const moves = live || playing !== 0;
+    if (moves && resting) return;
     clearTimeout(resting);
-    resting = window.setTimeout(rest, live ? calm : REST);
+    resting = window.setTimeout(rest, moves ? calm : REST);
   }
 
   function paint() {
@@ -243,7 +244,8 @@ export function executionView(id, query, person) {
     const wanted = live ? NEWEST : position;
     try {
       const found = await get(`${place}/moment`, { position: wanted }, closing.signal).catch(() => null);
-      if (!found || wanted !== (live ? NEWEST : position)) return;
+      // What plays has moved on when the answer comes, always.
+      if (!found || (!playing && wanted !== (live ? NEWEST : position))) return;
       now = found;
       drawn?.come(now.to_come);
       await drawPanel();
@@ -356,8 +358,10 @@ export function executionView(id, query, person) {
         events.element.scrollIntoView({ block: 'start' });
       } }, 'Its events in the log')));
     try {
-      const found = (await get(`${place}/result`, { step: wanted }, closing.signal)).result;
-      if (step === wanted && tab === 'step') show(result, value(found));
+      // The server refuses to answer for one that has no result, which browsers take for a mistake of the page.
+      const has = await bars.succeeded(wanted);
+      const found = has ? value((await get(`${place}/result`, { step: wanted }, closing.signal)).result) : h('p', { class: 'hint' }, 'It has not succeeded.');
+      if (step === wanted && tab === 'step') show(result, found);
     } catch (error) {
       show(result, h('p', { class: 'hint' }, prose(wordsOf(error))));
     }

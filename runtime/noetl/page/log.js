@@ -16,7 +16,7 @@ export function log(id, go) {
   let end = false;
   let run = 0;
   const step = h('input', { type: 'search', placeholder: 'Step', 'aria-label': 'Only events of a step', autocomplete: 'off' });
-  const kind = h('input', { type: 'search', placeholder: 'Event, as task. or failed', 'aria-label': 'Only events whose name has', autocomplete: 'off' });
+  const kind = h('input', { type: 'search', placeholder: 'Event, as failed', 'aria-label': 'Only events whose name has', autocomplete: 'off' });
   const body = h('tbody');
   const more = h('button', { type: 'button', onclick: () => load() }, 'Later events');
   const first = h('button', { type: 'button', class: 'bare', onclick: () => from(0) }, 'From the beginning');
@@ -110,6 +110,5 @@ export function log(id, go) {
 function brief(payload) {
   const error = payload.error || payload.outcome?.error;
   if (error && typeof error === 'object') return `${error.code}: ${error.message}`.slice(0, 160);
-  const text = JSON.stringify(payload);
-  return text === '{}' ? '' : text.slice(1, 160);
+  return JSON.stringify(payload).slice(1, -1).slice(0, 160);
 }

@@ -100,7 +100,8 @@ export function timeline(id, pick, isOver, range, chosen) {
   let position = 0;
   let leftOut = 0;
   let cursor = 0;
-  let asking = false;
+  /** @type {Promise<void> | null} */
+  let asking = null;
   const lanes = h('div', { class: 'lanes', role: 'list', 'aria-label': 'Steps by time' });
   const line = h('div', { class: 'cursor', 'aria-hidden': 'true' });
   const squeeze = h('input', { type: 'checkbox', checked: true, onchange: () => draw() });
@@ -117,18 +118,25 @@ export function timeline(id, pick, isOver, range, chosen) {
   /** What there is, and what of it is shown, in ms since the epoch. */
   let [first, last, from, to] = [0, 0, 0, 0];
 
-  async function refresh() {
-    if (asking) return;
-    asking = true;
-    try {
-      const found = await get(`executions/${encodeURIComponent(id)}/timeline`, { after: position });
-      for (const bar of found.bars) bars.set(bar.number, bar);
-      position = found.position;
-      leftOut = found.left_out;
-    } finally {
-      asking = false;
-    }
+  /** Fetch what is new; who asks meanwhile waits for the same. */
+  function refresh() {
+    return asking ||= load().finally(() => {
+      asking = null;
+    });
+  }
+
+  async function load() {
+    const found = await get(`executions/${encodeURIComponent(id)}/timeline`, { after: position });
+    for (const bar of found.bars) bars.set(bar.number, bar);
+    position = found.position;
+    leftOut = found.left_out;
     draw();
+  }
+
+  /** Whether a step may have a result: one of its runs has ended well, or is none of those that are shown. @param {string} step */
+  async function succeeded(step) {
+    await asking;
+    return leftOut > 0 || [...bars.values()].some((bar) => bar.kind === 'step' && bar.step === step && bar.ok);
   }
 
   function draw() {
@@ -250,5 +258,5 @@ export function timeline(id, pick, isOver, range, chosen) {
     draw();
   }
 
-  return { element, refresh, draw, move, zoom, bars: () => [...bars.values()] };
+  return { element, refresh, succeeded, draw, move, zoom, bars: () => [...bars.values()] };
 }
