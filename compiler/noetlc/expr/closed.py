@@ -11,10 +11,10 @@ from noetl_ir.records import NamedTuple
 from noetlc.ast.once import Once
 from noetlc.ast.truth import FactPath, path_of
 
-_EVENTS = ("step.done", "step.failed", "loop.done", "workflow.started")
+EVENTS = ("step.done", "step.failed", "loop.done", "workflow.started")
 _FAMILIES = ("step.", "loop.", "task.", "call.", "workflow.")
-_STATUSES = ("ok", "error")
-_STATUS_PATHS = frozenset({("outcome", "status"), ("event", "outcome", "status"), ("event", "status")})
+STATUSES = ("ok", "error")
+STATUS_PATHS = frozenset({("outcome", "status"), ("event", "outcome", "status"), ("event", "status")})
 _OLD = {"success": "ok", "completed": "ok", "done": "ok", "failed": "error", "failure": "error"}
 
 
@@ -75,13 +75,13 @@ def _strange(expr: Expr) -> tuple[Strange, ...]:
     found = []
     for path, const in words_compared(expr):
         word = str(const.value)
-        if path == ("event", "name") and word not in _EVENTS:
-            near = nearest(word.lower(), _EVENTS)
+        if path == ("event", "name") and word not in EVENTS:
+            near = nearest(word.lower(), EVENTS)
             if near or word.startswith(_FAMILIES):
                 found.append(Strange(path, const, near))
-        elif path in _STATUS_PATHS and word not in _STATUSES:
+        elif path in STATUS_PATHS and word not in STATUSES:
             # Words of old playbooks come before likeness: `done` is nearer to nothing in spelling, and means `ok`.
-            found.append(Strange(path, const, _OLD.get(word.lower()) or nearest(word.lower(), _STATUSES)))
+            found.append(Strange(path, const, _OLD.get(word.lower()) or nearest(word.lower(), STATUSES)))
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from noetl_ir.records import NamedTuple
-from noetl_ir.scopes import PLACES
+from noetl_ir.scopes import PLACES, Site
 from noetl_ir.scopes.vocabulary import FILTERS, TESTS
 from noetlc.ast.playbook import Step, Task
 from noetlc.lsp.cursor import CursorLevel, CursorPosition, cursor_at, path_of
@@ -13,6 +13,7 @@ from noetlc.lsp.known import KnownFile, PlaybookView
 from noetlc.lsp.results_there import results_there
 from noetlc.lsp.scope_names import names_at, site_of
 from noetlc.lsp.shapes import ValueShape, outcome_of
+from noetlc.lsp.words_compared import words_at
 from noetlc.source.nodes import Mapping as MappingNode
 from noetlc.source.nodes import Node, Scalar
 
@@ -158,8 +159,9 @@ def is_in_args(levels: Sequence[CursorLevel]) -> bool:
 
 def _in_expression(cursor: CursorPosition, view: PlaybookView | None) -> Iterator[Offer]:
     inside = cursor.inside or ""
-    # In a text of the expression every word is the author's own.
+    # In a text of the expression every word is the author's own, unless it is compared with what has only a few values.
     if inside.count("'") % 2 or inside.count('"') % 2:
+        yield from _words_compared(cursor, view)
         return
     if found := _FILTER.search(inside):
         yield from (_offer(name, "filter", found[1]) for name in sorted(FILTERS))
@@ -188,6 +190,14 @@ def _in_expression(cursor: CursorPosition, view: PlaybookView | None) -> Iterato
             Offer(name, "function", "function", "", f"{name}(", len(found[1]))
             for name in sorted(PLACES[site].functions)
         )
+
+
+def _words_compared(cursor: CursorPosition, view: PlaybookView | None) -> Iterator[Offer]:
+    site, step = site_of(cursor.path), step_around(cursor.levels, view) if view is not None else None
+    own = _kind_of_task(cursor.levels[1:]) if site is Site.RULE else ""
+    kinds = [own] if own else [task.kind for task in step.tasks] if step is not None else []
+    typed, words = words_at(cursor.inside or "", site, step, kinds)
+    yield from (_offer(word, "value", typed) for word in words)
 
 
 def member(names: Mapping[str, ValueShape], path: str) -> ValueShape | None:

@@ -154,6 +154,40 @@ def test_nothing_is_offered_in_a_text_of_an_expression() -> None:
     assert labels(HEAD + STEP + "    tool: {kind: http, url: \"{{ x == 'wo‸") == []
 
 
+RULE = '    tool: {kind: KIND, spec: {policy: {rules: [{when: "{{ WHEN‸ }}"}]}}}'
+ARC = '    next: {arcs: [{step: show, when: "{{ WHEN‸ }}"}]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "not_there"),
+    [
+        # `start` is a loop.
+        (ARC.replace("WHEN", "event.name == '"), "loop.done step.failed", "step.done"),
+        (ARC.replace("WHEN", "event.name == 'step."), "step.failed", ""),
+        (ARC.replace("WHEN", "event.name in ['loop.done', '"), "step.failed", ""),
+        (ARC.replace("WHEN", "event.status == '"), "ok error", ""),
+        (ARC.replace("WHEN", "event.status != 'e"), "error", ""),
+        (ARC.replace("WHEN", "event.error.code == '"), "http.connect python.timeout timeout", "pg.connect"),
+        (RULE.replace("KIND", "http").replace("WHEN", "outcome.status == '"), "ok error", ""),
+        (
+            RULE.replace("KIND", "http").replace("WHEN", "outcome.error.code == '"),
+            "http.connect http.404 timeout",
+            "pg.connect",
+        ),
+        (RULE.replace("KIND", "postgres").replace("WHEN", "outcome.error.code == '"), "pg.connect", "http.connect"),
+    ],
+)
+def test_words_that_are_compared(text: str, words: str, not_there: str) -> None:
+    found = labels(HEAD + STEP + text)
+    assert set(words.split()) <= set(found)
+    assert not set(not_there.split()) & set(found)
+
+
+def test_only_the_word_that_is_typed_is_replaced() -> None:
+    found = offers(HEAD + STEP + ARC.replace("WHEN", "event.name == 'step.f"))
+    assert {(one.text, one.replaces) for one in found} == {("loop.done", 6), ("step.failed", 6)}
+
+
 def test_args_of_the_step_are_those_that_arcs_bring() -> None:
     text = PLAYBOOK.replace("args: {x: 1}", 'args: {x: "{{ args.‸ }}"}')
     assert "n" in labels(text)
