@@ -238,3 +238,24 @@ def test_the_log_says_what_it_can_be_asked_and_what_events_hold(server: Listener
     page.locator(".log tbody td.brief button", has_text="no.truck").first.wait_for()
     for text in page.locator(".log tbody td.brief button").all_inner_texts():
         assert text == "–" or text.count("{") >= text.count("}"), text
+
+
+def test_a_signal_that_nothing_waits_for_is_asked_about(server: Listener, page: "Page") -> None:
+    server.register(HEAD + ORDER)
+    name = server.start("t/t")
+    page.goto(f"{server.url}/#/executions/{name}")
+    page.get_by_text("waits for signals go, stop").wait_for()
+
+    def sent() -> list[str]:
+        events = server.api.get(f"/executions/{name}/events").json()["events"]
+        return [event["payload"]["name"] for event in events if event["event_type"] == "signal.received"]
+
+    page.get_by_role("button", name="Signal…").click()
+    for wrong in ("goo", "stopp"):  # another name is asked about again
+        page.get_by_label("Name", exact=True).fill(wrong)
+        page.get_by_role("button", name="Send").click()
+        page.get_by_role("alert").get_by_text(f"nothing in the playbook waits for a signal `{wrong}`").wait_for()
+    assert sent() == []
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("dialog").wait_for(state="detached")
+    until(lambda: sent() == ["stopp"])

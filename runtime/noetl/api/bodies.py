@@ -59,6 +59,7 @@ class SignalBody(Body):
 
     name: Annotated[str, Field(min_length=1, max_length=512)]
     data: JsonValue = None
+    anyway: bool = Field(True, description="False refuses a name that nothing in the playbook waits for.")
 
 
 class LetterBody(Body):

@@ -212,8 +212,12 @@ async def retry_fault(request: Request) -> Response:
 
 
 async def signal(request: Request) -> Response:
-    """Send a named signal; it is kept until a wait takes it."""
+    """Send a named signal; it is kept until a wait takes it. One that nothing ever takes only `anyway`."""
     body = await body_of(request, SignalBody)
+    if not body.anyway and (
+        why := await run_in_threadpool(service_of(request).unheard, execution_of(request), body.name)
+    ):
+        raise BadRequest(why)
     return await _asked(request, "signal", {"name": body.name, "data": body.data})
 
 

@@ -39,6 +39,7 @@ from noetl.app.workers import EVERY_POOL, hindrance, pool_documents, worker_docu
 from noetl.engine.inputs import undeclared
 from noetl.engine.program import Program
 from noetl.engine.retyped import retyped
+from noetl.engine.signals import unheard
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.host.runnable_kinds import unable
@@ -253,6 +254,12 @@ class ApiService:
             except Over:  # it ended meanwhile
                 raise Rejected(f"execution {execution_id} is over: there is nothing to {verb}") from None
         self._service.wake()
+
+    def unheard(self, execution_id: str, name: str) -> str:
+        """Why nothing in the playbook of an execution ever takes a signal; empty where something may."""
+        row = self.execution_row(execution_id)
+        with faults_told():
+            return unheard(program_of(self.runtime, row.execution_id), name)
 
     def post_letter(self, letter: Letter) -> bool:
         """Send a signal to whoever waits under its key; whether somebody does. Raises Rejected."""
