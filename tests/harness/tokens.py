@@ -78,8 +78,8 @@ def histories(root: str, logs: Mapping[str, tuple[Program, list[Event]]]) -> His
 
 
 def _named(names: Names, data: dict[str, Any]) -> dict[str, Any]:
-    """Payload with names for keys, and without the number of the request that led to it."""
-    named = {key: part for key, part in data.items() if key != "row"}
+    """Payload with names for keys, and without the number of the request that led to it and when it was kept."""
+    named = {key: part for key, part in data.items() if key not in ("row", "since")}
     if "tokens" in named:
         named["tokens"] = sorted(map(names.of, named["tokens"]))
     if "arcs" in named:
