@@ -4,6 +4,7 @@ A universal question is refuted, and `reachable` proved, only by a run that repl
 data were found leaves the question unknown, and the story says what guards would have to allow.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from noetl_ir.collecting import uncollected
@@ -123,23 +124,35 @@ def sound(plan: Plan, effort: Effort) -> list[Verdict]:
 
 
 def _seen_to_run(plan: Plan, found: list[Verdict], effort: Effort) -> list[Verdict]:
-    """The verdicts, of which that on parts stays proved where scripts run each step that another cancels, and those
-    behind it.
+    """The verdicts, of which that on parts stays proved where scripts run all that another step may cancel: a step, its
+    tasks, and what its arcs lead to.
     """
     # In the net a token may be admitted, and a task may end, before the step that withdraws them starts. In a run all
     # of what is at hand starts in one turn, in the order of the arcs: the net alone shows nothing of such steps.
-    cancelled = {target for cancel in plan.cancels for target in cancel.targets}
-    behind = {plan.arcs[arc].target for target in cancelled for arc in plan.steps[target].arcs}
-    asked = sorted(cancelled | behind)
-    for at, number in enumerate(asked):
-        name = plan.steps[number].name
+    asked = _withdrawn(plan)
+    for at, (subject, step) in enumerate(asked):
         part = effort.part(0.5 / (len(asked) - at))
-        if query_verdict(plan, Reachable(name), f"reachable({name})", part).status is not Status.PROVED:
-            why = f"no run was found in which `{name}` starts before a step that cancels what leads to it"
-            if number in cancelled:
-                why = f"no run was found in which `{name}` starts before a step that cancels it"
-            open_ = Verdict(PARTS, Status.UNKNOWN, why, assumptions_of(plan), (name,), plan.steps[number].span)
+        query = Reachable(subject)
+        if not subject or query_verdict(plan, query, f"reachable({subject})", part).status is not Status.PROVED:
+            name = plan.steps[step].name
+            why = f"no run was found that comes through `{name}` before a step that cancels it starts"
+            open_ = Verdict(PARTS, Status.UNKNOWN, why, assumptions_of(plan), (name,), plan.steps[step].span)
             return [open_ if each.question == PARTS and each.status is Status.PROVED else each for each in found]
+    return found
+
+
+def _withdrawn(plan: Plan) -> list[tuple[str, int]]:
+    """The subjects of queries about what is in steps that others cancel, each with its step; an empty one where none
+    tells: that another way leads to a step says nothing of an arc to it.
+    """
+    ways = Counter(arc.target for arc in plan.arcs)
+    found: list[tuple[str, int]] = []
+    for number in sorted({target for cancel in plan.cancels for target in cancel.targets}):
+        step = plan.steps[number]
+        names = [step.name, *(f"{step.name}.{plan.tasks[task].name}" for task in step.tasks[1:])]
+        behind = [plan.arcs[arc].target for arc in step.arcs]
+        names += [plan.steps[target].name if ways[target] == 1 else "" for target in behind]
+        found += [(name, number) for name in names]
     return found
 
 

@@ -229,6 +229,17 @@ TOOLS = (
         ((BACK, "step: a", CANCELS), UNKNOWN),
         ((FORK, "step: a", CANCELS), PROVED),
         ((FORK, "step: a, next: {arcs: [{step: c}]}", CANCELS, "step: c"), UNKNOWN),
+        # Another way leads to `c`, but none takes the arc from `a`; nor does any run come to the second task.
+        (
+            (
+                FORK.replace("{step: b}", "{step: b}, {step: c}"),
+                "step: a, next: {arcs: [{step: c}]}",
+                CANCELS,
+                "step: c, spec: {policy: {join: any}}",
+            ),
+            UNKNOWN,
+        ),
+        ((FORK, "step: a, tool: [{name: x, kind: noop}, {name: y, kind: noop}]", CANCELS), UNKNOWN),
         # What comes after the one that cancels is not withdrawn, and one way round it is enough.
         (("step: start, next: {arcs: [{step: b}]}", "step: a", f"{CANCELS}, next: {{arcs: [{{step: a}}]}}"), PROVED),
     ],
