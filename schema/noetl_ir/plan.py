@@ -6,9 +6,10 @@ the playbook names, and the places in the author's file. Integers named after a 
 -1 is none. The byte form is `noetl_ir.plan_format`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from noetl_ir.expr import Json, Template
+from noetl_ir.expr import entries_of as template_entries
 from noetl_ir.net import Net
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -407,6 +408,11 @@ def later_entries(plan: Plan) -> tuple[int, ...]:
     """The steps that regions behind main begin at: those of compensations, then those of phases."""
     targets = dict.fromkeys(each.target for each in plan.compensations)
     return (*targets, *(phase.step for phase in plan.phases))
+
+
+def fields_of(plan: Plan, task: Task) -> Mapping[str, Template] | None:
+    """The templates of a task's own fields; None where all of them are computed."""
+    return template_entries(plan.templates[task.fields]) if task.fields >= 0 else {}
 
 
 def asks_places(plan: Plan) -> bool:

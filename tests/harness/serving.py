@@ -30,6 +30,16 @@ class Served(NamedTuple):
     service: Service
     said: list[str]
 
+    def start(self, **body: object) -> str:
+        """Start an execution, of the playbook `t/t` where nothing is said; its id."""
+        response = self.client.post("/executions", json=body or {"path": "t/t"})
+        assert response.status_code == 201, response.text
+        return str(response.json()["execution_id"])
+
+    def status(self, execution_id: str) -> str:
+        """How an execution stands."""
+        return str(self.client.get(f"/executions/{execution_id}/row").json()["status"])
+
 
 @contextmanager
 def served(folder: Path, *tokens: BearerToken, host: str = "http://localhost") -> Iterator[Served]:

@@ -45,14 +45,7 @@ def begin(server: Served, text: str) -> str:
     """An execution of a playbook, by its id."""
     registered = server.client.post("/playbooks?name=t.yaml", content=(HEAD + text).encode())
     assert registered.status_code == 201, registered.text
-    started = server.client.post("/executions", json={"path": "t/t"})
-    assert started.status_code == 201, started.text
-    return str(started.json()["execution_id"])
-
-
-def standing(server: Served, name: str) -> str:
-    """How an execution stands."""
-    return str(server.client.get(f"/executions/{name}/row").json()["status"])
+    return server.start()
 
 
 def looks(server: Served, name: str) -> dict[str, str]:
@@ -93,7 +86,7 @@ def test_of_a_signal(server: Served, tmp_path: Path) -> None:
     name = begin(server, WAITS)
     sent = server.client.post(f"/executions/{name}/signal", json={"name": "go", "data": DATA})
     assert sent.status_code == 202
-    until(lambda: standing(server, name) == "completed")
+    until(lambda: server.status(name) == "completed")
     assert used(tmp_path) == DATA
     assert_hidden(looks(server, name))
     assert server.client.get(f"/executions/{name}/replay").json()["legal"] is True
@@ -108,7 +101,7 @@ def test_of_a_letter(server: Served, tmp_path: Path, is_early: bool) -> None:
     if not is_early:
         until(lambda: bool(server.runtime.store.mailbox.correspondence(name).calls))
         assert server.client.post("/signals", json=letter).json()["delivered"] is True
-    until(lambda: standing(server, name) == "completed")
+    until(lambda: server.status(name) == "completed")
     assert used(tmp_path) == DATA
     assert_hidden(looks(server, name))
 
@@ -117,7 +110,7 @@ def test_of_a_signal_that_nothing_hears(server: Served) -> None:
     name = begin(server, WAITS)
     server.client.post(f"/executions/{name}/signal", json={"name": f"other {SECRET}", "data": DATA})
     server.client.post(f"/executions/{name}/signal", json={"name": "go"})
-    until(lambda: standing(server, name) == "completed")
+    until(lambda: server.status(name) == "completed")
     assert_hidden(looks(server, name))
 
 
@@ -132,7 +125,7 @@ def test_of_a_signal_that_interrupts(server: Served, tmp_path: Path) -> None:
     )
     name = begin(server, text.replace("EVENT", "{{ event.error.event.data }}"))
     server.client.post(f"/executions/{name}/signal", json={"name": "stop", "data": DATA})
-    until(lambda: standing(server, name) == "completed")
+    until(lambda: server.status(name) == "completed")
     assert used(tmp_path) == DATA
     assert_hidden(looks(server, name))
 
@@ -158,7 +151,7 @@ workflow:
     )
     assert server.client.post("/playbooks?name=c.yaml", content=child.removeprefix("---\n").encode()).status_code == 201
     name = begin(server, text)
-    until(lambda: standing(server, name) == "completed")
+    until(lambda: server.status(name) == "completed")
     assert used(tmp_path) == DATA
     assert_hidden(looks(server, name))
 
@@ -176,7 +169,7 @@ def test_of_the_result_of_a_child_that_does_not_know_it(server: Served, tmp_path
     )
     assert server.client.post("/playbooks?name=c.yaml", content=child.encode()).status_code == 201
     name = begin(server, text)
-    until(lambda: standing(server, name) == "completed")
+    until(lambda: server.status(name) == "completed")
     assert used(tmp_path) == DATA
     assert_hidden(looks(server, name))
 
@@ -189,7 +182,7 @@ def test_of_a_credential_that_a_later_task_asks_for(server: Served) -> None:
     )
     name = begin(server, text)
     server.client.post(f"/executions/{name}/signal", json={"name": "go", "data": DATA})
-    until(lambda: standing(server, name) == "completed")
+    until(lambda: server.status(name) == "completed")
     shown = looks(server, name)
     assert [(where, form) for where, text in shown.items() for form in FORMS if form in text] == []
     assert "[[secret:kept:password:" in shown["the log"]
@@ -204,7 +197,7 @@ def test_of_an_input_which_stays_in_clear_and_is_warned_of(server: Served) -> No
     assert "`workload.token` holds the secret `c.password`" in warning and "{{ keychain.c.password }}" in warning
     assert SECRET not in warning
     name = started.json()["execution_id"]
-    until(lambda: standing(server, name) == "completed")
+    until(lambda: server.status(name) == "completed")
     execution = server.runtime.store.execution(name)
     assert execution is not None
     recorded = recorded_suite(server.runtime, execution)
@@ -221,7 +214,7 @@ def test_what_has_to_be_fetched_first_holds_a_signal_back_and_no_other(tmp_path:
             name = begin(server, fetched.replace("URL", url) + WAITS.removeprefix(KEYCHAIN))
             for data in (DATA, None):
                 server.client.post(f"/executions/{name}/signal", json={"name": "go", "data": data})
-            until(lambda: standing(server, name) == "completed")
+            until(lambda: server.status(name) == "completed")
             shown = looks(server, name)
     assert used(tmp_path) == DATA, "in the order in which they came"
     assert_hidden(shown)
@@ -235,6 +228,6 @@ def test_of_a_signal_that_came_while_nobody_drove(tmp_path: Path) -> None:
     with open_runtime(f"sqlite:///{tmp_path}/noetl.db", Settings(root=tmp_path), lambda path: b"") as runtime:
         runtime.store.post(name, "signal", {"name": "go", "data": DATA})
     with served(tmp_path) as server:
-        until(lambda: standing(server, name) == "completed")
+        until(lambda: server.status(name) == "completed")
         assert used(tmp_path) == DATA
         assert_hidden(looks(server, name))

@@ -11,10 +11,7 @@ from noetl_ir.plan import Plan, Task
 from noetl_ir.plan_format import read_plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.soundness import ALWAYS, assumptions_of, child_ends
-from noetlc.analysis.verdict import Status, Story, StoryLine, Verdict
-
-ENDING = "every cycle has an exit"
-"""The question that decides whether a caller may wait for ever: a child that is stuck has ended."""
+from noetlc.analysis.verdict import CYCLES, Status, Story, StoryLine, Verdict
 
 
 class Called(NamedTuple):
@@ -26,8 +23,8 @@ class Called(NamedTuple):
 
     @property
     def ends(self) -> bool:
-        """Whether it is proved that it ends."""
-        return all(each.status is Status.PROVED for each in self.verdicts if each.question == ENDING)
+        """Whether it is proved that it ends: a child that is stuck has ended, too, and its caller waits no more."""
+        return all(each.status is Status.PROVED for each in self.verdicts if each.question == CYCLES)
 
 
 def called_by(plan: Plan, judged: Callable[[Plan], list[Verdict]]) -> tuple[Called, ...]:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
-from noetlc.analysis.iterations import sizes_of, weight_of
+from noetlc.analysis.iterations import makers_of
 from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, QuerySubject, Reachable, Reaches, subject_of
 from noetlc.analysis.turns import RunInTurns
 
@@ -43,20 +43,10 @@ def needed_for(plan: Plan, query: Query, run: Sequence[Transition]) -> list[Tran
             goals = set(starts[0][: times + 1])
         case _:
             goals = {starts[0][0]}
-    behind, made = list[set[int]](), dict[int, list[int]]()
-    sizes = sizes_of(run)
-    for at, t in enumerate(run):
-        size = sizes.get(at, 1)
-        behind.append(set())
-        for arc in t.inputs:
-            row, count = made.get(arc.place, []), weight_of(plan, t, arc, size)
-            behind[at].update(row[:count])
-            del row[:count]
-        for arc in t.outputs:
-            made.setdefault(arc.place, []).extend([at] * weight_of(plan, t, arc, size))
+    makers = makers_of(plan, run)
     waiting, needed = [*goals], goals
     while waiting:
-        before = behind[waiting.pop()] - needed
+        before = {*makers[waiting.pop()]} - needed
         needed |= before
         waiting += before
     return [run[at] for at in sorted(needed)]

@@ -36,27 +36,37 @@ def weight_of(plan: Plan, t: Transition, arc: Arc, size: int) -> int:
     return 1 if arc.weight is Weight.SLOTS and plan.steps[t.step].loops[t.level].sequential else size
 
 
+def makers_of(plan: Plan, run: Sequence[Transition]) -> list[list[int]]:
+    """For each transition of a run the numbers of those that made the tokens that it takes, the oldest first; of tokens
+    that were there at the beginning there is none.
+    """
+    sizes, found = sizes_of(run), list[list[int]]()
+    tokens: dict[int, list[int]] = {}
+    for at, t in enumerate(run):
+        size, makers = sizes.get(at, 1), list[int]()
+        for arc in t.inputs:
+            row, count = tokens.get(arc.place, []), weight_of(plan, t, arc, size)
+            makers += row[:count]
+            del row[:count]
+        found.append(makers)
+        for arc in t.outputs:
+            tokens.setdefault(arc.place, []).extend([at] * weight_of(plan, t, arc, size))
+    return found
+
+
 def indexes_of(plan: Plan, run: Sequence[Transition]) -> list[int]:
     """The iteration of the outermost loop that each transition of a run belongs to, -1 for those of none."""
-    sizes, found = sizes_of(run), list[int]()
-    tokens: dict[int, list[int]] = {}
+    found, left = list[int](), list[int]()  # what each belongs to, and what goes on from it
     begun: dict[int, int] = {}
-    for at, t in enumerate(run):
-        index = -1
-        for arc in t.inputs:
-            row = tokens.get(arc.place, [])
-            count = weight_of(plan, t, arc, sizes.get(at, 1))
-            index = max([index, *row[:count]])
-            del row[:count]
+    for t, makers in zip(run, makers_of(plan, run), strict=True):
+        index = max((left[each] for each in makers), default=-1)
         if t.level == 0 and t.role == "expand":
             begun[t.step] = 0
         elif t.level == 0 and t.role == "begin":
             index = begun[t.step]
             begun[t.step] += 1
         found.append(index)
-        left = -1 if t.level == 0 and t.role in ("out", "bad") else index
-        for arc in t.outputs:
-            tokens.setdefault(arc.place, []).extend([left] * weight_of(plan, t, arc, sizes.get(at, 1)))
+        left.append(-1 if t.level == 0 and t.role in ("out", "bad") else index)
     return found
 
 
@@ -64,21 +74,13 @@ def step_runs_of(plan: Plan, run: Sequence[Transition]) -> list[int]:
     """The run of its step that each transition of a run belongs to, from 1 in the order in which they are admitted; 0
     for what belongs to none.
     """
-    sizes, found = sizes_of(run), list[int]()
-    tokens: dict[int, list[int]] = {}
+    found = list[int]()
     admitted: dict[int, int] = {}
-    for at, t in enumerate(run):
-        size, number = sizes.get(at, 1), 0
-        for arc in t.inputs:
-            row = tokens.get(arc.place, [])
-            count = weight_of(plan, t, arc, size)
-            number = max([number, *row[:count]])
-            del row[:count]
+    for t, makers in zip(run, makers_of(plan, run), strict=True):
+        number = max((found[each] for each in makers), default=0)
         if t.role == "admit":
             number = admitted[t.step] = admitted.get(t.step, 0) + 1
         found.append(number)
-        for arc in t.outputs:
-            tokens.setdefault(arc.place, []).extend([number] * weight_of(plan, t, arc, size))
     return found
 
 

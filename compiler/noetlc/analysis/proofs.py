@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from noetlc.analysis.verdict import Defect, Status, Verdict
+from noetlc.analysis.verdict import STUCK, Defect, Status, Verdict
 from noetlc.diag.internal import Bug
 
 if TYPE_CHECKING:  # most playbooks are checked without
@@ -22,14 +22,6 @@ if TYPE_CHECKING:  # most playbooks are checked without
     from noetlc.analysis.starvation import Starved
 
 _Found = TypeVar("_Found", "Crowded", "Stalled")
-
-STUCK, CYCLES, PARTS, BOUNDED = (
-    "nothing can get stuck",
-    "every cycle has an exit",
-    "every part can run",
-    "tokens are bounded",
-)
-"""The questions of `soundness`."""
 
 STATES, NODES = 2_000, 400
 """States of a search and nodes of a tree that lint pays for."""

@@ -29,13 +29,11 @@ from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, assumptions_of, verdicts_on
 from noetlc.analysis.story import told_in_part
-from noetlc.analysis.verdict import Status, Story, StoryLine, Verdict, attempted, failed
+from noetlc.analysis.verdict import BOUNDED, PARTS, Status, Story, StoryLine, Verdict, attempted, failed
 from noetlc.analysis.waves import folded_joins
 from noetlc.analysis.witness import has_words
 
 EXCLUDED = "guards exclude what free choices would allow"
-BOUNDED = "tokens are bounded"
-PARTS = "every part can run"
 LAGS = (
     "only places grow that are left in the turn in which they are reached: what leaves them may lag behind in the net,"
     " and does not in a run"

@@ -16,7 +16,7 @@ from noetl_ir.locks import takes_of
 from noetl_ir.net import Transition, Trigger
 from noetl_ir.plan import Plan
 from noetlc.analysis.claims import Shows, comes_about
-from noetlc.analysis.iterations import indexes_of, sizes_of, step_runs_of, weight_of
+from noetlc.analysis.iterations import indexes_of, makers_of, sizes_of, step_runs_of
 from noetlc.analysis.outcomes import OUTCOMES
 from noetlc.analysis.paces import USUAL, pace_of, times_of
 from noetlc.analysis.turns import RunInTurns, in_turns
@@ -108,12 +108,8 @@ def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
     """The run with outcomes moved to where what follows them is decided; those that write stay where they are."""
     found: list[Transition] = []
     waiting: dict[int, list[int]] = {}  # what was put off → what it follows from that was put off, too
-    made: dict[int, list[int]] = {}  # place → who made its tokens, the oldest first
-    sizes = sizes_of(run)
-    for number, t in enumerate(run):
-        size = sizes.get(number, 1)
-        behind = [each for arc in t.inputs for each in _taken(made, arc.place, weight_of(plan, t, arc, size))]
-        behind = [each for each in behind if each in waiting]
+    for number, (t, makers) in enumerate(zip(run, makers_of(plan, run), strict=True)):
+        behind = [each for each in makers if each in waiting]
         # An outcome that writes `ctx` stays where it is: guards elsewhere may read what it wrote.
         comes = t.role in ("land", "wake") or (t.role in OUTCOMES and not _writes(plan, t))
         if comes or (behind and t.trigger is Trigger.NOW and not _decides(t)):
@@ -122,17 +118,7 @@ def _at_once(plan: Plan, run: list[Transition]) -> list[Transition]:
             # A decision needs all that led to it, in the order of the run.
             found += [run[each] for each in _with_all_behind(behind, waiting)]
             found.append(t)
-        for arc in t.outputs:
-            made.setdefault(arc.place, []).extend([number] * weight_of(plan, t, arc, size))
     return [*found, *(run[each] for each in waiting)]
-
-
-def _taken(rows: dict[int, list[int]], place: int, count: int) -> list[int]:
-    """Take the entries of the oldest tokens of a place."""
-    row = rows.get(place, [])
-    found = row[:count]
-    del row[:count]
-    return found
 
 
 def _with_all_behind(first: list[int], waiting: dict[int, list[int]]) -> list[int]:

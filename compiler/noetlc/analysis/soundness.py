@@ -43,7 +43,7 @@ from noetlc.analysis.skeleton import (
 )
 from noetlc.analysis.story import forks_behind, left_over, story_of
 from noetlc.analysis.stubborn import Search, Terminals, terminals_of
-from noetlc.analysis.verdict import Status, StoryLine, TooLarge, Verdict, attempted
+from noetlc.analysis.verdict import BOUNDED, CYCLES, PARTS, STUCK, Status, StoryLine, TooLarge, Verdict, attempted
 from noetlc.analysis.waves import folded_joins
 from noetlc.analysis.whole_markings import WholeMarkings, depths_of
 
@@ -92,19 +92,19 @@ def verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Ver
     # What holds although nothing ends all holds all the more, and is found in a net that reduces. But a part may run
     # in it that never does, as only what would be over by then leads there.
     loose = _verdicts_on(unended(success), unended(whole), effort.part(0.4))
-    kept = [each for each in loose if each.status is Status.PROVED and each.question != "every part can run"]
+    kept = [each for each in loose if each.status is Status.PROVED and each.question != PARTS]
     proved = {each.question for each in kept}
     kept += [each for each in _verdicts_on(success, whole, effort) if each.question not in proved]
     return tuple(sorted(kept, key=lambda each: _QUESTIONS.index(each.question)))
 
 
-_QUESTIONS = ("nothing can get stuck", "every cycle has an exit", "every part can run", "tokens are bounded")
+_QUESTIONS = (STUCK, CYCLES, PARTS, BOUNDED)
 
 
 def _verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Verdict, ...]:
     if success.loose:
         return _on_loose(success, whole, effort)
-    bounded = attempted("tokens are bounded", lambda: [_bounded(whole, effort.part(0.2))])
+    bounded = attempted(BOUNDED, lambda: [_bounded(whole, effort.part(0.2))])
     # An unbounded net has no last marking. More states of it would cost everything and prove nothing.
     most = effort.budget.states if bounded[0].status is Status.PROVED else QUICK
 
@@ -121,16 +121,16 @@ def _verdicts_on(success: Skeleton, whole: Skeleton, effort: Effort) -> tuple[Ve
         return found
 
     return (
-        *attempted("nothing can get stuck", lambda: _stuck(success, ends(), effort)),
-        *attempted("every cycle has an exit", lambda: _cycles(success, ends(), effort)),
-        *attempted("every part can run", lambda: _parts(success, whole, ends(), effort.part(0.3))),
+        *attempted(STUCK, lambda: _stuck(success, ends(), effort)),
+        *attempted(CYCLES, lambda: _cycles(success, ends(), effort)),
+        *attempted(PARTS, lambda: _parts(success, whole, ends(), effort.part(0.3))),
         *bounded,
     )
 
 
 def _parts(success: Skeleton, whole: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]:
     """The verdicts on what can run. Of a loose skeleton of all runs only what can never run is known."""
-    question = "every part can run"
+    question = PARTS
     found = [*_dead(success, whole, ends, effort)]
     if not whole.loose:
         yield from found
@@ -223,7 +223,7 @@ def child_ends(plan: Plan, task: Task) -> str:
 
 
 def _stuck(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]:
-    question, assumed = "nothing can get stuck", assumptions_of(skeleton.plan)
+    question, assumed = STUCK, assumptions_of(skeleton.plan)
     graph, endings = ends.terminals.graph, ends.endings
     kinds: dict[int, list[int]] = {}
     for state in [state for state in _nearest(ends, ends.terminals.dead) if not endings.is_end(state)]:
@@ -274,7 +274,7 @@ def _nearest(ends: _Ends, states: Iterable[int]) -> list[int]:
 
 
 def _cycles(skeleton: Skeleton, ends: _Ends, effort: Effort) -> Iterator[Verdict]:
-    question, assumed = "every cycle has an exit", assumptions_of(skeleton.plan)
+    question, assumed = CYCLES, assumptions_of(skeleton.plan)
     small, graph = ends.small, ends.terminals.graph
     first = [(circle, _nearest(ends, circle)[0]) for circle in ends.terminals.circles]
     # Where a token beside the circle can only fail, the run ends with that failure and proves nothing about the
@@ -330,7 +330,7 @@ def _dead(success: Skeleton, whole: Skeleton, ends: _Ends, effort: Effort) -> It
 
 def dead_parts(whole: Skeleton, alive: set[tuple[int, str]], effort: Effort) -> Iterator[Verdict]:
     """The verdicts on what can run, of a skeleton of all runs; `alive` are elements that are known to."""
-    question, assumed = "every part can run", assumptions_of(whole.plan)
+    question, assumed = PARTS, assumptions_of(whole.plan)
     parts = ((number, whole.transition(number)) for number in range(len(whole.origin)))
     asked = [number for number, t in parts if _is_part(whole.plan, t) and _element(t) not in alive]
     dead, open_ = dead_among(whole.net, asked, effort) if asked else (frozenset[int](), frozenset[int]())
@@ -408,7 +408,7 @@ def _covered(small: Reduced, rows: Sequence[Sequence[int]]) -> set[int]:
 
 
 def _bounded(skeleton: Skeleton, effort: Effort) -> Verdict:
-    question, assumed = "tokens are bounded", assumptions_of(skeleton.plan)
+    question, assumed = BOUNDED, assumptions_of(skeleton.plan)
     if (skeleton.plan.cancels or settles(skeleton.plan)) and not skeleton.loose:
         # A net in which more is left behind reduces, and bounds this one.
         unemptied = unemptied_skeleton(skeleton.plan)._replace(loose="more is left than in a run")

@@ -10,9 +10,8 @@ guards choose; what it says nothing of is tried each way. What begins beside it 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
-from noetl_ir.expr import entries_of
 from noetl_ir.net import Arc, PlaceClass, Transition, Trigger
-from noetl_ir.plan import Plan
+from noetl_ir.plan import Plan, fields_of
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset, resets_of
 from noetl_ir.settling import Settled, settled_joins, settled_tests
@@ -378,5 +377,5 @@ class _Going:
 def _waits_for_ever(plan: Plan, number: int) -> bool:
     """Whether a task waits for a signal, of which none comes."""
     task = plan.tasks[number]
-    fields = entries_of(plan.templates[task.fields]) if task.fields >= 0 else {}
+    fields = fields_of(plan, task)
     return task.kind == "wait" and fields is not None and "timers" not in fields

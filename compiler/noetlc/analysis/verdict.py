@@ -9,6 +9,11 @@ from noetl_ir.span import Span
 from noetlc.analysis.origin import TooLong
 from noetlc.diag.internal import Bug, bug_of
 
+STUCK, CYCLES, PARTS, BOUNDED = (
+    "nothing can get stuck", "every cycle has an exit", "every part can run", "tokens are bounded",
+)  # fmt: skip
+"""The questions of `soundness`."""
+
 
 class TooLarge(Exception):
     """The markings of a net of so many places and transitions are not looked at, since each would cost too much."""

@@ -17,7 +17,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.analysis.proofs import BOUNDED
+from noetlc.analysis.verdict import BOUNDED
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import LintRule, Unit, listed_steps
 

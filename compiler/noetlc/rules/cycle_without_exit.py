@@ -15,7 +15,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.analysis.proofs import CYCLES
+from noetlc.analysis.verdict import CYCLES
 from noetlc.ast.graph import trapped_steps
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import LintRule, Unit, listed_steps

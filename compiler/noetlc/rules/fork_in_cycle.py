@@ -15,7 +15,7 @@ When to ignore
 
 from collections.abc import Iterator
 
-from noetlc.analysis.proofs import BOUNDED, CYCLES
+from noetlc.analysis.verdict import BOUNDED, CYCLES
 from noetlc.ast.playbook import Router, Step
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.rules import LintRule, Unit, listed_steps

@@ -6,9 +6,9 @@ happen, on free choices and with what guards show, is no part: nobody can cover 
 
 from collections.abc import Iterable, Iterator
 
-from noetl_ir.expr import Literal, entries_of
+from noetl_ir.expr import Literal
 from noetl_ir.net import Transition
-from noetl_ir.plan import COMPLETE, Plan, Task
+from noetl_ir.plan import COMPLETE, Plan, Task, fields_of
 from noetl_ir.span import Span
 from noetl_ir.suite import PURE_KINDS, PlaybookPart
 from noetlc.analysis.effort import STANDARD, Budget, Effort
@@ -128,7 +128,7 @@ def _never_fails(plan: Plan, task: Task) -> bool:
     """
     if task.kind != "wait":
         return task.kind in PURE_KINDS and task.kind != "fail"
-    fields = entries_of(plan.templates[task.fields]) if task.fields >= 0 else {}
+    fields = fields_of(plan, task)
     limited = task.timeout >= 0 or plan.steps[task.step].timeout >= 0
     return not limited and fields is not None and all(isinstance(field, Literal) for field in fields.values())
 

@@ -139,12 +139,11 @@ class Reel:
 
     def state(self, position: int) -> dict[str, _Part]:
         """The state behind an event that was read."""
-        state: Any = _read(self.states[position // STRIDE])
+        state: dict[str, _Part] = _read(self.states[position // STRIDE])
         for packed in self.frames[position // STRIDE * STRIDE : position]:
             for name, part in _read(packed)[1].items():
                 state[name] = {key: value for key, value in {**state[name], **part}.items() if value is not None}
-        found: dict[str, _Part] = state
-        return found
+        return state
 
 
 def _packed(value: Json) -> bytes:

@@ -7,9 +7,9 @@ whose error a loop or a rule may swallow. Where a script stands in for tools, no
 from collections.abc import Iterator
 from functools import cache
 
-from noetl_ir.expr import Json, Literal, entries_of
+from noetl_ir.expr import Json, Literal
 from noetl_ir.kinds import Kind
-from noetl_ir.plan import Plan
+from noetl_ir.plan import Plan, fields_of
 from noetl_ir.plan_format import open_plan
 from noetl_ir.registry import MissingPart, can_import, load
 
@@ -68,8 +68,8 @@ def _unable(plan: Plan) -> Iterator[str]:
 def _installing(plan: Plan) -> str:
     """The name of a step with a python task that asks for packages; empty where none does."""
     for task in plan.tasks:
-        if task.kind == "python" and task.fields >= 0:
-            asked = (entries_of(plan.templates[task.fields]) or {}).get("requirements", Literal([]))
+        if task.kind == "python":
+            asked = (fields_of(plan, task) or {}).get("requirements", Literal([]))
             if asked not in (Literal([]), Literal(None)):
                 return plan.steps[task.step].name
     return ""

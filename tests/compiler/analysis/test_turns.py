@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from harness.running import Ran, run
 from harness.samples import shares
-from nets import plan_of, random_plan, steps
+from nets import PARTS, plan_of, random_plan, steps
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import write_plan
 from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reachable, Reaches, query_of
-from noetlc.analysis.report import PARTS, query_verdict, sound
+from noetlc.analysis.report import query_verdict, sound
 from noetlc.analysis.verdict import Status, Verdict
 
 PROVED, REFUTED, UNKNOWN = Status.PROVED, Status.REFUTED, Status.UNKNOWN

@@ -48,16 +48,6 @@ def register(server: Served, body: str) -> dict[str, object]:
     return dict(response.json())
 
 
-def start(server: Served, **body: object) -> str:
-    response = server.client.post("/executions", json=body)
-    assert response.status_code == 201, response.text
-    return str(response.json()["execution_id"])
-
-
-def status(server: Served, execution_id: str) -> str:
-    return str(server.client.get(f"/executions/{execution_id}/row").json()["status"])
-
-
 def test_nothing_is_started_without_an_input_that_must_be_brought(server: Served) -> None:
     register(server, 'workload: {order: "{{ order }}"}\n' + NOOP)
     response = server.client.post("/executions", json={"path": "t/t"})
@@ -65,15 +55,15 @@ def test_nothing_is_started_without_an_input_that_must_be_brought(server: Served
     told = "nothing was started; t.yaml:4:19: `workload.order`: the input `order` must be brought"
     assert told in response.json()["detail"]
     assert server.client.get("/executions").json()["executions"] == []
-    execution_id = start(server, path="t/t", payload={"order": 7})
-    until(lambda: status(server, execution_id) == "completed")
+    execution_id = server.start(path="t/t", payload={"order": 7})
+    until(lambda: server.status(execution_id) == "completed")
 
 
 def test_a_playbook_is_registered_started_and_looked_at(server: Served) -> None:
     row = register(server, GREET)
     assert (row["path"], row["version"]) == ("t/t", 1)
-    execution_id = start(server, path="t/t", payload={"who": "me"})
-    until(lambda: status(server, execution_id) == "completed")
+    execution_id = server.start(path="t/t", payload={"who": "me"})
+    until(lambda: server.status(execution_id) == "completed")
     get = server.client.get
     document = get(f"/executions/{execution_id}").json()
     assert (document["status"], document["now"], document["counts"]["tasks"]) == ("completed", [], 2)
@@ -89,8 +79,8 @@ def test_a_playbook_is_registered_started_and_looked_at(server: Served) -> None:
 
 def test_a_failure_names_the_file_that_was_sent(server: Served) -> None:
     register(server, "workflow: [{step: start, tool: {name: c, kind: playbook, path: none}}]\n")
-    execution_id = start(server, path="t/t")
-    until(lambda: status(server, execution_id) == "failed")
+    execution_id = server.start(path="t/t")
+    until(lambda: server.status(execution_id) == "failed")
     error = server.client.get(f"/executions/{execution_id}").json()["error"]
     assert (error["at"]["file"], error["at"]["line"]) == ("t.yaml", 4)
 
@@ -100,11 +90,11 @@ def test_versions_are_kept_and_pinned(server: Served) -> None:
     assert register(server, GREET) == first
     second = register(server, GREET.replace("hello:", "bye:"))
     assert (second["path"], second["version"]) == ("t/t", 2)
-    old = start(server, path="t/t", version=1)
-    new = start(server, path="t/t")
-    by_id = start(server, playbook_id=first["playbook_id"])
+    old = server.start(path="t/t", version=1)
+    new = server.start(path="t/t")
+    by_id = server.start(playbook_id=first["playbook_id"])
     for execution_id, key in [(old, "hello"), (new, "bye"), (by_id, "hello")]:
-        until(lambda: status(server, execution_id) == "completed")  # noqa: B023
+        until(lambda: server.status(execution_id) == "completed")  # noqa: B023
         response = server.client.get(f"/executions/{execution_id}/result?step=start")
         assert response.json() == {"result": {key: "nobody"}}
     listed = server.client.get("/playbooks").json()["playbooks"]
@@ -115,7 +105,7 @@ def test_versions_are_kept_and_pinned(server: Served) -> None:
 
 def test_a_list_is_paged_newest_first(server: Served) -> None:
     register(server, GREET)
-    started = [start(server, path="t/t") for _ in range(5)]
+    started = [server.start(path="t/t") for _ in range(5)]
     until(lambda: server.client.get("/counts").json()["completed"] == 5)
     seen, before = [], ""
     while True:
@@ -129,31 +119,31 @@ def test_a_list_is_paged_newest_first(server: Served) -> None:
 
 def test_a_signal_reaches_a_wait(server: Served) -> None:
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     one = f"/executions/{execution_id}"
     until(lambda: any(row["what"] == "wait" for row in server.client.get(one).json()["now"]))
     (row,) = [row for row in server.client.get(one).json()["now"] if row["what"] == "wait"]
     assert row["signals"] == ["go"]
     assert server.client.post(f"{one}/signal", json={"name": "go", "data": 1}).status_code == 202
-    until(lambda: status(server, execution_id) == "completed")
+    until(lambda: server.status(execution_id) == "completed")
     again = server.client.post(f"{one}/signal", json={"name": "go"})
     assert (again.status_code, "is over" in again.json()["detail"]) == (409, True)
 
 
 def test_pause_resume_and_cancel(server: Served) -> None:
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     for verb, then in [("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")]:
         assert server.client.post(f"/executions/{execution_id}/{verb}").status_code == 202
-        until(lambda: status(server, execution_id) == then)  # noqa: B023
+        until(lambda: server.status(execution_id) == then)  # noqa: B023
 
 
 def test_a_signal_to_what_ends_meanwhile_is_refused(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """The row was read before the end, and the signal is stored behind it."""
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     server.client.post(f"/executions/{execution_id}/cancel")
-    until(lambda: status(server, execution_id) == "cancelled")
+    until(lambda: server.status(execution_id) == "cancelled")
     row = ApiService.execution_row
     monkeypatch.setattr(ApiService, "execution_row", lambda self, name: row(self, name)._replace(ended=None))
     refused = server.client.post(f"/executions/{execution_id}/signal", json={"name": "go"})
@@ -162,7 +152,7 @@ def test_a_signal_to_what_ends_meanwhile_is_refused(server: Served, monkeypatch:
 
 def test_events_are_followed_to_the_end_and_from_where_one_was(server: Served) -> None:
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     server.client.post(f"/executions/{execution_id}/signal", json={"name": "go"})
     stream = {"accept": "text/event-stream"}
     text = server.client.get(f"/executions/{execution_id}/events", headers=stream).text
@@ -178,7 +168,7 @@ def test_events_are_followed_to_the_end_and_from_where_one_was(server: Served) -
 def test_events_are_followed_only_as_long_as_who_asked_may(server: Served) -> None:
     """A token that is forgotten ends what it began: the authorization is asked at each look."""
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     asked: list[bool] = []
 
     def may_go_on() -> bool:
@@ -198,7 +188,7 @@ def test_events_are_followed_only_as_long_as_who_asked_may(server: Served) -> No
 
 def test_a_position_that_is_not_there_is_refused_before_anything_is_sent(server: Served) -> None:
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     stream = {"accept": "text/event-stream"}
     for name, status_code in ((execution_id, 409), ("none", 404)):
         response = server.client.get(f"/executions/{name}/events?after=999", headers=stream)
@@ -207,7 +197,7 @@ def test_a_position_that_is_not_there_is_refused_before_anything_is_sent(server:
 
 def test_a_store_that_fails_ends_what_is_followed(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     service = server.client.app.state.service  # type: ignore[attr-defined]
 
     def failing(_: str) -> bool:
@@ -226,7 +216,7 @@ def test_a_store_that_fails_ends_what_is_followed(server: Served, monkeypatch: p
 
 def test_only_so_many_follow_at_once(server: Served) -> None:
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     streams = Streams(server.client.app.state.service, most=2)  # type: ignore[attr-defined]
 
     async def follow() -> None:
@@ -249,7 +239,7 @@ def test_only_so_many_follow_at_once(server: Served) -> None:
 
 def test_one_client_follows_only_so_many(server: Served) -> None:
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     streams = Streams(server.client.app.state.service, of_one=1)  # type: ignore[attr-defined]
 
     async def follow() -> None:
@@ -270,7 +260,7 @@ def test_a_stream_of_events_without_end_ends_when_its_token_does(
 ) -> None:
     """There is always more, as of a cycle that never waits: still each page asks whether the next may be sent."""
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     service = server.client.app.state.service  # type: ignore[attr-defined]
     monkeypatch.setattr(service, "events", lambda *_: [{"event_type": "more"}])
 
@@ -313,7 +303,7 @@ def test_what_lasts_leaves_threads_for_others() -> None:
 
 def test_a_stream_that_is_old_ends_and_the_next_one_goes_on(server: Served) -> None:
     register(server, WAITS)
-    execution_id = start(server, path="t/t")
+    execution_id = server.start(path="t/t")
     streams = Streams(server.client.app.state.service, longest=0.2)  # type: ignore[attr-defined]
 
     async def read(after: int) -> list[str]:
@@ -323,7 +313,7 @@ def test_a_stream_that_is_old_ends_and_the_next_one_goes_on(server: Served) -> N
     events = len(first) - 1
     assert first[-1] == f"id: {events}\nevent: again\ndata: {{}}\n\n"
     server.client.post(f"/executions/{execution_id}/signal", json={"name": "go"})
-    until(lambda: status(server, execution_id) == "completed")
+    until(lambda: server.status(execution_id) == "completed")
     rest = asyncio.run(read(events))
     assert rest[0].startswith(f"id: {events + 1}\n") and "event: end" in rest[-1]
 
@@ -369,8 +359,8 @@ def test_a_body_is_read_only_as_far_as_it_may_be_long(server: Served) -> None:
 
 def test_metrics_count_and_the_health_is_told(server: Served) -> None:
     register(server, GREET)
-    execution_id = start(server, path="t/t")
-    until(lambda: status(server, execution_id) == "completed")
+    execution_id = server.start(path="t/t")
+    until(lambda: server.status(execution_id) == "completed")
     lines = server.client.get("/metrics").text.splitlines()
     assert 'noetl_executions{status="completed"} 1.0' in lines
     assert server.client.get("/healthz").json() == {"status": "ok"}

@@ -23,20 +23,13 @@ def server(tmp_path: Path):  # type: ignore[no-untyped-def]
         yield up
 
 
-def start(server: Served) -> str:
-    """An execution, by its id."""
-    response = server.client.post("/executions", json={"path": "t/t"})
-    assert response.status_code == 201, response.text
-    return str(response.json()["execution_id"])
-
-
 def ended(server: Served, name: str) -> bool:
     """Whether an execution is completed."""
-    return str(server.client.get(f"/executions/{name}/row").json()["status"]) == "completed"
+    return server.status(name) == "completed"
 
 
 def test_it_finds_the_wait_that_nobody_named(server: Served) -> None:
-    name = start(server)
+    name = server.start()
     until(lambda: bool(server.runtime.store.mailbox.correspondence(name).calls))
     (wait,) = [row for row in server.client.get(f"/executions/{name}").json()["now"] if row["what"] == "wait"]
     assert (wait["correlation"], wait["signals"]) == ("order 7", ["paid"])
@@ -52,7 +45,7 @@ def test_what_is_kept_is_for_the_next_and_one_key_sends_once(server: Served) -> 
     for _ in (1, 2):
         sent = server.client.post("/signals", json={**PAID, "data": 1}, headers={"Idempotency-Key": "a"})
         assert sent.json()["delivered"] is False
-    first, second = start(server), start(server)
+    first, second = server.start(), server.start()
     until(lambda: ended(server, first) or ended(server, second))
     server.client.post("/signals", json={**PAID, "data": 3, "keep_for": "1h"})
     until(lambda: ended(server, first) and ended(server, second))
@@ -63,7 +56,7 @@ def test_what_is_kept_is_for_the_next_and_one_key_sends_once(server: Served) -> 
 def test_what_is_kept_and_who_waits_is_listed(server: Served) -> None:
     server.client.post("/signals", json=PAID | {"key": "order 6", "keep_for": "1h"})
     server.client.post("/signals", json=PAID | {"key": "order 6", "keep_for": "2h"})
-    name = start(server)
+    name = server.start()
     until(lambda: bool(server.runtime.store.mailbox.correspondence(name).calls))
     response = server.client.get("/signals?prefix=order")
     kept, awaited = response.json()["signals"]
@@ -86,7 +79,7 @@ def test_another_signal_with_the_same_idempotency_key_is_refused(server: Served,
 
     assert post()[0] == 202
     if is_taken:
-        name = start(server)
+        name = server.start()
         until(lambda: ended(server, name) and server.runtime.store.mailbox.correspondence(name) == ((), ()))
     refused = (409, "another signal was sent with that key")
     others: list[dict[str, object]] = [

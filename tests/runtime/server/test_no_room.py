@@ -62,13 +62,7 @@ def begin(server: Served, text: str = TASK) -> str:
         "/playbooks", content=compiled(text), headers={"content-type": "application/octet-stream"}
     )
     assert registered.status_code == 201, registered.text
-    started = server.client.post("/executions", json={"path": "t/t"})
-    assert started.status_code == 201, started.text
-    return str(started.json()["execution_id"])
-
-
-def stands(server: Served, execution_id: str) -> str:
-    return str(server.client.get(f"/executions/{execution_id}/row").json()["status"])
+    return server.start()
 
 
 def metric(server: Served, name: str) -> float:
@@ -94,7 +88,7 @@ def test_nothing_fails_and_nothing_runs_twice(tmp_path: Path, monkeypatch: pytes
         assert server.client.get("/readyz").json()["detail"] == REASON
         assert metric(server, "noetl_store_full") == metric(server, "noetl_store_failing") == 1
         assert server.client.get("/healthz").status_code == 200
-        assert stands(server, execution_id) == "running"
+        assert server.status(execution_id) == "running"
         assert server.client.get(f"/executions/{execution_id}/events").status_code == 200
         for method, path, body in (
             ("POST", "/executions", {"path": "t/t"}),
@@ -104,7 +98,7 @@ def test_nothing_fails_and_nothing_runs_twice(tmp_path: Path, monkeypatch: pytes
             assert (refused.status_code, refused.json()["detail"]) == (503, REASON)
             assert refused.headers["retry-after"] == "1"
         disk.is_full = False
-        until(lambda: stands(server, execution_id) == "completed")
+        until(lambda: server.status(execution_id) == "completed")
         until(lambda: server.client.get("/readyz").status_code == 200, 8)
         assert metric(server, "noetl_store_full") == 0
         assert server.client.get(f"/executions/{execution_id}/result").json()["result"] == 7
@@ -165,7 +159,7 @@ def test_a_server_that_waits_for_room_can_be_stopped(
         )
         disk.is_full = False
     with served(tmp_path) as server:
-        until(lambda: stands(server, execution_id) == "completed")
+        until(lambda: server.status(execution_id) == "completed")
 
 
 def server_threads(server: Served) -> list[threading.Thread]:

@@ -122,20 +122,27 @@ workflow:
 """
 
 
-def test_signals_under_a_key_are_recorded_and_those_that_it_sends_itself_are_not(tmp_path: Path) -> None:
+def recorded_after(tmp_path: Path, playbook: str, *letters: tuple[str, str, str]) -> tuple[str, str]:
+    """Keep signals, each with key, name and data, and run a playbook that hears them: the words of the run, and the
+    test that is recorded of it.
+    """
     put(tmp_path, "", "workflow: [{step: start, tool: {kind: noop}}]", "first")
-    put(tmp_path, "", PAID)
+    put(tmp_path, "", playbook)
     (tmp_path / "orders.test.yaml").unlink()
     (tmp_path / "first.test.yaml").unlink()
     done_here(tmp_path, ["run", "first.yaml"])  # a store
-    for key, data in (("order 7", "[1]"), ("7", "2")):
-        done = done_here(tmp_path, ["signal", "--key", key, "--name", "paid", "--data", data])
+    for key, name, data in letters:
+        done = done_here(tmp_path, ["signal", "--key", key, "--name", name, "--data", data])
         assert done.returncode == 0, done.stdout + done.stderr
-    done = done_here(tmp_path, ["run", "orders.yaml", "--quiet"])
-    assert done.returncode == 0, done.stdout + done.stderr
+    run = done_here(tmp_path, ["run", "orders.yaml"])
+    assert run.returncode == 0, run.stdout + run.stderr
     done = run_tests(tmp_path, "--record", "last", "-o", "orders.test.yaml")
     assert done.returncode == 0, done.stdout + done.stderr
-    text = (tmp_path / "orders.test.yaml").read_text()
+    return run.stdout, (tmp_path / "orders.test.yaml").read_text()
+
+
+def test_signals_under_a_key_are_recorded_and_those_that_it_sends_itself_are_not(tmp_path: Path) -> None:
+    _, text = recorded_after(tmp_path, PAID, ("order 7", "paid", "[1]"), ("7", "paid", "2"))
     assert "data: own" not in text and text.count("key:") == 2, text
     assert 'key: "7"' in text and "key: order 7" in text and "data: [1]" in text
     again = run_tests(tmp_path)
@@ -157,19 +164,8 @@ workflow:
 
 
 def test_a_signal_that_was_kept_before_the_run_is_older_than_its_own(tmp_path: Path) -> None:
-    put(tmp_path, "", "workflow: [{step: start, tool: {kind: noop}}]", "first")
-    put(tmp_path, "", EARLIER)
-    (tmp_path / "orders.test.yaml").unlink()
-    (tmp_path / "first.test.yaml").unlink()
-    done_here(tmp_path, ["run", "first.yaml"])  # a store
-    for name, data in (("paid", '"kept"'), ("sent", "1")):
-        done = done_here(tmp_path, ["signal", "--key", "order 7", "--name", name, "--data", data])
-        assert done.returncode == 0, done.stdout + done.stderr
-    done = done_here(tmp_path, ["run", "orders.yaml"])
-    assert done.returncode == 0 and 'result: ["kept", "own", 1]' in done.stdout, done.stdout + done.stderr
-    done = run_tests(tmp_path, "--record", "last", "-o", "orders.test.yaml")
-    assert done.returncode == 0, done.stdout + done.stderr
-    text = (tmp_path / "orders.test.yaml").read_text()
+    told, text = recorded_after(tmp_path, EARLIER, ("order 7", "paid", '"kept"'), ("order 7", "sent", "1"))
+    assert 'result: ["kept", "own", 1]' in told
     assert text.count("before: true") == 2 and "at:" not in text, text
     again = run_tests(tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
