@@ -129,7 +129,7 @@ def _seen_to_run(plan: Plan, found: list[Verdict], effort: Effort) -> list[Verdi
     # of what is at hand starts in one turn, in the order of the arcs: the net alone shows nothing of such steps.
     asked = _withdrawn(plan)
     for at, (subject, step) in enumerate(asked):
-        part = effort.part(0.5 / (len(asked) - at))
+        part = effort.part(1 / (1 + len(asked) - at))
         query = Reachable(subject)
         if not subject or query_verdict(plan, query, f"reachable({subject})", part).status is not Status.PROVED:
             name = plan.steps[step].name
@@ -140,16 +140,18 @@ def _seen_to_run(plan: Plan, found: list[Verdict], effort: Effort) -> list[Verdi
 
 
 def _withdrawn(plan: Plan) -> list[tuple[str, int]]:
-    """The subjects of queries about what is in steps that others cancel, each with its step; an empty one where none
-    tells: that another way leads to a step says nothing of an arc to it.
+    """The subjects of queries about what is in steps that others cancel, each with its step: the later tasks and what
+    the arcs lead to, else the step itself. One is empty where none tells: that another way leads to a step says nothing
+    of an arc to it.
     """
     ways = Counter(arc.target for arc in plan.arcs)
     found: list[tuple[str, int]] = []
     for number in sorted({target for cancel in plan.cancels for target in cancel.targets}):
         step = plan.steps[number]
-        names = [step.name, *(f"{step.name}.{plan.tasks[task].name}" for task in step.tasks[1:])]
+        names = [f"{step.name}.{plan.tasks[task].name}" for task in step.tasks[1:]]
         behind = [plan.arcs[arc].target for arc in step.arcs]
         names += [plan.steps[target].name if ways[target] == 1 else "" for target in behind]
+        names = names or [step.name]  # else it runs where these do
         found += [(name, number) for name in names]
     return found
 

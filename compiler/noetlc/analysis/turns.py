@@ -272,13 +272,14 @@ class _Going:
             self._fire(t)
 
     def _admit(self, admit: Transition) -> None:
-        # Walks along a run tell tokens apart by their order, and know of none that is withdrawn.
         reset = self._known.resets.get(admit.id)
-        if reset is not None and any(
+        withdraws = reset is not None and any(
             self._tokens.get(place) and self._places[place].kind is PlaceClass.CONTROL for place in reset.places
-        ):
-            raise _OtherwiseError
+        )
         self._fire(admit)
+        # Walks along a run tell tokens apart by their order, and know of none that is withdrawn: the run has to end.
+        if withdraws:
+            raise _OtherwiseError
 
     def _begin(self, place: int) -> None:
         ways = [t for t in self._known.by_itself[place] if t.role in ("begin", "expand", "empty")]

@@ -92,6 +92,10 @@ def slowly(spec: str, kind: str = "python, code: 'x = 1'") -> tuple[str, ...]:
         ((BACK, "step: a", CANCELS), "reachable(a)", UNKNOWN),
         ((FORK, "step: a", CANCELS), "reachable(a)", PROVED),
         ((FORK, "step: a, next: {arcs: [{step: c}]}", CANCELS, "step: c"), "reachable(c)", UNKNOWN),
+        # The first of two withdraws the other one, once it has come.
+        ((FORK, f"step: a, {TASK}, next: {{arcs: [{{step: c}}]}}", f"step: b, {TASK}, next: {{arcs: [{{step: d}}]}}",
+          "step: c, spec: {policy: {cancels: [b, d]}}", "step: d, spec: {policy: {cancels: [a, c]}}"),
+         "reachable(d)", PROVED),
         # Nothing is there to be withdrawn.
         (("step: start, next: {arcs: [{step: b}]}", "step: a", f"{CANCELS}, next: {{arcs: [{{step: a}}]}}"),
          "reachable(a)", PROVED),
@@ -240,6 +244,16 @@ TOOLS = (
             UNKNOWN,
         ),
         ((FORK, "step: a, tool: [{name: x, kind: noop}, {name: y, kind: noop}]", CANCELS), UNKNOWN),
+        (
+            (
+                FORK,
+                f"step: a, {TASK}, next: {{arcs: [{{step: c}}]}}",
+                f"step: b, {TASK}, next: {{arcs: [{{step: d}}]}}",
+                "step: c, spec: {policy: {cancels: [b]}}",
+                "step: d, spec: {policy: {cancels: [a]}}",
+            ),
+            PROVED,
+        ),
         # What comes after the one that cancels is not withdrawn, and one way round it is enough.
         (("step: start, next: {arcs: [{step: b}]}", "step: a", f"{CANCELS}, next: {{arcs: [{{step: a}}]}}"), PROVED),
     ],
