@@ -10,6 +10,7 @@ import pytest
 
 from harness.adapters import adapters_with, opening
 from noetl.ports import Blobs, Collectable
+from noetl.ports.purges import Removable
 from noetl_ir.outcome import is_reference
 
 Open = Callable[[], Blobs]
@@ -143,3 +144,16 @@ def test_what_is_put_later_is_to_be_collected_again(blobs: Blobs, collected: Col
 
 def test_nothing_is_to_be_collected_where_nothing_was_put(collected: Collectable) -> None:
     assert mine(collected, "never") == []
+
+
+def test_all_values_of_an_execution_can_be_removed_and_no_others(blobs: Blobs) -> None:
+    mine = [blobs.put("e1", data) for data in (b"x", b"yy")]
+    other = blobs.put("e10", b"x")
+    assert isinstance(blobs, Removable)
+    assert blobs.remove("e1") == 3
+    for reference in mine:
+        with pytest.raises(KeyError):
+            blobs.get(reference)
+    assert blobs.get(other) == b"x"
+    assert blobs.remove("e1") == blobs.remove("nobody") == blobs.remove("../e10") == 0
+    assert blobs.get(blobs.put("e1", b"x")) == b"x"

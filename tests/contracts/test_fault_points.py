@@ -47,7 +47,8 @@ def stop_if_in(points: list[str], reached: str) -> None:
 
 def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
     """Operation → how to do it, and what shows that it was done."""
-    name = row.execution_id
+    name, over = row.execution_id, f"{row.execution_id}, over"
+    store.create(row._replace(execution_id=over, status="completed", ended=2_000))
     return {
         "create": (lambda: store.create(row, [("a", b"1")]), lambda: store.execution(name)),
         "append": (
@@ -64,6 +65,7 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
             lambda: store.change_places(lambda rows: [PlaceRow(name, name, name, placed=True)]),
             lambda: [place.key for place in store.places()],
         ),
+        "purge": (lambda: store.purges.purge([over]), lambda: store.execution(over)),
     }
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from harness.adapters import adapters_with, opening
 from noetl.ports.output import CHUNK, EXECUTION_BYTES, FULL, OVERHEAD, OutputChunk, Outputs
+from noetl.ports.purges import Removable
 
 ONE = OutputChunk("e1", "step", 1, (0, 2), "task", 1, 1, 1, "stdout", 0, 1_000, "hello\n")
 Open = Callable[[], Outputs]
@@ -130,3 +131,16 @@ def test_many_threads_add_at_once_and_who_reads_behind_a_position_misses_nothing
             seen.append(row.chunk.text)
             after = row.position
     assert sorted(seen) == sorted(f"{number}:{at} " for number in range(count) for at in range(each))
+
+
+def test_all_output_of_an_execution_can_be_removed_and_no_other(open_outputs: Open) -> None:
+    outputs = open_outputs()
+    outputs.add_chunks([ONE, behind(ONE, "more"), ONE._replace(execution_id="e10")])
+    assert isinstance(outputs, Removable)
+    assert outputs.remove("e1") > 0
+    for again in (outputs, open_outputs()):
+        assert (again.read("e1"), again.last_position("e1")) == ([], 0)
+        assert texts(again, "e10") == ["hello\n"]
+    assert outputs.remove("e1") == 0
+    outputs.add_chunks([ONE])  # as if there never had been any
+    assert texts(outputs) == ["hello\n"]

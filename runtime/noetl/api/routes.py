@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from noetl.api import derived, handlers, named_secrets, sessions, sign_in, task_output, watching
+from noetl.api import derived, handlers, named_secrets, purging, sessions, sign_in, task_output, watching
 from noetl.api.authorization import Authorization
 from noetl.api.bodies import (
     ActivityBody,
@@ -26,6 +26,7 @@ from noetl.api.problems import BadRequest, problem_of, with_problems
 from noetl.api.service import ApiService
 from noetl.api.static_page import page_routes
 from noetl.api.streams import Streams
+from noetl.app.retention import Purger
 from noetl.ports.idempotency import KEY
 from noetl.ports.user_sessions import Sessions
 
@@ -136,6 +137,7 @@ ROUTES = (
         sessions.list_sessions,
         pages=Paged("sessions", "what the page before said"),
     ),
+    Operation("POST", "/purge", "admin", purging.purge, purging.PurgeBody),
     Operation("POST", "/stop", "admin", handlers.stop, status=202),
 )
 
@@ -146,9 +148,11 @@ def application(
     say: Callable[[str], None],
     kept: Sessions,
     connections: Callable[[], tuple[int, int]] = lambda: (0, 0),
+    purger: Purger | None = None,
 ) -> Starlette:
     """The ASGI application over a service and the sessions of users. `say` hears of errors of ours; `connections` gives
-    how many there are, and how many were dropped for there being too many.
+    how many there are, and how many were dropped for there being too many. `purger` is who purges; without one nothing
+    is archived.
     """
     routes = [
         Route(
@@ -170,6 +174,7 @@ def application(
     app.state.connections = connections
     app.state.sessions = sessions.SessionBook(kept)
     app.state.operations = ROUTES
+    app.state.purger = purger or Purger(service.runtime)
     return app
 
 

@@ -24,9 +24,11 @@ from noetl.api.routes import application
 from noetl.api.service import DRAIN, ApiService, Compile
 from noetl.app.adapters import ClusterBus
 from noetl.app.clock import WallClock
-from noetl.app.collecting import Collecting, Collector
+from noetl.app.collecting import Collector
 from noetl.app.composition import server_of
+from noetl.app.retention import Retention
 from noetl.app.runtime import Runtime
+from noetl.app.upkeep import Upkeep
 from noetl.ports.user_sessions import Sessions
 from noetl.server.service import Service
 from noetl_ir.records import NamedTuple
@@ -78,12 +80,13 @@ def serve(
     sessions: Sessions,
     bus: ClusterBus | None = None,
     asked: set[str] | None = None,
+    retention: Retention | None = None,
 ) -> bool:
     """Serve until told to stop: by a signal, by the API, or by an error. Returns whether all ended well.
 
     Its workers are on the bus; without one there is a worker in this process. Of executions that were not started here,
-    all are driven, or with `asked` only those of which something is asked. Raises OSError when the address cannot be
-    had, and BadCertificate.
+    all are driven, or with `asked` only those of which something is asked. With `retention` it purges. Raises OSError
+    when the address cannot be had, and BadCertificate.
     """
     book = Book(_bounds(listening, _open_files()), lines.say)
     notifier = Notifier()
@@ -96,28 +99,30 @@ def serve(
         lines.say,
         sessions,
         book.counts,
+        None if retention is None else retention.purger,
     )
     server = _Server(_config(app, listening, book))
     driving = _Driving(service, server, lines.say)
-    collecting = Collecting(Collector(runtime, WallClock()), lines.say)
+    jobs = [Collector(runtime, WallClock()).keep_up, *([retention.keep_up] if retention is not None else [])]
+    upkeep = Upkeep(jobs, lines.say)
     # Bound first: where the address cannot be had, nothing was driven yet that would have to be stopped.
     with _bound(listening) as bound, _stopped_by_signals(server, service):
         host, port = bound.getsockname()[:2]
         if registry is not None:
             registry.url = listening.announced or _url(listening, _name_of(host), port)
         driving.start()
-        collecting.start()
+        upkeep.start()
         lines.ready(_url(listening, host, port))
         try:
             server.run(sockets=[bound])
         finally:
-            collecting.end_collecting()
+            upkeep.end_upkeep()
             # The API ends before the service: nobody is told that a start is on its way which then never comes.
             service.stop(DRAIN)
             driving.join()
-            # The collector may be within a long read of the store. It is a daemon and changes nothing without owning
-            # it, so the process may end over it.
-            collecting.join(10)
+            # A job may be within a long read of the store. It is a daemon and changes nothing but in transactions of
+            # what it owns, so the process may end over it.
+            upkeep.join(10)
     return not driving.failed
 
 

@@ -8,8 +8,6 @@ mends the log may need them. A folder without an execution stays too: its store 
 """
 
 import re
-import threading
-import time
 from collections.abc import Callable
 
 from noetl.app.runtime import Runtime
@@ -20,12 +18,6 @@ from noetl_ir.records import NamedTuple
 
 AFTER = 3_600_000_000
 """Microseconds that an execution has been over before it is looked at: by then workers store nothing for it."""
-
-FIRST, EVERY = 60.0, 600.0
-"""Seconds before a server collects for the first time, and between two collections."""
-
-SHARE = 20
-"""The pause after each execution, as a multiple of the time that looking at it took."""
 
 _PAGE = 1_000
 _NAME = 64
@@ -49,21 +41,23 @@ class Collector:
         self._clock = clock
         self._after = after
 
-    def collect(self, pause: Callable[[float], bool] = lambda seconds: True) -> Collected:
-        """Collect all folders. `pause` is called with the seconds that one took, and returns whether to go on. Raises
-        StoreFailure.
-        """
+    def collect(self, pause: Callable[[], bool] = lambda: True) -> Collected:
+        """Collect all folders. `pause` is called after each, and returns whether to go on. Raises StoreFailure."""
         blobs, folder, values, size = self._runtime.blobs, "", 0, 0
         if not isinstance(blobs, Collectable):
             return Collected()
         while page := blobs.uncollected(folder, _PAGE):
             for folder in page:
-                began = time.monotonic()
                 found = self._collect(blobs, folder)
                 values, size = values + found.values, size + found.size
-                if not pause(time.monotonic() - began):
+                if not pause():
                     return Collected(values, size)
         return Collected(values, size)
+
+    def keep_up(self, pause: Callable[[], bool]) -> str:
+        """`collect`, as a job of upkeep: what it removed, in words."""
+        found = self.collect(pause)
+        return f"removed values that nothing names: {found.values:,} ({found.size:,} bytes)" if found.values else ""
 
     def _collect(self, blobs: Collectable, folder: str) -> Collected:
         """Collect the folder of one execution. Its name is the execution's id; a folder of another name is left
@@ -125,35 +119,3 @@ def _named(data: bytes, names: set[str]) -> set[str]:
     for run in {match.decode() for match in _HEX.findall(data)}:
         found |= {run} & names if len(run) == _NAME else {name for name in names if name in run}
     return found
-
-
-class Collecting(threading.Thread):
-    """Collects now and then beside a server, and takes little of its time. `say` hears what was removed."""
-
-    def __init__(self, collector: Collector, say: Callable[[str], None], first: float = FIRST) -> None:
-        super().__init__(name="noetl-collecting", daemon=True)
-        self._collector = collector
-        self._say = say
-        self._first = first
-        self._ended = threading.Event()
-
-    def run(self) -> None:
-        """Until it is ended. A store that fails is looked at the next time."""
-        wait = self._first
-        while not self._ended.wait(wait):
-            wait = EVERY
-            try:
-                found = self._collector.collect(self._pause)
-            except Exception:  # the service says what is wrong with the store
-                continue
-            if found.values:
-                self._say(f"removed {found.values:,} values that nothing names ({found.size:,} bytes)")
-
-    def end_collecting(self) -> None:
-        """End soon."""
-        self._ended.set()
-
-    def _pause(self, seconds: float) -> bool:
-        # The pause is a multiple of the work: a large store is read slowly, and never takes more than a twentieth of
-        # the disk's time.
-        return not self._ended.wait(seconds * SHARE)

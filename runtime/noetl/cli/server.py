@@ -14,6 +14,7 @@ from noetl.cli.buses import bus_at, pool_limit_option
 from noetl.cli.daemons import fence_option, log, requirements_option, say
 from noetl.cli.durability import durability_option
 from noetl.cli.environment import env_option
+from noetl.cli.keeping import Keeping, archive_option, retain_option
 from noetl.cli.remote import ask_server, connected
 from noetl.cli.stores import opened_runtime, path_option, store_option
 from noetl.cli.text import Problem
@@ -38,6 +39,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--bus", "bus_url", metavar="URL", help="The bus to workers in other processes: nats://HOST:PORT.")
 @pool_limit_option
 @click.option("--announce", default="", metavar="URL", help="Where workers reach it; where it listens by default.")
+@archive_option
+@retain_option
 @fence_option
 @requirements_option
 @env_option
@@ -57,6 +60,7 @@ def server(
     bus_url: str | None,
     limits: dict[str, int],
     announce: str,
+    keeping: Keeping,
     fence: Fence,
     requirements: bool,
     environment: Environment,
@@ -71,6 +75,9 @@ def server(
 
     With --bus its workers are other processes (`noetl worker`); without it tasks run in this process, in --slots.
     --pool-limit bounds how many pipelines of a pool run at once, over all executions and workers.
+
+    --retain completed=7d --retain 'etl/*:any=36h' purges executions that have been over for so long; the first rule
+    that fits one counts, and what none fits is kept for ever.
     """
     if context.invoked_subcommand is not None:
         return 0
@@ -84,21 +91,18 @@ def server(
     tokens = _tokens(tokens_path or tokens_path_of(url))
     _check_listening(host, bool(tokens()), behind_proxy, tls_cert, tls_key)
     settings = Settings(
-        folders,
-        slots=slots,
-        limits=limits,
-        log=log,
-        fence=fence,
-        requirements=requirements,
-        environment=environment,
+        folders, slots=slots, limits=limits, log=log, fence=fence, requirements=requirements, environment=environment,
         every_event=every_event,
-    )
+    )  # fmt: skip
     with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
         try:
             compiler = partial(compiled_source, folders=folders)
             with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
-                good = serve(runtime, listening, compiler, ServingCallbacks(say, _ready), sessions=sessions, bus=bus)
+                good = serve(
+                    runtime, listening, compiler, ServingCallbacks(say, _ready), sessions=sessions, bus=bus,
+                    retention=keeping.retention_of(runtime),
+                )  # fmt: skip
         except BadCertificate as problem:
             raise Problem(str(problem)) from None
         except OSError as problem:

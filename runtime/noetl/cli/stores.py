@@ -24,6 +24,7 @@ LAST = "last"
 
 _LOOK_AT = 100
 _SCHEME = "sqlite:///"
+_BUNDLE = "bundle:///"
 _DATABASES = ("postgresql://", "postgres://")
 _VARIABLE = "NOETL_STORE"
 SERVER_VARIABLE = "NOETL_SERVER"
@@ -41,7 +42,7 @@ def _checked(context: click.Context, parameter: click.Parameter, url: str) -> st
             return str(server)
         if context.get_parameter_source("server") is typed:
             raise click.UsageError("give either --store or --server")
-    if (url.startswith(_SCHEME) and path_of(url)) or url.startswith(_DATABASES):
+    if (url.startswith((_SCHEME, _BUNDLE)) and path_of(url)) or url.startswith(_DATABASES):
         return url
     at = url.rpartition("/")[2]
     example = f", as in {_SCHEME}{escaped(at)}," if "://" not in url and at else ""
@@ -86,6 +87,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def opened_runtime(url: str, settings: Settings | None = None) -> Iterator[Runtime]:
     """The store at a URL, made if need be. What goes wrong with it is a Problem."""
     chosen = settings or Settings()
+    if url.startswith(_BUNDLE):
+        raise Problem(f"{path_of(url)} is only looked at: `noetl restore` brings what is in it into a store")
     # Before anything else, so that there is no moment at which a tool could reach the files of the store.
     protect_files(url)
     try:
@@ -124,8 +127,28 @@ def problem_of(problem: StoreFailure) -> Problem:
 def existing_runtime(url: str) -> Iterator[Runtime]:
     """The store at a URL, which must be there: who only looks makes no files."""
     require_store(url)
-    with opened_runtime(url) as runtime:
+    with unpacked(url) as there, opened_runtime(there) as runtime:
         yield runtime
+
+
+@contextmanager
+def unpacked(url: str) -> Iterator[str]:
+    """The URL itself; that of a store which goes again, with what is in it, where it is that of a bundle."""
+    if not url.startswith(_BUNDLE):
+        yield url
+        return
+    from tempfile import TemporaryDirectory
+
+    from noetl.app.bundles import BadBundle, read_bundle
+
+    with TemporaryDirectory(prefix="noetl-") as folder:
+        there = f"{_SCHEME}{folder}/bundle.db"
+        with opened_runtime(there) as runtime:
+            try:
+                read_bundle(runtime, path_of(url))
+            except (BadBundle, OSError) as problem:
+                raise Problem(f"{path_of(url)}: {problem}") from None
+        yield there
 
 
 def require_store(url: str) -> None:
@@ -136,7 +159,7 @@ def require_store(url: str) -> None:
 
 def is_there(url: str) -> bool:
     """Whether opening the store would find one; stores that are no files say it when they are opened."""
-    return not url.startswith(_SCHEME) or os.path.exists(path_of(url))
+    return not url.startswith((_SCHEME, _BUNDLE)) or os.path.exists(path_of(url))
 
 
 def server_url(url: str) -> str:
@@ -153,7 +176,8 @@ def is_remote(url: str) -> bool:
 
 def path_of(url: str) -> str:
     """The file of a store, or its URL as it may be shown where it is none."""
-    return url.removeprefix(_SCHEME) if url.startswith(_SCHEME) else without_secrets(url)
+    scheme = next((each for each in (_SCHEME, _BUNDLE) if url.startswith(each)), None)
+    return without_secrets(url) if scheme is None else url.removeprefix(scheme)
 
 
 def without_secrets(url: str) -> str:

@@ -11,7 +11,7 @@ import click
 from noetl.app.runtime import Settings
 from noetl.cli.daemons import log, say
 from noetl.cli.environment import env_option
-from noetl.cli.stores import opened_runtime, path_option, store_option
+from noetl.cli.stores import opened_runtime, path_option, store_option, unpacked
 from noetl.cli.text import Problem
 from noetl.host.environment import Environment
 
@@ -46,7 +46,8 @@ def ui(port: int, opens: bool, environment: Environment, folders: tuple[Path, ..
 
             webbrowser.open(f"{address}/")
 
-    with opened_runtime(url, Settings(folders, log=log, environment=environment)) as runtime:
+    settings = Settings(folders, log=log, environment=environment)
+    with unpacked(url) as there, opened_runtime(there, settings) as runtime:
         try:
             with closing(sessions_beside(runtime.secrets_path)) as sessions:
                 good = serve(

@@ -13,6 +13,7 @@ from noetl.ports.idempotency import StartKey
 from noetl.ports.mailbox import Mailbox
 from noetl.ports.needs import HERE, Needs
 from noetl.ports.places import PlaceRow
+from noetl.ports.purges import Purges
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from noetl_ir.records import NamedTuple
@@ -53,6 +54,12 @@ class Unread(StoreRefused):
 
 class Over(StoreFailure):
     """An execution that has ended takes no signal any more."""
+
+
+class Unpurgeable(StoreRefused):
+    """An execution is not over, a child of it would be left without it, or a signal of the mailbox is on its way to it.
+    Nothing is purged.
+    """
 
 
 class MailboxFull(StoreFailure):
@@ -137,6 +144,7 @@ class Wanted(NamedTuple):
     - `status`; `parent`: the id of the caller; `open`: not over; `top`: called by none.
     - `text`: in the path, or at the beginning of the id; the case of ASCII letters does not matter.
     - `before`: only the rows behind that of this id; `limit`: at most so many rows, 0 for all.
+    - `started_before`: microseconds since the epoch, 0 for any time.
     """
 
     status: str = ""
@@ -146,6 +154,7 @@ class Wanted(NamedTuple):
     limit: int = 0
     top: bool = False
     text: str = ""
+    started_before: int = 0
 
 
 ALL = Wanted()
@@ -181,6 +190,9 @@ class Store(Protocol):
 
     @property
     def mailbox(self) -> Mailbox: ...
+
+    @property
+    def purges(self) -> Purges: ...
 
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
@@ -253,6 +265,10 @@ class Store(Protocol):
 
         Raises Conflict: its digest has other bytes.
         """
+        ...
+
+    def keep_plan(self, digest: str, data: bytes) -> None:
+        """Keep a plan for executions that ran it, as no version of a playbook. Raises Conflict."""
         ...
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:

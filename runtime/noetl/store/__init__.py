@@ -76,6 +76,7 @@ _WANTED = {
     "open": "ended IS NULL",
     "top": "parent_execution_id IS NULL",
     "text": "({small_path} LIKE {anywhere} ESCAPE '!' OR lower(execution_id) LIKE {beginning} ESCAPE '!')",
+    "started_before": "started < {started_before}",
     "before": "(started, number) < (SELECT started, number FROM executions WHERE execution_id = {before})",
 }
 

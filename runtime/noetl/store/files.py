@@ -98,7 +98,9 @@ class FileBlobs:
         return []
 
     def names(self, folder: str) -> set[str]:
-        return {name for name in os.listdir(os.path.join(self._path, folder)) if len(name) == _NAME}
+        with suppress(FileNotFoundError):
+            return {name for name in os.listdir(os.path.join(self._path, folder)) if len(name) == _NAME}
+        return set()
 
     def content(self, folder: str, name: str) -> bytes:
         try:
@@ -123,6 +125,20 @@ class FileBlobs:
             os.utime(mark, ns=(now, now))
         except OSError as error:
             raise StoreFailure(f"{path}: the values cannot be collected: {_words(error)}") from error
+        return size
+
+    def remove(self, execution_id: str) -> int:
+        """`Removable.remove`."""
+        path, size = os.path.join(self._path, file_name_of(execution_id)), 0
+        try:
+            for name in os.listdir(path):
+                size += os.stat(os.path.join(path, name)).st_size
+                os.unlink(os.path.join(path, name))
+            os.rmdir(path)
+        except FileNotFoundError:
+            return size  # there was none, or another process removes it too
+        except OSError as error:
+            raise StoreFailure(f"{path}: the values cannot be removed: {_words(error)}") from error
         return size
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -19,6 +20,7 @@ from noetl.ports.idempotency import KEY, StartKey
 from noetl.ports.mailbox import ALL_MAIL, Correspondence, Letter, MailRow, OpenWait, WantedMail
 from noetl.ports.output import OutputChunk, OutputRow, Outputs, chunk_document, chunk_of
 from noetl.ports.places import PlaceRow
+from noetl.ports.purges import Purges
 from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of
@@ -235,6 +237,11 @@ class RemoteStore:
         """Refused: the server does it."""
         raise self._refused()
 
+    @property
+    def purges(self) -> Purges:
+        """Refused: the server purges (`POST /purge`)."""
+        raise self._refused()
+
     def claims_key(self) -> bytes:
         """Refused: it is for servers."""
         raise self._refused()
@@ -282,8 +289,10 @@ class RemoteStore:
         flags = {"open": "true" if wanted.open else "", "top": "true" if wanted.top else ""}
         query = {"status": wanted.status, "parent": wanted.parent, "text": wanted.text}
         asked = {**query, **flags, "before": wanted.before}
-        rows = self._connection.walk("/executions", asked, cursor="before", limit=wanted.limit)
-        return tuple(map(self._row, rows))
+        # The API has no word for the time of a start: who asks for it gets all rows, and looks through them.
+        limit, until = 0 if wanted.started_before else wanted.limit, wanted.started_before
+        rows = map(self._row, self._connection.walk("/executions", asked, cursor="before", limit=limit))
+        return tuple(islice((row for row in rows if not until or row.started < until), wanted.limit or None))
 
     def counts(self) -> dict[str, int]:
         document = self._connection.json("GET", "/counts")
@@ -294,6 +303,10 @@ class RemoteStore:
         response = self._connection.ask("POST", "/playbooks", raw=data)
         version = self._connection.object_of(response).get("version")
         return version if isinstance(version, int) else 0
+
+    def keep_plan(self, digest: str, data: bytes) -> None:
+        """Refused: the server restores."""
+        raise self._refused()
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         """A page after the other."""

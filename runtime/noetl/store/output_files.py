@@ -9,7 +9,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from threading import Lock
 from typing import IO
@@ -85,6 +85,15 @@ class OutputFiles:
                 return os.stat(self._file(execution_id)).st_size
             except FileNotFoundError:
                 return 0
+
+    def remove(self, execution_id: str) -> int:
+        """`Removable.remove`."""
+        with self._lock, self._told(), suppress(FileNotFoundError):
+            size = os.stat(self._file(execution_id)).st_size
+            os.unlink(self._file(execution_id))
+            self._known.pop(execution_id, None)
+            return size
+        return 0
 
     def close(self) -> None:
         """Nothing is open."""

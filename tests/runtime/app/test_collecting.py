@@ -15,10 +15,11 @@ import pytest
 
 from harness.running import HEAD
 from noetl.app.clock import WallClock
-from noetl.app.collecting import Collected, Collecting, Collector
+from noetl.app.collecting import Collected, Collector
 from noetl.app.documents import replay_document, verdict_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.snapshots import result_of
+from noetl.app.upkeep import Upkeep
 from noetl.ports import ExecutionRow
 from noetl.store.files import FileBlobs
 from noetl_ir import codec
@@ -227,12 +228,12 @@ def test_a_server_does_so_by_itself_and_can_be_ended(kept: Kept) -> None:
         said.append(text)
         told.set()
 
-    collecting = Collecting(collector(kept.runtime), say, first=0.01)
-    collecting.start()
+    upkeep = Upkeep([collector(kept.runtime).keep_up], say, first=0.01)
+    upkeep.start()
     assert told.wait(10)
-    collecting.end_collecting()
+    upkeep.end_upkeep()
     began = time.monotonic()
-    collecting.join(5)
-    assert not collecting.is_alive() and time.monotonic() - began < 4  # it waits for an hour
-    assert re.fullmatch(r"removed 1 values that nothing names \(7 bytes\)", said[0])
+    upkeep.join(5)
+    assert not upkeep.is_alive() and time.monotonic() - began < 4  # it waits for an hour
+    assert re.fullmatch(r"removed values that nothing names: 1 \(7 bytes\)", said[0])
     assert there(kept, unnamed) == [False]

@@ -35,6 +35,8 @@ store.put_plan("d", "p", b"plan")
 store.post("e1", "pause", None)
 store.change_places(lambda rows: [PlaceRow("k", "e1", "e1", placed=True)])
 store.mailbox.post_letter(Letter("k", "go", 1, "a"))
+store.create(ExecutionRow("over", "p", "d", "completed", None, 1, 2))
+store.purges.purge(["over"])
 with store.own("e1"):
     position = 1
     while position < 3_000:
@@ -97,6 +99,9 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
             assert [place.key for place in store.places()] == ["k"] * is_done
         elif point.startswith("mail"):
             assert store.mailbox.await_letter(OpenWait("k", "e1", "c", ("go",))) is is_done
+        elif point.startswith("purge"):
+            assert (store.execution("over") is None) is is_done
+            assert store.purges.purged() == ("over",) * is_done
         else:
             assert store.posted() == int(is_done)
         store.close()

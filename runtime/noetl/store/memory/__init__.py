@@ -26,6 +26,7 @@ from noetl.ports import (
     Store,
     StoreFailure,
     Taken,
+    Unpurgeable,
     Unread,
     Wanted,
 )
@@ -33,6 +34,7 @@ from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
 from noetl.ports.output import Outputs
 from noetl.ports.places import PlaceRow
+from noetl.ports.purges import Purges
 from noetl.store import is_sealed, missing, seal_of, small
 from noetl.store.memory.mailbox import MemoryMailbox
 from noetl_ir.expr import Json
@@ -40,7 +42,7 @@ from noetl_ir.outcome import reference
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "mail")
+    for operation in ("create", "append", "put_plan", "post", "mail", "purge")
     for point in ("before_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet, about to take effect, done but not yet acknowledged."""
@@ -89,10 +91,16 @@ class MemoryStore:
         self._starts: dict[str, tuple[str, str]] = {}
         self._owned: set[str] = set()
         self._places: dict[tuple[str, str], PlaceRow] = {}
+        self._gone: list[str] = []
         self.mailbox = MemoryMailbox(self._leave_signal, self._is_open, self._sent, now, self._mailing, self._looking)
         self._hook = hook
         self._now = now
         self._closed = False
+
+    @property
+    def purges(self) -> Purges:
+        """The store itself: what is purged here leaves nothing to sweep."""
+        return self
 
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
@@ -215,6 +223,12 @@ class MemoryStore:
             self._reach("put_plan.after_commit")
             return len(versions)
 
+    def keep_plan(self, digest: str, data: bytes) -> None:
+        with self._lock:
+            self._reach()
+            if self._plans.setdefault(digest, data) != data:
+                raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         with self._lock:
             self._reach()
@@ -302,12 +316,12 @@ class MemoryStore:
     def inbox(self, execution_id: str, after: int) -> tuple[InboxRow, ...]:
         with self._lock:
             self._reach()
-            return tuple(row for row in self._inbox[after:] if row.execution_id == execution_id)
+            return tuple(row for row in self._inbox[after:] if row.execution_id == execution_id in self._rows)
 
     def posts(self, after: int) -> tuple[InboxRow, ...]:
         with self._lock:
             self._reach()
-            return tuple(self._inbox[after:])
+            return tuple(row for row in self._inbox[after:] if row.execution_id in self._rows)
 
     def places(self) -> tuple[PlaceRow, ...]:
         with self._lock:
@@ -323,6 +337,50 @@ class MemoryStore:
                 number += not row.number
                 self._places[row.key, row.execution_id] = row if row.number else row._replace(number=number)
             self._reach("places.after_commit")
+
+    def purge(self, execution_ids: Collection[str]) -> None:
+        """`Purges.purge`."""
+        with self._lock:
+            self._reach("purge.before_write")
+            there = {name for name in execution_ids if name in self._rows}
+            for name in there:
+                if self._is_open(name):
+                    raise Unpurgeable(f"execution {name!r} is not over")
+                if self.mailbox.correspondence(name).rows:
+                    raise Unpurgeable(f"a signal of the mailbox is on its way to execution {name!r}")
+            for row in self._rows.values():
+                if row.parent_execution_id in there and row.execution_id not in there:
+                    raise Unpurgeable(
+                        f"execution {row.parent_execution_id!r} has a child that would stay, {row.execution_id!r}"
+                    )
+            self._reach("purge.before_commit")
+            for name in there:
+                self.mailbox.settle_mail(name, self.mailbox.correspondence(name).calls, ())
+                for table in (self._rows, self._logs, self._ids, self._signalled):
+                    table.pop(name, None)
+            # A row of the inbox keeps its place, as the number of the next one follows from it.
+            self._inbox = [row._replace(body=None) if row.execution_id in there else row for row in self._inbox]
+            self._once = {
+                once: row for once, row in self._once.items() if self._inbox[row - 1].execution_id not in there
+            }
+            self._starts = {key: start for key, start in self._starts.items() if start[0] not in there}
+            self._places = {at: row for at, row in self._places.items() if row.execution_id not in there}
+            self._gone += sorted(there)
+            self._reach("purge.after_commit")
+
+    def purged(self) -> tuple[str, ...]:
+        """`Purges.purged`."""
+        with self._lock:
+            return tuple(self._gone)
+
+    def sweep(self, execution_id: str, limit: int) -> bool:
+        """`Purges.sweep`."""
+        return True
+
+    def forget(self, execution_id: str) -> None:
+        """`Purges.forget`."""
+        with self._lock:
+            self._gone = [name for name in self._gone if name != execution_id]
 
     @contextmanager
     def _mailing(self) -> Iterator[None]:
@@ -412,6 +470,7 @@ def _is_wanted(row: ExecutionRow, wanted: Wanted) -> bool:
         and wanted.parent in ("", row.parent_execution_id)
         and not (wanted.open and row.ended is not None)
         and not (wanted.top and row.parent_execution_id is not None)
+        and (not wanted.started_before or row.started < wanted.started_before)
         and (small(wanted.text) in small(row.playbook) or small(row.execution_id).startswith(small(wanted.text)))
     )
 
@@ -429,6 +488,12 @@ class MemoryBlobs:
         key = f"{file_name_of(execution_id)}/{checksum}"
         self._data[key] = data
         return reference(store="memory", key=key, size=len(data), checksum=checksum)
+
+    def remove(self, execution_id: str) -> int:
+        """`Removable.remove`."""
+        prefix = f"{file_name_of(execution_id)}/"
+        gone = [key for key in self._data if key.startswith(prefix)]
+        return sum([len(self._data.pop(key)) for key in gone])
 
     def get(self, reference: Mapping[str, Json]) -> bytes:
         import hashlib

@@ -34,5 +34,12 @@ class MemoryOutputs:
         with self._lock:
             return len(self._chunks.get(execution_id, ()))
 
+    def remove(self, execution_id: str) -> int:
+        """`Removable.remove`."""
+        with self._lock:
+            self._chunks.pop(execution_id, None)
+            self._ends.pop(execution_id, None)
+            return self._used.pop(execution_id, 0)
+
     def close(self) -> None:
         """Nothing is open."""

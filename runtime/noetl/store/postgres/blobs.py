@@ -78,6 +78,13 @@ class PostgresBlobs:
     def collect(self, folder: str, names: Collection[str]) -> int:
         return self._pool.run(lambda connection: _collect(connection, folder, [*names]))
 
+    def remove(self, execution_id: str) -> int:
+        """`Removable.remove`."""
+        delete = "DELETE FROM blobs WHERE folder = %s RETURNING length(data)"
+        folder = (file_name_of(execution_id),)
+        rows = self._pool.run(lambda connection: connection.execute(delete, folder).fetchall())
+        return sum([int(length) for (length,) in rows])
+
     def close(self) -> None:
         self._pool.close()
 

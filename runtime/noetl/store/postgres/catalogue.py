@@ -35,10 +35,7 @@ class PostgresCatalogue:
             with connection.transaction():
                 # One at a time for each path, so that a version is given once.
                 connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (written(path),))
-                connection.execute("INSERT INTO plans VALUES (%s, %b) ON CONFLICT DO NOTHING", (written(digest), data))
-                there = connection.execute("SELECT data = %b FROM plans WHERE digest = %s", (data, written(digest)))
-                if there.fetchone() != (True,):
-                    raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+                _keep(connection, digest, data)
                 newest = connection.execute(_NEWEST, (written(path),)).fetchone()
                 version = int(newest[1]) if newest is not None else 0
                 if newest is None or newest[0] != written(digest):
@@ -51,6 +48,10 @@ class PostgresCatalogue:
         version = self._access.run(work)
         self._access.reach("put_plan.after_commit")
         return version
+
+    def keep_plan(self, digest: str, data: bytes) -> None:
+        """Keep a plan that is no version of a path. Raises Conflict."""
+        self._access.run(lambda connection: _keep(connection, digest, data))
 
     def plans(self, wanted: Versions) -> tuple[PlanRow, ...]:
         behind, version = wanted.after or ("", 0)
@@ -88,3 +89,10 @@ class PostgresCatalogue:
         """The seal that was kept so."""
         found = self._access.rows("SELECT value FROM keys WHERE name = %s", (written(name),))
         return bytes(found[0][0]) if found else None
+
+
+def _keep(connection: PostgresConnection, digest: str, data: bytes) -> None:
+    connection.execute("INSERT INTO plans VALUES (%s, %b) ON CONFLICT DO NOTHING", (written(digest), data))
+    there = connection.execute("SELECT data = %b FROM plans WHERE digest = %s", (data, written(digest)))
+    if there.fetchone() != (True,):
+        raise Conflict(f"a plan with digest {digest} is there already, with other bytes")

@@ -1,6 +1,5 @@
 """The mailbox of a PostgreSQL database: its changes take the lock of the inbox, so that none comes between another."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -9,7 +8,7 @@ from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.inbox import InboxRows
 from noetl.store.postgres.owners import INBOX_LOCK
 from noetl.store.postgres.pool import PostgresConnection
-from noetl.store.postgres.texts import read, written
+from noetl.store.postgres.texts import named_query, read_row, written_values
 
 _NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _T = TypeVar("_T")
@@ -24,8 +23,8 @@ class _Transaction:
         self.now = now
 
     def rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        done = self._connection.execute(_query(query), _written(values))
-        return [_read(row) for row in done.fetchall()] if done.description else []
+        done = self._connection.execute(named_query(query), written_values(values))
+        return [read_row(row) for row in done.fetchall()] if done.description else []
 
     def leave(self, execution_id: str, body: str, once: str) -> int | None:
         return self._inbox.leave(self._connection, execution_id, "signal", body, self._inbox.token(once))
@@ -45,7 +44,7 @@ class PostgresMailbox(SqlMailbox):
 
     def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """`SqlMailbox.look`."""
-        return [_read(row) for row in self._access.rows(_query(query), _written(values))]
+        return [read_row(row) for row in self._access.rows(named_query(query), written_values(values))]
 
     def now(self) -> int:
         """`SqlMailbox.now`."""
@@ -68,15 +67,3 @@ class PostgresMailbox(SqlMailbox):
         done = self._access.run(changed)
         self._access.reach("mail.after_commit")
         return done
-
-
-def _query(query: str) -> str:
-    return re.sub(r":(\w+)", r"%(\1)s", query)
-
-
-def _written(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: written(value) if isinstance(value, str) else value for name, value in values.items()}
-
-
-def _read(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple([read(value) if isinstance(value, str) else value for value in row])

@@ -53,6 +53,20 @@ class PostgresOutputs:
         row = self._pool.run(lambda connection: connection.execute(query, values).fetchone())
         return 0 if row is None else int(row[0])
 
+    def remove(self, execution_id: str) -> int:
+        """`Removable.remove`."""
+
+        def removed(connection: PostgresConnection) -> int:
+            name = (written(execution_id),)
+            with connection.transaction():
+                # Output that comes at the same time waits for the row of the totals, or is waited for.
+                _, used = connection.execute(_TOTALS, name).fetchone() or (0, 0)
+                connection.execute("DELETE FROM output WHERE execution_id = %s", name)
+                connection.execute("DELETE FROM output_totals WHERE execution_id = %s", name)
+            return int(used)
+
+        return self._pool.run(removed)
+
     def close(self) -> None:
         """Let go of the connections."""
         self._pool.close()

@@ -16,6 +16,7 @@ from noetl.store.postgres.mailbox import PostgresMailbox
 from noetl.store.postgres.owners import Ownership
 from noetl.store.postgres.places import PlaceRows
 from noetl.store.postgres.pool import ConnectionPool
+from noetl.store.postgres.purges import PostgresPurges
 from noetl.store.postgres.schema import migrate
 from noetl_ir.expr import Json
 
@@ -34,6 +35,7 @@ class PostgresStore:
         self._inbox = InboxRows(self._access)
         self._places = PlaceRows(self._access)
         self.mailbox = PostgresMailbox(self._access, self._inbox)
+        self.purges = PostgresPurges(self._access)
         try:
             self._pool.once(lambda connection: migrate(connection, address))
         except BaseException:
@@ -80,6 +82,9 @@ class PostgresStore:
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
         return self._catalogue.put_plan(digest, path, data)
+
+    def keep_plan(self, digest: str, data: bytes) -> None:
+        self._catalogue.keep_plan(digest, data)
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         return self._catalogue.plans(wanted)

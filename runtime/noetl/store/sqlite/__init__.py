@@ -43,6 +43,7 @@ from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
 from noetl.ports.mailbox import Mailbox
 from noetl.ports.places import PlaceRow
+from noetl.ports.purges import Purges
 from noetl.store import (
     PATTERNS,
     SELECT_EXECUTIONS,
@@ -65,7 +66,7 @@ from noetl_ir.expr import Json
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "places", "mail")
+    for operation in ("create", "append", "put_plan", "post", "places", "mail", "purge")
     for point in ("before_write", "after_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet; the main rows written, in an open transaction; all rows written;
@@ -87,6 +88,14 @@ SELECT key & 4294967295, body FROM events WHERE key >> 32 = ?1 AND event_id = ?2
 """
 """An event by its id: the server's own stand at the position that they name, all others are in the index."""
 
+# Behind all numbers that are or were just in use: SQLite alone would give that of a purged execution again, whose
+# events may still be there.
+_ADD_EXECUTION = """
+INSERT INTO executions
+  (number, execution_id, playbook, plan_digest, status, parent_execution_id, started, ended)
+VALUES (1 + max((SELECT ifnull(max(number), 0) FROM executions), (SELECT ifnull(max(number), 0) FROM purged)),
+  ?, ?, ?, ?, ?, ?, ?)
+"""
 _SUM_UP = "UPDATE executions SET status = ?, ended = ?, events = ?, chain = ? WHERE number = ?"
 _COUNT_UP = "UPDATE executions SET events = ?, chain = ? WHERE number = ?"
 _POST = "INSERT INTO inbox (execution, verb, body, at, once) VALUES (?, ?, ?, ?, ?)"
@@ -141,6 +150,12 @@ class SqliteStore:
 
         return SqliteMailbox(self)
 
+    @cached_property
+    def purges(self) -> Purges:
+        from noetl.store.sqlite.purges import SqlitePurges  # no run uses it
+
+        return SqlitePurges(self)
+
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
     ) -> None:
@@ -157,12 +172,7 @@ class SqliteStore:
                     raise Taken(holder, request)
             there = cursor.execute(f"{SELECT_EXECUTIONS} WHERE execution_id = ?", (row.execution_id,)).fetchone()
             if there is None:
-                cursor.execute(
-                    "INSERT INTO executions"
-                    " (execution_id, playbook, plan_digest, status, parent_execution_id,"
-                    " started, ended) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    row,
-                )
+                cursor.execute(_ADD_EXECUTION, row)
                 head = self._head(cursor, row.execution_id)
                 head = self._insert(cursor, head, missing(0, 0, records, lambda _: None))
                 cursor.execute(_SUM_UP, (row.status, row.ended, head.position, head.chain, head.number))
@@ -290,6 +300,9 @@ class SqliteStore:
 
     def put_plan(self, digest: str, path: str, data: bytes) -> int:
         return self._catalogue.put_plan(digest, path, data)
+
+    def keep_plan(self, digest: str, data: bytes) -> None:
+        self._catalogue.keep_plan(digest, data)
 
     def plans(self, wanted: Versions = EVERY) -> tuple[PlanRow, ...]:
         return self._catalogue.plans(wanted)

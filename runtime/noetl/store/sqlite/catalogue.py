@@ -68,6 +68,16 @@ class SqliteCatalogue:
 
         return self._access.write("put_plan", work)
 
+    def keep_plan(self, digest: str, data: bytes) -> None:
+        """Keep a plan that is no version of a path. Raises Conflict."""
+
+        def work(cursor: sqlite3.Cursor) -> None:
+            cursor.execute("INSERT OR IGNORE INTO plans VALUES (?, ?)", (digest, data))
+            if cursor.execute("SELECT data FROM plans WHERE digest = ?", (digest,)).fetchone()[0] != data:
+                raise Conflict(f"a plan with digest {digest} is there already, with other bytes")
+
+        self._access.write("keep_plan", work)
+
     def plans(self, wanted: Versions) -> tuple[PlanRow, ...]:
         values = (wanted.path, int(wanted.newest), *(wanted.after or ("", 0)), wanted.limit or -1)
         return tuple(PlanRow(*row) for row in self._access.rows(_LIST, values))

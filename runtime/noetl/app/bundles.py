@@ -1,0 +1,259 @@
+"""Bundles: a family of executions in one file, with all that a store keeps of them.
+
+A bundle is a ZIP. `bundle.json` says what is in it; `plans/DIGEST.ir` and `sources/DIGEST` are as in the catalogue;
+`executions/N/log-K` are the pages of a log as the API sends them (msgpack, lists of [position, event id, body in hex]);
+`executions/N/values/CHECKSUM` and `executions/N/output.jsonl` what lies beside it. Whatever reads one takes nothing for
+granted: sizes are bounded, the log has no gaps, values have their checksums, and a plan that is opened is verified.
+"""
+
+import hashlib
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import IO
+
+from noetl.app.retention import OVER
+from noetl.app.runtime import Runtime
+from noetl.host.confined_files import file_name_of
+from noetl.host.engine_files import make_folder
+from noetl.ports import Collectable, Conflict, ExecutionRow, Owned, StoreFailure
+from noetl.ports.output import OutputChunk, chunk_document, chunk_of
+from noetl_ir import codec
+from noetl_ir.expr import Json
+from noetl_ir.plan_format import PlanError, digest_of
+from noetl_ir.records import NamedTuple
+
+ENDING = ".noetl"
+"""The ending of a bundle's name."""
+
+FORMAT, VERSION = "noetl-bundle", 1
+
+_PAGE = 1_000
+_MOST_MANIFEST = 64 << 20
+_MOST_MEMBER = 512 << 20
+_MOST_LINE = 1 << 20
+_HEX = frozenset("0123456789abcdef")
+_SHA256 = 64
+
+
+class BadBundle(Exception):
+    """The file is no bundle, or not what was written; the text says why."""
+
+
+class Restored(NamedTuple):
+    """The executions that a bundle brought, callers first."""
+
+    execution_ids: tuple[str, ...]
+
+
+def write_bundle(runtime: Runtime, rows: Sequence[ExecutionRow], folder: str) -> str:
+    """Write a family to `FOLDER/ID.noetl`, the first execution giving its name; returns the path. It is on disk, and
+    whole, when this returns; one of that name is replaced. Raises OSError, StoreFailure.
+    """
+    path = os.path.join(folder, file_name_of(rows[0].execution_id) + ENDING)
+    part = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.part"
+    make_folder(folder)
+    try:
+        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(handle, "r+b") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+                _write(runtime, rows, archive)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(part, path)
+    except BaseException:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise
+    _force(folder or ".")
+    return path
+
+
+def _write(runtime: Runtime, rows: Sequence[ExecutionRow], archive: zipfile.ZipFile) -> None:
+    described = [_write_execution(runtime, row, f"executions/{at}", archive) for at, row in enumerate(rows)]
+    paths = {row.plan_digest: row.playbook for row in rows}
+    for digest in paths:
+        plan, source = runtime.store.plan_bytes(digest), runtime.store.source(digest)
+        # A run that lost its plan can be read by nobody, and is kept as it is.
+        if plan is not None:
+            archive.writestr(f"plans/{digest}.ir", plan)
+        if source is not None:
+            archive.writestr(f"sources/{digest}", source)
+    manifest = {"format": FORMAT, "version": VERSION, "executions": described}
+    archive.writestr("bundle.json", json.dumps(manifest, indent=1))
+
+
+def _write_execution(runtime: Runtime, row: ExecutionRow, under: str, archive: zipfile.ZipFile) -> dict[str, Json]:
+    """Write all of an execution; returns what the manifest says of it."""
+    events, page = 0, list[Json]()
+    for record in runtime.store.read(row.execution_id):
+        page.append([record.position, record.event_id, record.body.hex()])
+        events = record.position
+        if len(page) == _PAGE:
+            archive.writestr(f"{under}/log-{(events - 1) // _PAGE}", codec.pack(page))
+            page = []
+    if page:
+        archive.writestr(f"{under}/log-{(events - 1) // _PAGE}", codec.pack(page))
+    folder, values = file_name_of(row.execution_id), list[Json]()
+    if isinstance(runtime.blobs, Collectable):
+        for name in sorted(runtime.blobs.names(folder)):
+            archive.writestr(f"{under}/values/{name}", runtime.blobs.content(folder, name))
+            values.append(name)
+    printed = 0
+    with archive.open(f"{under}/output.jsonl", "w", force_zip64=True) as lines:
+        for chunk in _output_of(runtime, row.execution_id):
+            lines.write(json.dumps(chunk_document(chunk)).encode() + b"\n")
+            printed += 1
+    return {**row._asdict(), "events": events, "values": values, "output": printed}
+
+
+def _output_of(runtime: Runtime, execution_id: str) -> Iterator[OutputChunk]:
+    after = 0
+    while rows := runtime.outputs.read(execution_id, after, _PAGE):
+        for row in rows:
+            yield row.chunk
+        after = rows[-1].position
+
+
+def read_bundle(runtime: Runtime, path: str) -> Restored:
+    """Put what a bundle has into a store. What is there already is left as it is, so that one which was cut off goes on
+    when it is read again. A plan becomes a version of its playbook only where the store knows no version of it. Raises
+    BadBundle, also where another execution has one of the ids, and StoreFailure.
+    """
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            return _read(runtime, archive)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, codec.CodecError) as error:
+        raise BadBundle(f"it cannot be read: {error}") from None
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError, PlanError) as error:
+        raise BadBundle(f"it is not what was written: {error}") from None
+
+
+def _read(runtime: Runtime, archive: zipfile.ZipFile) -> Restored:
+    manifest = json.loads(_member(archive, "bundle.json", _MOST_MANIFEST))
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise BadBundle("it is no bundle of executions")
+    if manifest.get("version") != VERSION:
+        raise BadBundle(f"a newer noetl wrote it (version {manifest.get('version')}, this one knows {VERSION})")
+    described = [*enumerate(manifest["executions"])]
+    rows = [_row(document) for _, document in described]
+    for row in rows:
+        _read_plan(runtime, archive, row)
+    # Those that were called first: nobody finds an execution whose children are not there yet.
+    for (at, document), row in reversed([*zip(described, rows, strict=True)]):
+        try:
+            with runtime.store.own(row.execution_id):
+                _read_execution(runtime, archive, row, f"executions/{at}", document)
+        except (Conflict, Owned):
+            raise BadBundle(f"execution {row.execution_id} is there already, and is another one") from None
+    return Restored(tuple([row.execution_id for row in rows]))
+
+
+def _read_plan(runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow) -> None:
+    if f"plans/{row.plan_digest}.ir" not in archive.namelist():
+        return
+    data = _member(archive, f"plans/{row.plan_digest}.ir")
+    if digest_of(data) != row.plan_digest:
+        raise ValueError(f"the plan {row.plan_digest} has other bytes")
+    store = runtime.store
+    if store.plan_at(row.playbook) is None:
+        store.put_plan(row.plan_digest, row.playbook, data)
+    else:
+        store.keep_plan(row.plan_digest, data)
+    if f"sources/{row.plan_digest}" in archive.namelist():
+        store.put_source(row.plan_digest, _member(archive, f"sources/{row.plan_digest}"))
+
+
+def _read_execution(
+    runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow, under: str, document: dict[str, Json]
+) -> None:
+    # Values before the events that name them, as when they were made.
+    for name in document["values"]:  # type: ignore[union-attr]
+        if not isinstance(name, str) or len(name) != _SHA256 or not _HEX.issuperset(name):
+            raise ValueError("a value has no checksum as its name")
+        data = _member(archive, f"{under}/values/{name}")
+        if hashlib.sha256(data).hexdigest() != name:
+            raise ValueError(f"the value {name} has another checksum")
+        runtime.blobs.put(row.execution_id, data)
+    # As over from the first moment on: no server takes it for one that is to go on.
+    runtime.store.create(row)
+    events = document["events"]
+    if type(events) is not int:
+        raise ValueError("the number of events is none")
+    position = 0
+    while position < events:
+        page = _page(_member(archive, f"{under}/log-{position // _PAGE}"), position)
+        runtime.store.append(row.execution_id, position, page, status=row.status, ended=row.ended)
+        position += len(page)
+    if position != events:
+        raise ValueError("the log has another length")
+    with archive.open(f"{under}/output.jsonl") as lines:
+        for chunks in _chunks(lines, row.execution_id):
+            runtime.outputs.add_chunks(chunks)
+
+
+def _row(document: dict[str, Json]) -> ExecutionRow:
+    """The row of an execution in a manifest. Raises ValueError for what is none, or not over."""
+    row = ExecutionRow(**{name: document[name] for name in ExecutionRow._fields})  # type: ignore[arg-type]
+    texts = row.execution_id, row.playbook, row.plan_digest, row.status
+    if not all(isinstance(text, str) for text in texts) or not isinstance(row.parent_execution_id, str | None):
+        raise ValueError("an execution has no names")
+    if type(row.started) is not int or type(row.ended) is not int or row.status not in OVER:
+        raise ValueError("an execution is not over")
+    return row
+
+
+def _page(data: bytes, after: int) -> list[tuple[str, bytes]]:
+    """The events of a page behind a position."""
+    rows = codec.unpack(data, max_bytes=_MOST_MEMBER)
+    found = []
+    for at, row in enumerate(rows if isinstance(rows, list) and rows else [None], after + 1):
+        if not isinstance(row, list) or len(row) != 3 or row[0] != at or not isinstance(row[1], str):
+            raise ValueError(f"event {at} is missing")
+        found.append((row[1], bytes.fromhex(str(row[2]))))
+    return found
+
+
+def _chunks(lines: IO[bytes], execution_id: str) -> Iterator[list[OutputChunk]]:
+    """The chunks of an output, some at a time."""
+    some = list[OutputChunk]()
+    while line := lines.readline(_MOST_LINE):
+        some.append(chunk_of(json.loads(line))._replace(execution_id=execution_id))
+        if len(some) == _PAGE:
+            yield some
+            some = []
+    yield some
+
+
+def _member(archive: zipfile.ZipFile, name: str, most: int = _MOST_MEMBER) -> bytes:
+    """The content of a member. Raises ValueError for one that is longer than it may be, whatever the ZIP says of it."""
+    with archive.open(name) as member:
+        data = member.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"{name} has more than {most:,} bytes")
+    return data
+
+
+def _force(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Archive:
+    """Writes families to bundles in a folder. Raises StoreFailure where it cannot."""
+
+    def __init__(self, runtime: Runtime, folder: str) -> None:
+        self._runtime = runtime
+        self._folder = folder
+
+    def __call__(self, rows: Sequence[ExecutionRow]) -> str:
+        """Write a family; the path of its bundle."""
+        try:
+            return write_bundle(self._runtime, rows, self._folder)
+        except (OSError, KeyError) as error:
+            raise StoreFailure(f"{self._folder}: the bundle cannot be written [{error}]") from error

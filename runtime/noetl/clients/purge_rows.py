@@ -1,0 +1,84 @@
+"""The purges of the stores that speak SQL: which rows go, in one transaction, and which have to be none."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
+
+from noetl.ports import Unpurgeable
+
+
+class PurgeTransaction(Protocol):
+    """A transaction of a store."""
+
+    def rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query, whose parameters are written `:name`; none for one that gives no rows."""
+        ...
+
+
+class SqlPurges(ABC):
+    """The `Purges` of a store that speaks SQL."""
+
+    def purge(self, execution_ids: Collection[str]) -> None:
+        """`Purges.purge`."""
+        self.change(lambda tx: _purge(tx, execution_ids))
+
+    def purged(self) -> tuple[str, ...]:
+        """`Purges.purged`."""
+        return tuple([str(name) for (name,) in self.look("SELECT execution_id FROM purged ORDER BY number", {})])
+
+    def sweep(self, execution_id: str, limit: int) -> bool:
+        """`Purges.sweep`."""
+        found = self.look("SELECT number FROM purged WHERE execution_id = :name", {"name": execution_id})
+        return not found or self.remove_events(int(found[0][0]), limit)
+
+    def forget(self, execution_id: str) -> None:
+        """`Purges.forget`."""
+
+        def forgotten(tx: PurgeTransaction) -> None:
+            tx.rows("DELETE FROM purged WHERE execution_id = :name", {"name": execution_id})
+
+        self.change(forgotten)
+
+    @abstractmethod
+    def change(self, work: Callable[[PurgeTransaction], None]) -> None:
+        """Do something in a transaction, which may be repeated until it is on disk."""
+
+    @abstractmethod
+    def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query, whose parameters are written `:name`."""
+
+    @abstractmethod
+    def remove_events(self, number: int, limit: int) -> bool:
+        """Remove at most `limit` events of the execution of that number in a transaction; whether none is left."""
+
+
+_ROW = "SELECT number, ended IS NOT NULL FROM executions WHERE execution_id = :name"
+_CHILDREN = "SELECT execution_id FROM executions WHERE parent_execution_id = :name"
+_ADDRESSED = "SELECT row FROM mail WHERE execution_id = :name AND row IS NOT NULL LIMIT 1"
+# Of executions that are over: those of one that is not are its owner's.
+_GO = (
+    "INSERT INTO purged (number, execution_id) SELECT number, execution_id FROM executions WHERE execution_id = :name",
+    "DELETE FROM mail_waits WHERE execution_id = :name",
+    "DELETE FROM places WHERE execution_id = :name",
+    "DELETE FROM starts WHERE execution_id = :name",
+    "DELETE FROM inbox WHERE execution = (SELECT number FROM executions WHERE execution_id = :name)",
+    "DELETE FROM executions WHERE execution_id = :name",
+)
+
+
+def _purge(tx: PurgeTransaction, execution_ids: Collection[str]) -> None:
+    wanted = {*execution_ids}
+    for name in execution_ids:
+        values = {"name": name}
+        if not (found := tx.rows(_ROW, values)):
+            continue
+        if not found[0][1]:
+            raise Unpurgeable(f"execution {name!r} is not over")
+        for (child,) in tx.rows(_CHILDREN, values):
+            if child not in wanted:
+                raise Unpurgeable(f"execution {name!r} has a child that would stay, {child!r}")
+        # The mailbox gives it to the next wait, once somebody has told that this one did not take it.
+        if tx.rows(_ADDRESSED, values):
+            raise Unpurgeable(f"a signal of the mailbox is on its way to execution {name!r}")
+        for statement in _GO:
+            tx.rows(statement, values)

@@ -1,0 +1,350 @@
+"""Retention, archives and bundles: what is kept no longer goes whole, and comes back as it was."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness.running import HEAD
+from noetl.app.bundles import Archive, BadBundle, read_bundle
+from noetl.app.documents import replay_document, verdict_of
+from noetl.app.retention import ANY, Purger, RetentionRule, age_of, rule_of
+from noetl.app.runtime import Runtime, Settings, open_runtime
+from noetl.app.snapshots import result_of
+from noetl.ports import ExecutionRow, StoreFailure
+
+DAY = 86_400_000_000
+# A child, values outside of the log of both, and output.
+PLAYBOOK = (
+    HEAD
+    + """
+executor: {spec: {policy: {limits: {max_payload_bytes: 600}}}}
+workflow:
+  - step: start
+    tool: {kind: python, code: "print('hello'); result = {'text': 'x' * 5000}"}
+    next: {arcs: [{step: call}]}
+  - step: call
+    tool: {kind: playbook, path: ./child.yaml, args: {text: "{{ start.text }}"}}
+"""
+)
+CHILD = (
+    HEAD.replace("t/t", "t/child")
+    + """
+executor: {spec: {policy: {limits: {max_payload_bytes: 600}}}}
+workload: {text: ""}
+workflow:
+  - step: start
+    tool: {kind: python, args: {text: "{{ workload.text }}"}, code: "print('there'); result = {'back': text * 2}"}
+"""
+)
+RESULT = {"back": "x" * 10_000}
+
+
+def noetl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "noetl.cli", *words],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the playbook ran."""
+    folder = tmp_path_factory.mktemp("once")
+    (folder / "t.yaml").write_text(PLAYBOOK)
+    (folder / "child.yaml").write_text(CHILD)
+    done = noetl(folder, "run", "t.yaml", "--quiet", "--path", ".")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def ran(once: Path, tmp_path: Path) -> Path:
+    """Such a folder, of its own."""
+    return shutil.copytree(once, tmp_path / "ran")
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Runtime]:
+    with open_runtime(f"sqlite:///{folder}/.noetl/noetl.db", Settings(root=folder), lambda path: b"") as runtime:
+        yield runtime
+
+
+def root_of(runtime: Runtime) -> ExecutionRow:
+    (row,) = (row for row in runtime.store.executions() if row.parent_execution_id is None)
+    return row
+
+
+def beside(folder: Path) -> list[str]:
+    """The values and output files that are there."""
+    names = (folder / ".noetl" / "noetl.db.blobs", folder / ".noetl" / "noetl.db.output")
+    return [path.name for name in names for path in sorted(name.rglob("*")) if path.is_file()]
+
+
+def check_whole(runtime: Runtime, row: ExecutionRow) -> None:
+    """An execution and its child are there, and legal; so are values and output."""
+    rows = Purger(runtime).family(row)
+    assert len(rows) == 2
+    for each in rows:
+        assert replay_document(*verdict_of(runtime, each))["legal"] is True
+    assert result_of(runtime, row, None) == RESULT
+    assert [one.chunk.text for each in rows for one in runtime.outputs.read(each.execution_id)] == [
+        "hello\n",
+        "there\n",
+    ]
+
+
+def test_a_purge_takes_the_children_values_and_output(ran: Path) -> None:
+    with opened(ran) as runtime:
+        assert len(beside(ran)) >= 5
+        done = Purger(runtime).purge([root_of(runtime)])
+        assert (done.families, done.executions, done.kept) == (1, 2, ())
+        assert done.size > 15_000
+        assert runtime.store.executions() == ()
+        assert runtime.store.purges.purged() == ()
+    assert beside(ran) == []
+
+
+@pytest.mark.parametrize("point", ["sweep", "remove", "forget"])
+def test_a_purge_that_ended_in_its_middle_is_finished_by_the_next_one(
+    ran: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    with opened(ran) as runtime:
+        row = root_of(runtime)
+        with monkeypatch.context() as broken:
+            target = runtime.blobs if point == "remove" else runtime.store.purges
+            broken.setattr(target, point, _failing)
+            with pytest.raises(StoreFailure):
+                Purger(runtime).purge([row])
+        assert runtime.store.execution(row.execution_id) is None
+    with opened(ran) as runtime:
+        assert len(runtime.store.purges.purged()) == 2
+        Purger(runtime).purge([])
+        assert runtime.store.purges.purged() == ()
+    assert beside(ran) == []
+
+
+def _failing(*_: object) -> bool:
+    raise StoreFailure("broken")
+
+
+def test_who_drives_one_keeps_it(ran: Path) -> None:
+    with opened(ran) as runtime, opened(ran) as other:
+        row = root_of(runtime)
+        with other.store.own(row.execution_id):
+            done = Purger(runtime).purge([row])
+        assert (done.families, [each.execution_id for each in done.kept]) == (0, [row.execution_id])
+        check_whole(runtime, row)
+
+
+def test_one_whose_child_is_not_over_stays(ran: Path) -> None:
+    with opened(ran) as runtime:
+        row = root_of(runtime)
+        runtime.store.create(row._replace(execution_id="on", parent_execution_id=row.execution_id, ended=None))
+        done = Purger(runtime).purge([row])
+        assert [(each.execution_id, each.why) for each in done.kept] == [
+            (row.execution_id, "not all that it called is over")
+        ]
+        assert runtime.store.execution(row.execution_id) == row
+
+
+def test_the_first_rule_that_fits_counts(ran: Path) -> None:
+    with opened(ran) as runtime:
+        purger, ended = Purger(runtime), root_of(runtime).ended or 0
+
+        def gone(rules: list[RetentionRule], now: int) -> bool:
+            return bool([*purger.expired(rules, now)])
+
+        week, day = rule_of("completed=7d"), rule_of("t/*:any=1d")
+        assert not gone([week], ended + 7 * DAY - 1)
+        assert gone([week], ended + 7 * DAY)
+        assert gone([day], ended + DAY)
+        assert not gone([week, day], ended + 2 * DAY)
+        assert gone([week, day], ended + 7 * DAY)
+        assert gone([rule_of("failed=1d"), week], ended + 7 * DAY)
+        assert not gone([rule_of("failed=1d"), rule_of("other/*:any=1d")], ended + 99 * DAY)
+        assert not gone([], ended + 99 * DAY)
+
+
+def test_many_pages_of_executions_go(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last row of a page goes before the next page is asked for; every third one stays, and is passed over."""
+    monkeypatch.setattr("noetl.app.retention._PAGE", 3)
+    with opened(ran) as runtime:
+        store = runtime.store
+        for number in range(20):
+            status = "completed" if number % 3 else "failed"
+            store.create(ExecutionRow(f"e{number:02}", "many/one", "d", status, None, 10 + number, 100 + number))
+        done = Purger(runtime).purge(Purger(runtime).expired([rule_of("many/*:completed=0")], 1_000))
+        assert done.executions == 13
+        assert {row.execution_id for row in store.executions() if row.playbook == "many/one"} == {
+            f"e{number:02}" for number in range(0, 20, 3)
+        }
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("completed=7d", RetentionRule("*", "completed", 7 * DAY)),
+        ("etl/*:any=36h", RetentionRule("etl/*", ANY, DAY * 3 // 2)),
+        ("a:b/*:failed=0", RetentionRule("a:b/*", "failed", 0)),
+        ("blocked=90m", RetentionRule("*", "blocked", 90 * 60_000_000)),
+    ],
+)
+def test_rules_as_they_are_written(text: str, rule: RetentionRule) -> None:
+    assert rule_of(text) == rule
+
+
+@pytest.mark.parametrize(
+    "text", ["", "completed", "completed=", "completed=d", "running=7d", "=7d", "any=-1d", "x=7d", "any=1e999d"]
+)
+def test_no_rules(text: str) -> None:
+    with pytest.raises(ValueError, match="write"):
+        rule_of(text)
+
+
+def test_ages() -> None:
+    assert [age_of(text) for text in ("1d", "24h", "1440m", "86400")] == [DAY] * 4
+    assert [age_of(text) for text in ("", "d", "-1d", "²d", "9" * 30 + "d")] == [None] * 5
+
+
+def test_a_bundle_brings_all_back_as_it_was(ran: Path, tmp_path: Path) -> None:
+    with opened(ran) as runtime:
+        row = root_of(runtime)
+        logs = {each.execution_id: [*runtime.store.read(each.execution_id)] for each in runtime.store.executions()}
+        purger = Purger(runtime, Archive(runtime, str(tmp_path / "kept")))
+        assert purger.purge([row]).executions == 2
+    bundle = tmp_path / "kept" / f"{row.execution_id}.noetl"
+    assert [path.name for path in bundle.parent.iterdir()] == [bundle.name]
+    for folder in (tmp_path / "elsewhere", ran):
+        folder.mkdir(exist_ok=True)
+        with opened(folder) as runtime:
+            for _ in range(2):  # what is there stays
+                assert read_bundle(runtime, str(bundle)).execution_ids[0] == row.execution_id
+            assert root_of(runtime) == row
+            assert {name: [*runtime.store.read(name)] for name in logs} == logs
+            check_whole(runtime, row)
+            assert runtime.store.source(row.plan_digest) == PLAYBOOK.encode()
+            assert [plan.version for plan in runtime.store.plans()] == [1, 1]
+
+
+def test_an_old_plan_does_not_become_the_newest_version(ran: Path, tmp_path: Path) -> None:
+    """A start afterwards runs the plan that a start before would have run."""
+    with opened(ran) as runtime:
+        row = root_of(runtime)
+        path = Archive(runtime, str(tmp_path))(Purger(runtime).family(row))
+        newest = b"another plan"
+    with opened(tmp_path / "fresh") as runtime:
+        runtime.store.put_plan("e" * 64, row.playbook, newest)
+        read_bundle(runtime, path)
+        found = runtime.store.plan_at(row.playbook)
+        assert found == ("e" * 64, newest)
+        check_whole(runtime, row)
+
+
+def test_another_execution_of_that_id_is_left_alone(ran: Path, tmp_path: Path) -> None:
+    with opened(ran) as runtime:
+        row = root_of(runtime)
+        path = Archive(runtime, str(tmp_path))(Purger(runtime).family(row))
+    (tmp_path / "new").mkdir()
+    with opened(tmp_path / "new") as runtime:
+        runtime.store.create(row._replace(status="running", ended=None), [("v0", b"other")])
+        with pytest.raises(BadBundle, match="is there already, and is another one"):
+            read_bundle(runtime, path)
+        assert [record.body for record in runtime.store.read(row.execution_id)] == [b"other"]
+
+
+def test_an_archive_that_cannot_be_written_purges_nothing(ran: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with opened(ran) as runtime:
+        row = root_of(runtime)
+        with pytest.raises(StoreFailure, match="the bundle cannot be written"):
+            Purger(runtime, Archive(runtime, str(tmp_path / "file"))).purge([row])
+        check_whole(runtime, row)
+
+
+def _rewritten(path: str, name: str, change: object) -> str:
+    """A copy of a bundle in which a member, or what ends so, has other bytes; None leaves it out."""
+    other = f"{path}.other"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
+        for member in old.namelist():
+            data = old.read(member)
+            if member.endswith(name) or name in member:
+                data = change(data) if callable(change) else change  # type: ignore[assignment]
+            if data is not None:
+                new.writestr(member, data)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("member", "change"),
+    [
+        ("bundle.json", None),
+        ("bundle.json", b"{}"),
+        ("bundle.json", b"[1]"),
+        ("bundle.json", b"{" * 100_000),
+        ("bundle.json", lambda data: data.replace(b'"version": 1', b'"version": 99')),
+        ("bundle.json", lambda data: data.replace(b'"completed"', b'"running"')),
+        (
+            "bundle.json",
+            lambda data: data.replace(b'"ended": 1', b'"ended": "1').replace(b',\n   "events', b'",\n "events'),
+        ),
+        ("bundle.json", lambda data: data.replace(b'"events": ', b'"events": 9')),
+        ("bundle.json", lambda data: data.replace(b'"values": [', b'"values": ["../../x", ')),
+        ("plans/", b"no plan"),
+        ("log-0", None),
+        ("log-0", b"\xc1"),
+        ("log-0", b"\x91\x93\x02\xa1a\xa0"),
+        ("values/", b"altered"),
+        ("values/", None),
+        ("output.jsonl", b"no json\n"),
+        ("output.jsonl", b'{"step": 1}\n'),
+    ],
+)
+def test_a_bundle_that_was_altered_is_refused_in_a_sentence(
+    ran: Path, tmp_path: Path, member: str, change: object
+) -> None:
+    with opened(ran) as runtime:
+        path = Archive(runtime, str(tmp_path))(Purger(runtime).family(root_of(runtime)))
+    done = noetl(tmp_path, "restore", _rewritten(path, member, change))
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x03\x04" + os.urandom(200)])
+def test_what_is_no_bundle_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.noetl").write_bytes(data)
+    with opened(tmp_path) as runtime, pytest.raises(BadBundle, match="cannot be read"):
+        read_bundle(runtime, str(tmp_path / "x.noetl"))
+
+
+def test_the_commands(ran: Path) -> None:
+    with opened(ran) as runtime:
+        name = root_of(runtime).execution_id
+    assert "name executions by ID, or say which" in noetl(ran, "purge").stderr
+    assert noetl(ran, "purge", "--older-than", "soon").returncode == 2
+    assert noetl(ran, "purge", "--older-than", "1d").stdout == "removed 0 executions, 0 bytes of values and output\n"
+    dry = noetl(ran, "purge", "--status", "completed", "--dry-run")
+    assert name in dry.stdout and dry.stdout.endswith("would remove 2 executions\n")
+    assert noetl(ran, "archive", "last", "--to", "kept").stdout == f"kept/{name}.noetl\n"
+    bundle = f"bundle:///kept/{name}.noetl"
+    done = noetl(ran, "purge", "last", "--json")
+    assert json.loads(done.stdout)["executions"] == 2 and json.loads(done.stdout)["kept"] == []
+    assert noetl(ran, "status", name).returncode == 1
+    assert noetl(ran, "list").stderr == "no executions\n"
+    for words in (("status", "last"), ("replay", name), ("result", name), ("logs", name), ("events", name), ("list",)):
+        looked = noetl(ran, *words, "--store", bundle)
+        assert looked.returncode == 0, looked.stderr
+    assert "hello" in noetl(ran, "logs", name, "--store", bundle).stdout
+    assert "is only looked at" in noetl(ran, "run", "t.yaml", "--path", ".", "--store", bundle).stderr
+    assert noetl(ran, "restore", f"kept/{name}.noetl").stdout == "restored 2 executions\n"
+    assert noetl(ran, "replay", name).returncode == 0
+    child = next(iter(json.loads(noetl(ran, "list", "--json").stdout)))
+    assert "purge that one, and it goes with it" in noetl(ran, "purge", child["execution_id"]).stderr
