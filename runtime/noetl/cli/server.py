@@ -97,12 +97,10 @@ def server(
     with opened_runtime(url, settings) as runtime, bus_at(bus_url, limits) as bus:
         listening = Listening(host, port, tokens, tls_cert, tls_key, behind_proxy, announce)
         try:
-            compiler = partial(compiled_source, folders=folders)
+            compiler, retention = partial(compiled_source, folders=folders), keeping.retention_of(runtime)
             with closing(_sessions(bus_url, runtime.secrets_path)) as sessions:
-                good = serve(
-                    runtime, listening, compiler, ServingCallbacks(say, _ready), sessions=sessions, bus=bus,
-                    retention=keeping.retention_of(runtime),
-                )  # fmt: skip
+                lines = ServingCallbacks(say, _ready)
+                good = serve(runtime, listening, compiler, lines, sessions=sessions, bus=bus, retention=retention)
         except BadCertificate as problem:
             raise Problem(str(problem)) from None
         except OSError as problem:
