@@ -31,6 +31,7 @@ INPUT_EVENTS = WORKER_EVENTS | {
     "playbook.cancelled",
     "playbook.faulted",
     "playbook.retried",
+    "playbook.rerun",
     "child.started",
     "child.ended",
     "playbook.placed",

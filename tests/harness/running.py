@@ -136,13 +136,13 @@ def _read(script: str | dict[str, Any]) -> Script:
     return read_script(yaml.safe_load(script) or {} if isinstance(script, str) else script)
 
 
-def _recording(store: Any, commits: list[int]) -> None:
-    """Note where the log of `e1` ends after each commit."""
+def _recording(store: Any, commits: list[int], name: str = "e1") -> None:
+    """Note where the log of an execution ends after each commit."""
     append = store.append
 
     def appending(execution_id: str, *rest: Any, **more: Any) -> int:
         position: int = append(execution_id, *rest, **more)
-        if execution_id == "e1":
+        if execution_id == name:
             commits.append(position)
         return position
 

@@ -111,6 +111,7 @@ EVENTS: dict[str, EventType] = {
             "folder": _maybe(_TEXT, "where the playbook's file is, from the root of tools if it is inside"),
             "detached": _maybe(_TRUE, "the caller does not wait for it"),
             "scripted": _maybe(_TRUE, "a script stands in for tools; times are those of a virtual clock"),
+            "rerun_of": _maybe(_TEXT, "the execution of whose log this one has the beginning"),
         },
     ),
     "playbook.request.evaluated": EventType(
@@ -376,6 +377,15 @@ EVENTS: dict[str, EventType] = {
         {"error": _FAILURE},
     ),
     "playbook.retried": EventType("Somebody tries again what the engine made a mistake in.", {}),
+    "playbook.rerun": EventType(
+        "A rerun begins: what stands before it was put to the engine again from the log of another execution.",
+        {
+            "position": Key(_COUNT, "of the last event in that log that was looked at"),
+            "shift": Key(_COUNT, "microseconds by which timers are due later, but for those of a time of day"),
+            "steps": Key(_TEXTS, "the steps before whose runs it begins; none: where the other one stood"),
+            "kept": Key(_COUNT, "how many tasks do not run again"),
+        },
+    ),
     "phase.started": EventType(
         "A phase behind main begins, with one token at its first step, and with nothing of the phase before; that of "
         "compensation without one.",

@@ -54,6 +54,37 @@ class StartBody(Body):
         return self
 
 
+class RerunBody(Body):
+    """Begin again where an execution failed, on its own plan or on another one, by id or by a path of the catalogue."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+
+    from_step: Annotated[str, Field(max_length=512)] = Field(
+        "", alias="from", description="`STEP` or `STEP:N`: before its first, or N-th, run; else where it failed."
+    )
+    payload: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Values over those that it was started with."
+    )
+    playbook_id: _Name | None = Field(None, description="The digest of another plan.")
+    path: _Name | None = Field(None, description="A path of the catalogue.")
+    version: int | None = Field(
+        None, ge=1, le=LAST_VERSION, description="The version of that path; absent: the newest."
+    )
+    linear: bool = Field(False, description="Keep only what was over before that run began.")
+    accept: list[Literal["phases", "execution_id"]] = Field(
+        default_factory=list, description="Hindrances that are known to do no harm."
+    )
+    dry_run: bool = Field(False, description="Only say what is kept, what runs again, and what hinders.")
+
+    @model_validator(mode="after")
+    def _one(self) -> "RerunBody":
+        if self.playbook_id is not None and self.path is not None:
+            raise ValueError("give either `playbook_id` or `path`")
+        if self.version is not None and self.path is None:
+            raise ValueError("`version` goes with `path`")
+        return self
+
+
 class SignalBody(Body):
     """A named signal for `wait` tasks."""
 

@@ -7,12 +7,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from noetl.api import derived, handlers, named_secrets, purging, sessions, sign_in, task_output, watching
+from noetl.api import (
+    derived,
+    handlers,
+    named_secrets,
+    purging,
+    reruns,
+    sessions,
+    sign_in,
+    task_output,
+    watching,
+)
 from noetl.api.authorization import Authorization
 from noetl.api.bodies import (
     ActivityBody,
     BlobBody,
     LetterBody,
+    RerunBody,
     SessionBody,
     SessionTokenBody,
     SignalBody,
@@ -79,6 +90,7 @@ ROUTES = (
     Operation("POST", f"{_ONE}/cancel", "operator", handlers.cancel, status=202),
     Operation("POST", f"{_ONE}/pause", "operator", handlers.pause, status=202),
     Operation("POST", f"{_ONE}/resume", "operator", handlers.resume, status=202),
+    Operation("POST", f"{_ONE}/rerun", "operator", reruns.rerun_execution, RerunBody, status=201, headers=(KEY,)),
     Operation("POST", f"{_ONE}/retry-fault", "operator", handlers.retry_fault, status=202),
     Operation("POST", f"{_ONE}/signal", "operator", handlers.signal, SignalBody, status=202),
     Operation(

@@ -43,7 +43,7 @@ from noetl.engine.signals import unheard
 from noetl.engine.starting import Request, unmet
 from noetl.engine.unread import unread
 from noetl.host.runnable_kinds import unable
-from noetl.ports import STATUSES, ExecutionRow, MailboxFull, NoRoom, Over, Owned, Record, Taken, Wanted
+from noetl.ports import STATUSES, Busy, ExecutionRow, MailboxFull, NoRoom, Over, Owned, Record, Taken, Wanted
 from noetl.ports.catalogue import PlanRow, Versions
 from noetl.ports.idempotency import StartKey, other
 from noetl.ports.mailbox import Letter, OtherLetter, WantedMail
@@ -248,7 +248,7 @@ class ApiService:
             self._asked |= {execution_id, root_of(self.runtime.store, row)}
         # Posted first, then woken: the thread that drives looks into the store, and what it has read there is all
         # that counts after a crash.
-        with self._storing():
+        with self.storing():
             try:
                 self.runtime.store.post(execution_id, verb, body)
             except Over:  # it ended meanwhile
@@ -263,7 +263,7 @@ class ApiService:
 
     def post_letter(self, letter: Letter) -> bool:
         """Send a signal to whoever waits under its key; whether somebody does. Raises Rejected."""
-        with self._storing():
+        with self.storing():
             try:
                 is_delivered = self.runtime.store.mailbox.post_letter(letter)
             except (MailboxFull, OtherLetter) as problem:
@@ -297,7 +297,7 @@ class ApiService:
             nothing.set_result(())
             return Prepared(nothing, lambda: known)
         with faults_told():
-            program = self.runtime.programs.load(self._digest(start))
+            program = self.runtime.programs.load(self.digest_of_start(start))
             execution_id = self.runtime.new_execution_id()
             request = Request(start.payload, env=self.runtime.settings.environment.variables_for(program))
             # Refused before an execution is made: a start that cannot come to anything would only leave a failed run
@@ -305,8 +305,7 @@ class ApiService:
             told = unmet(program, execution_id, request)
             if start.strict_inputs:
                 told = (*undeclared(program, start.payload), *told)
-            if self._registry is None:  # else the workers have what it takes, or not
-                told = (*told, *unable(program.plan))
+            told = (*told, *self.unable(program))
             if told:
                 raise Rejected("; ".join(["nothing was started", *told]))
 
@@ -326,6 +325,19 @@ class ApiService:
                 (*strange, *self._exposed(program, execution_id, request)),
             )
 
+    def unable(self, program: Program) -> tuple[str, ...]:
+        """Why a playbook cannot run here, a sentence each; where the workers are elsewhere they have what it takes, or
+        not.
+        """
+        return unable(program.plan) if self._registry is None else ()
+
+    def take_up(self, execution_id: str, program: Program) -> None:
+        """Go on with an execution that was put into the store; sooner than by the next look for what nobody drives."""
+        if self._asked is not None:
+            self._asked.add(execution_id)
+        with suppress(Busy):
+            self._service.do(lambda control: control.take_up(execution_id, program))
+
     def register(self, data: bytes, name: str) -> dict[str, Json]:
         """Keep a plan, or compile a playbook and keep its plan; the row of the catalogue."""
         # The bytes tell what they are. A content type may be missing or wrong, and no YAML begins like a plan.
@@ -335,7 +347,7 @@ class ApiService:
             # The plan is read and verified before it gets a version: whatever the catalogue names can be run.
             program = self.runtime.programs.add_plan(plan, compiled=compiled, source=data if compiled else b"")
             path = program.plan.path or program.plan.name
-            with self._storing():
+            with self.storing():
                 version = self.runtime.store.put_plan(program.digest, path, plan)
         return version_document(PlanRow(path, version, program.digest))
 
@@ -360,7 +372,7 @@ class ApiService:
     def put_source(self, digest: str, text: bytes) -> None:
         """Keep the source of a plan that is here; the first that was given stays."""
         self.plan_bytes(digest)
-        with self._storing():
+        with self.storing():
             self.runtime.store.put_source(digest, text)
 
     def plan_with_verifier(self, digest: str) -> tuple[bytes, str]:
@@ -395,13 +407,13 @@ class ApiService:
         Nothing else comes of it: it is found by its hash, and a report that counts has to name it.
         """
         self.check_open(execution_id)
-        with self._storing():
+        with self.storing():
             return self.runtime.blobs.put(execution_id, data)
 
     def add_output(self, chunks: Sequence[OutputChunk]) -> None:
         """Keep what tasks print, of executions that are here; also of those that are over, whose tools end last."""
         there = {name for name in {chunk.execution_id for chunk in chunks} if self.runtime.store.execution(name)}
-        with self._storing():
+        with self.storing():
             self.runtime.outputs.add_chunks([chunk for chunk in chunks if chunk.execution_id in there])
         for name in there:
             self._notify(name)
@@ -411,7 +423,7 @@ class ApiService:
         return self.runtime.outputs.last_position(execution_id)
 
     @contextmanager
-    def _storing(self) -> Iterator[None]:
+    def storing(self) -> Iterator[None]:
         """A value stored beside the service, which is told where there is no room for that."""
         try:
             yield
@@ -508,7 +520,8 @@ class ApiService:
             path=self.runtime.secrets_path, root=str(settings.root), fence=settings.fence,
         )  # fmt: skip
 
-    def _digest(self, start: Start) -> str:
+    def digest_of_start(self, start: Start) -> str:
+        """The digest of the plan that a start names. Raises Unknown."""
         if start.digest:
             self.plan_bytes(start.digest)
             return start.digest

@@ -24,7 +24,8 @@ class Ending(NamedTuple):
 
     `result` only of a completed execution: what a step came to before a failure is no outcome of the whole.
     `scripted`: times are those of a virtual clock. `after` is what became of each phase behind main, `phase` the one
-    that runs. `unheard` are the names of signals that nothing took, with how often each came.
+    that runs. `unheard` are the names of signals that nothing took, with how often each came. `rerun_of` is the
+    execution whose log its own begins with.
     """
 
     execution_id: str
@@ -40,6 +41,7 @@ class Ending(NamedTuple):
     after: tuple[Json, ...] = ()
     phase: str = ""
     unheard: tuple[tuple[str, int], ...] = ()
+    rerun_of: str = ""
 
     def as_json(self) -> dict[str, Json]:
         """One document; times as RFC 3339."""
@@ -56,6 +58,7 @@ class Ending(NamedTuple):
             "scripted": self.scripted,
             **({"phase": self.phase} if self.phase else {}),
             **({"after": list(self.after)} if self.after else {}),
+            **({"rerun_of": self.rerun_of} if self.rerun_of else {}),
             **({"unheard_signals": dict(self.unheard)} if self.unheard else {}),
         }
 
@@ -77,7 +80,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         bare(plain_result(execution.last_result)) if status == "completed" else None,
         located(program, error),
         reason,
-        None if execution.status == "new" else execution.started,
+        None if execution.status == "new" else execution.begun_again or execution.started,
         execution.ended,
         execution.counts,
         execution.scripted,
@@ -85,6 +88,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         execution.phase if execution.phase != MAIN and not execution.is_over else "",
         # Before the end one may still come that takes them.
         tuple(Counter(signal.name for signal in execution.signals).items()) if execution.is_over else (),
+        execution.rerun_of,
     )
 
 

@@ -17,6 +17,7 @@ COMMANDS: dict[str, str] = {
     "run": "Run a plan or a playbook.",
     "test": "Test playbooks, without the world.",
     "resume": "Go on with an execution that stopped.",
+    "rerun": "Begin again where an execution failed.",
     "status": "Show how an execution stands.",
     "list": "List executions.",
     "events": "Print the log of an execution.",

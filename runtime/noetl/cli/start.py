@@ -49,9 +49,9 @@ def start(
     """
     base = payload_of(payload)
     with_sets(base, sets)  # what is no assignment is told before anything is asked
-    named = _named(what, folders, server)
+    named = named_plan(what, folders, server)
     try:
-        body = {**named, "payload": with_sets(base, sets, _texts_at(server, named) if sets else None)}
+        body = {**named, "payload": with_sets(base, sets, texts_at(server, named) if sets else None)}
         if strict_inputs:
             body["strict_inputs"] = True
         # Each call has a key, so that an answer that is lost on the way can be asked for again without a second
@@ -81,7 +81,7 @@ def _followed(server: str, execution_id: str, *, as_json: bool) -> int:
         raise
 
 
-def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]:
+def named_plan(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]:
     """Which plan is meant: a file that is there, else a path of the catalogue."""
     # A file that is there comes first: whoever has one before them means it, and a path of the catalogue seldom looks
     # like one.
@@ -96,7 +96,7 @@ def _named(what: str, folders: tuple[Path, ...], server: str) -> dict[str, Json]
     return {"path": path, "version": int(version)}
 
 
-def _texts_at(server: str, named: dict[str, Json]) -> IsText:
+def texts_at(server: str, named: dict[str, Json]) -> IsText:
     """The inputs of a playbook of a server that are declared to be text."""
     from noetl.engine.inputs import texts_of
     from noetl_ir.plan_format import PlanError, open_plan

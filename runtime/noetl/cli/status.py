@@ -89,6 +89,8 @@ def _tell(ending: Ending, look: Snapshot, rows: list[Activity], url: str, *, own
         until = ending.ended if ending.ended is not None else now
         took = f"{'took' if over else 'for'} {duration(until - ending.started)}"
         click.echo(f"on a virtual clock, {took}" if ending.scripted else f"started {iso_of(ending.started)}, {took}")
+    if ending.rerun_of:
+        click.echo(f"a rerun of {escaped(ending.rerun_of)}")
     counts = ending.counts
     done = [amount(counts["tasks"], "task"), amount(counts["retries"], "retry")]
     click.echo(", ".join([*done, amount(counts["passed_errors"], "passed error"), amount(execution.position, "event")]))

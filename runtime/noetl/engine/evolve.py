@@ -113,6 +113,7 @@ _APPLY: dict[str, Callable[[Program, Execution, Event], None]] = {
     "playbook.cancelled": flow.cancelled,
     "playbook.faulted": flow.faulted,
     "playbook.retried": flow.retried,
+    "playbook.rerun": flow.begun_again,
     "phase.started": phases.phase_started,
     "phase.ended": phases.phase_ended,
     "compensation.started": phases.compensation_started,

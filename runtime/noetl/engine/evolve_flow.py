@@ -31,6 +31,7 @@ def requested(program: Program, execution: Execution, event: Event) -> None:
     execution.detached = data.get("detached") is True
     execution.scripted = data.get("scripted") is True
     execution.folder = str(data.get("folder", ""))
+    execution.rerun_of = str(data.get("rerun_of", ""))
     execution.place.under = places_of(data.get("under"))
     outer = data.get("iter_parent")
     execution.iter_parent = outer if isinstance(outer, dict) else None
@@ -284,6 +285,24 @@ def retried(program: Program, execution: Execution, event: Event) -> None:
     execution.fault = None
     execution.status = "running"
     execution.ended = None
+
+
+def begun_again(program: Program, execution: Execution, event: Event) -> None:
+    """A rerun begins. The time between its two parts is no part of any limit: it was not at work."""
+    if not execution.rerun_of or execution.begun_again:
+        raise IllegalFiring("a rerun cannot begin here")
+    execution.begun_again = event.ts
+    shift = int(str(event.data["shift"]))
+    if shift < 0:
+        raise IllegalFiring("a rerun began before its first part")
+    for name, timer in execution.timers.items():
+        if not timer.by_wall:
+            moved = Timer(timer.due + shift, timer.kind, timer.place, timer.since + shift)
+            execution.timers[name] = moved
+    for run in (*execution.runs.values(), *execution.left.values()):
+        run.deadline = run.deadline + shift if run.deadline is not None else None
+    for region in execution.regions.values():
+        region.began += shift
 
 
 def finished(program: Program, execution: Execution, event: Event) -> None:

@@ -385,6 +385,8 @@ class Execution:
     - `terminated`: the status that a step or a time limit ended all with, empty before.
     - `phase`: the current phase; `main`: how main ended, empty before; `after`: what became of each phase behind it;
       `after_limit`: how long one of these may take (microseconds).
+    - `rerun_of`: the execution whose log its own begins with, empty for none; `begun_again`: when it went on from there
+      (microseconds), 0 before.
     - `replaced_by`: the newer execution under its `concurrency` key that it was cancelled for.
     - `results`: by step, its latest success; `ctx_set`: by key of `ctx`, log position and run of the last write.
     - `line`: the line of the entry token (`noetl.engine.lines`); `waves`: by step, the line of the run that the current
@@ -412,6 +414,7 @@ class Execution:
         "after_limit",
         "agenda",
         "arrivals",
+        "begun_again",
         "calling",
         "cancelled",
         "children",
@@ -455,6 +458,7 @@ class Execution:
         "regions",
         "remembered",
         "replaced_by",
+        "rerun_of",
         "results",
         "return_step",
         "returned",
@@ -484,7 +488,7 @@ class Execution:
         self.plan_digest = self.folder = ""
         self.status: ExecutionStatus = "new"
         self.paused = self.paused_by_caller = self.cancelled = self.closing = self.detached = self.scripted = False
-        self.terminated = self.replaced_by = ""
+        self.terminated = self.replaced_by = self.rerun_of = ""
         self.phase = MAIN
         self.main: JsonObject = {}
         self.after: list[Json] = []
@@ -494,7 +498,7 @@ class Execution:
         self.undone: JsonObject = {}
         self.children: dict[str, str] = {}
         self.leaving: dict[str, str] = {}
-        self.position = self.now = self.started = self.inbox_row = 0
+        self.position = self.now = self.started = self.begun_again = self.inbox_row = 0
         self.ended: int | None = None
         self.parent: tuple[str, str] | None = None
         self.children_depth = 0

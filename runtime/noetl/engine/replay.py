@@ -154,6 +154,8 @@ class _Checker:
                 reports.fault(turn, problem if isinstance(problem, dict) else {})
             case "playbook.retried":
                 reports.retry_fault(turn)
+            case "playbook.rerun":
+                reports.begin_rerun(turn, event.data)
             case _:
                 verb = {"playbook.paused": "pause", "playbook.resumed": "resume", "playbook.cancelled": "cancel"}
                 row, newer = event.data.get("row"), str(event.data.get("by", ""))
@@ -192,6 +194,7 @@ def _request_of(event: Event) -> Request:
         env=env if isinstance(env, dict) else None,
         folder=str(data.get("folder", "")),
         under=places_of(data.get("under")),
+        rerun_of=str(data.get("rerun_of", "")),
     )
 
 

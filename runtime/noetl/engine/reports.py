@@ -338,6 +338,15 @@ def retry_fault(turn: Turn) -> bool:
     return True
 
 
+def begin_rerun(turn: Turn, data: dict[str, Json]) -> bool:
+    """Record that a rerun goes on from what it has of another log. False where it has nothing of one, or has begun."""
+    execution = turn.execution
+    if execution.is_over or execution.begun_again or not execution.rerun_of:
+        return False
+    turn.emit("playbook.rerun", data=data)
+    return True
+
+
 def begin_child(turn: Turn, run: str, child: str) -> bool:
     """Record that a task calls a child that may outlive a cancel. False where that is known, or it calls none."""
     region = turn.execution.regions.get(run)

@@ -25,6 +25,7 @@ class Request(NamedTuple):
     - `env`: the environment variables that the workload reads and that the operator allows.
     - `folder`: the folder of the playbook's file, relative to the root that tools' paths stay inside; absolute outside
       of that root, empty where it is the root or not known.
+    - `rerun_of`: the execution whose log the new one begins with, empty for none.
     - `under`: the `concurrency` keys of the places that it runs under, each with the execution that holds the place.
     """
 
@@ -40,6 +41,7 @@ class Request(NamedTuple):
     env: dict[str, Json] | None = None
     folder: str = ""
     under: tuple[tuple[str, str], ...] = ()
+    rerun_of: str = ""
 
 
 def start(turn: Turn, request: Request) -> None:
@@ -115,6 +117,8 @@ def record_request(turn: Turn, request: Request) -> None:
         data["under"] = [list(pair) for pair in request.under]
     if request.folder:
         data["folder"] = request.folder
+    if request.rerun_of:
+        data["rerun_of"] = request.rerun_of
     turn.emit("playbook.execution.requested", data=data)
 
 

@@ -22,12 +22,11 @@ from noetl.ports.idempotency import StartKey
 from noetl.server.dues import Dues
 from noetl.server.journal import Journal, Keep, at_once
 from noetl.server.signal_secrets import NO_SECRETS, SignalRedactor
-from noetl.server.stored_events import WHOLE_OUTSIDE, evolve_record
+from noetl.server.stored_events import evolve_record, records_of
 from noetl.server.waiting_orders import WaitingOrders, waiting
-from noetl_ir import codec
 from noetl_ir.evaluate import Fault
 from noetl_ir.evaluate.work import SLICE, is_stopped, spent
-from noetl_ir.events import Event, write_event
+from noetl_ir.events import Event
 from noetl_ir.expr import Json
 from noetl_ir.orders import Answer, Order, Report, RunPipeline, SendSignal, SettleMail
 from noetl_ir.records import NamedTuple
@@ -404,16 +403,7 @@ class OwnedExecution:
 
     def _records(self, events: Sequence[Event]) -> list[tuple[str, bytes]]:
         """Events as the log keeps them; of one that is too large its data is stored outside first."""
-        limit = self.program.plan.limits.max_payload_bytes
-        records = []
-        for event in events:
-            body = write_event(event)
-            # Only the data goes outside, so that what an event is about (type, run, task, claim) can be read from the
-            # log alone.
-            if len(body) > limit:
-                body = write_event(event._replace(data={WHOLE_OUTSIDE: self._outside(codec.pack_unsorted(event.data))}))
-            records.append((event.event_id, body))
-        return records
+        return records_of(events, self.program.plan.limits.max_payload_bytes, self._outside)
 
     def _outside(self, data: bytes) -> dict[str, Json]:
         """The reference to data that is too large for the log."""

@@ -1,11 +1,13 @@
 """The events of a log as the store keeps them: read again, and what lies outside of the log brought back."""
 
+from collections.abc import Callable, Iterable
+
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
 from noetl.ports import Blobs, Record, StoreFailure
 from noetl_ir import codec
-from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event
+from noetl_ir.events import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Event, read_event, write_event
 from noetl_ir.expr import Json
 from noetl_ir.outcome import is_reference
 
@@ -34,3 +36,20 @@ def evolve_record(program: Program, execution: Execution, record: Record, blobs:
     event = hydrate(record, blobs)
     evolve(program, execution, event)
     return event
+
+
+def records_of(
+    events: Iterable[Event], limit: int, outside: Callable[[bytes], dict[str, Json]]
+) -> list[tuple[str, bytes]]:
+    """Events as the log keeps them, those of more than `limit` bytes with their data `outside`: a function that stores
+    it and gives the reference.
+    """
+    records = []
+    for event in events:
+        body = write_event(event)
+        # Only the data goes outside, so that what an event is about (type, run, task, claim) can be read from the log
+        # alone.
+        if len(body) > limit:
+            body = write_event(event._replace(data={WHOLE_OUTSIDE: outside(codec.pack_unsorted(event.data))}))
+        records.append((event.event_id, body))
+    return records

@@ -1,0 +1,164 @@
+"""Reruns of executions in a store: from what was asked to the log that the new execution begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+
+from noetl.app.clock import WallClock
+from noetl.app.runtime import Runtime
+from noetl.app.snapshots import UnreadableExecution, events_of, program_of
+from noetl.engine.marking import IllegalFiring
+from noetl.engine.program import Missing, Program
+from noetl.engine.rerun_source import RerunCut, RerunSource
+from noetl.engine.reruns import ACCEPTED, Rerun, RerunRequest, TaskRuns, rerun_of
+from noetl.host.confined_files import file_name_of
+from noetl.ports import Blobs, ExecutionRow
+from noetl.ports.idempotency import StartKey
+from noetl.server.execution import status_of
+from noetl.server.journal import Keep, at_once
+from noetl.server.stored_events import records_of
+from noetl_ir.events import Event
+from noetl_ir.expr import Json
+from noetl_ir.nearest import nearest
+from noetl_ir.outcome import is_reference
+from noetl_ir.records import NamedTuple
+
+
+class RerunWish(NamedTuple):
+    """A wish of somebody: `step` is `STEP` or `STEP:N`, the N-th run of it, empty for where it failed; `payload` is that
+    of the new one.
+    """
+
+    step: str = ""
+    payload: dict[str, Json] = {}  # noqa: RUF012  (never written to)
+    linear: bool = False
+    accepted: Collection[str] = ()
+
+
+class PlannedRerun(NamedTuple):
+    """A rerun that was looked at, of an execution, as another one with an id of its own."""
+
+    of: ExecutionRow
+    program: Program
+    execution_id: str
+    steps: tuple[str, ...]
+    rerun: Rerun
+
+    def as_json(self) -> dict[str, Json]:
+        """One document."""
+        return {
+            "of": self.of.execution_id,
+            "from": [*self.steps],
+            "kept": [_row(row) for row in self.rerun.kept],
+            "again": [_row(row) for row in self.rerun.again],
+            "signals": [*self.rerun.signals],
+            "hindrances": [
+                {"code": one.code, "message": one.message, "instead": one.instead or None}
+                for one in self.rerun.hindrances
+            ],
+        }
+
+
+def _row(row: TaskRuns) -> dict[str, Json]:
+    return {"step": row.step, "task": row.task, "runs": row.runs, "effects": row.has_effects}
+
+
+def source_of(runtime: Runtime, row: ExecutionRow) -> RerunSource:
+    """The log of an execution, read. Raises UnreadableExecution."""
+    program = program_of(runtime, row.execution_id)
+    events = [event for _, event in events_of(runtime, row.execution_id)]
+    try:
+        return RerunSource(program, row.execution_id, events)
+    except (IllegalFiring, Missing) as problem:
+        raise UnreadableExecution(f"the log of {row.execution_id} is no run of its plan: {problem}") from None
+
+
+def planned_rerun(
+    runtime: Runtime, source: RerunSource, row: ExecutionRow, program: Program, wish: RerunWish
+) -> PlannedRerun:
+    """Look at a rerun; nothing is stored. Raises UnreadableExecution where there is no such step or run of it."""
+    for word in wish.accepted:
+        if word not in ACCEPTED:
+            raise UnreadableExecution(
+                f"`{word}` cannot be accepted: {' and '.join(f'`{one}`' for one in ACCEPTED)} can"
+            )
+    cut = _cut(source, wish.step)
+    execution_id = runtime.new_execution_id()
+    env = runtime.settings.environment.variables_for(program)
+    asked = RerunRequest(program, execution_id, wish.payload, cut, env, wish.linear, wish.accepted)
+    # The times of a script are those of its log, and nobody waits for them.
+    now = source.execution.now if source.execution.scripted else WallClock().now()
+    return PlannedRerun(row, program, execution_id, cut.steps, rerun_of(source, asked, now))
+
+
+def begin_rerun(runtime: Runtime, planned: PlannedRerun, key: StartKey | None) -> None:
+    """Put a rerun that nothing hinders into the store, whole, for whoever goes on with it. Raises Taken."""
+    keep, plan = runtime.keep, planned.program.plan
+    events = own_values(runtime.blobs, planned, keep)
+    put = partial(runtime.blobs.put, planned.execution_id)
+    records = records_of(events, plan.limits.max_payload_bytes, lambda data: keep(lambda: put(data)))
+    status, began = status_of(planned.rerun.execution), WallClock().now()
+    row = ExecutionRow(planned.execution_id, plan.path or plan.name, planned.program.digest, status, None, began, None)
+    keep(lambda: runtime.store.create(row, records, key=key))
+
+
+def _cut(source: RerunSource, asked: str) -> RerunCut:
+    """The cut that is asked for. Raises UnreadableExecution."""
+    if not asked:
+        return source.failed_cut()
+    name, colon, digits = asked.rpartition(":")
+    if not (colon and digits.isascii() and digits.isdecimal() and int(digits)):
+        name, digits = asked, "1"
+    numbers = source.program.step_numbers
+    if name not in numbers:
+        near = nearest(name, numbers)
+        meant = f"; did you mean `{near}`?" if near else ""
+        raise UnreadableExecution(f"the playbook has no step `{name}`{meant}")
+    cut = source.cut_before(numbers[name], int(digits))
+    if cut is None:
+        runs = len(source.scheduled.get(numbers[name], ()))
+        ran = f"ran {runs} times" if runs > 1 else "ran once" if runs else "never ran in it"
+        raise UnreadableExecution(f"step `{name}` {ran}: there is nothing to begin at")
+    return cut
+
+
+def merged_payload(payload: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
+    """A payload with other values over it: mappings are merged, everything else is replaced."""
+    found = dict(payload)
+    for key, value in over.items():
+        there = found.get(key)
+        is_both = isinstance(there, dict) and isinstance(value, dict)
+        found[key] = merged_payload(there, value) if is_both else value  # type: ignore[arg-type]
+    return found
+
+
+def own_values(blobs: Blobs, planned: PlannedRerun, keep: Keep = at_once) -> tuple[Event, ...]:
+    """The events that a rerun begins with. Values outside of the log are stored once more, as its own: nothing of it is
+    gone with the old execution. Raises UnreadableExecution, StoreFailure.
+    """
+    folder = file_name_of(planned.of.execution_id)
+
+    def moved(value: Json) -> Json:
+        if isinstance(value, list):
+            return [moved(part) for part in value]
+        if not isinstance(value, dict):
+            return value
+        if is_reference(value) and str(value.get("key")).partition("/")[0] == folder:
+            return {**value, **_copied(blobs, planned.execution_id, value, keep)}
+        return {key: moved(part) for key, part in value.items()}
+
+    return tuple(event._replace(data=_mapping(moved(event.data))) for event in planned.rerun.events)
+
+
+def _copied(blobs: Blobs, execution_id: str, reference: dict[str, Json], keep: Keep) -> dict[str, Json]:
+    try:
+        data = blobs.get(reference)
+    except KeyError as problem:
+        raise UnreadableExecution(f"a value of it is gone: {problem.args[0]}") from None
+    made = keep(lambda: blobs.put(execution_id, data))
+    return {key: made[key] for key in ("store", "key", "size", "checksum")}
+
+
+def _mapping(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}

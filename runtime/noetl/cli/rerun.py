@@ -1,0 +1,243 @@
+"""rerun: begin again where an execution failed, as a new one that keeps what the old one did before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+from noetl.app.embedded import Embedded
+from noetl.app.reruns import PlannedRerun, RerunWish, begin_rerun, planned_rerun, source_of
+from noetl.app.runtime import DEFAULT_SLOTS, Runtime, Settings
+from noetl.cli.buses import pool_limit_option
+from noetl.cli.driving import DriveOptions, drive
+from noetl.cli.durability import durability_option
+from noetl.cli.environment import env_option
+from noetl.cli.inputs import plan_bytes, script_of, with_sets
+from noetl.cli.stores import (
+    command_with,
+    existing_runtime,
+    is_remote,
+    json_option,
+    opened_runtime,
+    path_option,
+    require_store,
+    row_of,
+    server_option,
+    store_option,
+)
+from noetl.cli.text import Problem, escaped, json_text
+from noetl.cli.watching import progress_for, trouble_for
+from noetl.engine.inputs import texts_of
+from noetl.engine.program import Program
+from noetl.engine.rerun_source import RerunSource
+from noetl.engine.reruns import ACCEPTED, payload_of
+from noetl.host.environment import Environment
+from noetl.host.runnable_kinds import unable
+from noetl.ports import Taken
+from noetl.ports.idempotency import BadKey, StartKey, start_key
+from noetl.server.children import NotFound
+from noetl_cli import lazy_click as click
+from noetl_ir.expr import Json
+
+
+@click.command("rerun", short_help="Begin again where an execution failed.")
+@click.argument("execution", metavar="ID")
+@click.option("--from", "step", default="", metavar="STEP[:N]", help="Begin at the first, or N-th, run of a step.")
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE", help="Set one value: a.b=v.")
+@click.option("--plan", metavar="PLAN|PLAYBOOK", help="Run this version instead.")
+@click.option("--linear", is_flag=True, help="Keep only what was over before that run began.")
+@click.option("--accept", "accepted", multiple=True, type=click.Choice(ACCEPTED), help="Take this hindrance for none.")
+@click.option("--dry-run", is_flag=True, help="Say what is kept and what runs again, and start nothing.")
+@click.option("--key", metavar="KEY", help="Start once: all reruns with this key are one execution.")
+@path_option
+@click.option("--script", metavar="FILE", help="Replace tools by the outcomes listed there, on a virtual clock.")
+@click.option("--slots", type=click.IntRange(1), default=DEFAULT_SLOTS, show_default=True, help="Tasks at once.")
+@durability_option
+@pool_limit_option
+@env_option
+@server_option
+@store_option
+@json_option
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def rerun(
+    execution: str,
+    step: str,
+    sets: tuple[str, ...],
+    plan: str | None,
+    linear: bool,
+    accepted: tuple[str, ...],
+    dry_run: bool,
+    key: str | None,
+    folders: tuple[Path, ...],
+    script: str | None,
+    slots: int,
+    every_event: bool,
+    limits: dict[str, int],
+    environment: Environment,
+    url: str,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Begin again where an execution failed: a new execution that keeps the results of what ran before, whose effects
+    are not repeated. Without --from it begins with the runs that it failed of; one that was cancelled, or ran out of
+    time, goes on where it stood.
+
+    Kept is what ran with the same values as it would have now. Where that cannot be shown, nothing is started, and it
+    says what hinders. --set and --plan change what has not run yet. --accept phases: what follows main (`on_failure`,
+    `finally`) has run and does no harm to what is kept; --accept execution_id: tasks that are kept have used the id of
+    the old execution. ID may be the beginning of an id, or `last`.
+
+    Exit codes: as for `run`; 1 also where something hinders.
+    """
+    wish = RerunWish(step, {}, linear, accepted)
+    with_sets({}, sets)  # an assignment that is none is told before anything is asked
+    if is_remote(url):
+        return _asked(url, execution, wish, sets, plan, folders, key, dry_run=dry_run, as_json=as_json)
+    require_store(url)
+    shown = progress_for(quiet=quiet)
+    scripted = script_of(script) if script is not None else None
+    settings = Settings(
+        folders, slots=slots, limits=limits, script=scripted, log=shown.log, environment=environment, tick=shown.tick,
+        every_event=every_event, say=trouble_for(shown, quiet=quiet), waits=True,
+    )  # fmt: skip
+    with opened_runtime(url, settings) as runtime:
+        row = row_of(runtime, execution)
+        source = source_of(runtime, row)
+        if source.execution.scripted is not (scripted is not None):
+            raise click.UsageError(
+                "a script stood in for its tools: say with --script FILE which one goes on doing so"
+                if scripted is None else "no script stood in for its tools: leave --script out"
+            )  # fmt: skip
+        program = _program(runtime, source, plan, folders)
+        payload = payload_of(source)
+        wish = wish._replace(payload=with_sets(payload, sets, texts_of(program.plan)))
+        planned = planned_rerun(runtime, source, row, program, wish)
+        if dry_run:
+            return _tell(planned.as_json(), as_json=as_json)
+        _check(planned, is_scripted=scripted is not None)
+        try:
+            begin_rerun(runtime, planned, _key(key, planned, wish))
+        except Taken as there:
+            raise Problem(_taken(there, url)) from None
+        shown.say(f"{planned.execution_id}: {escaped(row.playbook)}, {_summary(planned)}")
+        go = partial(_resume, program, planned.execution_id)
+        return drive(runtime, program, DriveOptions(planned.execution_id, url, as_json), go, shown)
+
+
+def _resume(program: Program, execution_id: str, embedded: Embedded) -> str:
+    return embedded.resume(program, execution_id)
+
+
+def _program(runtime: Runtime, source: RerunSource, plan: str | None, folders: tuple[Path, ...]) -> Program:
+    if plan is None:
+        return source.program
+    found = plan_bytes(plan, folders, quiet=False, undone="nothing was started")
+    try:
+        return runtime.keep(lambda: runtime.programs.add_plan(found.data, compiled=found.compiled, source=found.source))
+    except NotFound as problem:
+        raise Problem(f"{plan}: {problem}") from None
+
+
+def _check(planned: PlannedRerun, *, is_scripted: bool) -> None:
+    told = [one.as_text() for one in planned.rerun.hindrances]
+    told += () if is_scripted else unable(planned.program.plan)
+    if told:
+        raise Problem("\n".join(["nothing was started:", *told]))
+
+
+def _key(key: str | None, planned: PlannedRerun, wish: RerunWish) -> StartKey | None:
+    if key is None:
+        return None
+    asked: dict[str, Json] = {
+        "of": planned.of.execution_id, "digest": planned.program.digest, "payload": wish.payload, "from": wish.step,
+        "linear": wish.linear,
+    }  # fmt: skip
+    try:
+        return start_key(key, asked)
+    except BadKey as problem:
+        raise click.UsageError(f"--key: {problem}") from None
+
+
+def _taken(there: Taken, url: str) -> str:
+    again = command_with(url, "status", there.execution_id)
+    return f"nothing was started: the key started execution {there.execution_id} already: {escaped(again)}"
+
+
+def _summary(planned: PlannedRerun) -> str:
+    kept = sum(row.runs for row in planned.rerun.kept)
+    return f"a rerun of {planned.of.execution_id}: {kept} task{'s' if kept != 1 else ''} kept"
+
+
+def _tell(document: dict[str, Json], *, as_json: bool) -> int:
+    """Tell what a rerun would keep; returns the exit code."""
+    hindrances = document["hindrances"]
+    if as_json:
+        click.echo(json_text(document))
+    else:
+        for line in _lines(document):
+            click.echo(escaped(line))
+    return 1 if hindrances else 0
+
+
+def _lines(document: dict[str, Json]) -> Iterator[str]:
+    steps = ", ".join(f"`{step}`" for step in _rows(document, "from")) or "where it stood"
+    yield f"rerun of {document['of']}, from {steps}"
+    for key, head in (("kept", "kept"), ("again", "runs again")):
+        rows = [row for row in _rows(document, key) if isinstance(row, dict)]
+        yield f"{head}: {'nothing' if not rows else ''}".rstrip()
+        for row in rows:
+            name = str(row["step"]) if row["step"] == row["task"] else f"{row['step']} / {row['task']}"
+            times = f", {row['runs']} times" if row["runs"] != 1 else ""
+            yield f"  {name}{times}{', with effects' if row['effects'] else ''}"
+    if signals := [str(name) for name in _rows(document, "signals")]:
+        yield f"signals that it is to be sent again: {', '.join(signals)}"
+    for row in _rows(document, "hindrances"):
+        if isinstance(row, dict):
+            yield f"hinders: {row['message']}{': ' if row['instead'] else ''}{row['instead'] or ''}"
+
+
+def _rows(document: dict[str, Json], key: str) -> list[Json]:
+    rows = document.get(key)
+    return rows if isinstance(rows, list) else []
+
+
+def _asked(
+    url: str,
+    execution: str,
+    wish: RerunWish,
+    sets: tuple[str, ...],
+    plan: str | None,
+    folders: tuple[Path, ...],
+    key: str | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Have a server begin a rerun."""
+    from noetl.cli.remote import ask_server
+    from noetl.cli.start import named_plan, texts_at
+
+    with existing_runtime(url) as runtime:
+        row = row_of(runtime, execution)
+    named: dict[str, Json] = named_plan(plan, folders, url) if plan is not None else {}
+    texts = texts_at(url, named or {"playbook_id": row.plan_digest}) if sets else None
+    body: dict[str, Json] = {
+        **named, "from": wish.step, "payload": with_sets({}, sets, texts), "linear": wish.linear,
+        "accept": [*wish.accepted], "dry_run": dry_run,
+    }  # fmt: skip
+    path = f"/executions/{row.execution_id}/rerun"
+    response = ask_server(url, "POST", path, body, key="" if dry_run else key or str(uuid4()))
+    if dry_run:
+        return _tell(response, as_json=as_json)
+    if as_json:
+        click.echo(json_text(response))
+        return 0
+    execution_id = str(response.get("execution_id"))
+    click.echo(f"started: execution {execution_id}, a rerun of {row.execution_id}")
+    click.echo(f"see how it stands: {escaped(command_with(url, 'status', execution_id))}")
+    return 0
+
+
+COMMAND = rerun
