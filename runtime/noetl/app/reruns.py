@@ -26,7 +26,7 @@ from noetl_ir.records import NamedTuple
 
 
 class RerunWish(NamedTuple):
-    """A wish of somebody: `step` is `STEP` or `STEP:N`, the N-th run of it, empty for where it failed; `payload` is that
+    """A wish of somebody: `step` is `STEP` or `STEP:N`, the N-th run of it, empty for where it failed; `payload` that
     of the new one.
     """
 

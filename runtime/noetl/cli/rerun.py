@@ -105,11 +105,7 @@ def rerun(
     with opened_runtime(url, settings) as runtime:
         row = row_of(runtime, execution)
         source = source_of(runtime, row)
-        if source.execution.scripted is not (scripted is not None):
-            raise click.UsageError(
-                "a script stood in for its tools: say with --script FILE which one goes on doing so"
-                if scripted is None else "no script stood in for its tools: leave --script out"
-            )  # fmt: skip
+        _check_script(source, is_scripted=scripted is not None)
         program = _program(runtime, source, plan, folders)
         payload = payload_of(source)
         wish = wish._replace(payload=with_sets(payload, sets, texts_of(program.plan)))
@@ -124,6 +120,13 @@ def rerun(
         shown.say(f"{planned.execution_id}: {escaped(row.playbook)}, {_summary(planned)}")
         go = partial(_resume, program, planned.execution_id)
         return drive(runtime, program, DriveOptions(planned.execution_id, url, as_json), go, shown)
+
+
+def _check_script(source: RerunSource, *, is_scripted: bool) -> None:
+    if source.execution.scripted and not is_scripted:
+        raise click.UsageError("a script stood in for its tools: say with --script FILE which one goes on doing so")
+    if is_scripted and not source.execution.scripted:
+        raise click.UsageError("no script stood in for its tools: leave --script out")
 
 
 def _resume(program: Program, execution_id: str, embedded: Embedded) -> str:
@@ -188,14 +191,16 @@ def _lines(document: dict[str, Json]) -> Iterator[str]:
         rows = [row for row in _rows(document, key) if isinstance(row, dict)]
         yield f"{head}: {'nothing' if not rows else ''}".rstrip()
         for row in rows:
-            name = str(row["step"]) if row["step"] == row["task"] else f"{row['step']} / {row['task']}"
+            # A task without a name of its own has that of its step.
+            is_named = row["task"] not in (row["step"], f"{row['step']}_task")
+            name = f"{row['step']} / {row['task']}" if is_named else str(row["step"])
             times = f", {row['runs']} times" if row["runs"] != 1 else ""
             yield f"  {name}{times}{', with effects' if row['effects'] else ''}"
     if signals := [str(name) for name in _rows(document, "signals")]:
         yield f"signals that it is to be sent again: {', '.join(signals)}"
-    for row in _rows(document, "hindrances"):
-        if isinstance(row, dict):
-            yield f"hinders: {row['message']}{': ' if row['instead'] else ''}{row['instead'] or ''}"
+    for found in _rows(document, "hindrances"):
+        if isinstance(found, dict):
+            yield f"hinders: {found['message']}{': ' if found['instead'] else ''}{found['instead'] or ''}"
 
 
 def _rows(document: dict[str, Json], key: str) -> list[Json]:

@@ -54,7 +54,7 @@ class TaskRuns(NamedTuple):
 
 
 class RerunRequest(NamedTuple):
-    """What is asked for: the program and payload of the new execution, and where it begins.
+    """A rerun that is asked for: the program and payload of the new execution, and where it begins.
 
     - `env`: the variables of the environment that its workload may read; `scripted`: a script stands in for tools.
     - `linear`: only what was over before the cut is kept; `accepted`: codes of hindrances that are none.
@@ -176,7 +176,7 @@ def _told(built: _Built) -> Iterator[Hindrance]:
 
 
 def _of_the_same(source: RerunSource, same: _Built, asked: RerunRequest) -> Iterator[Hindrance]:
-    """What hinders also where nothing is changed."""
+    """Hindrances that there are also where nothing is changed."""
     prefix = same.prefix
     for position, why in prefix.left.items():
         if why.why != LINEAR and (position <= asked.cut.position or why.why == ID):
@@ -245,7 +245,7 @@ def _behind(plan: Plan, steps: set[int]) -> set[int]:
 
 
 def _of_the_change(source: RerunSource, same: _Built, made: _Built) -> list[Hindrance]:
-    """What the same plan with the same values would keep, and the changed one does not."""
+    """Hindrances of a change: it does not keep what the same plan with the same values would keep."""
     found: list[Hindrance] = []
     told: set[tuple[int, int]] = set()
     for position in sorted(same.prefix.kept - made.prefix.kept):
@@ -289,7 +289,7 @@ def _go_on(source: RerunSource, made: _Built, asked: RerunRequest, now: int) -> 
 
 
 def _of_the_log(made: _Built, asked: RerunRequest) -> Iterator[Hindrance]:
-    """What hinders in the log that was made: it is checked as any other."""
+    """Hindrances in the log that was made: it is checked as any other."""
     wrong = replay(asked.program, asked.execution_id, made.prefix.events).wrong
     if wrong is not None:
         yield Hindrance("log", f"no legal log came of it (event {wrong[0]}: {wrong[1]})", "start it anew")
