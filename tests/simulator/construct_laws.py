@@ -42,8 +42,9 @@ def check_compensations(program: Program, log: Sequence[Event]) -> None:
 
 
 def _is_done(program: Program, event: Event) -> bool:
+    """Whether a run is done, of a step with loops an iteration of the innermost one."""
     loops = program.plan.steps[event.step].loops
-    return event.event_type == ("loop.iteration.done" if loops else "step.done")
+    return event.event_type == ("loop.iteration.done" if loops else "step.done") and event.run.count("/") == len(loops)
 
 
 def check_waits(log: Sequence[Event]) -> None:

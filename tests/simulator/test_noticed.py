@@ -11,6 +11,7 @@ import noetl.engine.phases
 import noetl.engine.rules
 import noetl.engine.signals
 import noetl.server.control
+import noetl.server.places
 import simulator.world
 from noetl.engine import reports
 from noetl.ports.needs import Absent, Needs, wait_for
@@ -212,6 +213,18 @@ def taken_by_nobody(patch: Patch) -> None:
     patch.setattr(noetl.engine.arrivals, "take", lambda turn, step, run: None)
 
 
+def one_place_too_many(patch: Patch) -> None:
+    """Whoever asks for a place is told of one holder less than there are."""
+    holders_of = noetl.server.places.holders_of
+    patch.setattr(noetl.server.places, "holders_of", lambda rows, key: holders_of(rows, key)[1:])
+
+
+def nobody_queues(patch: Patch) -> None:
+    """Whoever finds room takes it, whoever asked before."""
+    at = noetl.server.places.PlacesByKey.at
+    patch.setattr(noetl.server.places.PlacesByKey, "at", lambda self, key: (at(self, key)[0], ()))
+
+
 def seeds_of(name: str) -> list[int]:
     """The first seeds of a play that was added."""
     return [seed for seed in range(8, 30_000, 9) if PLAYS[number_of(seed)].name == name]
@@ -228,6 +241,8 @@ BROKEN: dict[Callable[[Patch], None], Sequence[int]] = {
     taken_letters_go_back: seeds_of("the mailbox"),
     late_letters_are_taken: seeds_of("the mailbox"),
     taken_by_nobody: seeds_of("locks"),
+    one_place_too_many: seeds_of("places"),
+    nobody_queues: seeds_of("places"),
     oldest_first: seeds_of("what is undone"),
     always_undone: seeds_of("after which ends"),
     impatient_retries: seeds_of("busy and slow"),

@@ -19,13 +19,14 @@ from noetl.ports import Over, Wanted
 from noetl.server.journal import EVERY_EVENT, EVERY_ROUND, Batching
 from noetl.server.service import Busy
 from noetl.server.stored_events import hydrate
-from noetl.store.memory import MemoryBlobs, MemoryStore
+from noetl.store.memory import MemoryBlobs
 from noetl_ir.events import Event
 from simulator.disk import Disk, DiskOdds, Holders
 from simulator.effects import waiting_times
 from simulator.fetches import SimulatedFetches
 from simulator.laws import check_deeds, check_execution, check_letters, end_of, fold
 from simulator.network import Network, Odds
+from simulator.place_law import WatchedStore
 from simulator.plays import PLAYS, Ready, number_of, ready
 from simulator.processes import ServerProcess, Shared, WorkerProcess
 from simulator.timeline import EPOCH, SECOND, STEP, Timeline
@@ -124,7 +125,7 @@ class World:
         network = Network(self.timeline, self._stream("network"), setting.odds, setting.largest, self._is_older)
         by_path = play.by_path
         self._shared = Shared(
-            self.timeline, network, MemoryStore(now=lambda: self.timeline.now), Holders(self.timeline), MemoryBlobs(),
+            self.timeline, network, WatchedStore(now=lambda: self.timeline.now), Holders(self.timeline), MemoryBlobs(),
             {each.digest: each for each in by_path.values()},
             {path: each.digest for path, each in by_path.items()}, Counter(),
         )  # fmt: skip
@@ -370,6 +371,7 @@ class World:
                 late = self._over_at.get(name, 0) > self._over_at.get(folded.parent[0], AT_MOST)
                 assert not late, f"{name} went on to be {folded.status} after its caller was over"
         assert not self._wrong, self._wrong[0]
+        assert not store.wrong, store.wrong
         check_deeds(programs, logs, self._shared.deeds)
         check_letters(logs, store.mailbox.letters())
         self._check_nothing_left()
@@ -404,6 +406,8 @@ def simulate(seed: int) -> Simulated:
     """Run the simulation of a seed; raises AssertionError that says how to run it again."""
     number = number_of(seed)
     play, setting = ready_at(number), setting_of(seed)
+    if play.program.plan.concurrency is not None:  # two alone never pass each other in a queue
+        setting = setting._replace(executions=2 * setting.executions)
     try:
         world = World(play, setting)
         ran = world.run()

@@ -14,7 +14,7 @@ from noetl.app.picture import Queue, rows_of
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import Execution
 from noetl.ports.places import PlaceRow
-from noetl.server.places import PlaceDecision, holders_of, is_circle, judged, waiting_before
+from noetl.server.places import PlaceDecision, answers, holders_of, is_circle, judged, waiting_before
 from noetl_ir.plan_format import read_plan
 from playbooks import HEAD
 
@@ -122,6 +122,53 @@ def can_be_placed(rows: list[PlaceRow], asked: PlaceRow) -> bool:
 def test_who_would_wait_for_ever_is_told_and_nobody_else(world: tuple[list[PlaceRow], PlaceRow]) -> None:
     rows, asked = world
     assert is_circle(rows, asked) is not can_be_placed(rows, asked)
+
+
+WAYS = ("queue", "skip", "fail", "cancel_running")
+moves = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), st.sampled_from("kl"), st.integers(1, 3), st.sampled_from(WAYS)),
+        st.tuples(st.just("end"), st.integers(0, 9)),
+        st.tuples(st.just("look"), st.integers(0, 9)),
+    ),
+    max_size=25,
+)
+
+
+@given(moves)
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+def test_at_no_time_more_hold_a_key_than_who_takes_it_allows(moves: list[tuple[Any, ...]]) -> None:
+    """Executions that ask, end, and are looked at again, one by one or several at once. `rows` is what a store has."""
+    rows: list[PlaceRow] = []
+    asking: list[PlaceRow] = []
+    for number, (what, *rest) in enumerate(moves):
+        if what == "ask":
+            asking.append(waits(f"e{number}", rest[0], number=0, limit=rest[1], on_conflict=rest[2]))
+            looked = asking[-1:]
+        elif what == "end":
+            names = [row.execution_id for row in rows if row.placed]
+            over = names[rest[0] % len(names)] if names else ""
+            rows = [row for row in rows if row.execution_id != over]
+            continue
+        else:
+            looked = asking[rest[0] % (len(asking) + 1) :]
+        decisions, changed = answers(rows, looked)
+        before = {row.execution_id for row in rows if row.placed}
+        for row in changed:
+            row = row if row.number else row._replace(number=1 + max((each.number for each in rows), default=0))
+            rows = [each for each in rows if each.execution_id != row.execution_id] + [row]
+        for asked in looked:
+            if decisions[asked.execution_id].kind == "placed":
+                others = {each.execution_id for each in rows if each.key == asked.key and each.execution_id in before}
+                assert asked.execution_id in before or len(others) < asked.limit
+                mine = next(row for row in rows if row.execution_id == asked.execution_id)
+                first = [each for each in rows if (each.key, each.placed) == (asked.key, False)]
+                assert not [each for each in first if each.number < mine.number and each.on_conflict]
+                before.add(asked.execution_id)
+        asking = [each for each in asking if decisions.get(each.execution_id, _OPEN).kind == "queued"]
+
+
+_OPEN = PlaceDecision("queued")
 
 
 CHILD = """---
