@@ -174,7 +174,10 @@ def span_of(plan: Plan, event: Event) -> Span | None:
     """Where the author wrote what an event is about: its arc, task or step; None for the execution itself."""
     arcs = event.data.get("arcs")
     if event.event_type == "next.selected" and isinstance(arcs, list) and arcs and isinstance(arcs[0], dict):
-        return plan.arcs[int(str(arcs[0]["arc"]))].span
+        # Bounds are asked here, too: a log may be altered, or another plan's.
+        arc = arcs[0].get("arc")
+        if isinstance(arc, int) and not isinstance(arc, bool) and 0 <= arc < len(plan.arcs):
+            return plan.arcs[arc].span
     if 0 <= event.task < len(plan.tasks):
         return plan.tasks[event.task].span
     return plan.steps[event.step].span if 0 <= event.step < len(plan.steps) else None

@@ -2,8 +2,9 @@
 
 import pytest
 
-from noetl_ir.envelope import envelope_of, envelope_schema, origin_of, status_of
+from noetl_ir.envelope import envelope_of, envelope_schema, origin_of, span_of, status_of
 from noetl_ir.events import Event, Firing, action_id_of
+from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetlc.pipeline import compile_source
 
@@ -101,3 +102,9 @@ def test_an_iteration_that_never_began_has_its_index(plan: Plan) -> None:
 )
 def test_statuses(event_type: str, data: dict[str, object], status: str) -> None:
     assert status_of(Event("e", event_type, 0, data=data)) == status  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("arcs", [[{}], [{"arc": "x"}], [{"arc": 99}], [{"arc": -1}], [{"arc": True}], [{"arc": []}]])
+def test_the_place_of_an_altered_event_is_that_of_its_step(plan: Plan, arcs: list[Json]) -> None:
+    event = Event("s9", "next.selected", 0, 0, "1", data={"arcs": arcs})
+    assert span_of(plan, event) == plan.steps[0].span

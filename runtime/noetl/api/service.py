@@ -31,7 +31,7 @@ from noetl.app.picture import rows_of
 from noetl.app.preflight_checks import secret_pools
 from noetl.app.programs import WORTH
 from noetl.app.runtime import Runtime
-from noetl.app.secret_resolver import exposed, unresolvable, workload_of
+from noetl.app.secret_resolver import SecretsAtStart, secrets_at_start, workload_of
 from noetl.app.snapshot_cache import SnapshotCache
 from noetl.app.snapshots import UnreadableExecution, events_of, program_of, result_of
 from noetl.app.verifier import verifier
@@ -317,12 +317,12 @@ class ApiService:
                     return _again(start.key, taken.execution_id, taken.request)
                 return StartedExecution(execution_id)
 
-            lacking = self._lacking(program, execution_id, request)
+            lacking, exposed = self._secrets_of(program, execution_id, request)
             strange = (*unread(program, start.payload), *retyped(program, start.payload))
             return Prepared(
                 lacking,
                 partial(self._service.do, begin),
-                (*strange, *self._exposed(program, execution_id, request)),
+                (*strange, *exposed),
             )
 
     def unable(self, program: Program) -> tuple[str, ...]:
@@ -493,32 +493,25 @@ class ApiService:
             return Origin(row.execution_id, row.execution_id, row.parent_execution_id)
         return origin_of(row.execution_id, first[1])
 
-    def _lacking(self, program: Program, execution_id: str, request: Request) -> Future[tuple[str, ...]]:
+    def _secrets_of(
+        self, program: Program, execution_id: str, request: Request
+    ) -> tuple[Future[tuple[str, ...]], tuple[str, ...]]:
         """Nothing starts that could not get at the secrets it declares; workers elsewhere are asked. A name in a task's
-        `auth` that nothing declares is looked up when the task runs, which may never be.
+        `auth` that nothing declares is looked up when the task runs, which may never be. The inputs that hold a secret
+        are told where this process has the secrets.
         """
         if self._registry is not None and (workload := workload_of(program, execution_id, request)) is not None:
             pools = secret_pools(program.plan)
-            return self._registry.preflight.ask(Check(execution_id, pools, program.digest, workload))
+            return self._registry.preflight.ask(Check(execution_id, pools, program.digest, workload)), ()
         known: Future[tuple[str, ...]] = Future()
-        known.set_result(() if self._registry is not None else self._unresolvable(program, execution_id, request))
-        return known
-
-    def _unresolvable(self, program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
-        return self._asked_of(unresolvable, program, execution_id, request)
-
-    def _exposed(self, program: Program, execution_id: str, request: Request) -> tuple[str, ...]:
-        """Inputs that hold a secret, where this process has the secrets."""
-        return () if self._registry is not None else self._asked_of(exposed, program, execution_id, request)
-
-    def _asked_of(
-        self, look: Callable[..., tuple[str, ...]], program: Program, execution_id: str, request: Request
-    ) -> tuple[str, ...]:
-        settings = self.runtime.settings
-        return look(
-            program, execution_id, request,
-            path=self.runtime.secrets_path, root=str(settings.root), fence=settings.fence,
-        )  # fmt: skip
+        found, settings = SecretsAtStart(), self.runtime.settings
+        if self._registry is None:
+            found = secrets_at_start(
+                program, execution_id, request,
+                path=self.runtime.secrets_path, root=str(settings.root), fence=settings.fence,
+            )  # fmt: skip
+        known.set_result(found.lacking)
+        return known, found.exposed
 
     def digest_of_start(self, start: Start) -> str:
         """The digest of the plan that a start names. Raises Unknown."""

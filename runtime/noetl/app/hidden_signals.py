@@ -43,6 +43,11 @@ class KnownSecrets:
         """The values with markers. A secret that is not here after all is waited for."""
         return self._environments.redact(execution, program, brought, HERE)
 
+    def forget(self, execution_id: str) -> None:
+        """Nobody wants any more that which is being fetched for an execution."""
+        if (learning := self._learning.pop(execution_id, None)) is not None:
+            learning.close()
+
 
 class OwnSecrets:
     """`SignalRedactor` of a process that has no secrets of executions. `key` is one that no worker opens markers by."""
@@ -67,6 +72,9 @@ class OwnSecrets:
         redactor = Redactor(execution_key(self._key(), execution.execution_id), _refused)
         redactor.learn((process_secrets.ENTRY, name, text) for text, name in known.items())
         return redactor.redact(brought)
+
+    def forget(self, execution_id: str) -> None:
+        """Nothing is fetched here."""
 
 
 def _refused(entry: str, field: str) -> Json:

@@ -18,6 +18,7 @@ from noetl.ports.needs import HERE, Needs
 from noetl.worker.texts import has_markers
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
+from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.values import ResultView, Sealed
 
 if TYPE_CHECKING:
@@ -297,27 +298,30 @@ def _opened(keychain: Keychain, entry: str, field: str) -> Json:
     return keychain.value(entry, field)
 
 
-def unresolvable(
+class SecretsAtStart(NamedTuple):
+    """The entries of a keychain that cannot be had now, and the inputs that hold a secret of it, a sentence each."""
+
+    lacking: tuple[str, ...] = ()
+    exposed: tuple[str, ...] = ()
+
+
+def secrets_at_start(
     program: Program, execution_id: str, request: Request, *, path: str, root: str, fence: Fence | None = None
-) -> tuple[str, ...]:
-    """The entries of a program's keychain that cannot be had now, a sentence each; nothing where a run would end at its
-    start.
-    """
+) -> SecretsAtStart:
+    """Look for the secrets of a program before it starts; nothing is told where a run would end at its start."""
     workload = workload_of(program, execution_id, request)
-    return () if workload is None else lacking(program, execution_id, workload, path=path, root=root, fence=fence)
-
-
-def exposed(
-    program: Program, execution_id: str, request: Request, *, path: str, root: str, fence: Fence | None = None
-) -> tuple[str, ...]:
-    """The inputs of a start that hold a secret of the program's keychain, a sentence each."""
-    workload = workload_of(program, execution_id, request) if request.payload or request.env else None
     if workload is None:
-        return ()
+        return SecretsAtStart()
+    # One resolver for both: what is asked for over the network is fetched once.
+    secrets = SecretResolver(program, execution_id, workload, path=path, root=root, fence=fence)
     try:
-        return SecretResolver(program, execution_id, workload, path=path, root=root, fence=fence).exposed()
-    except Fault:  # `unresolvable` tells
-        return ()
+        problems = secrets.check()
+    except Fault as fault:
+        return SecretsAtStart((_not_rendered(fault),))
+    try:
+        return SecretsAtStart(problems, secrets.exposed() if request.payload or request.env else ())
+    except Fault:  # what cannot be had is among the problems
+        return SecretsAtStart(problems)
 
 
 def workload_of(program: Program, execution_id: str, request: Request) -> dict[str, Json] | None:
@@ -345,4 +349,8 @@ def lacking(
     try:
         return SecretResolver(program, execution_id, workload, path=path, root=root, fence=fence).check()
     except Fault as fault:
-        return (f"the keychain cannot be rendered: {fault.message}",)
+        return (_not_rendered(fault),)
+
+
+def _not_rendered(fault: Fault) -> str:
+    return f"the keychain cannot be rendered: {fault.message}"

@@ -225,13 +225,13 @@ def _check_keychain(runtime: Runtime, program: Program, execution_id: str, reque
 
     A name in a task's `auth` that nothing declares is looked up when the task runs, which may never be.
     """
-    from noetl.app.secret_resolver import exposed, unresolvable
+    from noetl.app.secret_resolver import secrets_at_start
 
     path, root = runtime.secrets_path, str(runtime.settings.root)
-    problems = unresolvable(program, execution_id, request, path=path, root=root)
-    if problems:
-        raise Problem("\n".join(["nothing was started:", *problems]))
-    warn(exposed(program, execution_id, request, path=path, root=root))
+    found = secrets_at_start(program, execution_id, request, path=path, root=root)
+    if found.lacking:
+        raise Problem("\n".join(["nothing was started:", *found.lacking]))
+    warn(found.exposed)
 
 
 COMMAND = run

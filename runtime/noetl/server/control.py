@@ -509,6 +509,7 @@ class ControlPlane:
     def _over(self, owned: OwnedExecution) -> None:
         execution_id, steps = owned.execution.execution_id, owned.program.plan.steps
         self._agenda.forget(execution_id)
+        self._secrets.forget(execution_id)
         left = unbegun(owned.program, owned.execution)
         self._orders.withdraw((self._tracker.queue_of(steps[order.step]), order) for order in left)
         self._tracker.forget(execution_id)
@@ -545,6 +546,7 @@ class ControlPlane:
         """Nothing of it stays in memory, and others may own it."""
         self._agenda.forget(execution_id)
         self._tracker.forget(execution_id)
+        self._secrets.forget(execution_id)
         self._owned.let_go(execution_id)
 
     def close(self) -> None:

@@ -23,6 +23,10 @@ class SignalRedactor(Protocol):
         """The values with a marker for each secret. Raises Fault where no marker can be made."""
         ...
 
+    def forget(self, execution_id: str) -> None:
+        """The execution is over, or not driven here any more: what is being fetched for it is not wanted."""
+        ...
+
 
 class _NoSecrets:
     """`SignalRedactor`."""
@@ -32,6 +36,9 @@ class _NoSecrets:
 
     def redact(self, execution: Execution, program: Program, brought: Json) -> Json:
         return brought
+
+    def forget(self, execution_id: str) -> None:
+        pass
 
 
 NO_SECRETS: Final = _NoSecrets()
