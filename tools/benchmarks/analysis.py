@@ -16,6 +16,14 @@ _FORK = 256
 _WIDE = 1_024
 _SEEDS, _ACYCLIC = 12, 60
 """Random playbooks of each family, and of the acyclic one, of which those with an unknown are counted."""
+_WORST = (
+    "one golden alone, with a settled join behind many ways: what can still come to it is counted before any question, by "
+    "the markings in which its net can end"
+)
+_SCRIPTED = (
+    "one or two of the seeds; a third of it is looking for scripts that show what is refuted, each of which goes through "
+    "the turns of the engine: a finding without a run that shows it would be quicker, and worth less"
+)
 _MCC = ROOT / "tests" / "compiler" / "analysis" / "mcc"
 
 
@@ -84,7 +92,9 @@ def soundness(bench: Bench) -> list[Reading]:
     remark = f"{len(seconds)} plans; pm4py's woflan took 127 ms for 100 places in a row"
     return [
         limit("soundness, the median playbook", 1e3 * median(seconds.values()), 20, unit="ms", remark=remark),
-        limit("soundness, the worst playbook", 1e3 * seconds[worst], 500, unit="ms", remark=Path(worst).name),
+        limit("soundness, the worst playbook", 1e3 * seconds[worst], 500, unit="ms", remark=Path(worst).name).beside(
+            "", _WORST
+        ),
     ]
 
 
@@ -114,7 +124,7 @@ def random_playbooks(bench: Bench) -> list[Reading]:
                 bar,
                 unit="s",
                 remark=files[name],
-            ).beside(before)
+            ).beside(before, _SCRIPTED)
             for (work, name), at, bar, before in zip(slow.items(), (0, 1), (2, 1), ("35 s", ""), strict=True)
         ),
         limit("random acyclic playbooks with an unknown", 100 * sum(acyclic) / len(acyclic), 5, unit="%").beside(

@@ -1,9 +1,10 @@
-"""Timing: interleaved runs of several works, and processes with their wall time and peak memory."""
+"""Timing: interleaved runs of several works, and processes with their wall time or peak memory."""
 
 import json
 import os
 import select
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +18,9 @@ _TIME_LIMIT = 900.0  # seconds for one process
 
 
 class Process(NamedTuple):
-    """A process that ended: wall time in seconds, peak resident memory in MB, exit code, standard output."""
+    """A process that ended: wall time in seconds, exit code, standard output."""
 
     seconds: float
-    peak_mb: float
     code: int
     output: str
 
@@ -40,18 +40,17 @@ def process(
             child = subprocess.Popen(list(argv), stdout=out, stderr=err, env={**os.environ, **(env or {})})
         except FileNotFoundError as problem:
             raise NotMeasured(f"{argv[0]} is not there") from problem
-        code, peak_kb, seconds = _wait(child, begun)
+        code, seconds = _wait(child, begun)
         out.seek(0)
         err.seek(0)
         if code not in codes:
             raise NotMeasured(f"{_called(argv)} ended with {code}: {_last_line(err.read() or out.read())}")
-        return Process(seconds, peak_kb / 1024, code, out.read().decode(errors="replace"))
+        return Process(seconds, code, out.read().decode(errors="replace"))
 
 
-def _wait(child: subprocess.Popen[bytes], begun: float) -> tuple[int, int, float]:
-    """Exit code, peak resident memory in kB and seconds, asked of the kernel for this child alone."""
-    # A descriptor can be waited for with a limit, and leaves the figures of the child to `wait4`, which `Popen.wait`
-    # would take.
+def _wait(child: subprocess.Popen[bytes], begun: float) -> tuple[int, float]:
+    """Exit code and seconds."""
+    # A descriptor can be waited for with a limit and without looking again and again, as `Popen.wait` does.
     pidfd = os.pidfd_open(child.pid)
     try:
         # Without a limit one program that hangs would hold up the whole table.
@@ -59,9 +58,14 @@ def _wait(child: subprocess.Popen[bytes], begun: float) -> tuple[int, int, float
             child.kill()
     finally:
         os.close(pidfd)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return child.returncode, usage.ru_maxrss, time.perf_counter() - begun
+    return child.wait(), time.perf_counter() - begun
+
+
+def peak(argv: Sequence[str | Path]) -> tuple[float, float]:
+    """Run a program to its end: its seconds, and its peak resident memory in MB (`benchmarks.launching`)."""
+    launcher = Path(__file__).with_name("launching.py")
+    report = json.loads(process([sys.executable, "-I", "-S", launcher, *argv]).output)
+    return report["seconds"], report["peak_kb"] / 1024
 
 
 def _called(argv: Sequence[str | Path]) -> str:

@@ -35,9 +35,14 @@ def store(bench: Bench, name: str) -> str:
     return f"sqlite:///{folder}/log.sqlite"
 
 
+def words(bench: Bench, compiled: Path, address: str, *options: str) -> list[str | Path]:
+    """The command line that runs a plan to completion, quietly and durably."""
+    return [bench.noetl, "run", compiled, "--quiet", "--store", address, *options]
+
+
 def run(bench: Bench, compiled: Path, address: str, *options: str) -> Process:
     """Run a plan to completion, quietly and durably."""
-    return process([bench.noetl, "run", compiled, "--quiet", "--store", address, *options])
+    return process(words(bench, compiled, address, *options))
 
 
 def commits(bench: Bench, compiled: Path, address: str) -> int:

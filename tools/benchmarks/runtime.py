@@ -7,7 +7,7 @@ from statistics import median
 from benchmarks import running
 from benchmarks.generate import chain, jumps, parallel, playbook, python_chain
 from benchmarks.linting import IMPORTS
-from benchmarks.measure import interleave, paired, pass_seconds, peer_rate, probe
+from benchmarks.measure import interleave, paired, pass_seconds, peak, peer_rate, probe
 from benchmarks.row import Bench, NotMeasured, Pair, Reading, at_most, limit, missing, reaches
 
 _STEPS = "the events of a step are made, folded, packed and written, and half of the time left is the engine's own"
@@ -170,4 +170,4 @@ def long_chain(bench: Bench) -> list[Reading]:
 
 def _peak(bench: Bench, name: str, source: str) -> float:
     """Peak resident memory in MB of one run; it does not vary with the load, so one is enough."""
-    return running.run(bench, running.plan(bench, name, source), running.store(bench, name)).peak_mb
+    return peak(running.words(bench, running.plan(bench, name, source), running.store(bench, name)))[1]

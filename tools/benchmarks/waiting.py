@@ -11,6 +11,7 @@ signal to the end of an execution, at the median.
 
 import json
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -28,12 +29,18 @@ _CALLERS = 8  # who start executions at the same time
 _IDLE = 10.0  # seconds
 _SIGNALS = 50
 _LIMIT = 600.0  # seconds
+_OTHERS = 500  # files that a server has open besides
 
 
 def main(what: str, where: str, count: int, plans: list[Path]) -> dict[str, float]:
     """Measure one server."""
     # A child is an execution of its own, which waits as well.
     driven = 2 * count if what == "child" else count
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if where == "sqlite" and most != resource.RLIM_INFINITY and most < driven + _OTHERS:
+        raise SystemExit(
+            f"a lock file each: this machine allows {most:,} open files, and {driven + _OTHERS:,} are needed"
+        )
     with tempfile.TemporaryDirectory(prefix="noetl-bench-") as folder, _cluster(Path(folder), where) as cluster:
         server = Connection(cluster.url)
         rows = [server.object_of(server.ask("POST", "/playbooks", raw=plan.read_bytes())) for plan in plans]
