@@ -17,12 +17,12 @@ _WIDE = 1_024
 _SEEDS, _ACYCLIC = 12, 60
 """Random playbooks of each family, and of the acyclic one, of which those with an unknown are counted."""
 _WORST = (
-    "one golden alone, with a settled join behind many ways: what can still come to it is counted before any question, by "
-    "the markings in which its net can end"
+    "one golden alone, with a settled join behind many ways: what can still come to it is counted before any question, "
+    "by the markings in which its net can end"
 )
 _SCRIPTED = (
-    "one or two of the seeds; a third of it is looking for scripts that show what is refuted, each of which goes through "
-    "the turns of the engine: a finding without a run that shows it would be quicker, and worth less"
+    "one or two of the seeds; a third of it is looking for scripts that show what is refuted, each of which goes "
+    "through the turns of the engine: a finding without a run that shows it would be quicker, and worth less"
 )
 _MCC = ROOT / "tests" / "compiler" / "analysis" / "mcc"
 

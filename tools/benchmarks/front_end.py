@@ -18,8 +18,8 @@ _TENFOLD = (
     "the ratio was 8.4 to 11.1 from one machine to another"
 )
 _OLDER = (
-    "thirteen passes, each over the whole tree; names and http paths, which take half of it, are looked up for what the "
-    "older engines made of them, and a wrong value there would be worse than the time"
+    "thirteen passes, each over the whole tree; names and http paths, which take half of it, are looked up for what "
+    "the older engines made of them, and a wrong value there would be worse than the time"
 )
 _TYPED = (
     "processor time, which depends on the machine; a line that is typed moves all places behind it, so that nothing of "
