@@ -3,13 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from contracts.conftest import Open
 from harness.running import HEAD, compiled
 from noetl.app.composition import driver_of
 from noetl.app.runtime import Runtime, Settings
+from noetl.app.script_letters import drop_left
 from noetl.engine.starting import Request
 from noetl.ports import Store
 from noetl.ports.mailbox import Letter, WantedMail
+from noetl.server.letters import Letters
 from noetl.store.memory import MemoryBlobs
 from noetl.worker.scripted import read_script
 
@@ -93,6 +97,26 @@ def test_what_is_stopped_has_its_letters_when_it_goes_on(open_store: Open, tmp_p
     assert "scripted e1 own" in kept(store)
     assert ran(store, tmp_path, "e1") == "completed"
     assert kept(store) == []
+
+
+def test_letters_of_a_run_that_died_when_it_had_ended_can_be_dropped(
+    open_store: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store()
+    monkeypatch.setattr(Letters, "tell_end", lambda self, owned: None)
+    assert ran(store, tmp_path, "e1") == "completed"
+    assert ran(store, tmp_path, "e2", until="signal.sent") == "interrupted"
+    others = [Letter("real", "of no script", None, "y"), Letter("scripted e9 x", "of nobody here", None, "z")]
+    for letter in others:
+        store.mailbox.post_letter(letter)
+    left = {key for key in kept(store) if key.startswith("scripted e1 ")}
+    assert left == {"scripted e1 own", "scripted e1 asked", "scripted e1 short", "scripted e1 shortest"}
+    runtime = runtime_of(store, tmp_path, [])
+    assert drop_left(runtime, "e2") == 0, "that is not over"
+    assert drop_left(runtime) >= len(left)
+    assert {key for key in kept(store) if not key.startswith("scripted e2 ")} == {"real", "scripted e9 x"}
+    assert any(key.startswith("scripted e2 ") for key in kept(store))
+    assert drop_left(runtime) == 0
 
 
 def test_a_letter_from_before_is_older_than_any_that_the_run_sends(open_store: Open, tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ from noetl.app.collecting import Collector
 from noetl.app.composition import server_of
 from noetl.app.retention import Retention
 from noetl.app.runtime import Runtime
-from noetl.app.upkeep import Upkeep
+from noetl.app.script_letters import keep_up
+from noetl.app.upkeep import Upkeep, UpkeepJob
 from noetl.ports.user_sessions import Sessions
 from noetl.server.service import Service
 from noetl_ir.records import NamedTuple
@@ -103,7 +104,9 @@ def serve(
     )
     server = _Server(_config(app, listening, book))
     driving = _Driving(service, server, lines.say)
-    jobs = [Collector(runtime, WallClock()).keep_up, *([retention.keep_up] if retention is not None else [])]
+    jobs: list[UpkeepJob] = [Collector(runtime, WallClock()).keep_up, lambda pause: keep_up(runtime)]
+    if retention is not None:
+        jobs.append(retention.keep_up)
     upkeep = Upkeep(jobs, lines.say)
     # Bound first: where the address cannot be had, nothing was driven yet that would have to be stopped.
     with _bound(listening) as bound, _stopped_by_signals(server, service):

@@ -15,9 +15,10 @@ from noetl.app.snapshots import events_of, snapshot_of
 from noetl.engine.event_data import names_of
 from noetl.engine.execution import Execution
 from noetl.ports import Wanted
-from noetl.ports.mailbox import Letter
+from noetl.ports.mailbox import Letter, WantedMail
 from noetl.ports.needs import HERE
-from noetl.server.places import key_in_store
+from noetl.server.letters import BEFORE_ALL
+from noetl.server.places import SCRIPTED, family_prefix, key_in_store
 from noetl.worker.scripted import Script, Signal
 from noetl.worker.texts import has_markers
 from noetl_ir.correlation import key_of
@@ -47,6 +48,41 @@ def left_of(script: Script, log: list[Event], now: int) -> Script:
     past = [signal for signal in script.signals if signal.key and signal.at + signal.keep_for <= now and log]
     over = {signal.number for signal in (*direct, *past)}
     return script._replace(signals=tuple([signal for signal in script.signals if signal.number not in over]))
+
+
+def drop_left(runtime: Runtime, trace_id: str = "") -> int:
+    """Drop the letters of runs with a script whose families are over, of one or of all; how many there were.
+
+    Whoever drives the last of a family drops them itself; here it died between the end and that. Raises StoreFailure.
+    """
+    mailbox, left = runtime.store.mailbox, Counter[str]()
+    for row in mailbox.rows(WantedMail(prefix=family_prefix(trace_id) if trace_id else SCRIPTED), BEFORE_ALL):
+        left[row.key.split(" ")[1]] += row.kept
+    over = [family for family, kept in left.items() if kept and _is_over(runtime, family)]
+    for family in over:
+        mailbox.drop_letters(family_prefix(family))
+    return sum(left[family] for family in over)
+
+
+def keep_up(runtime: Runtime) -> str:
+    """`drop_left`, as a job of upkeep: what it removed, in words."""
+    found = drop_left(runtime)
+    return f"removed signals that runs by a script left in the mailbox: {found:,}" if found else ""
+
+
+def _is_over(runtime: Runtime, family: str) -> bool:
+    """Whether no execution of a family takes letters any more; False where it is not known here."""
+    row = runtime.store.execution(family)
+    if row is None or row.ended is None or not runtime.was_scripted(family):
+        return False
+    for log in logs_under(runtime, family):
+        names = Counter(event.event_type for event in log)
+        # A mistake of the engine may be tried again, with the letters that there are then.
+        if log[-1:] and log[-1].event_type != "playbook.processed":
+            return False
+        if names["playbook.faulted"] > names["playbook.retried"]:
+            return False
+    return True
 
 
 def untaken(runtime: Runtime, execution_id: str, script: Script) -> Iterator[tuple[Signal, str]]:

@@ -87,6 +87,10 @@ def resume(
             # Without this line the end that is told looks as if something had been tried again.
             again = ", and it did not end by engine.fault" if retry_fault else ""
             shown.say(f"execution {row.execution_id} has ended ({row.status}): nothing is left to resume{again}")
+            if look.execution.scripted:
+                from noetl.app.script_letters import drop_left  # most runs have no script
+
+                drop_left(runtime, look.execution.trace_id)  # its process may have died before it came to that
             ending = ending_of(runtime, look.program, look.execution, look.execution.status)
             return tell_ending(ending, url, as_json=as_json)
         # Its times are those of a virtual clock, and its tools never ran. To go on with real tools would send half a

@@ -28,7 +28,7 @@ LETTERS: Final = (SendSignal, AwaitLetter, SettleMail)
 LOOK_EVERY = 2_000_000
 """Microseconds between two looks for letters that are addressed to what is over, while somebody here waits."""
 
-_BEFORE_ALL: Final = -(1 << 62)
+BEFORE_ALL: Final = -(1 << 62)
 """A time before each at which a letter may be over."""
 
 
@@ -113,7 +113,7 @@ class Letters:
         """Drop the letters that a run with a script leaves, where none of its family can take one any more."""
         prefix = key_in_store(execution, "")
         # Its clock stands at the end, and the time of some may be over: at a time before all, that of none is.
-        kept = self._store.mailbox.rows(WantedMail(prefix=prefix, limit=1), _BEFORE_ALL)
+        kept = self._store.mailbox.rows(WantedMail(prefix=prefix, limit=1), BEFORE_ALL)
         # What a mistake of the engine ended may be tried again, and has its letters then.
         if kept and execution.fault is None and self._is_last(execution):
             self._keep(lambda: self._store.mailbox.drop_letters(prefix))

@@ -296,4 +296,13 @@ def rows_under(owned: OwnedExecution, child_id: str, under: Sequence[tuple[str, 
 
 def key_in_store(execution: Execution, key: str) -> str:
     """The key as the store has it: runs by a script, which have no effect, stand in nobody's way but their own."""
-    return f"scripted {execution.trace_id} {key}" if execution.scripted else key
+    return f"{family_prefix(execution.trace_id)}{key}" if execution.scripted else key
+
+
+SCRIPTED = "scripted "
+"""The beginning of all keys of runs by a script."""
+
+
+def family_prefix(trace_id: str) -> str:
+    """The beginning of the keys of a run by a script and of its children."""
+    return f"{SCRIPTED}{trace_id} "
