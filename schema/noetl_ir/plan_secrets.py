@@ -17,7 +17,7 @@ from noetl_ir.expr import (
     texts_in,
 )
 from noetl_ir.paths import paths_in
-from noetl_ir.plan import Plan
+from noetl_ir.plan import KeychainEntry, Plan, Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.secret_fields import NAMING
 
@@ -53,6 +53,24 @@ def secrets_named(plans: Iterable[Plan]) -> NamedSecrets:
     fields = {name: tuple(read.get(name, ())) for name in (*kinds, *read)}
     single = {name: _single(kinds.get(name, ""), known) for name, known in fields.items()}
     return NamedSecrets(fields, single, computed)
+
+
+def entries_for(plan: Plan, task: Task, templates: Iterable[Template]) -> tuple[KeychainEntry, ...]:
+    """The declared entries that a task may use, by its templates, and those that these are made of; all of them where
+    it computes a name.
+    """
+    if not plan.keychain:
+        return ()
+    found = [read for template in templates for read in _reads(template)]
+    found += _named(plan.templates[task.fields]) if task.fields >= 0 else ()
+    names = {read[0] for read in found if read is not None}
+    for _ in plan.keychain:  # each pass finds those that the ones before are made of, and there are no more of them
+        for entry in plan.keychain:
+            if entry.name in names and entry.fields >= 0:
+                of = [*_reads(plan.templates[entry.fields]), *_named(plan.templates[entry.fields])]
+                found += of
+                names |= {read[0] for read in of if read is not None}
+    return tuple(entry for entry in plan.keychain if None in found or entry.name in names)
 
 
 def _single(kind: str, fields: tuple[str, ...]) -> str:

@@ -49,6 +49,7 @@ class Again(NamedTuple):
 def planned(
     ran: Ran,
     *,
+    of: str = "e1",
     step: str = "",
     number: int = 1,
     text: str = "",
@@ -56,14 +57,14 @@ def planned(
     linear: bool = False,
     accepted: Collection[str] = (),
 ) -> tuple[Rerun, Program]:
-    """A rerun of a run as `e2`, and its program."""
-    source = RerunSource(ran.program, "e1", ran.log)
+    """A rerun of the run `of`, as the one of the next number, and its program."""
+    source = RerunSource(ran.program, of, ran.log)
     cut = source.cut_before(ran.program.step_numbers[step], number) if step else source.failed_cut()
     assert cut is not None
     data = compiled(text) if text else b""
     program = Program(read_plan(data), digest_of(data), data) if data else ran.program
     values = {**payload_of(source), **(payload or {})}
-    asked = RerunRequest(program, "e2", values, cut, None, linear, accepted)
+    asked = RerunRequest(program, f"e{int(of[1:]) + 1}", values, cut, None, linear, accepted)
     return rerun_of(source, asked, ran.log[-1].ts + LATER), program
 
 
@@ -72,11 +73,11 @@ def rerun(ran: Ran, script: str | dict[str, Any] = "", **asked: Any) -> Again:
     made, program = planned(ran, **asked)
     if made.hindrances:
         return Again(made, None)
-    return Again(made, driven(program, made.events, script))
+    return Again(made, driven(program, made.events, script, made.execution.execution_id))
 
 
-def driven(program: Program, events: Collection[Event], script: str | dict[str, Any] = "") -> Ran:
-    """Drive an execution `e2` whose log begins with these events."""
+def driven(program: Program, events: Collection[Event], script: str | dict[str, Any] = "", name: str = "e2") -> Ran:
+    """Drive an execution whose log begins with these events."""
     seen: list[tuple[str, Program, Event]] = []
 
     def observe(execution: Execution, of: Program, event: Event) -> None:
@@ -85,13 +86,13 @@ def driven(program: Program, events: Collection[Event], script: str | dict[str, 
     with open_runtime(MEMORY, Settings(script=_read(script)), _no_compiler) as runtime:
         runtime.programs.add_plan(program.bytes)
         records = [(event.event_id, write_event(event)) for event in events]
-        row = ExecutionRow("e2", "t/t", program.digest, "running", None, 0, None)
+        row = ExecutionRow(name, "t/t", program.digest, "running", None, 0, None)
         runtime.store.create(row, records)
         commits: list[int] = []
-        _recording(runtime.store, commits, "e2")
-        with driver_of(runtime, "e2", observe) as driver:
-            status = driver.embedded.resume(program, "e2")
-            log = [event for _, event in runtime.events("e2")]
+        _recording(runtime.store, commits, name)
+        with driver_of(runtime, name, observe) as driver:
+            status = driver.embedded.resume(program, name)
+            log = [event for _, event in runtime.events(name)]
             check(program, log, driver.execution)
             faults = [event for event in log if event.event_type == "playbook.faulted"]
             return Ran(status, log, driver.execution, program, seen, commits, faults)

@@ -380,6 +380,7 @@ EVENTS: dict[str, EventType] = {
     "playbook.rerun": EventType(
         "A rerun begins: what stands before it was put to the engine again from the log of another execution.",
         {
+            "of": Key(_TEXT, "that execution"),
             "position": Key(_COUNT, "of the last event in that log that was looked at"),
             "shift": Key(_COUNT, "microseconds by which timers are due later, but for those of a time of day"),
             "steps": Key(_TEXTS, "the steps before whose runs it begins; none: where the other one stood"),

@@ -235,7 +235,7 @@ _SENTENCES: dict[str, _Say] = {
     "playbook.resumed": lambda execution, program, event: "resumed",
     "playbook.retried": lambda execution, program, event: "tried again",
     "playbook.rerun": lambda execution, program, event: (
-        f"goes on from {escaped(execution.rerun_of)}, with {amount(int(str(event.data['kept'])), 'task')} of it"
+        f"goes on from {escaped(str(event.data['of']))}, with {amount(int(str(event.data['kept'])), 'task')} of it"
     ),
     "playbook.cancelled": lambda execution, program, event: "cancelled",
 }

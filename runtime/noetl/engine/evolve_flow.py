@@ -289,7 +289,7 @@ def retried(program: Program, execution: Execution, event: Event) -> None:
 
 def begun_again(program: Program, execution: Execution, event: Event) -> None:
     """A rerun begins. The time between its two parts is no part of any limit: it was not at work."""
-    if not execution.rerun_of or execution.begun_again:
+    if not execution.rerun_of:
         raise IllegalFiring("a rerun cannot begin here")
     execution.begun_again = event.ts
     shift = int(str(event.data["shift"]))

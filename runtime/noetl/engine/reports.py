@@ -339,9 +339,11 @@ def retry_fault(turn: Turn) -> bool:
 
 
 def begin_rerun(turn: Turn, data: dict[str, Json]) -> bool:
-    """Record that a rerun goes on from what it has of another log. False where it has nothing of one, or has begun."""
+    """Record that a rerun goes on from what it has of another log. False where it has nothing of one. What it has may
+    be of a rerun, too, and then it has gone on before.
+    """
     execution = turn.execution
-    if execution.is_over or execution.begun_again or not execution.rerun_of:
+    if execution.is_over or not execution.rerun_of:
         return False
     turn.emit("playbook.rerun", data=data)
     return True

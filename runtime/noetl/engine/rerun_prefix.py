@@ -112,6 +112,10 @@ class Prefix:
             turn = self._turn(event.ts)
             if reports.control(turn, "pause" if event.event_type == "playbook.paused" else "resume", None):
                 self._settle(turn)
+        elif event.event_type == "playbook.rerun":  # the old one was a rerun itself
+            turn = self._turn(event.ts)
+            if reports.begin_rerun(turn, event.data):
+                self._settle(turn)
 
     def _drop(self, event: Event) -> None:
         if event.event_type == "signal.received":
@@ -195,7 +199,8 @@ class Prefix:
             was.ctx, region.ctx, None if reads.ctx is None else frozenset((key,) for key in reads.ctx)
         ):
             return LeftOut(DATA, f"reads `{'.'.join(('ctx', *path))}`, which is another value")
-        for name in self._source.program.plan.steps[event.step].needs:
+        needs = self._source.program.plan.steps[event.step].needs, self._program.plan.steps[region.step].needs
+        for name in dict.fromkeys([*needs[0], *needs[1]]):
             if not is_same(*self._results_of(name)):
                 return LeftOut(DATA, f"reads the result of step `{name}`, which is another one")
         return None

@@ -275,7 +275,8 @@ def _go_on(source: RerunSource, made: _Built, asked: RerunRequest, now: int) -> 
     prefix, execution = made.prefix, made.execution
     turn = Turn(asked.program, execution, now)
     data: dict[str, Json] = {
-        "position": source.end, "shift": max(now - execution.now, 0), "steps": [*asked.cut.steps],
+        "of": source.execution_id, "position": source.end, "shift": max(now - execution.now, 0),
+        "steps": [*asked.cut.steps],
         "kept": sum(one.runs for one in _tasks(source, prefix)[0]),
     }  # fmt: skip
     reports.begin_rerun(turn, data)

@@ -12,6 +12,7 @@ from noetl_ir.expr import Attribute, Block, Call, Expr, Literal, Template, expre
 from noetl_ir.kinds.playbook import called_path
 from noetl_ir.paths import paths_in, static_path
 from noetl_ir.plan import Plan, Rule, Task, fields_of
+from noetl_ir.plan_secrets import entries_for
 from noetl_ir.python_names import CONTEXT, python_reads
 from noetl_ir.records import NamedTuple
 
@@ -50,7 +51,10 @@ def _of_task(plan: Plan, task: Task) -> StepReads:
     if task.kind not in _own_kinds():  # a tool that somebody else wrote may ask for any name
         return _EVERYTHING
     found = _of_code(plan, task) if task.kind == PYTHON else _NOTHING
-    for template in _templates(plan, task):
+    # What a credential is made of decides whose account a task has seen.
+    used = entries_for(plan, task, _templates(plan, task))
+    behind = [plan.templates[entry.fields] for entry in used if entry.fields >= 0]
+    for template in (*_templates(plan, task), *behind):
         if _has_block(template):
             return _EVERYTHING
         for expr in expressions_of(template):
@@ -170,10 +174,6 @@ def _children(plan: Plan, task: Task) -> tuple[tuple[str, str], ...]:
 
 
 def _keychain(plan: Plan, task: Task) -> tuple[tuple[object, ...], ...]:
-    """The declared credentials that a task may name."""
-    if not plan.keychain:
-        return ()
-    text = repr([*_templates(plan, task)])
-    return tuple(
-        (entry.name, entry.kind, _template(plan, entry.fields)) for entry in plan.keychain if entry.name in text
-    )
+    """The declared credentials that a task may use."""
+    used = entries_for(plan, task, _templates(plan, task))
+    return tuple((entry.name, entry.kind, _template(plan, entry.fields)) for entry in used)

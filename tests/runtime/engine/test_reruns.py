@@ -238,9 +238,9 @@ workflow:
 """
 
 
-@pytest.mark.parametrize(("takes", "status"), [(5, "completed"), (7, "failed")])
+@pytest.mark.parametrize(("takes", "status"), [(6, "completed"), (8, "failed")])
 def test_the_time_between_counts_for_no_limit(takes: int, status: str) -> None:
-    """Three seconds and one of ten are over when it fails: six are left, an hour later."""
+    """Three seconds of ten are over with what is kept: seven are left, an hour later."""
     old = run(LIMIT, script(start=({"result": 1}, 3), late=BROKEN))
     ran = rerun(old, script(late=({"result": 2}, takes))).done()
     assert ran.status == status
@@ -412,18 +412,50 @@ def test_the_result_of_a_child_is_kept() -> None:
 
 
 def test_a_rerun_of_a_rerun() -> None:
-    first, program = planned(chain())
-    ran = driven(program, first.events, script(late={"result": 30}))
-    assert ran.status == "completed"
-    twice = rerun(ran._replace(log=[*ran.log]), script(late={"result": 31}), step="late")
+    ran = rerun(chain(), script(late={"result": 30})).done()
+    twice = rerun(ran, script(late={"result": 31}), of="e2", step="late")
     assert twice.done().execution.last_result == [31, 20, 2] and twice.kept() == {"start": 1, "middle": 1}
+    assert [event.data["of"] for event in twice.done().of("playbook.rerun")] == ["e1", "e2"]
 
 
-def test_a_log_that_begins_again_twice_is_none() -> None:
+@pytest.mark.parametrize(("takes", "status"), [(6, "completed"), (8, "failed")])
+def test_the_time_between_counts_for_no_limit_of_a_rerun_of_a_rerun(takes: int, status: str) -> None:
+    """Of ten seconds three are over with what is kept: seven are left, whatever was tried in between."""
+    old = run(LIMIT, script(start=({"result": 1}, 3), late=BROKEN))
+    first = rerun(old, script(late=(BROKEN, 2))).done()
+    assert rerun(first, script(late=({"result": 2}, takes)), of="e2").done().status == status
+
+
+KEYCHAIN = """
+workload: {x: 1, region: eu}
+keychain: [{name: login, kind: static, user: "{{ workload.region }}"}]
+workflow:
+  - step: start
+    tool: {kind: http, url: "http://x/", AUTH}
+    next: {arcs: [{step: late}]}
+  - step: late
+    tool: {kind: python, code: "result = 1"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("auth", "codes"),
+    [
+        ("auth: {type: basic, credential: login}", ["workload"]),
+        ('headers: {a: "{{ keychain.login.user }}"}', ["workload"]),
+        ("headers: {a: b}", []),
+    ],
+)
+def test_a_value_that_a_credential_is_made_of_hinders(auth: str, codes: list[str]) -> None:
+    old = run(KEYCHAIN.replace("AUTH", auth), script(start={"result": 1}, late=BROKEN))
+    assert not old.of("step.failed", "start")
+    assert rerun(old, payload={"region": "us"}).codes() == codes
+    assert rerun(old, payload={"x": 2}).codes() == []
+
+
+def test_a_log_that_begins_again_and_is_no_rerun_is_none() -> None:
     ran = rerun(chain(), script(late={"result": 30})).done()
     at = next(n for n, event in enumerate(ran.log) if event.event_type == "playbook.rerun")
-    log = [*ran.log[: at + 1], ran.log[at]._replace(event_id="twice"), *ran.log[at + 1 :]]
-    assert replay(ran.program, "e2", log).wrong == (at + 2, "a rerun cannot begin here")
     plain = [ran.log[0]._replace(data={k: v for k, v in ran.log[0].data.items() if k != "rerun_of"}), *ran.log[1:]]
     assert replay(ran.program, "e2", plain).wrong == (at + 1, "a rerun cannot begin here")
 
