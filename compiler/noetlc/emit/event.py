@@ -385,6 +385,7 @@ EVENTS: dict[str, EventType] = {
             "shift": Key(_COUNT, "microseconds by which timers are due later, but for those of a time of day"),
             "steps": Key(_TEXTS, "the steps before whose runs it begins; none: where the other one stood"),
             "kept": Key(_COUNT, "how many tasks do not run again"),
+            "place": _maybe(_MAP, "the place that it asks for before it goes on: `key`, `limit`, `on_conflict`"),
         },
     ),
     "phase.started": EventType(

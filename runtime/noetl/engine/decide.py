@@ -51,7 +51,7 @@ def _settle(turn: Turn) -> bool:
     execution = turn.execution
     agenda, tokens = execution.agenda, execution.marking.tokens
     roles = turn.columns.places.roles
-    while agenda and not execution.paused and not execution.cancelled and not execution.terminated:
+    while agenda and not execution.stands_still and not execution.cancelled and not execution.terminated:
         number, key = agenda.popleft()
         keys = tokens.get(number)
         if not keys or key not in keys:
@@ -64,11 +64,17 @@ def _settle(turn: Turn) -> bool:
                 follow_sections(turn)
             share_more(len(turn.events) - before)
     is_ending = execution.is_over or execution.terminated or execution.cancelled
-    if execution.signals and not execution.paused and not is_ending:
+    if execution.signals and not execution.stands_still and not is_ending:
         deliver_signals(turn)
         if agenda:
             return True
-    if turn.program.settled and not execution.paused and not is_ending and not turn.is_winding_down and settle(turn):
+    if (
+        turn.program.settled
+        and not execution.stands_still
+        and not is_ending
+        and not turn.is_winding_down
+        and settle(turn)
+    ):
         return True
     return end_if_over(turn)
 

@@ -22,10 +22,11 @@ def effects(program: Program, execution: Execution) -> list[Order]:
         orders += [StopPipeline(execution.execution_id, key, claim) for key, claim in execution.stopped]
         execution.stopped.clear()
     # `ready` is kept over a pause: `resume` orders what has become ready meanwhile.
-    if execution.ready and not execution.paused:
+    if execution.ready and not execution.stands_still:
         orders += _pipelines(program, execution)
         execution.ready.clear()
-    if execution.to_judge:
+    has_place = execution.place.asked is None
+    if execution.to_judge and has_place:
         # One turn may answer a region more than once (a signal after a timer that lost the race); it is ordered once.
         for key in dict.fromkeys(execution.to_judge):
             region = execution.regions.get(key)
@@ -33,7 +34,7 @@ def effects(program: Program, execution: Execution) -> list[Order]:
             if region is not None and region.pending is not None:
                 orders.append(_pipeline(program, execution, key, region, region.pending))
         execution.to_judge.clear()
-    if execution.calling:
+    if execution.calling and has_place:
         told = [key for key in execution.calling if key in execution.parked and _is_told(program, execution, key)]
         orders += [_call(program, execution, key) for key in told]
         execution.calling.clear()

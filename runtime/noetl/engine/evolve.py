@@ -25,7 +25,7 @@ def evolve(program: Program, execution: Execution, event: Event) -> None:
     Before anything came from outside, all that there was to decide had been decided, but for what a pause held back.
     """
     event_type = event.event_type
-    if event_type in INPUT_EVENTS and not execution.paused:
+    if event_type in INPUT_EVENTS and not execution.stands_still:
         # The rest of the agenda are places that were looked at and left. What a pause held back stays, since it was
         # not looked at.
         execution.agenda.clear()

@@ -292,6 +292,8 @@ def begun_again(program: Program, execution: Execution, event: Event) -> None:
     if not execution.rerun_of:
         raise IllegalFiring("a rerun cannot begin here")
     execution.begun_again = event.ts
+    if isinstance(place := event.data.get("place"), dict):  # the one that it has is that of the other execution
+        execution.place.asked, execution.place.holds, execution.place.queued_behind = place, "", None
     shift = int(str(event.data["shift"]))
     if shift < 0:
         raise IllegalFiring("a rerun began before its first part")

@@ -569,6 +569,11 @@ class Execution:
         return not (self.declared is NOTHING and self.line.result is NOTHING)
 
     @property
+    def stands_still(self) -> bool:
+        """Whether nothing is to go on by itself: it is paused, or a rerun that has no place under its key yet."""
+        return self.paused or (self.begun_again > 0 and self.place.asked is not None)
+
+    @property
     def is_over(self) -> bool:
         """Whether the execution has ended."""
         return self.status not in ("new", "running")

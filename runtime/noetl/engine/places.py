@@ -48,7 +48,8 @@ def record_decision(turn: Turn, decision: dict[str, Json]) -> bool:
     match decision.get("verdict"):
         case "placed":
             turn.emit("playbook.placed", data={"key": key})
-            begin_main(turn)
+            if execution.next_key == 1:  # a rerun that has begun goes on
+                begin_main(turn)
         case "queued":
             turn.emit("playbook.queued", data={**execution.place.asked, "holders": holders})
         case "refused":

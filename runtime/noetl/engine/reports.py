@@ -106,7 +106,7 @@ def _may_go_on(turn: Turn, region: Region, key: str) -> bool:
 
 
 def _accept_start(turn: Turn, region: Region, report: Event) -> bool:
-    if region.phase != "at" or turn.execution.paused or not _may_go_on(turn, region, report.run):
+    if region.phase != "at" or turn.execution.stands_still or not _may_go_on(turn, region, report.run):
         return False
     program = turn.program
     start = firing_of((program.transition("start", report.step, report.task), report.run, report.run))
@@ -303,7 +303,7 @@ def signal(turn: Turn, incoming: Incoming) -> bool:
             if incoming.since is not None:
                 received["since"] = incoming.since
     # Only over a pause a signal waits while timers that were due before it do too.
-    if turn.execution.paused:
+    if turn.execution.stands_still:
         received["came"] = turn.now if incoming.came is None else incoming.came
     turn.emit("signal.received", data=received)
     return True

@@ -12,6 +12,7 @@ from noetl.engine import reports
 from noetl.engine.decide import decide
 from noetl.engine.evolve import evolve
 from noetl.engine.execution import WHOLE, Execution, Region
+from noetl.engine.places import record_decision
 from noetl.engine.program import Program
 from noetl.engine.rerun_source import MISSED, RerunCut, RerunSource
 from noetl.engine.starting import Request, start
@@ -84,6 +85,15 @@ class Prefix:
         turn = self._turn(self._source.decided.get(1, event.ts))
         start(turn, request)
         self._settle(turn)
+        # Whether it gets a place under its key is asked anew once it goes on; until then it has the old one's.
+        had_one = any(one.event_type == "playbook.placed" for one in self._source.events)
+        if self.execution.place.asked is not None and not had_one:
+            self._place()
+
+    def _place(self) -> None:
+        turn = self._turn(self._now)
+        if record_decision(turn, {"verdict": "placed"}):
+            self._settle(turn)
 
     def _turn(self, now: int) -> Turn:
         self._now = now
@@ -112,9 +122,12 @@ class Prefix:
             turn = self._turn(event.ts)
             if reports.control(turn, "pause" if event.event_type == "playbook.paused" else "resume", None):
                 self._settle(turn)
+        elif event.event_type == "playbook.placed":
+            self._now = self._source.decided.get(position, event.ts)
+            self._place()
         elif event.event_type == "playbook.rerun":  # the old one was a rerun itself
             turn = self._turn(event.ts)
-            if reports.begin_rerun(turn, event.data):
+            if reports.begin_rerun(turn, {key: value for key, value in event.data.items() if key != "place"}):
                 self._settle(turn)
 
     def _drop(self, event: Event) -> None:

@@ -157,8 +157,6 @@ def _of_the_source(source: RerunSource, asked: RerunRequest) -> Iterator[Hindran
         yield Hindrance("cut", f"it is {old.status}, so that nothing says where to begin", "say from which step")
     elif old.terminated == "failed" and old.failure is None and not asked.cut.runs:
         yield Hindrance("cut", "a step ended it on purpose, so that nothing says where to begin", "say from which step")
-    if source.program.plan.concurrency is not None or asked.program.plan.concurrency is not None:
-        yield Hindrance("place", "it asks for a place under a `concurrency` key", "start it anew")
     if source.after and "phases" not in asked.accepted:
         ran = ", ".join(f"`{step}`" for step in dict.fromkeys(step for step, _ in source.after))
         yield Hindrance(
@@ -279,6 +277,8 @@ def _go_on(source: RerunSource, made: _Built, asked: RerunRequest, now: int) -> 
         "steps": [*asked.cut.steps],
         "kept": sum(one.runs for one in _tasks(source, prefix)[0]),
     }  # fmt: skip
+    if execution.place.holds:
+        data["place"] = next(event.data["place"] for event in prefix.events if "place" in event.data)
     reports.begin_rerun(turn, data)
     decide(turn)
     if execution.paused and reports.control(turn, "resume", None):

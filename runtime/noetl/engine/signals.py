@@ -72,7 +72,7 @@ def deliver_signals(turn: Turn) -> None:
 
 def overdue(execution: Execution) -> str | None:
     """The timer that has to fire before a kept signal is heard: it was due before that came; None without one."""
-    if execution.is_over or execution.paused:
+    if execution.is_over or execution.stands_still:
         return None
     found = (_overdue(execution, signal) for signal in execution.signals)
     return next((name for name in found if name is not None), None)

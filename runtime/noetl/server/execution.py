@@ -259,7 +259,7 @@ class OwnedExecution:
 
     def _fire(self, turn: Turn, name: str) -> None:
         timer = self.execution.timers.get(name)
-        if timer is not None and not (self.execution.is_over or self.execution.paused):
+        if timer is not None and not (self.execution.is_over or self.execution.stands_still):
             turn.now = max(turn.now, timer.due)  # no log says that one fired before its time, wherever clocks are set
             reports.fire_timer(turn, name)
             decide(turn)
@@ -306,12 +306,12 @@ class OwnedExecution:
         return effects(self.program, self.execution) if waits else []
 
     def due(self, now: int) -> list[str]:
-        """The timers that are due at a time of the steady clock, earliest first; none while paused."""
-        return [] if self.execution.paused or not self.execution.timers else self.dues.ripe(now)
+        """The timers that are due at a time of the steady clock, earliest first; none while it stands still."""
+        return [] if self.execution.stands_still or not self.execution.timers else self.dues.ripe(now)
 
     def next_due(self) -> int | None:
         """When the next timer is due, by the steady clock."""
-        return None if self.execution.paused or not self.execution.timers else self.dues.next()
+        return None if self.execution.stands_still or not self.execution.timers else self.dues.next()
 
     def _turn(self) -> Turn:
         self._turned = self._steady.now()

@@ -40,7 +40,7 @@ class WaitingOrders:
 
 def waiting(execution: Execution) -> dict[str, Region]:
     """The pipelines that wait for a worker to claim them or to judge the outcome of their parked task."""
-    if execution.is_over or execution.paused:
+    if execution.is_over or execution.stands_still:
         return {}
     return {key: region for key, region in execution.regions.items() if _waits(region)}
 
@@ -48,7 +48,7 @@ def waiting(execution: Execution) -> dict[str, Region]:
 def is_waiting(execution: Execution) -> bool:
     """Whether there are any."""
     # The youngest regions are the likeliest to wait: in a loop of ten thousand this mostly ends at the first one.
-    return not (execution.is_over or execution.paused) and any(map(_waits, reversed(execution.regions.values())))
+    return not (execution.is_over or execution.stands_still) and any(map(_waits, reversed(execution.regions.values())))
 
 
 def _waits(region: Region) -> bool:

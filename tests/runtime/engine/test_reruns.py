@@ -6,8 +6,17 @@ import pytest
 
 from harness.reruns import LATER, Again, driven, planned, rerun
 from harness.running import Ran, run
+from noetl.engine import reports
+from noetl.engine.decide import decide
+from noetl.engine.effects import effects, recover
+from noetl.engine.evolve import evolve
+from noetl.engine.execution import Execution
+from noetl.engine.places import record_decision
 from noetl.engine.replay import replay
 from noetl.engine.rerun_prefix import is_same
+from noetl.engine.turn import Turn
+from noetl_ir.events import Event
+from noetl_ir.orders import RunPipeline
 
 CHAIN = """
 workload: {x: 1, y: 2}
@@ -372,12 +381,57 @@ workflow:
     assert rerun(old, mended, step="start", number=2).done().execution.last_result == 3
 
 
-def test_one_that_asks_for_a_place_is_refused() -> None:
-    text = (
-        "executor: {spec: {concurrency: {key: k, limit: 1, on_conflict: queue}}}\n"
-        + LIMIT.partition("\n")[2].partition("\n")[2]
-    )
-    assert rerun(run(text, script(start={"result": 1}, late=BROKEN))).codes() == ["place"]
+PLACED = """
+executor: {spec: {concurrency: {key: k, limit: 1, on_conflict: queue}}}
+workflow:
+  - step: start
+    next: {spec: {mode: inclusive}, arcs: [{step: left}, {step: right}]}
+  - step: left
+    tool: {kind: python, code: "result = 1"}
+  - step: right
+    tool: {kind: wait, timers: {t: 5}}
+"""
+
+
+def test_one_that_asks_for_a_place_asks_anew() -> None:
+    old = run(PLACED, script(left=BROKEN))
+    again = rerun(old, script(left={"result": 1}))
+    assert again.done().status == "completed"
+    names = again.done().names()
+    assert names.count("playbook.placed") == 2
+    assert names.index("playbook.rerun") < len(names) - 1 - names[::-1].index("playbook.placed")
+    assert rerun(again.done(), script(left={"result": 1}), of="e2", step="left").done().status == "completed"
+
+
+def test_nothing_starts_before_it_has_a_place() -> None:
+    made, program = planned(run(PLACED, script(left=BROKEN)))
+    execution = Execution("e2", program)
+    for event in made.events:
+        evolve(program, execution, event)
+    recover(program, execution)
+    assert execution.stands_still and execution.ready and not effects(program, execution)
+    turn = Turn(program, execution, made.events[-1].ts + LATER)
+    start = Event("2:1:1:1:1:s", "task.started", turn.now, program.step_numbers["left"], "2", 1, 1, 1, 1)
+    assert execution.regions["2"].step == start.step and not reports.accept(turn, start)
+    record_decision(turn, {"verdict": "queued", "holders": ["e9"]})
+    assert not effects(program, execution)
+    record_decision(turn, {"verdict": "placed"})
+    decide(turn)
+    assert [order.run for order in effects(program, execution) if isinstance(order, RunPipeline)] == ["2"]
+    log = [*made.events, *turn.events]
+    assert replay(program, "e2", log).wrong is None
+
+
+def test_one_that_gets_no_place_ends_without_phases() -> None:
+    made, program = planned(run(PLACED.replace("queue", "fail"), script(left=BROKEN)))
+    execution = Execution("e2", program)
+    for event in made.events:
+        evolve(program, execution, event)
+    turn = Turn(program, execution, made.events[-1].ts + LATER)
+    record_decision(turn, {"verdict": "refused", "why": "fail", "holders": ["e9"]})
+    decide(turn)
+    assert execution.is_over and execution.status == "failed"
+    assert replay(program, "e2", [*made.events, *turn.events]).wrong is None
 
 
 CHILD = """
