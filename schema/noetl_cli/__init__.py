@@ -36,7 +36,7 @@ OWN_COMMANDS: Mapping[str, tuple[str, ...]] = {
     "noetlc": ("compile", "lint", "diff", "migrate", "graph", "analyze", "explain", "lsp", "schema", "dump", "where"),
     "noetl": (
         "run", "test", "resume", "rerun", "status", "list", "events", "logs", "replay", "result", "cancel", "pause",
-        "signal", "signals", "purge", "archive", "restore", "collect", "credential", "server", "ui", "worker",
+        "signal", "signals", "purge", "archive", "restore", "collect", "store", "credential", "server", "ui", "worker",
         "workers", "bus", "playbooks", "register", "start", "token",
     ),
 }  # fmt: skip

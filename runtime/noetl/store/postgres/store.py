@@ -13,6 +13,7 @@ from noetl.store.postgres.catalogue import PostgresCatalogue
 from noetl.store.postgres.inbox import InboxRows
 from noetl.store.postgres.log import Log
 from noetl.store.postgres.mailbox import PostgresMailbox
+from noetl.store.postgres.maintenance import PostgresMaintenance
 from noetl.store.postgres.owners import Ownership
 from noetl.store.postgres.places import PlaceRows
 from noetl.store.postgres.pool import ConnectionPool
@@ -36,6 +37,7 @@ class PostgresStore:
         self._places = PlaceRows(self._access)
         self.mailbox = PostgresMailbox(self._access, self._inbox)
         self.purges = PostgresPurges(self._access)
+        self.maintenance = PostgresMaintenance(self._access)
         try:
             self._pool.once(lambda connection: migrate(connection, address))
         except BaseException:

@@ -42,6 +42,7 @@ from noetl.ports import (
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
 from noetl.ports.mailbox import Mailbox
+from noetl.ports.maintenance import Maintenance
 from noetl.ports.places import PlaceRow
 from noetl.ports.purges import Purges
 from noetl.store import (
@@ -155,6 +156,12 @@ class SqliteStore:
         from noetl.store.sqlite.purges import SqlitePurges  # no run uses it
 
         return SqlitePurges(self)
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        from noetl.store.sqlite.maintenance import SqliteMaintenance  # no run uses it
+
+        return SqliteMaintenance(self)
 
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None
