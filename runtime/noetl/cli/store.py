@@ -12,7 +12,7 @@ from noetl.app.adapters import secrets_path_of
 from noetl.app.store_check import StoreCheck, leftovers
 from noetl.cli.stores import existing_runtime, is_remote, json_option, path_of, store_option
 from noetl.cli.text import Problem, amount, escaped, json_text
-from noetl.ports import Store, StoreFailure
+from noetl.ports import Store
 from noetl.ports.maintenance import Maintained, Maintenance
 
 _BESIDE = (".blobs", ".output")
@@ -107,10 +107,10 @@ def backup(folder: str, url: str, as_json: bool) -> int:
             faults = [*looked.faults()]
     except OSError as problem:
         raise Problem(f"{folder}: the copy cannot be written: {problem}") from None
-    except StoreFailure as problem:
+    except Problem:
         with suppress(OSError):
-            os.rmdir(folder)
-        raise Problem(str(problem)) from None
+            os.rmdir(folder)  # where nothing was copied yet
+        raise
     if faults:
         # Whoever purges or collects meanwhile takes values away that the copy still names.
         first = faults[0]

@@ -24,6 +24,12 @@ workflow:
 - step: start
   tool: {kind: python, code: "result = 'x' * 300000"}
 """
+STORED = """
+executor: {spec: {policy: {limits: {max_payload_bytes: 600}}}}
+workflow:
+- step: start
+  tool: {kind: python, code: "result = 'x' * 900"}
+"""
 
 
 @pytest.fixture
@@ -88,3 +94,30 @@ def test_no_password_is_shown(here: "Home") -> None:
         done = here.run(*words, "--store", secret)
         assert done.returncode not in (0, 3), words
         assert "hunter22" not in done.stdout + done.stderr and "127.0.0.1:1" in done.stderr, words
+
+
+def test_it_is_purged_and_comes_back_from_a_bundle_also_into_another_kind_of_store(
+    here: "Home", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert here.run("run", here.plan(STORED)).returncode == 0
+    execution = here.only()
+    assert here.run("purge", "last", "--archive", "kept").returncode == 0
+    assert here.json("list") == []
+    assert here.run("store", "check").stdout == "whole: 0 executions, 0 events, 0 values\n"
+    bundle = f"kept/{execution}.noetl"
+    for _ in range(2):
+        assert here.run("restore", bundle).returncode == 0
+        assert here.json("result", execution) == "x" * 900
+        assert here.run("replay", execution).returncode == 0
+        found = here.json("store", "check", "--replay")
+        assert isinstance(found, dict) and (found["faults"], found["executions"], found["values"]) == ([], 1, 1)
+        monkeypatch.setenv("NOETL_STORE", "sqlite:///elsewhere/noetl.db")
+
+
+def test_what_the_database_says_of_itself(here: "Home") -> None:
+    assert here.run("run", here.plan(LARGE)).returncode == 0
+    before = here.json("store", "vacuum")
+    assert isinstance(before, dict) and 0 < before["after"]
+    refused = here.run("store", "backup", "copy")
+    assert (refused.returncode, "PostgreSQL copies itself: pg_dump --schema=" in refused.stderr) == (1, True)
+    assert not (here.folder / "copy").exists()
