@@ -117,7 +117,7 @@ def test_it_is_purged_and_comes_back_from_a_bundle_also_into_another_kind_of_sto
 def test_what_the_database_says_of_itself(here: "Home") -> None:
     assert here.run("run", here.plan(LARGE)).returncode == 0
     before = here.json("store", "vacuum")
-    assert isinstance(before, dict) and 0 < before["after"]
+    assert isinstance(before, dict) and before["after"] > 0
     refused = here.run("store", "backup", "copy")
     assert (refused.returncode, "PostgreSQL copies itself: pg_dump --schema=" in refused.stderr) == (1, True)
     assert not (here.folder / "copy").exists()
