@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from noetl.app.failed_templates import exact_span, line_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of
 from noetl.engine.execution import Execution
@@ -25,7 +26,8 @@ class Ending(NamedTuple):
     `result` only of a completed execution: what a step came to before a failure is no outcome of the whole.
     `scripted`: times are those of a virtual clock. `after` is what became of each phase behind main, `phase` the one
     that runs. `unheard` are the names of signals that nothing took, with how often each came. `rerun_of` is the
-    execution whose log its own begins with.
+    execution whose log its own begins with. `line` is the line of the source in which the error's place is, "" where it
+    says no more than its task or step.
     """
 
     execution_id: str
@@ -42,6 +44,7 @@ class Ending(NamedTuple):
     phase: str = ""
     unheard: tuple[tuple[str, int], ...] = ()
     rerun_of: str = ""
+    line: str = ""
 
     def as_json(self) -> dict[str, Json]:
         """One document; times as RFC 3339."""
@@ -73,12 +76,13 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
                 found = event.data.get("error")
                 error = found if isinstance(found, dict) else error
                 reason = str(event.data["reason"]) if "reason" in event.data else None
+    told = located(program, error)
     return Ending(
         execution.execution_id,
         status,
         program.plan.path or program.plan.name,
         bare(plain_result(execution.last_result)) if status == "completed" else None,
-        located(program, error),
+        told,
         reason,
         None if execution.status == "new" else execution.begun_again or execution.started,
         execution.ended,
@@ -89,6 +93,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         # Before the end one may still come that takes them.
         tuple(Counter(signal.name for signal in execution.signals).items()) if execution.is_over else (),
         execution.rerun_of,
+        line_of(program, told),
     )
 
 
@@ -107,11 +112,17 @@ def bare(value: Json) -> Json:
 
 
 def located(program: Program, error: Json) -> Json:
-    """An error with `at: {file, line, column}`, as far as it says where it came from."""
+    """An error with `at: {file, line, column}`, as far as it says where it came from; `end_line` and `end_column`, too,
+    where it is the place of what failed there.
+    """
     span = _span_of(program.plan, error) if isinstance(error, dict) else None
     if span is None or not isinstance(error, dict):
         return error
-    return {**error, "at": {"file": program.plan.source, "line": span.line, "column": span.column}}
+    exact = exact_span(program, error, span)
+    if exact is None:
+        return {**error, "at": {"file": program.plan.source, "line": span.line, "column": span.column}}
+    ends: dict[str, Json] = {"end_line": exact.end_line, "end_column": exact.end_column}
+    return {**error, "at": {"file": program.plan.source, "line": exact.line, "column": exact.column, **ends}}
 
 
 def _span_of(plan: Plan, error: dict[str, Json]) -> Span | None:

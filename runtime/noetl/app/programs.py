@@ -4,6 +4,7 @@ import gc
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from noetl.app.verifier import only_own, verifier
@@ -167,12 +168,19 @@ class Programs:
         name = verifier() if len(data) >= WORTH else ""
         return self._keep(data, verified=bool(name) and self._store.vouches(data[HEADER - 32 : HEADER].hex(), name))
 
+    def _source(self, digest: str) -> bytes | None:
+        """The source of a plan, asked for where something failed: a store that does not answer has none."""
+        with suppress(StoreFailure):
+            return self._store.source(digest)
+        return None
+
     def _keep(self, data: bytes, *, verified: bool = False) -> Program:
         try:
             program = program_of(data, verified=verified)
         except PlanError as problem:
             raise NotFound(f"not a plan that this version runs: {problem}") from problem
         self._known[program.digest] = program
+        program.source = partial(self._source, program.digest)
         if not verified and len(data) >= WORTH and (name := verifier()) and only_own(program.plan.kinds):
             with suppress(StoreFailure):  # whoever looks at a full store has it verified again
                 self._store.vouch(program.digest, name)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from noetl.cli.text import escaped
 from noetl_ir.expr import Json
+from noetl_ir.records import NamedTuple
+from noetl_ir.span import Span
 
 _DEPTH = 5
 """How many causes are told: more are no help."""
@@ -41,6 +45,30 @@ def place_text(error: Json) -> str:
 
 
 def at_text(error: Json) -> str:
-    """The place of a located error in its file: `at file:line`."""
+    """The place of a located error in its file: `at file:line`, with the column of what failed where that is known."""
     at = error.get("at") if isinstance(error, dict) else None
-    return f"at {at['file']}:{at['line']}" if isinstance(at, dict) else ""
+    if not isinstance(at, dict):
+        return ""
+    column = f":{at['column']}" if "end_line" in at else ""
+    return f"at {at['file']}:{at['line']}{column}"
+
+
+class _OneLine(NamedTuple):
+    """A file of which one line is known, as excerpts read it."""
+
+    name: str
+    text: str
+
+    def line_text(self, line: int) -> str:
+        return self.text
+
+
+def excerpt_lines(error: Json, line: str) -> Iterator[str]:
+    """The line of the source that an error is in, with carets below what failed; nothing where that is not known."""
+    at = error.get("at") if isinstance(error, dict) else None
+    if not line or not isinstance(at, dict) or "end_line" not in at:
+        return
+    from noetl_cli.excerpts import PLAIN, excerpt
+
+    span = Span(*(int(str(at[name])) for name in ("line", "column", "end_line", "end_column")))
+    yield from excerpt(span, _OneLine(str(at["file"]), line), len(str(span.line)), "", PLAIN)

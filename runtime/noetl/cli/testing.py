@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from noetl.app.programs import program_of
@@ -88,6 +90,7 @@ def tested(file: str, asked: RunOptions) -> Tested | UnreadSuite:
         tell_lines(said)
     suite = read_suite(data)
     program, beside = program_of(suite.plan), Path(file).parent
+    program.source = partial(_source, suite.playbook)
     chosen = [number for number, case in enumerate(suite.cases) if asked.only in case.name]
     # A copy of the process costs some milliseconds, as much as a few cases.
     processes = min(asked.jobs, len(chosen) // _WORTH or 1)
@@ -102,6 +105,12 @@ def tested(file: str, asked: RunOptions) -> Tested | UnreadSuite:
         verdicts = _with_idle(suite, verdicts)
     # Chosen by the names as they are written, and shown as all else is.
     return Tested(suite._replace(cases=tuple(map(with_hidden_name, suite.cases))), tuple(verdicts))
+
+
+def _source(name: str) -> bytes | None:
+    with suppress(OSError), open(name, "rb") as file:
+        return file.read()
+    return None
 
 
 def _lost(suite: Suite, number: int) -> CaseVerdict:

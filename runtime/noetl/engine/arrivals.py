@@ -143,6 +143,14 @@ def _held(turn: Turn, step: int) -> list[str]:
     return [key for place in held for key in turn.execution.marking.keys(place)]
 
 
+def _holds(turn: Turn, guard: int, key: str) -> bool:
+    try:
+        return turn.program.guard(guard)(admit_scope(turn, key))
+    except Fault as fault:
+        fault.under("spec", "policy", "admit")
+        raise
+
+
 def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None:
     """Ask the admission; the token starts a run, ends, or waits for `ctx` to change."""
     program = turn.program
@@ -158,7 +166,7 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
     try:
         # The guard is asked before the timeout is read: a token that is refused must not fail by a timeout that it
         # would never have had.
-        admitted = guard < 0 or program.guard(guard)(admit_scope(turn, key))
+        admitted = guard < 0 or _holds(turn, guard, key)
         data: dict[str, Json] = {}
         if admitted and row.timeout >= 0:
             what = f"`lifecycle.timeout_s` of step `{row.name}`"
@@ -169,7 +177,8 @@ def _gate(turn: Turn, step: int, key: str, entering: tuple[Firing, ...]) -> None
             data.update({"timers": timers} if timers else {})
     except Fault as fault:
         failing = Firing(program.transition("admit_fault", step), key, key)
-        error: dict[str, Json] = {"code": fault.code, "message": fault.message, "step": row.name, "where": "admission"}
+        where: dict[str, Json] = {"step": row.name, "where": "admission", **fault.place()}
+        error: dict[str, Json] = {"code": fault.code, "message": fault.message, **where}
         turn.emit("step.failed", step=step, run=key, fired=(*entering, failing), data={"error": error})
         return
     if admitted:

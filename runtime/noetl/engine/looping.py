@@ -8,7 +8,7 @@ from noetl.engine.scope import items_scope
 from noetl.engine.time_limits import time_limit
 from noetl.engine.turn import Turn
 from noetl.engine.views import counts_of, errors_of, final_counts
-from noetl_ir.evaluate import Fault
+from noetl_ir.evaluate import Fault, Scope
 from noetl_ir.evaluate.access import rows_of
 from noetl_ir.events import Firing, firing_of
 from noetl_ir.expr import Json
@@ -42,6 +42,7 @@ def _expand(turn: Turn, step: int, level: int, key: str) -> None:
             "code": fault.code,
             "message": fault.message,
             "step": turn.program.plan.steps[step].name,
+            **fault.place(),
         }
         failing = Firing(turn.program.transition("expand_fault", step, level=level), key, key)
         if level:
@@ -124,7 +125,7 @@ def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], 
     row = turn.program.plan.steps[step]
     loop = row.loops[level]
     scope = items_scope(turn, step, level, key)
-    value = rows_of(turn.program.value(loop.items)(scope))
+    value = rows_of(_value(turn, loop.items, scope, level, "in"))
     text = turn.program.text(loop.items)
     if isinstance(value, dict):
         items: list[Json] = [{"key": name, "value": item} for name, item in value.items()]
@@ -132,21 +133,36 @@ def _evaluate(turn: Turn, step: int, level: int, key: str) -> tuple[list[Json], 
         items = value
     else:
         found = "null" if value is None else {"str": "text"}.get(type(value).__name__, "a number")
-        raise Fault("loop.in", f"`loop.in` of step `{row.name}` must be a list or a mapping; `{text}` is {found}")
+        why = f"`loop.in` of step `{row.name}` must be a list or a mapping; `{text}` is {found}"
+        raise Fault("loop.in", why).under(*_keys(level, "in"))
     grows = MORE in turn.program.loop_signals(step, level)
     if loop.sequential:
         return items, 1
     if loop.in_flight < 0:
         return items, len(items) if grows else max(len(items), 1)
-    limit = turn.program.value(loop.in_flight)(scope)
+    limit = _value(turn, loop.in_flight, scope, level, "spec", "max_in_flight")
     # `True` is an int in Python and no number in a playbook.
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise Fault(
             "loop.max_in_flight",
             f"`max_in_flight` of step `{row.name}` must be a whole number of 1 or more, not {limit!r}",
-        )
+        ).under(*_keys(level, "spec", "max_in_flight"))
     # More slots than items would only be tokens that never move; the analysis bounds slots by the same minimum.
     return items, limit if grows else max(1, min(limit, len(items)))
+
+
+def _value(turn: Turn, index: int, scope: Scope, level: int, *keys: str) -> Json:
+    """The value of a template that stands under these keys of a loop level. Raises Fault."""
+    try:
+        return turn.program.value(index)(scope)
+    except Fault as fault:
+        fault.under(*_keys(level, *keys))
+        raise
+
+
+def _keys(level: int, *keys: str) -> tuple[str, ...]:
+    """The keys in the step of what stands under these in a loop level: the inner one stands in the outer."""
+    return (*["loop"] * (level + 1), *keys)
 
 
 def _limit(turn: Turn, step: int, level: int, key: str) -> int | None:

@@ -57,6 +57,7 @@ class Program:
 
     `data` are the plan's bytes; `blocks` renders block templates, on a worker. `locks` are what a step takes,
     `run_locks` those of them that its run holds; the others are `sections`, each with where its steps hold it.
+    `source` gives the text that the plan was compiled from, None where nobody has it.
     """
 
     __slots__ = (
@@ -89,11 +90,13 @@ class Program:
         "reducers",
         "run_locks",
         "sections",
+        "source",
         "step_numbers",
     )
 
     def __init__(self, plan: Plan, digest: str, data: bytes = b"", blocks: evaluate._Blocks | None = None) -> None:
         self.plan = plan
+        self.source: Callable[[], bytes | None] = lambda: None
         self.bytes = data
         self._blocks = blocks
         self.digest = digest

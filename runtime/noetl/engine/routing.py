@@ -154,12 +154,29 @@ def _choose(walk: _Walk, place: int) -> int:
         if guard < 0:
             return number
         walk.arc = rows.arcs[number]
-        if program.guard(guard)(walk.scope):
+        if _holds(walk, guard):
             return number
         # Guards that were asked and were false stand in the event: whoever reads why nothing matched at night sees
         # which were asked.
         walk.asked.append({"target": _target(walk.turn, walk.arc), "when": program.text(guard)})
     raise Fault("net.choice", f"no alternative at place `{program.plan.net.places[place].id}`")
+
+
+def _holds(walk: _Walk, guard: int) -> bool:
+    try:
+        return walk.turn.program.guard(guard)(walk.scope)
+    except Fault as fault:
+        fault.under("when")
+        raise
+
+
+def _value(walk: _Walk, index: int, *keys: str) -> Json:
+    """The value of a template that stands under these keys of its arc."""
+    try:
+        return walk.turn.program.value(index)(walk.scope)
+    except Fault as fault:
+        fault.under(*keys)
+        raise
 
 
 def _taken(walk: _Walk, number: int, token: str) -> dict[str, Json]:
@@ -171,16 +188,17 @@ def _taken(walk: _Walk, number: int, token: str) -> dict[str, Json]:
     if arc.target < 0:
         row["ends"] = True
     if arc.args >= 0:
-        args = program.value(arc.args)(walk.scope)
+        args = _value(walk, arc.args, "args")
         if args is not None and not isinstance(args, dict):
             kind = _KINDS.get(type(args), "no data")
-            raise Fault("arc.args", f"the args are {kind}, and have to be a mapping: write `args: {{name: …}}`")
+            why = f"the args are {kind}, and have to be a mapping: write `args: {{name: …}}`"
+            raise Fault("arc.args", why).under("args")
         row["args"] = args or {}
     if arc.delay >= 0:
-        value = program.value(arc.delay)(walk.scope)
+        value = _value(walk, arc.delay, "spec", "delay")
         delay = seconds_of(value)
         if delay is None:
-            raise Fault("arc.delay", f"the delay is no duration: {repr(value)[:60]}")
+            raise Fault("arc.delay", f"the delay is no duration: {repr(value)[:60]}").under("spec", "delay")
         row["due"] = walk.turn.now + round(delay * 1_000_000)
     return row
 
@@ -190,7 +208,7 @@ def _end_by_fault(walk: _Walk, step: int, place: int, fault: Fault) -> None:
     program = turn.program
     row = program.plan.steps[step]
     fault_firing = next(n for n in program.choices(place) if program.columns.transitions.faults[n])
-    error: dict[str, Json] = {"code": fault.code, "message": fault.message, "step": row.name}
+    error: dict[str, Json] = {"code": fault.code, "message": fault.message, "step": row.name, **fault.place()}
     if walk.arc >= 0:
         number = row.arcs.index(walk.arc)
         error["arc"] = number

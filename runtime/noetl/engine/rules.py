@@ -54,7 +54,7 @@ def judge(
 
 def fault_directive(fault: Fault, outcome: dict[str, Json] | None = None) -> Directive:
     """A fault of the playbook; the outcome it was asked about, if any, is kept as its cause."""
-    error: dict[str, Json] = {"code": fault.code, "message": fault.message}
+    error: dict[str, Json] = {"code": fault.code, "message": fault.message, **fault.place()}
     if outcome is not None:
         error["cause"] = _cause(outcome)
     return Directive("fault", error=error)
@@ -72,7 +72,7 @@ def _ask(
                 # matched, and one did.
                 if exhausted >= 0:
                     break
-            elif not program.guard(rule.when)(scope):
+            elif not _holds(program, rule.when, scope):
                 continue
             # Further rules are still asked: another rule with a guard of its own may decide what happens after the
             # last attempt.
@@ -98,13 +98,13 @@ def _directive(
 ) -> Directive:
     # All right-hand sides are evaluated before any of them is applied, so the order of the keys in the file does not
     # matter (LANGUAGE §4).
-    iteration = {key: program.value(index)(scope) for key, index in rule.set_iter}
-    ctx = {key: program.value(index)(scope) for key, index in rule.set_ctx}
+    iteration = {key: _value(program, index, scope, "then", "set_iter", key) for key, index in rule.set_iter}
+    ctx = {key: _value(program, index, scope, "then", "set_ctx", key) for key, index in rule.set_ctx}
     wait = None
     error = None
     if rule.directive == "retry":
         delay = _seconds(program, rule.delay, scope, DEFAULT_DELAY)
-        cap = None if rule.max_delay < 0 else _seconds(program, rule.max_delay, scope, 0.0)
+        cap = None if rule.max_delay < 0 else _seconds(program, rule.max_delay, scope, 0.0, "max_delay")
         # Chance is drawn only where jitter is asked for: so a seeded simulator draws the same numbers whatever else a
         # plan has.
         wait = wait_of(rule, attempt, delay, cap, chance() if rule.jitter else 0.0)
@@ -113,20 +113,38 @@ def _directive(
     elif rule.directive == "fail":
         error = _error_of(outcome)
         if rule.code >= 0:
-            code = program.value(rule.code)(scope)
+            code = _value(program, rule.code, scope, "then", "code")
             error = {**error, "code": code, "kind": kind_of_error(code), "cause": _cause(outcome)}
         if rule.message >= 0:
-            error = {**error, "message": program.value(rule.message)(scope)}
+            error = {**error, "message": _value(program, rule.message, scope, "then", "message")}
     return Directive(rule.directive, number, rule.to, wait, iteration, ctx, error)
 
 
-def _seconds(program: Program, index: int, scope: Scope, default: float) -> float:
+def _holds(program: Program, guard: int, scope: Scope) -> bool:
+    try:
+        return program.guard(guard)(scope)
+    except Fault as fault:
+        fault.under("when")
+        raise
+
+
+def _value(program: Program, index: int, scope: Scope, *keys: str) -> Json:
+    """The value of a template that stands under these keys of its rule."""
+    try:
+        return program.value(index)(scope)
+    except Fault as fault:
+        fault.under(*keys)
+        raise
+
+
+def _seconds(program: Program, index: int, scope: Scope, default: float, key: str = "delay") -> float:
     if index < 0:
         return default
-    value = program.value(index)(scope)
+    value = _value(program, index, scope, "then", key)
     found = seconds_of(value)
     if found is None:
-        raise Fault("rule.delay", f"{repr(value)[:60]} is no duration; write seconds, or text like `1.5s`, `5m`, `2h`")
+        why = f"{repr(value)[:60]} is no duration; write seconds, or text like `1.5s`, `5m`, `2h`"
+        raise Fault("rule.delay", why).under("then", key)
     return found
 
 

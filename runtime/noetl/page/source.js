@@ -56,7 +56,7 @@ export function reveal(place, line) {
 
 /**
  * The lines around the place of an error, or of the line of its task's code, where that stands in the source.
- * @param {string} digest @param {{line: number, column: number}} at @param {number} [line] of the code, from 1 @returns {HTMLElement}
+ * @param {string} digest @param {{line: number, column: number, end_line?: number, end_column?: number}} at @param {number} [line] of the code, from 1 @returns {HTMLElement}
  */
 export function excerpt(digest, at, line = 0) {
   const place = h('div', { class: 'excerpt' });
@@ -64,7 +64,8 @@ export function excerpt(digest, at, line = 0) {
     if (!lines || at.line < 1 || at.line > lines.length) return;
     const here = (line && inCode(lines, at, line)) || at;
     const first = Math.max(1, here.line - AROUND);
-    place.append(listing(lines.slice(first - 1, here.line + AROUND), first, here));
+    const marks = here === at && at.end_line === at.line && at.end_column ? new Map([[at.line, [{ from: at.column, to: at.end_column, kind: 'error' }]]]) : new Map();
+    place.append(listing(lines.slice(first - 1, here.line + AROUND), first, here, new Map(), marks));
   });
   return place;
 }

@@ -17,6 +17,7 @@ from noetl_ir.events import index_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import CALLED, Kind, faulty_limit, misfits
 from noetl_ir.orders import RunPipeline
+from noetl_ir.patterns import LatePattern
 from noetl_ir.plan import Task
 from noetl_ir.records import NamedTuple
 from noetl_ir.scopes.play import PlayScope
@@ -76,7 +77,7 @@ class Renderer:
     def render(self, task: Task, scope: PlayScope, position: PipelinePosition) -> RenderedCall:
         """The call of a task; raises Fault when a field cannot be rendered or does not fit its kind."""
         kind = kind_of(task.kind)
-        args = self._mapping(task.args, scope)
+        args = self._mapping(task.args, scope, "args")
         # What a kind is not called with is there for its own fields to read, and wins over what the token brought.
         inside = scope.with_args(args) if args and task.kind not in CALLED else scope
         fields = self._mapping(task.fields, inside)
@@ -87,7 +88,7 @@ class Renderer:
         if kind.name in _KEYS:
             wrong = (*wrong, *_bad_key(_KEYS[kind.name], fields))
         if wrong:
-            raise Fault("task.fields", f"task `{task.name}`: {'; '.join(wrong)}")
+            raise Fault("task.fields", f"task `{task.name}`: {'; '.join(wrong)}").under(*_field_in(wrong[0]))
         # A noop without anything to say hands on what came before, so that it can stand between two tasks unseen.
         if task.kind == "noop" and not args and "result" not in fields:
             fields["result"] = position.prev
@@ -102,10 +103,8 @@ class Renderer:
             # `restore` gives the very object back where there is no marker in it, so identity tells without a second
             # search.
             holds_secret = fields is not shown
-        knobs = self._mapping(task.knobs, scope)
-        timeout = None if task.timeout < 0 else self._program.value(task.timeout)(scope)
-        if task.timeout >= 0 and (problem := faulty_limit(timeout)):
-            raise Fault("task.timeout", f"task `{task.name}`: {problem}")
+        knobs = self._mapping(task.knobs, scope, "spec")
+        timeout = self._timeout(task, scope) if task.timeout >= 0 else None
         step = self._program.plan.steps[task.step]
         call = ToolCall(
             order.execution_id, step.name, task.name, task.kind, fields, args, knobs, timeout,
@@ -119,17 +118,40 @@ class Renderer:
         )  # fmt: skip
         return RenderedCall(call, kind.parks)
 
-    def _mapping(self, index: int, scope: PlayScope) -> dict[str, Json]:
+    def _mapping(self, index: int, scope: PlayScope, *under: str) -> dict[str, Json]:
         if index < 0:
             return {}
-        value = self._program.value(index)(scope)
+        try:
+            value = self._program.value(index)(scope)
+        except Fault as fault:
+            fault.under(*under)
+            raise
         return dict(value) if isinstance(value, dict) else {}
+
+    def _timeout(self, task: Task, scope: PlayScope) -> Json:
+        try:
+            timeout = self._program.value(task.timeout)(scope)
+            if problem := faulty_limit(timeout):
+                raise Fault("task.timeout", f"task `{task.name}`: {problem}")
+        except Fault as fault:
+            fault.under("timeout")
+            raise
+        return timeout
 
     def _whole(self, fields: dict[str, Json], carries: bool) -> dict[str, Json]:
         if not fields:
             return fields
         value = self._restore(fields, carries=carries)
         return value if isinstance(value, dict) else fields
+
+
+def _field_in(misfit: str) -> tuple[str, ...]:
+    """The field that a sentence about a misfit names; none where it names none, or several."""
+    found = [one[1] for one in _FIELD.finditer(misfit)]
+    return (found[0],) if len(found) == 1 else ()
+
+
+_FIELD = LatePattern(r"\bfield '([^']+)'")
 
 
 def _bad_timers(fields: dict[str, Json]) -> list[str]:

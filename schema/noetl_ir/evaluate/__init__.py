@@ -10,7 +10,7 @@ A closure is made once per expression and kept by whoever owns the expression. E
 `compile_guard` and `compile_template` make has a budget of work of its own (`noetl_ir.evaluate.work`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from noetl_ir.evaluate.access import path_of
@@ -96,13 +96,40 @@ def _template(template: Template, blocks: _Blocks | None) -> Callable[[Scope], J
         case Text(parts=parts):
             return _safe(_text(parts))
         case MapTemplate(items=pairs):
-            fields = [(key, _template(value, blocks)) for key, value in pairs]
-            return lambda scope: {key: value(scope) for key, value in fields}
+            return _mapping([(key, _template(value, blocks)) for key, value in pairs])
         case ListTemplate(items=items):
-            entries = [_template(entry, blocks) for entry in items]
-            return lambda scope: [entry(scope) for entry in entries]
+            return _listing([_template(entry, blocks) for entry in items])
         case Block(text=text):
             return _safe(_block(text, blocks))
+
+
+def _mapping(fields: Sequence[tuple[str, Callable[[Scope], Json]]]) -> Callable[[Scope], Json]:
+    def run(scope: Scope) -> Json:
+        made: dict[str, Json] = {}
+        key = ""
+        try:
+            for key, value in fields:
+                made[key] = value(scope)
+        except Fault as fault:
+            fault.under(key)
+            raise
+        return made
+
+    return run
+
+
+def _listing(entries: Sequence[Callable[[Scope], Json]]) -> Callable[[Scope], Json]:
+    def run(scope: Scope) -> Json:
+        made: list[Json] = []
+        try:
+            for entry in entries:
+                made.append(entry(scope))
+        except Fault as fault:
+            fault.under(len(made))
+            raise
+        return made
+
+    return run
 
 
 def compile_guard(expr: Expr) -> Callable[[Scope], bool]:
@@ -160,7 +187,14 @@ def _text(parts: tuple[str | Expr, ...]) -> Closure:
     pieces = [part if isinstance(part, str) else _compiled(part) for part in parts]
 
     def run(scope: Scope) -> str:
-        texts = [piece if isinstance(piece, str) else printed_value(piece(scope)) for piece in pieces]
+        texts: list[str] = []
+        try:
+            for piece in pieces:
+                texts.append(piece if isinstance(piece, str) else printed_value(piece(scope)))
+        except Exception as error:
+            fault = _fault(error)
+            fault.part = sum(not isinstance(piece, str) for piece in pieces[: len(texts)])
+            raise fault from (None if fault is error else error)
         length = sum(map(len, texts))
         check_chars(length)
         spend_text(length)

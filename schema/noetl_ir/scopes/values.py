@@ -21,7 +21,8 @@ class Fault(Exception):
     """A fault of the playbook (LANGUAGE §2): all that evaluation ever raises.
 
     `code` is `template.undefined`, `template.error`, `guard.error` or `ref.missing`; `path` names the
-    undefined or lost value, where there is one.
+    undefined or lost value, where there is one. `where` are the keys that lead to what failed in the template of a
+    mapping or list, and `part` numbers the expression of a text from 0, -1 where that is not known.
     """
 
     def __init__(self, code: str, message: str, path: str = "") -> None:
@@ -31,6 +32,20 @@ class Fault(Exception):
         self.code = code
         self.message = message
         self.path = path
+        self.where: tuple[str | int, ...] = ()
+        self.part = -1
+
+    def under(self, *keys: str | int) -> "Fault":
+        """The fault itself, of what stands under these keys."""
+        self.where = (*keys, *self.where)
+        return self
+
+    def place(self) -> dict[str, Json]:
+        """The keys by which an error tells its place, as far as they are known: `key` (`args.rows[0].id`), `part`."""
+        if not self.where:
+            return {}
+        key = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in self.where).removeprefix(".")
+        return {"key": key[:MAX_MESSAGE], **({"part": self.part} if self.part >= 0 else {})}
 
     def __repr__(self) -> str:
         return f"Fault({self.code!r}, {self.message!r}, {self.path!r})"

@@ -79,6 +79,8 @@ def _at(ran: Ran) -> Span:
     if not isinstance(at, dict) or not isinstance(at.get("line"), int) or not isinstance(at.get("column"), int):
         return NOWHERE
     line, column = int(str(at["line"])), int(str(at["column"]))
+    if "end_line" in at:
+        return Span(line, column, int(str(at["end_line"])), int(str(at["end_column"])))
     plan = ran.program.plan
     spans = (row.span for rows in (plan.arcs, plan.tasks, plan.steps) for row in rows)
     return next((span for span in spans if span[:2] == (line, column)), Span(line, column, line, column))
