@@ -20,6 +20,7 @@ class RunPipeline(NamedTuple):
     after too many lost claims, so that its outcome is `worker.lost`. `ordinal` counts the step's runs from 1,
     `trace_id` is the id of the outermost caller's execution, `folder` that of the playbook's file, from the root.
     `mac` is a code that only servers can make of the claim, in hexadecimal; what a worker says of the claim repeats it.
+    Behind a dot it has another one, which goes with what the tasks print (`output_code`).
     """
 
     execution_id: str
@@ -49,6 +50,16 @@ class RunPipeline(NamedTuple):
     # Without it whoever speaks on the bus could report for a claim whose number is easily guessed.
     mac: str = ""
     origins: dict[int, str] = {}  # noqa: RUF012  (never written to)
+
+
+def claim_code(mac: str) -> str:
+    """The code of the claim in the `mac` of an order."""
+    return mac.partition(".")[0]
+
+
+def output_code(mac: str) -> str:
+    """The code of the output of an order's tasks in its `mac`, "" where it has none."""
+    return mac.partition(".")[2]
 
 
 # By claim: the same run may have begun again elsewhere, and that one goes on.

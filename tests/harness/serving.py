@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.testclient import TestClient
 
@@ -17,7 +17,9 @@ from noetl.api.service import ApiService, compiled_source
 from noetl.app.composition import server_of
 from noetl.app.runtime import Runtime, Settings, open_runtime
 from noetl.app.sessions import sessions_beside
+from noetl.ports import Store
 from noetl.server.service import Service
+from noetl.server.workers.macs import Macs
 
 SECOND = 1_000_000
 
@@ -60,6 +62,12 @@ def served(folder: Path, *tokens: BearerToken, host: str = "http://localhost") -
             service.stop(0)
             thread.join(30)
             assert not thread.is_alive()
+
+
+def signed(store: Store, chunk: dict[str, Any], step: int = 0) -> dict[str, Any]:
+    """A piece of output as the worker hands it in that has the order: with the code of a step's run and iteration."""
+    place = step, chunk["run"], tuple(chunk["path"]), chunk["claim"]
+    return {**chunk, "mac": Macs(store.claims_key).of_output(chunk["execution_id"], *place)}
 
 
 def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:

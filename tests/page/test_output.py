@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from harness.browsing import Listener
 from harness.running import HEAD
-from harness.serving import until
+from harness.serving import signed, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +88,7 @@ def test_what_is_missing_is_told_also_behind_characters_beyond_16_bits(server: L
     name = ended(server, shell(r"printf '\360\237\216\211\360\237\216\211'"))
     first = server.api.get(f"/executions/{name}/logs").json()["logs"][0]
     assert first["text"] == "\U0001f389\U0001f389"
-    behind = {**first, "offset": 3, "text": "behind"}
+    behind = signed(server.runtime.store, {**first, "offset": 3, "text": "behind"})
     del behind["position"]
     assert server.api.post("/logs", json={"logs": [behind]}).status_code == 202
     page.goto(f"{server.url}/#/executions/{name}?step=start")

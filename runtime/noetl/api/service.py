@@ -52,6 +52,7 @@ from noetl.secrets.credentials import CredentialProblem, Credentials
 from noetl.server.children import NotFound, root_of
 from noetl.server.control import ControlPlane
 from noetl.server.service import Service, ServiceState
+from noetl.server.workers.macs import Macs
 from noetl.server.workers.registry import WorkerRegistry
 from noetl_ir.envelope import Origin, envelope_of, origin_of
 from noetl_ir.events import iso_of
@@ -134,6 +135,7 @@ class ApiService:
         self._asked = asked
         self.runtime = runtime
         self._snapshots = SnapshotCache(runtime)
+        self._macs = Macs(runtime.store.claims_key)
         self._service = service
         self._compile = compiler
         self.listen = notifier.listen
@@ -410,13 +412,30 @@ class ApiService:
         with self.storing():
             return self.runtime.blobs.put(execution_id, data)
 
-    def add_output(self, chunks: Sequence[OutputChunk]) -> None:
-        """Keep what tasks print, of executions that are here; also of those that are over, whose tools end last."""
-        there = {name for name in {chunk.execution_id for chunk in chunks} if self.runtime.store.execution(name)}
+    def add_output(self, chunks: Sequence[OutputChunk]) -> int:
+        """Keep what tasks print, of executions that are here, and of whose attempt the sender has the order; also of
+        executions that are over, whose tools end last. How many chunks those are.
+        """
+        known: dict[str, Mapping[str, int] | None] = {}
+        fit = []
+        for chunk in chunks:
+            if (name := chunk.execution_id) not in known:
+                known[name] = self._steps_of(name)
+            step = (known[name] or {}).get(chunk.step)
+            if step is not None and self._macs.is_output_fit(chunk, step):
+                fit.append(chunk._replace(mac=""))
         with self.storing():
-            self.runtime.outputs.add_chunks([chunk for chunk in chunks if chunk.execution_id in there])
-        for name in there:
+            self.runtime.outputs.add_chunks(fit)
+        for name in {chunk.execution_id for chunk in fit}:
             self._notify(name)
+        return len(fit)
+
+    def _steps_of(self, execution_id: str) -> Mapping[str, int] | None:
+        """The numbers of the steps of an execution's plan; None of one that is not here."""
+        try:
+            return self.runtime.program_of(execution_id).step_numbers
+        except (LookupError, NotFound):
+            return None
 
     def output_end(self, execution_id: str) -> int:
         """The position of what a task of an execution printed last."""

@@ -39,6 +39,7 @@ class ChunkBody(Body):
     offset: Number = Field(description="Characters of the attempt before it, over all streams.")
     at: Number = Field(description="Microseconds since the epoch.")
     text: Annotated[str, Field(max_length=CHUNK)]
+    mac: _Text = Field("", description="The code that came with the order of the attempt.")
 
 
 class LogsBody(Body):
@@ -56,11 +57,13 @@ async def get_logs(request: Request) -> Response:
 
 
 async def add_logs(request: Request) -> Response:
-    """Keep what tasks print; for workers. What is there already is left out, as is what is beyond the limit."""
+    """Keep what tasks print; for workers that have the order of its attempt, whose code each piece repeats. What is of
+    another one is left out, as is what is there already, or beyond the limit.
+    """
     body = await body_of(request, LogsBody)
     chunks = [chunk_of(each.model_dump()) for each in body.logs]
-    await run_in_threadpool(service_of(request).add_output, chunks)
-    return JSONResponse({"heard": len(chunks)}, 202)
+    heard = await run_in_threadpool(service_of(request).add_output, chunks)
+    return JSONResponse({"heard": heard}, 202)
 
 
 def _logs(

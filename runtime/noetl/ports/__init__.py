@@ -428,6 +428,7 @@ class ToolCall(NamedTuple):
     - `folder`: the folder of the playbook's file relative to the root, empty where it is not known.
     - `holds_secret`: whether a keychain value is in the fields; `origin`: the only origin that its secrets may go to,
       empty for the first request that takes any along.
+    - `mac`: the code of its output (`noetl_ir.orders.output_code`), empty beside a server.
     - `needs`: the needs of its pipeline. Reading `scope` may raise Absent, so tools read it by way of `Env.met`.
     """
 
@@ -451,6 +452,7 @@ class ToolCall(NamedTuple):
     origin: str = ""
     needs: Needs = HERE
     claim: int = 0
+    mac: str = ""
 
 
 _T = TypeVar("_T")

@@ -40,7 +40,8 @@ class OutputChunk(NamedTuple):
     `run` counts the runs of `step` from 1, `path` are the loop indices, outermost first, `visit` the arrivals at `task`
     in its run; an attempt that was lost and runs again has a higher `claim`. The text stands behind the first `offset`
     characters of the attempt's output, over all streams; at `at` microseconds since the epoch. It is empty where
-    what was printed last is missing.
+    what was printed last is missing. `mac` is the code by which a server knows that who hands it in has the order of
+    that attempt; it is not kept.
     """
 
     execution_id: str
@@ -55,6 +56,7 @@ class OutputChunk(NamedTuple):
     offset: int
     at: int
     text: str
+    mac: str = ""
 
     @property
     def key(self) -> AttemptKey:
@@ -67,7 +69,7 @@ class OutputChunk(NamedTuple):
         return self.offset + len(self.text)
 
 
-_TEXTS = frozenset({"execution_id", "step", "task", "stream", "text"})
+_TEXTS = frozenset({"execution_id", "step", "task", "stream", "text", "mac"})
 
 
 class OutputRow(NamedTuple):
@@ -99,8 +101,15 @@ class Outputs(Protocol):
 
 
 def chunk_document(chunk: OutputChunk) -> dict[str, Json]:
-    """A chunk as JSON."""
-    return {**chunk._asdict(), "path": [*chunk.path]}
+    """A chunk as JSON, without its code."""
+    document: dict[str, Json] = {**chunk._asdict(), "path": [*chunk.path]}
+    del document["mac"]
+    return document
+
+
+def signed_document(chunk: OutputChunk) -> Json:
+    """A chunk as JSON with its code, as who prints hands it in."""
+    return {**chunk_document(chunk), "mac": chunk.mac}
 
 
 def chunk_of(document: object) -> OutputChunk:
@@ -112,6 +121,7 @@ def chunk_of(document: object) -> OutputChunk:
     if not isinstance(path, list) or not all(type(index) is int for index in path):
         raise ValueError("`path` is no list of numbers")
     values: dict[str, object] = {name: document.get(name) for name in OutputChunk._fields}
+    values["mac"] = document.get("mac", "")
     for name, value in values.items():
         kind = str if name in _TEXTS else int
         if name != "path" and type(value) is not kind:

@@ -18,7 +18,7 @@ from noetl.ports import ALL, Append, Blobs, ExecutionRow, InboxRow, Record, Stor
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import KEY, StartKey
 from noetl.ports.mailbox import ALL_MAIL, Correspondence, Letter, MailRow, OpenWait, WantedMail
-from noetl.ports.output import OutputChunk, OutputRow, Outputs, chunk_document, chunk_of
+from noetl.ports.output import OutputChunk, OutputRow, Outputs, chunk_of, signed_document
 from noetl.ports.places import PlaceRow
 from noetl.ports.purges import Purges
 from noetl_ir import codec
@@ -537,7 +537,7 @@ class RemoteOutputs:
         self._connection = connection
 
     def add_chunks(self, chunks: Sequence[OutputChunk]) -> None:
-        self._connection.json("POST", "/logs", data={"logs": [chunk_document(chunk) for chunk in chunks]})
+        self._connection.json("POST", "/logs", data={"logs": [signed_document(chunk) for chunk in chunks]})
 
     def read(self, execution_id: str, after: int = 0, limit: int = 0) -> list[OutputRow]:
         query = {"after": str(after)} if after else {}

@@ -16,7 +16,7 @@ from noetl_ir.evaluate import Fault
 from noetl_ir.events import index_of
 from noetl_ir.expr import Json
 from noetl_ir.kinds import CALLED, Kind, faulty_limit, misfits
-from noetl_ir.orders import RunPipeline
+from noetl_ir.orders import RunPipeline, output_code
 from noetl_ir.patterns import LatePattern
 from noetl_ir.plan import Task
 from noetl_ir.records import NamedTuple
@@ -114,7 +114,7 @@ class Renderer:
             position.attempt_number, NamedValues(scope, args, self._restore),
             order.ordinal, index_of(order.run), position.visits[position.task], order.folder,
             self._program.iterators(task.step, len(step.loops)) if step.loops else (), holds_secret,
-            str(self._restore(position.origin)), self._needs, order.claim,
+            str(self._restore(position.origin)), self._needs, order.claim, output_code(order.mac),
         )  # fmt: skip
         return RenderedCall(call, kind.parks)
 

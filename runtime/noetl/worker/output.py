@@ -127,7 +127,7 @@ class TaskOutput:
         name = _attempt_of(self._call)
         for at in range(0, len(text), CHUNK):
             part = text[at : at + CHUNK]
-            self._put(OutputChunk(*name, stream, self._offset, time_ns() // 1000, part))
+            self._put(OutputChunk(*name, stream, self._offset, time_ns() // 1000, part, self._call.mac))
             self._offset += len(part)
 
 

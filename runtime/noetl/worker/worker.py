@@ -39,6 +39,7 @@ from noetl_ir.orders import (
     Said,
     StopPipeline,
     WorkerHeartbeat,
+    claim_code,
 )
 from noetl_ir.outcome import Outcome, error
 
@@ -253,7 +254,7 @@ class Worker:
         slot = self._busy.get((order.execution_id, order.run))
         # A stop that was late on the bus may be about an earlier claim. The code keeps out whoever can speak on the
         # bus and was given no order.
-        if slot is not None and (slot.session.order.claim, slot.session.order.mac) == (order.claim, order.mac):
+        if slot is not None and _claim_of(slot.session.order) == _claim_of(order):
             self._free(slot)
 
     def _obey(self, delivery: Delivery[Order]) -> None:
@@ -444,6 +445,11 @@ class Worker:
         # The order is acknowledged only here, at the end. If this worker ends before that, the bus gives the order to
         # another one.
         slot.delivery.ack()
+
+
+def _claim_of(order: RunPipeline | StopPipeline) -> tuple[int, str]:
+    """The claim of an order, and its code, which those to run and to stop have alike."""
+    return order.claim, claim_code(order.mac)
 
 
 def _outcome_of(envelope: Mapping[str, object]) -> Outcome:

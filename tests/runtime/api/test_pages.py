@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.running import HEAD
-from harness.serving import Served, served, until
+from harness.serving import Served, served, signed, until
 from noetl.api.bearer_tokens import ROLES, BearerToken, digest_of
 from noetl.api.openapi import document
 from noetl.api.operation import Operation
@@ -71,7 +71,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         for name in ("paid", "é\0", '"'):
             assert up.client.post("/signals", json={"key": "order 7", "name": name}).status_code == 202
         one = _one(up)
-        logs = [{**PRINTED, "execution_id": one, "offset": 5 * at} for at in range(3)]
+        logs = [signed(up.runtime.store, {**PRINTED, "execution_id": one, "offset": 5 * at}) for at in range(3)]
         assert up.client.post("/logs", json={"logs": logs}).status_code == 202
         until(lambda: "ctx" in up.client.get(f"/executions/{one}/replay").json()["ctx"] or _waits(up, one))
         yield up

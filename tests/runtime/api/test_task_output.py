@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.serving import Served, served, until
+from harness.serving import Served, served, signed, until
 from noetl.api.bearer_tokens import BearerToken, digest_of
 from noetl.ports.output import CHUNK
 
@@ -42,7 +42,7 @@ def texts(server: Served, name: str, query: str = "") -> list[str]:
 def test_output_is_read_by_pages_and_by_step_and_attempt(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         name = begun(server)
-        second = {**CHUNK_OF, "execution_id": name, "attempt": 2}
+        second = signed(server.runtime.store, {**CHUNK_OF, "execution_id": name, "attempt": 2})
         more = [{**second, "offset": 5 * at, "text": f"{at:4}\n"} for at in range(7)]
         assert server.client.post("/logs", json={"logs": more}).json() == {"heard": 7}
         assert server.client.post("/logs", json={"logs": more[3:]}).status_code == 202
@@ -75,7 +75,8 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
 def test_what_is_no_output_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
     with served(tmp_path) as server:
         name = begun(server)
-        body = {"logs": [{**CHUNK_OF, "execution_id": name}, {**CHUNK_OF, "execution_id": name, **wrong}]}
+        good = signed(server.runtime.store, {**CHUNK_OF, "execution_id": name})
+        body = {"logs": [good, {**good, **wrong}]}
         assert server.client.post("/logs", json=body).status_code == 400
         assert texts(server, name) == ["hello\n"]
 
@@ -97,17 +98,34 @@ def test_what_is_wrong_within_a_list_is_told_of_what_stands_there(tmp_path: Path
 def test_output_of_an_execution_that_is_not_here_is_dropped(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         name = begun(server)
-        body = [{**CHUNK_OF, "execution_id": one} for one in ("nobody", name)]
+        body = [signed(server.runtime.store, {**CHUNK_OF, "execution_id": one}) for one in ("nobody", name)]
         assert server.client.post("/logs", json={"logs": body}).status_code == 202
         assert texts(server, name) == ["hello\n", "more\n"]
         assert [path.name for path in tmp_path.glob("noetl.db.output/*")] == [f"{name}.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"mac": ""}, {"mac": "0" * 32}, {"claim": 10}, {"run": 2}, {"path": [0]}, {"step": "wait"}],
+    ids=str,
+)
+def test_only_who_has_the_order_writes_output_of_it(tmp_path: Path, other: dict[str, Any]) -> None:
+    with served(tmp_path) as server:
+        name = begun(server)
+        own = signed(server.runtime.store, {**CHUNK_OF, "execution_id": name})
+        # Of another worker's attempt, and of one's own: only that is kept.
+        sent = server.client.post("/logs", json={"logs": [{**own, **other, "text": "forged\n"}, own]})
+        assert (sent.status_code, sent.json()) == (202, {"heard": 1})
+        assert texts(server, name) == ["hello\n", "more\n"]
+        row = server.client.get(f"/executions/{name}/logs").json()["logs"][1]
+        assert "mac" not in row and own["mac"] not in (tmp_path / "noetl.db.output" / f"{name}.jsonl").read_text()
 
 
 def test_who_may_look_reads_it_and_workers_hand_it_in(tmp_path: Path) -> None:
     tokens = [BearerToken(role, role, digest_of(f"secret-{role}")) for role in ("viewer", "operator", "worker")]
     with served(tmp_path, *tokens) as server:
         name = begun(server, **bearer("operator"))
-        body = {"logs": [{**CHUNK_OF, "execution_id": name}]}
+        body = {"logs": [signed(server.runtime.store, {**CHUNK_OF, "execution_id": name})]}
         may = {"viewer": (200, 403), "operator": (200, 403), "worker": (200, 202), "x": (401, 401)}
         for who, codes in may.items():
             got = server.client.get(f"/executions/{name}/logs", headers=bearer(who))
