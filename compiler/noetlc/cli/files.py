@@ -167,6 +167,15 @@ def playbooks_in(folder: str) -> Iterator[str]:
                 yield path
 
 
+def suites_in(folder: str) -> Iterator[str]:
+    """The files of tests under a folder, sorted, hidden ones left out."""
+    from noetl_ir.suite import SUFFIXES as ENDINGS  # editors alone ask
+
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (os.path.join(root, name) for name in sorted(names) if name.endswith(ENDINGS))
+
+
 def _is_playbook(path: str) -> bool:
     """Whether a file that nobody named itself is one to look at."""
     name = os.path.basename(path)

@@ -24,16 +24,21 @@ def found_in(name: str, data: bytes, catalogue: "Folders | None" = None) -> Cach
     return looked_into(name, data, catalogue)[0]
 
 
-def looked_into(name: str, data: bytes, catalogue: "Folders | None" = None) -> tuple[CachedFile, Compiled | None]:
-    """The findings of a file as `found_in` has them, and the file as it was understood, None where `noetlc` failed."""
+def looked_into(
+    name: str, data: bytes, catalogue: "Folders | None" = None, *, migrating: bool = True
+) -> tuple[CachedFile, Compiled | None]:
+    """The findings of a file as `found_in` has them, and the file as it was understood, None where `noetlc` failed.
+
+    Without `migrating` the notes on older forms have no fix: to migrate a file takes longer than to check it.
+    """
     try:
         compiled = _alone(check_source(name, data)) if catalogue is None else _in_catalogue(name, data, catalogue)
-        return _kept(name, data, compiled, catalogue), compiled
+        return _kept(name, data, compiled, catalogue, migrating=migrating), compiled
     except Exception as error:  # the other files go on
         return CachedFile((Reported(name, slug_of(INTERNAL), "", bug_of(error).diagnostic("the compiler")),), 0), None
 
 
-def _kept(name: str, data: bytes, compiled: Compiled, catalogue: "Folders | None") -> CachedFile:
+def _kept(name: str, data: bytes, compiled: Compiled, catalogue: "Folders | None", *, migrating: bool) -> CachedFile:
     found, ignored = list(compiled.diagnostics), 0
     # A search through the text spares the walk over all nodes in nearly every file.
     if "noetl:" in compiled.source.text:
@@ -42,7 +47,7 @@ def _kept(name: str, data: bytes, compiled: Compiled, catalogue: "Folders | None
         found, ignored = applied(found, _ignores(compiled), _code_of())
         found.sort(key=lambda one: one.order)
     # After the comments: a note that is taken back is a wish to keep the old form, and stops the migration.
-    if any(one.code in MIGRATED for one in found):
+    if migrating and any(one.code in MIGRATED for one in found):
         from noetlc.migrate.migration import with_migration
 
         found = with_migration(compiled, data, found, MIGRATED)

@@ -6,12 +6,14 @@ workspace: with the configuration nearest above each file, its baseline, and chi
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 from noetl_cli import lazy_click as click
+from noetl_ir.suite import SUFFIXES
 from noetlc.cli.baseline import Baseline, BaselineEntry, read_baseline, unknown
 from noetlc.cli.cache import CachedFile
 from noetlc.cli.catalogue import Folders
-from noetlc.cli.files import Unusable, begins_a_playbook, playbooks_in, read, shown_name
+from noetlc.cli.files import Unusable, begins_a_playbook, playbooks_in, read, shown_name, suites_in
 from noetlc.cli.fixing import mended
 from noetlc.cli.gate import selection_of
 from noetlc.cli.inspection import found_in, looked_into
@@ -29,6 +31,7 @@ class Workspace:
         self._folders = folders
         self._open: dict[str, str] = {}
         self._disk: dict[str, bytes] | None = None
+        self._suites: dict[str, str] | None = None
         self._configurations = Configurations()
         self._catalogue: Folders | None = None
         self.told: list[str] = []
@@ -46,7 +49,7 @@ class Workspace:
 
     def look_again(self) -> None:
         """Forget everything that was read from disk."""
-        self._disk = self._catalogue = None
+        self._disk = self._suites = self._catalogue = None
         self._configurations = Configurations()
 
     def texts(self) -> dict[str, str]:
@@ -54,12 +57,30 @@ class Workspace:
         found = {name: decode(name, data)[0].text for name, data in self._files().items()} | self._open.copy()
         return dict(sorted(found.items()))
 
+    def suites(self) -> dict[str, str]:
+        """The text of every file of tests."""
+        found = self._suites
+        if found is None:
+            found = {}
+            for name in (name for folder in self._folders for name in suites_in(folder)):
+                with suppress(Unusable):
+                    found[os.path.normpath(name)] = decode(name, read(name))[0].text
+            self._suites = found
+        return found | {name: text for name, text in self._open.copy().items() if name.endswith(SUFFIXES)}
+
     def found_in(self, name: str, text: str) -> Looked:
         """The findings of `noetlc lint` in a text as the file of that name; none in one that begins no playbook."""
+        return self._looked(name, text, migrating=False)
+
+    def migrated_in(self, name: str, text: str) -> Looked:
+        """The findings with the migration of the file at the notes that it does away with."""
+        return self._looked(name, text, migrating=True)
+
+    def _looked(self, name: str, text: str, *, migrating: bool) -> Looked:
         # Editors serve all YAML by one server, and most of it is something else.
         if not begins_a_playbook(bytes_of(text)):
             return Looked(())
-        kept, compiled = looked_into(shown_name(name), bytes_of(text), self._children())
+        kept, compiled = looked_into(shown_name(name), bytes_of(text), self._children(), migrating=migrating)
         takes, entries = self._reported(name)
         new, _ = unknown([one for one in kept.findings if takes.takes(one.diagnostic.code)], entries)
         return Looked(tuple(new), kept.children, compiled)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from lsprotocol import types
 
 from noetlc.diag.diagnostic import Fix
-from noetlc.diag.findings import Reported
+from noetlc.diag.findings import MIGRATED, Reported
 from noetlc.lsp.positions import Positions
 from noetlc.lsp.reports import report_of
 from noetlc.source.line_edits import line_edits
@@ -41,6 +41,14 @@ def quick_fixes(
             edit=edit_of(uri, version, edits),
         )
     return list(actions.values())
+
+
+def may_be_migrated(found: Iterable[Reported], asked: types.Range, at: Positions) -> bool:
+    """Whether a range touches a note that a migration of the file may do away with."""
+    return any(
+        one.diagnostic.code in MIGRATED and one.diagnostic.fix is None and _touch(at.range(one.diagnostic.span), asked)
+        for one in found
+    )
 
 
 def fix_all(before: str, after: str, uri: str, version: int | None, at: Positions) -> types.CodeAction | None:

@@ -5,6 +5,7 @@ from pygls import uris
 from pygls.exceptions import JsonRpcInvalidParams
 
 from noetlc.lsp.actions import edit_of
+from noetlc.lsp.cursor import touches
 from noetlc.lsp.files_index import FileIndex, NamedPlaybook, PlaybookCall
 from noetlc.lsp.known import KnownFile
 from noetlc.lsp.lenses import lenses_of
@@ -13,6 +14,7 @@ from noetlc.lsp.outline import folds_of, symbols_of
 from noetlc.lsp.picture import picture_of
 from noetlc.lsp.positions import Positions
 from noetlc.lsp.session import EditorSession, OpenFile
+from noetlc.lsp.suite_names import NamedSuite, SuiteName, declared, is_suite
 from noetlc.lsp.symbols import Occurrence, Symbol
 from noetlc.lsp.tokens import encoded, tokens_in
 
@@ -43,6 +45,9 @@ async def prepare_rename(
     if found is None or found[1].symbol.sort not in RENAMED:
         return None
     one, occurrence = found
+    if (asked := _name_in_suite(session, params.text_document.uri, params.position)) is not None:
+        at = Positions(asked[0].source, session.encoding)
+        return types.PrepareRenamePlaceholder(at.range(asked[1].span), occurrence.symbol.name)
     return types.PrepareRenamePlaceholder(session.positions(one).range(occurrence.span), occurrence.symbol.name)
 
 
@@ -60,6 +65,8 @@ async def rename(session: EditorSession, params: types.RenameParams) -> types.Wo
         refused = Refused(f"Python code in line {line} asks for `{occurrence.symbol.name}`: it cannot be renamed there")
     if occurrence.symbol.sort == "playbook" and any(session.index.named(params.new_name)):
         refused = Refused(f"there is a playbook `{params.new_name}` already")
+    if refused is None and (where := await _of_several(session, one, occurrence.symbol)):
+        refused = Refused(f"{where} means the task `{occurrence.symbol.name}` of several steps: say there of which")
     if refused is not None:
         raise JsonRpcInvalidParams(refused.reason)
     # One edit a file with the version that it was made for: an editor takes all files or none.
@@ -154,9 +161,14 @@ async def _known(session: EditorSession, uri: str) -> tuple[OpenFile, KnownFile]
 
 
 async def _symbol_at(session: EditorSession, uri: str, position: types.Position) -> tuple[OpenFile, Occurrence] | None:
+    """The symbol at a place: its file, and the occurrence there; of a name in a file of tests the playbook's file, and
+    where it is declared.
+    """
     one = session.opened.get(uri)
     if one is None:
         return None
+    if is_suite(one.name):
+        return await _symbol_of_suite(session, uri, position)
     found = occurrence_at(await session.occurrences(one), *session.positions(one).place(position))
     return (one, found) if found is not None else None
 
@@ -171,7 +183,56 @@ async def _places(
     found = alike(await session.occurrences(one), symbol, declaring=declaring)
     at = session.positions(one)  # of the text that the occurrences are of: another one may have come meanwhile
     spans = dict.fromkeys(each.span for each in found)
-    return [types.Location(one.uri, at.range(span)) for span in spans]
+    places = [types.Location(one.uri, at.range(span)) for span in spans]
+    return places if declaring else [*places, *_places_in_suites(session, one.name, symbol)]
+
+
+def _places_in_suites(session: EditorSession, file: str, symbol: Symbol) -> list[types.Location]:
+    return [
+        types.Location(_uri(session, name), Positions(suite.source, session.encoding).range(each.span))
+        for name, suite, each in session.suites.uses(file, symbol)
+    ]
+
+
+async def _of_several(session: EditorSession, one: OpenFile, symbol: Symbol) -> str:
+    """The place in a file of tests that means a task of several steps, as it names none; "" where there is none."""
+    if symbol.sort != "task":
+        return ""
+    alike_ = {each.symbol for each in await session.occurrences(one) if each.symbol.name == symbol.name}
+    if sum(each.sort == "task" for each in alike_) < 2:
+        return ""
+    found = session.suites.uses(one.name, symbol)
+    places = [(name.rpartition("/")[2], each.span.line) for name, _, each in found if not each.owner]
+    return next((f"line {line} of {name}" for name, line in places), "")
+
+
+def _name_in_suite(session: EditorSession, uri: str, position: types.Position) -> tuple[NamedSuite, SuiteName] | None:
+    """The name at a place of a file of tests."""
+    one = session.opened.get(uri)
+    suite = session.suites.suites().get(one.name) if one is not None and is_suite(one.name) else None
+    if suite is None:
+        return None
+    place = Positions(suite.source, session.encoding).place(position)
+    found = next((each for each in suite.names if touches(each.span, *place)), None)
+    return (suite, found) if found is not None else None
+
+
+async def _symbol_of_suite(
+    session: EditorSession, uri: str, position: types.Position
+) -> tuple[OpenFile, Occurrence] | None:
+    if (asked := _name_in_suite(session, uri, position)) is None:
+        return None
+    suite, name = asked
+    if name.sort == "playbook":
+        files = [file for file, _, _ in session.index.named(name.name)]
+    else:
+        files = session.suites.files_for(suite, name)
+    for file in files:
+        one = _file(session, file)
+        found = declared(await session.occurrences(one), name) if one is not None else None
+        if one is not None and found is not None:
+            return one, found
+    return None
 
 
 def _playbook_places(session: EditorSession, symbol: Symbol, *, declaring: bool | None) -> list[types.Location]:
@@ -180,7 +241,16 @@ def _playbook_places(session: EditorSession, symbol: Symbol, *, declaring: bool 
         found += [(name, index, each.span) for name, index, each in session.index.named(symbol.name)]
     if declaring is not True:
         found += [(name, index, each.span) for name, index, each in session.index.calls(symbol.name)]
-    return [types.Location(_uri(session, name), _at(session, index).range(span)) for name, index, span in found]
+    places = [types.Location(_uri(session, name), _at(session, index).range(span)) for name, index, span in found]
+    return places if declaring else [*places, *_places_in_suites(session, "", symbol)]
+
+
+def _file(session: EditorSession, name: str) -> OpenFile | None:
+    """A file of the project, as the editor has it or as it is on disk."""
+    if (shown := next((one for one in session.opened.values() if one.name == name), None)) is not None:
+        return shown
+    text = session.project.texts().get(name)
+    return OpenFile(_uri(session, name), name, 0, text) if text is not None else None
 
 
 def _item(session: EditorSession, name: str, index: FileIndex, one: NamedPlaybook) -> types.CallHierarchyItem:

@@ -31,11 +31,12 @@ class PlaybookCall(NamedTuple):
 
 
 class FileIndex(NamedTuple):
-    """The playbooks and calls of a file."""
+    """The playbooks and calls of a file, and the names of all steps in it."""
 
     source: Source
     playbooks: tuple[NamedPlaybook, ...]
     calls: tuple[PlaybookCall, ...]
+    steps: frozenset[str] = frozenset()
 
 
 class FilesIndex:
@@ -76,6 +77,7 @@ def indexed(name: str, text: str) -> FileIndex:
     reading = _read(name, text)
     playbooks: list[NamedPlaybook] = []
     calls: list[PlaybookCall] = []
+    steps: set[str] = set()
     for root in reading.documents:
         if not isinstance(root, Mapping):
             continue
@@ -88,11 +90,13 @@ def indexed(name: str, text: str) -> FileIndex:
             if one.path in (("metadata", "path"), ("path",)):
                 own = own or one.scalar.text
                 playbooks.append(NamedPlaybook(one.scalar.text, _inside(reading.source, one.scalar), root.span))
+            elif one.path[:1] == ("workflow",) and len(one.path) == 3 and one.path[2] == "step":
+                steps.add(one.scalar.text)
             elif one.path[-1:] == ("path",) and referred(one.levels) == "playbook":
                 found.append(PlaybookCall(one.scalar.text, _inside(reading.source, one.scalar), ""))
         # Only now: the path of the playbook may stand below its calls.
         calls += [call._replace(caller=own) for call in found]
-    return FileIndex(reading.source, tuple(playbooks), tuple(calls))
+    return FileIndex(reading.source, tuple(playbooks), tuple(calls), frozenset(steps))
 
 
 def _read(name: str, text: str) -> Reading:

@@ -40,8 +40,20 @@ class Project(Protocol):
         """The text of every playbook, by the name of its file, in the order of the names."""
         ...
 
+    def suites(self) -> Mapping[str, str]:
+        """The text of every file of tests, by its name."""
+        ...
+
     def found_in(self, name: str, text: str) -> Looked:
-        """The findings in a text as the file of that name, none in what is no playbook. Raises nothing for any text."""
+        """The findings in a text as the file of that name, none in what is no playbook; without the migration of an
+        older file as a fix. Raises nothing for any text.
+        """
+        ...
+
+    def migrated_in(self, name: str, text: str) -> Looked:
+        """The findings of a text as `found_in` has them; the notes that a migration of the file does away with have it
+        as their fix. It takes as long as several looks.
+        """
         ...
 
     def mended(self, name: str, text: str) -> str:

@@ -13,7 +13,7 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from noetlc.lsp import features
-from noetlc.lsp.actions import FIX_ALL, KINDS, fix_all, quick_fixes
+from noetlc.lsp.actions import FIX_ALL, KINDS, fix_all, may_be_migrated, quick_fixes
 from noetlc.lsp.completion import offers_at
 from noetlc.lsp.hover import is_of_step, said_at
 from noetlc.lsp.items import hover_of, items_of
@@ -81,8 +81,12 @@ async def code_actions(session: EditorSession, params: types.CodeActionParams) -
     only = params.context.only
     actions: list[types.CodeAction] = []
     if only is None or _asks_for(only, str(types.CodeActionKind.QuickFix.value)):
-        found = await session.looked(one)
-        actions += quick_fixes(found.findings, params.range, one.uri, one.version, session.positions(one))
+        version, found = one.version, await session.looked(one)
+        # Only where it is asked for: a migration takes longer than a look at the file.
+        if may_be_migrated(found.findings, params.range, session.positions(one)):
+            version, found = one.version, await session.migrated(one)
+        if one.version == version:
+            actions += quick_fixes(found.findings, params.range, one.uri, one.version, session.positions(one))
     # Only when asked for: it checks the file once more for each round of fixes.
     if only is not None and _asks_for(only, FIX_ALL):
         at, version, text = session.positions(one), one.version, one.text

@@ -20,6 +20,7 @@ from noetlc.lsp.lasting import Whole, is_broken, with_lasting
 from noetlc.lsp.positions import UTF_16, Positions
 from noetlc.lsp.project import Looked, Project
 from noetlc.lsp.reports import reports_of
+from noetlc.lsp.suite_names import SuitesIndex
 from noetlc.lsp.symbols import Occurrence, occurrences_in
 from noetlc.source.text import Source
 
@@ -42,10 +43,10 @@ class Look(NamedTuple):
 class OpenFile:
     """A file that an editor has open.
 
-    `looked` are the findings of the present text, `extents` how often its steps run and `occurrences` its names, each
-    None until it is asked for. `whole` is the last text that was YAML, with its findings, `known` the last reading, of
-    this text or an older one. `looking` is the task that looks for findings at the moment, `overtaken` says that those
-    of the last look were not shown.
+    `looked` are the findings of the present text, `migrated` the same with its migration as a fix, `extents` how often
+    its steps run and `occurrences` its names, each None until it is asked for. `whole` is the last text that was YAML,
+    with its findings, `known` the last reading, of this text or an older one. `looking` is the task that looks for
+    findings at the moment, `overtaken` says that those of the last look were not shown.
     """
 
     def __init__(self, uri: str, name: str, version: int, text: str) -> None:
@@ -54,6 +55,7 @@ class OpenFile:
         self.version = version
         self.source = Source(name, text)
         self.looked: Looked | None = None
+        self.migrated: Looked | None = None
         self.whole: Whole | None = None
         self.known: KnownFile | None = None
         self.extents: tuple[Extent, ...] | None = None
@@ -70,7 +72,7 @@ class OpenFile:
         """Take another text."""
         self.version, self.source = version, Source(self.name, text)
         # `known` and `whole` stay: questions that cannot wait are answered from the last reading.
-        self.looked = self.extents = self.occurrences = None
+        self.looked = self.migrated = self.extents = self.occurrences = None
 
 
 class EditorSession:
@@ -80,6 +82,7 @@ class EditorSession:
         self.opened: dict[str, OpenFile] = {}
         self.project: Project
         self.index: FilesIndex
+        self.suites: SuitesIndex
         self.encoding = UTF_16
         self._publish = publish
         self._waiting: dict[str, None] = {}
@@ -90,6 +93,7 @@ class EditorSession:
     def begin_session(self, project: Project) -> None:
         """Take the project of the folders that the editor has open."""
         self.project, self.index = project, FilesIndex(project)
+        self.suites = SuitesIndex(project, self.index)
 
     def positions(self, one: OpenFile) -> Positions:
         """The positions in a file's text."""
@@ -179,6 +183,16 @@ class EditorSession:
                 return found
             one.extents = found
         return one.extents
+
+    async def migrated(self, one: OpenFile) -> Looked:
+        """The findings in a file's text as it is, those that a migration does away with having it as their fix."""
+        text = one.text
+        if one.migrated is None:
+            found = await self.in_thread(partial(self.project.migrated_in, one.name), text)
+            if one.text != text:  # edits are of one version: who asked of the old text gets none
+                return found
+            one.migrated = found
+        return one.migrated
 
     async def mended(self, one: OpenFile) -> str:
         """The file's text after all fixes that are safe."""
