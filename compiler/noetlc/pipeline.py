@@ -34,6 +34,7 @@ from noetlc.codegen.forks import refusals_of
 from noetlc.diag.change import Change, change_finding
 from noetlc.diag.diagnostic import Diagnostic, Severity
 from noetlc.diag.findings import hides, sorted_findings, without_consequences
+from noetlc.diag.suggesting import with_suggestion
 from noetlc.older import AUTHORING, LOWERING, READ, BrokenPass, Lowering, forks_of, read
 from noetlc.reading.check import check_document
 from noetlc.reading.places import UndeclaredName
@@ -200,7 +201,8 @@ class _Run:
         findings: Iterable[Diagnostic] = _findings(reading, documents)
         if reading.uses:
             findings = at_their_uses(tuple(findings), reading.uses, lambda: self._at_uses(name, data, each))
-        return Compiled(reading.source, documents, sorted_findings(besides_anchors(reading.source, findings)))
+        told = sorted_findings(besides_anchors(reading.source, findings))
+        return Compiled(reading.source, documents, tuple([with_suggestion(reading.source, one) for one in told]))
 
     def _at_uses(self, name: str, data: bytes, each: Callable[["_Run", Source, Node], Document]) -> list[Diagnostic]:
         """The findings of a file in which each alias is a copy at its own place."""
