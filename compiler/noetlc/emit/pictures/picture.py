@@ -46,6 +46,7 @@ class Paint(StrEnum):
     NONE = ""
     IDLE = "idle"
     DONE = "done"
+    PARTLY = "partly"
     RUNNING = "running"
     TOLD = "told"
     WARNED = "warned"

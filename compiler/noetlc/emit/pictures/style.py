@@ -14,6 +14,7 @@ FONTS = "'Helvetica Neue',Arial,'DejaVu Sans','Source Sans Pro',sans-serif"
 
 SIGNS = {
     Paint.DONE: "M-5 0L-1.5 4L5 -4.5",
+    Paint.PARTLY: "M-5 0L5 0",
     Paint.RUNNING: "M-3.5 -4.5L4.5 0L-3.5 4.5Z",
     Paint.FAILED: "M-4 -4L4 4M-4 4L4 -4",
     Paint.BAD: "M-4 -4L4 4M-4 4L4 -4",
@@ -26,6 +27,7 @@ SIGNS = {
 
 MEANINGS = {
     Paint.DONE: "done",
+    Paint.PARTLY: "reached, but not all of it",
     Paint.RUNNING: "running",
     Paint.FAILED: "failed",
     Paint.IDLE: "did not run",
@@ -96,6 +98,7 @@ def _rules(c: dict[str, str]) -> str:
     for mark, color, box in (
         ("told", "told", "toldbox"),
         ("done", "done", "donebox"),
+        ("partly", "warned", "warnedbox"),
         ("running", "running", "runningbox"),
         ("failed", "bad", "badbox"),
         ("warned", "warned", "warnedbox"),

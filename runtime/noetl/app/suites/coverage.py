@@ -72,5 +72,10 @@ def merged_coverage(rows: Sequence[Coverage]) -> list[Coverage]:
 
 
 def coverage_document(coverage: Coverage) -> Json:
-    """The document that `noetlc graph --coverage` paints: in how many of the cases each transition fired."""
-    return {"cases": coverage.cases, "fired": dict(sorted(coverage.fired.items()))}
+    """The document that `noetlc graph --coverage` paints: in how many of the cases each transition fired, and the parts
+    that none reached.
+    """
+    missing: list[Json] = [
+        {"kind": part.kind, "name": part.name, "transitions": [*part.transitions]} for part in coverage.missing()
+    ]
+    return {"cases": coverage.cases, "fired": dict(sorted(coverage.fired.items())), "missing": missing}

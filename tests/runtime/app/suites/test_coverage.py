@@ -48,4 +48,21 @@ def test_the_picture_shows_what_ran_in_how_many_cases(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     picture = json.loads((tmp_path / "out.json").read_text())
     marks = {node["title"]: node.get("mark") for node in picture["nodes"]}
-    assert marks == {"start": "done", "store": "done", "quiet": "idle"}
+    # By hand: the rule for 404 is not asked for, the guard is never false, and the store never fails.
+    assert marks == {"start": "partly", "store": "partly", "quiet": "idle"}
+    remarks = {node["title"]: node["notes"] for node in picture["nodes"]}
+    assert remarks["start"] == ["not reached: fetch: rule 1 (fail)", "not reached: start → store is not taken"]
+    assert remarks["store"] == ["not reached: store_task: error"]
+    assert {edge["id"]: edge["mark"] for edge in picture["edges"]} == {"arc start 0": "partly", "arc start 1": "idle"}
+
+
+def test_what_is_covered_wholly_is_painted_as_such(tmp_path: Path) -> None:
+    playbook = """
+workflow:
+  - {step: start, tool: {kind: noop, result: 1}, next: {arcs: [{step: last}]}}
+  - {step: last, tool: {kind: noop, result: 2}}
+"""
+    done = told(tmp_path, case({"result": 2}), "--picture", "out.json", playbook=playbook)
+    assert done.returncode == 0, done.stderr
+    picture = json.loads((tmp_path / "out.json").read_text())
+    assert {node["mark"] for node in picture["nodes"]} == {"done"}
