@@ -28,10 +28,13 @@ MOST_CASES = 10_000
 
 
 class CaseLimits(NamedTuple):
-    """The most that a case may take before it is stopped: events of all its executions, seconds of real time."""
+    """The most that a case may take before it is stopped: events of all its executions, seconds of real time, and
+    events in a row in which no task begins that did not before, in its iteration.
+    """
 
     events: int = 100_000
     seconds: float = 60.0
+    repeated: int = 3_000
 
 
 class Expectation(NamedTuple):
@@ -108,7 +111,7 @@ SUFFIXES = (".test.yaml", ".test.yml")
 """How the names of files of tests end."""
 
 # One number for both programs: a suite lives for one command, so nothing older is ever read.
-_HEAD = "noetl-suite-3"
+_HEAD = "noetl-suite-4"
 
 
 def write_suite(suite: Suite) -> bytes:

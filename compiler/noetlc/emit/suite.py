@@ -80,6 +80,8 @@ def _shared() -> dict[str, tuple[_Schema, str]]:
                    f"{CaseLimits().events} by default."),
         "seconds": ({"type": "number", "exclusiveMinimum": 0}, "Seconds of real time; "
                     f"{CaseLimits().seconds:g} by default."),
+        "repeated": ({"type": "integer", "minimum": 1}, "Events in a row in which no task begins for the first time; "
+                     f"{CaseLimits().repeated} by default."),
     })  # fmt: skip
     signal = _object({
         "at": (_DURATION, "When it comes, on the virtual clock."),

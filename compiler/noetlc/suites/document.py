@@ -152,8 +152,8 @@ def _limits(r: Reader, both: list[dict[str, Node]]) -> CaseLimits:
     for each in reversed(both):
         mapping = mapping_of(r, each["limits"], "`limits`") if "limits" in each else None
         for key, value in mapping.entries if mapping is not None else ():
-            if key.text == "events" and (count := whole_of(r, value, "`events`", 1)) is not None:
-                found = found._replace(events=count)
+            if key.text in ("events", "repeated") and (count := whole_of(r, value, f"`{key.text}`", 1)) is not None:
+                found = found._replace(**{key.text: count})
             elif key.text == "seconds" and (seconds := number_of(r, value, "`seconds`")) is not None:
                 found = found._replace(seconds=seconds)
             elif key.text not in CaseLimits._fields:

@@ -42,9 +42,6 @@ _MEMORY = "memory:///case"
 _RESULT = frozenset({"result", "result_includes"})
 """What is expected of a result."""
 
-_RECENT = 1_000
-"""Events before a run was stopped in which one looks for what goes round."""
-
 
 class Ran(NamedTuple):
     """The end of a run of a case.
@@ -79,9 +76,11 @@ class _Watch:
         self._limits, self._stop = limits, stop
         self._until = time.monotonic() + limits.seconds
         self._count = 0
+        self._begun: set[tuple[str, int, tuple[int, ...]]] = set()
+        self._newest = 0  # the event with which something began that had not begun before
         self.log: list[Event] = []
         self.calls: list[dict[str, Json]] = []
-        self.recent: Counter[tuple[str, str]] = Counter()
+        self.again: Counter[tuple[str, str, str]] = Counter()  # what began since then: step, task, kind
         self.below: dict[tuple[str, str], tuple[int, dict[str, Json]]] = {}
         self.why = ""
 
@@ -96,13 +95,30 @@ class _Watch:
                 self.below[execution.execution_id, event.run] = event.ts, called
         elif event.event_type == "token.claimed":
             self.below.pop((execution.execution_id, event.run), None)
-        if self._count > self._limits.events - _RECENT and event.event_type == "task.started":
-            plan = program.plan
-            self.recent[plan.steps[event.step].name, plan.tasks[event.task].name] += 1
+        if event.event_type in ("task.started", "task.done"):
+            self._attend(program, event)
+        if self._count - self._newest > self._limits.repeated:
+            limit = f"{self._limits.repeated} events in which nothing new began (`limits: {{repeated: …}}`)"
+            self._end(f"it goes round and round, and was stopped after {limit}")
         if self._count > self._limits.events:
             self._end(f"it was stopped after {self._limits.events} events (`limits: {{events: …}}`)")
         elif not self._count % 1000:
             self.tick()
+
+    def _attend(self, program: Program, event: Event) -> None:
+        """See whether a task begins that has not begun before. Children of one playbook, one after the other, go round
+        as tasks do.
+        """
+        place = program.digest, event.task, index_of(event.run)
+        if place not in self._begun:
+            self._begun.add(place)
+            self._newest = self._count
+            self.again.clear()
+        # Of tasks without an effect the log has only the end.
+        elif event.event_type == "task.done":
+            plan = program.plan
+            task = plan.tasks[event.task]
+            self.again[plan.steps[event.step].name, task.name, task.kind] += 1
 
     def tick(self) -> None:
         """Called whenever time passes."""
@@ -213,10 +229,11 @@ def _unlisted(call: ToolCall) -> str:
 
 def _endless(watch: _Watch) -> tuple[str, str, str]:
     """Why a run was stopped, and what went round in its last events."""
-    if not watch.recent:
+    if not watch.again:
         return watch.why, "", ""
-    (step, task), times = watch.recent.most_common(1)[0]
-    round_ = f"in the last {_RECENT} events `{step} / {task}` began {times} times"
+    # Of a task without an effect no outcome decides: it is the cause only where there is nothing else.
+    (step, task, _), times = max(watch.again.items(), key=lambda row: (row[0][2] not in PURE_KINDS, row[1]))
+    round_ = f"in the last of them `{step} / {task}` was done {times} times"
     help = "an outcome that is given every time may keep it going: give it `times`, and another one what comes after"
     return f"{watch.why}; {round_}: {help}", step, task
 

@@ -281,8 +281,8 @@ def test_a_scripted_loop_that_never_ends_is_stopped_with_its_cause(tmp_path: Pat
     outcomes = [{"step": "start", "outcome": {"result": False}}]
     done = told(tmp_path, case({"steps": []}, outcomes=outcomes, limits={"events": 2000}), playbook=POLL)
     message = failing(done)[0]
-    assert message.startswith("it was stopped after 2000 events (`limits: {events: …}`); in the last 1000 events")
-    assert "`start / look` began" in message and "give it `times`" in message
+    assert message.startswith("it was stopped after 2000 events (`limits: {events: …}`); in the last of them")
+    assert "`start / look` was done" in message and "give it `times`" in message
 
 
 def test_a_tool_that_never_ends_is_stopped(tmp_path: Path) -> None:
