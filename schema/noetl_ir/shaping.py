@@ -4,7 +4,8 @@ A run over a script, and a proof that makes one, read such an outcome alike: wha
 What is written is kept; what is left out is as the real tool has it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome, is_retryable
@@ -53,11 +54,69 @@ def is_result_of(kind: str, result: Json) -> bool:
     if not isinstance(result, dict):
         return False
     if kind == "http":
-        return result.keys() == _OF_RESPONSE and result["data"] == result["body"]
+        return result.keys() == _OF_RESPONSE and result["data"] == result["body"] and _fits(result)
     if kind in _PROGRAMS:
-        return result.keys() == _OF_PROGRAM
+        return result.keys() == _OF_PROGRAM and _fits(result)
     named = [key for key in result if not key.startswith("command_")]
-    return {*named} == _OF_ROWS and isinstance(result["rows"], list) and isinstance(result["columns"], list)
+    rows = result.get("rows")
+    return (
+        {*named} == _OF_ROWS and isinstance(rows, list) and all(isinstance(row, dict) for row in rows) and _fits(result)
+    )
+
+
+def is_outcome_of_tools(outcome: Outcome) -> bool:
+    """Whether a tool may give what an outcome says in its error and in its extras: each key has its type."""
+    error = outcome.error or {}
+    # Databases number their own codes.
+    return (
+        isinstance(error.get("code", ""), str)
+        and _fits(error)
+        and all(isinstance(extra, dict) and _fits(extra) for extra in outcome.extras.values())
+    )
+
+
+def _fits(said: Mapping[str, Json]) -> bool:
+    return all(_SHAPES[key](value) for key, value in said.items() if key in _SHAPES)
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+def _is_whole(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_status(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 100 <= value <= 599
+
+
+def _is_number_or_null(value: Json) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _are_headers(value: Json) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
+
+
+_SHAPES: Mapping[str, Callable[[Json], bool]] = MappingProxyType({
+    "code": lambda value: _is_text(value) or _is_whole(value), "message": _is_text, "kind": _is_text, "type": _is_text,
+    "retryable": lambda value: isinstance(value, bool), "line": _is_whole,
+    "status": _is_status, "status_code": _is_status, "headers": _are_headers, "retry_after": _is_number_or_null,
+    "elapsed": lambda value: value is not None and _is_number_or_null(value),
+    "stdout": _is_text, "stderr": _is_text, "exit_code": _is_whole, "signal": _is_number_or_null,
+    "sqlstate": _is_text, "row_count": _is_whole,
+    "columns": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+    "exception_type": _is_text, "engine": _is_text, "encoding": _is_text,
+})  # fmt: skip
+"""Key of an error, of an extra or of a result → whether a value has the type that tools give it."""
+
+USUAL: Mapping[str, tuple[Json, ...]] = MappingProxyType({
+    "message": ("it went wrong",), "status": (503, 404, 200), "status_code": (503, 404, 200), "exit_code": (1, 0),
+    "headers": ({},), "retry_after": (1,), "sqlstate": ("40001",), "stderr": ("it went wrong",),
+    "exception_type": ("ValueError",), "retryable": (True, False),
+})  # fmt: skip
+"""Values that a key often has, the likeliest first."""
 
 
 def with_each_statement(

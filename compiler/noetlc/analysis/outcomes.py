@@ -11,7 +11,8 @@ from noetl_ir.net import Transition
 from noetl_ir.outcome import Outcome, OutcomeStatus, is_playbook_fault, with_kind
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
-from noetl_ir.shaping import is_result_of, shaped_outcome
+from noetl_ir.shaping import is_outcome_of_tools, is_result_of, shaped_outcome
+from noetl_ir.words import FAILING
 from noetlc.analysis.iterations import indexes_of
 from noetlc.analysis.trials import TrialPath, tree_of
 from noetlc.analysis.unknown import UNKNOWN
@@ -121,6 +122,9 @@ class Outcomes:
             raise Fault("script.status", f"the outcome would be `{shaped.status}`")
         if shaped.status == "ok" and not is_result_of(attempt.kind, shaped.result):
             raise Fault("script.result", f"`{attempt.kind}` gives no such result")
+        # A task of the kind `fail` says what its author wrote.
+        if attempt.kind != FAILING and not is_outcome_of_tools(shaped):
+            raise Fault("script.shape", f"`{attempt.kind}` gives no such values")
         error = None if shaped.error is None else with_kind(shaped.error, shaped.extras)
         if error is not None:
             if attempt.rules and attempt.kind != "playbook" and is_playbook_fault(error["code"]):

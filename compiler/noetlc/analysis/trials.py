@@ -13,6 +13,7 @@ from noetl_ir.expr import (
 )
 from noetl_ir.paths import static_path
 from noetl_ir.plan import Plan
+from noetl_ir.shaping import USUAL
 
 PLAIN: list[Json] = [True, False, "x", 1, 0, [1], []]
 """What is tried for any path."""
@@ -44,7 +45,8 @@ class Candidates:
         type, and last none, for where others of the same guard have one.
         """
         found: list[Json] = []
-        for value in (*first, *self._by_name.get(str(path[-1]), ()), *PLAIN):
+        usual = USUAL.get(str(path[-1]), ()) if path[0] == "outcome" else ()
+        for value in (*first, *self._by_name.get(str(path[-1]), ()), *usual, *PLAIN):
             # `1`, `1.0` and `True` are equal for Python and three values of JSON, so that types count too.
             if not any(type(value) is type(other) and value == other for other in found):
                 found.append(value)

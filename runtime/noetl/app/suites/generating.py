@@ -7,7 +7,7 @@ smallest set of them that reaches all that any reaches is written, with the outc
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,7 +23,10 @@ from noetl.app.suites.verdict import fired_in, rules_in
 from noetl.app.suites.writing import WrittenCase, suite_text
 from noetl.engine.program import Program
 from noetl_ir.expr import Json
+from noetl_ir.outcome import Outcome
+from noetl_ir.plan_family import family_of
 from noetl_ir.records import NamedTuple
+from noetl_ir.shaping import is_result_of, shaped_outcome
 from noetl_ir.suite import Suite, SuiteCase
 
 _Row: TypeAlias = tuple[SuiteCase, Ran, frozenset[int]]
@@ -67,7 +70,10 @@ def _runs(
     for, and with signals for the waits that they come to; `seen` is what others reach.
     """
     bare, wishes = without_wishes(program.plan, candidate)
-    variants, waiting, known = deque(_variants(bare)), deque[tuple[SuiteCase, bool]](), set[Tried]()
+    kinds = {
+        (each.steps[task.step].name, task.name): task.kind for each in family_of(program.plan) for task in each.tasks
+    }
+    variants, waiting, known = deque(_variants(bare, kinds)), deque[tuple[SuiteCase, bool]](), set[Tried]()
     for _ in range(MOST_RUNS):
         if not variants and not waiting:
             return
@@ -102,10 +108,10 @@ _LATER = 60
 _RESULTS: tuple[Json, ...] = ([], {}, "", 0)
 
 
-def _variants(case: SuiteCase) -> Iterator[SuiteCase]:
+def _variants(case: SuiteCase, kinds: Mapping[tuple[str, str], str]) -> Iterator[SuiteCase]:
     """A case as it was found, then with slow outcomes where it says nothing of an attempt: what else goes on may come
     first. Then with results: the analysis leaves out what no guard compares, and a template may still need a list, a
-    mapping, a text or a number there.
+    mapping, a text or a number there. `kinds` has the kind of each task by its step and name.
     """
     yield case
     rows = case.script["outcomes"]
@@ -114,13 +120,16 @@ def _variants(case: SuiteCase) -> Iterator[SuiteCase]:
     if slow != rows:
         yield case._replace(script={**case.script, "outcomes": slow})
     for result in _RESULTS:
-        yield case._replace(script={**case.script, "outcomes": [_with_result(row, result) for row in rows]})
+        yield case._replace(script={**case.script, "outcomes": [_with_result(row, result, kinds) for row in rows]})
 
 
-def _with_result(row: Json, result: Json) -> Json:
+def _with_result(row: Json, result: Json, kinds: Mapping[tuple[str, str], str]) -> Json:
     assert isinstance(row, dict)
     outcome = row.get("outcome", {"status": "ok"})
     if not isinstance(outcome, dict) or outcome.get("status") != "ok" or "result" in outcome:
+        return row
+    kind = kinds.get((str(row.get("step")), str(row.get("task"))), "")
+    if not is_result_of(kind, shaped_outcome(kind, {}, {}, Outcome("ok", result), 0.0).result):
         return row
     return {**row, "outcome": {**outcome, "result": result}}
 

@@ -326,3 +326,56 @@ workflow:
 def test_inputs_that_are_required_are_brought(tmp_path: Path) -> None:
     text, told = made(tmp_path, INPUTS)
     assert "3 of 3 parts" in told and 'payload: {day: "2026-01-31", sizes: [3, 3]}' in text, text
+
+
+MESSAGES = """
+workflow:
+  - step: start
+    tool:
+      name: ask
+      kind: http
+      url: "https://example.org"
+      spec:
+        policy:
+          rules:
+            - when: "{{ outcome.error.message and outcome.http.status > 500 }}"
+              then: {do: retry, attempts: 2}
+            - when: "{{ outcome.http.headers.retry }}"
+              then: {do: break}
+            - when: "{{ outcome.status == 'error' }}"
+              then: {do: fail}
+            - else: {then: {do: continue}}
+    next: {arcs: [{step: ask, when: "{{ event.error.message }}"}, {step: sum}]}
+  - step: ask
+    tool: {kind: postgres, auth: pg, query: SELECT 1}
+    next: {arcs: [{step: run, when: "{{ ask.rows[0].n > 3 }}"}, {step: run}]}
+  - step: run
+    tool: {kind: shell, command: ls}
+    next: {arcs: [{step: sum, when: "{{ run.stdout and run.exit_code == 0 }}"}]}
+  - step: sum
+    tool: {kind: noop}
+"""
+"""Guards that a truth value would satisfy wherever a text, a number, a mapping or rows stand."""
+
+
+def test_outcomes_have_the_shapes_that_tools_give(tmp_path: Path) -> None:
+    put(tmp_path, "", MESSAGES)
+    (tmp_path / "orders.test.yaml").unlink()
+    done = run_tests(tmp_path, "--generate", "orders.yaml", "-o", "orders.test.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    document = value_of(read_yaml("t", (tmp_path / "orders.test.yaml").read_bytes()).documents[0])  # type: ignore[arg-type]
+    found: list[tuple[str, object]] = []
+    waiting: list[object] = [document["cases"]]  # type: ignore[index, call-overload]
+    while waiting:
+        here = waiting.pop()
+        for key, value in here.items() if isinstance(here, dict) else enumerate(here) if isinstance(here, list) else ():
+            found.append((str(key), value))
+            waiting.append(value)
+    # By hand, from the contracts of the kinds.
+    kinds = {"message": str, "code": str, "stdout": str, "stderr": str, "headers": dict, "exit_code": int, "rows": list}
+    wrong = [(key, value) for key, value in found if key in kinds and type(value) is not kinds[key]]
+    assert not wrong
+    assert all(type(value) is int and 100 <= value <= 599 for key, value in found if key == "status" and value not in
+               ("ok", "error", "completed", "failed", "blocked"))  # fmt: skip
+    assert all(isinstance(row, dict) for key, value in found if key == "rows" for row in value)  # type: ignore[attr-defined]
+    assert {key for key, _ in found} >= {"message", "status"}
