@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # most playbooks are checked without
     from noetl_ir.plan import Plan
     from noetlc.analysis.feeds import Feeds
     from noetlc.analysis.starvation import Starved
+    from noetlc.reading.around import Around
 
 PACKAGE = "noetlc.rules"
 _TOLD = 5
@@ -91,6 +92,18 @@ class Unit:
         text = self.source.text
         # An escape of YAML may hide a word, and what lowering made stands nowhere in the text.
         return not row.words or any(word in text for word in (*row.words, "\\")) or "sugar" in self.constructs
+
+    @cached_property
+    def has_blocks(self) -> bool:
+        """Whether there may be block templates: a search through the text spares a walk over all values."""
+        return any(sign in self.source.text for sign in ("{%", "\\x", "\\u", "\\U")) or "sugar" in self.constructs
+
+    @cached_property
+    def around(self) -> "Around":
+        """The names that are declared around expressions."""
+        from noetlc.reading.around import Around
+
+        return Around(self.playbook)
 
     @cached_property
     def programs(self) -> Mapping[FieldText, Sequence[ProgramField]]:

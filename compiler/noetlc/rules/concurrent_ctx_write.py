@@ -45,7 +45,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         if len(rows) < 2 or key in reduced:
             continue
         # Asked late: the search through the net is paid only by files in which two steps set one key.
-        beside, around = beside or unit.proofs.beside, around or Around(unit.playbook)
+        beside, around = beside or unit.proofs.beside, around or unit.around
         names = list(rows)
         for one, other in ((one, other) for at, one in enumerate(names) for other in names[at + 1 :]):
             # Two steps that set the same value may do so in any order.

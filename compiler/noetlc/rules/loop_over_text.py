@@ -20,7 +20,6 @@ from noetlc.ast.walk import loops_of
 from noetlc.diag.diagnostic import Diagnostic, Related, Severity
 from noetlc.expr.check import Names
 from noetlc.expr.paths import accesses
-from noetlc.reading.around import Around
 from noetlc.rules import LintRule, Unit
 
 
@@ -34,7 +33,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
             if not isinstance(template, Native):
                 continue
             # Made for files with such loops only.
-            around = around or Around(unit.playbook)
+            around = around or unit.around
             sliced = _sliced(template.expr)
             keys = _path(sliced or template.expr, around.names(step))
             value = _at(written, keys) if keys else None

@@ -42,7 +42,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         for value in _values(step):
             for expr, scalar in expressions_in(value):
                 for access in _reads(expr) if scalar is not None else ():
-                    around = around or Around(unit.playbook)
+                    around = around or unit.around
                     name = _step_of(access, around.names(step))
                     read = unit.graph.positions.get(name, -1)
                     if scalar is None or read < 0 or read == at:

@@ -29,6 +29,7 @@ from noetlc.ast.playbook import Step, Task, Value
 from noetlc.ast.walk import expressions_in, step_expressions, task_values, values_of_rules
 from noetlc.ast.workbook import own_args
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.block_reads import reads_in_blocks
 from noetlc.expr.check import Names
 from noetlc.expr.closed import asks_what_is_there
 from noetlc.expr.paths import Access, accesses
@@ -45,27 +46,36 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     graph = unit.graph
     if graph.entry < 0 or has_unknown_target(unit.playbook):
         return
-    around, after, made = Around(unit.playbook), _After(unit), _made(unit)
+    around, after, made = unit.around, _After(unit), _made(unit)
     alive = reached(graph.successors, graph.entries)
     for here, step in enumerate(unit.playbook.steps):
         # A step that no token reaches has a finding of its own, and so has the second of two of one name.
         if here not in alive or graph.positions[step.name] != here:
             continue
         names: Names | None = None
-        for expr, scalar, when in step_expressions(step):
-            for access in _reads(expr) if scalar is not None else ():
-                names = names or around.names(step)
-                name = _step_of(access, names, when)
-                read = graph.positions.get(name, -1)
-                # An arc is asked when its step is done, so that the step's own result is there.
-                if scalar is None or read < 0 or (read == here and when == "arc") or after.leads(read, here):
-                    continue
-                if read == here and scalar.span in made:
-                    continue
-                end = access.nodes[0].end if access.root.name == "steps" else access.root.end
-                span = unit.source.inner_span(scalar, access.root.start, end)
-                yield _own(name, span) if read == here else _missing(name, step, span)
+        for access, scalar, when in _read_in(unit, step):
+            names = names or around.names(step)
+            name = _step_of(access, names, when)
+            read = graph.positions.get(name, -1)
+            # An arc is asked when its step is done, so that the step's own result is there.
+            if read < 0 or (read == here and when == "arc") or after.leads(read, here):
+                continue
+            if read == here and scalar.span in made:
+                continue
+            end = access.nodes[0].end if access.root.name == "steps" and access.nodes else access.root.end
+            span = unit.source.inner_span(scalar, access.root.start, end)
+            yield _own(name, span) if read == here else _missing(name, step, span)
         yield from _in_pipeline(unit, step, around, after)
+
+
+def _read_in(unit: Unit, step: Step) -> Iterator[tuple[Access, Scalar, str]]:
+    """The reads of a step, each with its scalar and when it is made."""
+    for expr, scalar, when in step_expressions(step):
+        if scalar is not None:
+            yield from ((access, scalar, when) for access in _reads(expr))
+    for task in step.tasks if unit.has_blocks else ():
+        for value in task_values(task):
+            yield from ((access, scalar, "task") for access, scalar in reads_in_blocks(value))
 
 
 def _in_pipeline(unit: Unit, step: Step, around: Around, after: "_After") -> Iterator[Diagnostic]:
@@ -77,27 +87,26 @@ def _in_pipeline(unit: Unit, step: Step, around: Around, after: "_After") -> Ite
     before: dict[int, set[str]] = {}
     names: Names | None = None
     for here, task in enumerate(step.tasks):
-        for expr, scalar, own in _of_task(unit, task):
-            for access in _reads(expr) if scalar is not None else ():
-                name = access.root.name
-                if scalar is None or name not in written:
-                    continue
-                names = names or around.names(step)
-                # Of a step of that name the result may be there; asked last, because it costs a walk.
-                if _stands_in(name, names, own) or (name in names.steps and after.may_have_run(name, step)):
-                    continue
-                if here not in before:
-                    if not after.affords(len(step.tasks)):
-                        return
-                    sources = sources_in(step)
-                    before[here] = {step.tasks[at].name for at in reached(sources, sources[here])}
-                if name not in before[here]:
-                    span = unit.source.inner_span(scalar, access.root.start, access.root.end)
-                    yield _of_later_task(name, task, span)
+        for access, scalar, own in _of_task(unit, task):
+            name = access.root.name
+            if name not in written:
+                continue
+            names = names or around.names(step)
+            # Of a step of that name the result may be there; asked last, because it costs a walk.
+            if _stands_in(name, names, own) or (name in names.steps and after.may_have_run(name, step)):
+                continue
+            if here not in before:
+                if not after.affords(len(step.tasks)):
+                    return
+                sources = sources_in(step)
+                before[here] = {step.tasks[at].name for at in reached(sources, sources[here])}
+            if name not in before[here]:
+                span = unit.source.inner_span(scalar, access.root.start, access.root.end)
+                yield _of_later_task(name, task, span)
 
 
-_Read: TypeAlias = tuple[Expr, Scalar | None, frozenset[str]]
-"""An expression, its scalar, and the args of its own task that it knows."""
+_Read: TypeAlias = tuple[Access, Scalar, frozenset[str]]
+"""A read, its scalar, and the args of its own task that are known there."""
 
 
 def _of_task(unit: Unit, task: Task) -> Iterator[_Read]:
@@ -109,9 +118,16 @@ def _of_task(unit: Unit, task: Task) -> Iterator[_Read]:
         *((value, frozenset[str]()) for value in values_of_rules(rules)),
     ]
     for value, args in known:
-        if type(value.template) is not Literal:  # constants are most values of a file
-            yield from ((expr, scalar, args) for expr, scalar in expressions_in(value))
-    yield from ((rule.when.expr, rule.when.node, frozenset()) for rule in rules if rule.when is not None)
+        if type(value.template) is Literal:  # constants are most values of a file
+            continue
+        for expr, scalar in expressions_in(value):
+            if scalar is not None:
+                yield from ((access, scalar, args) for access in _reads(expr))
+        if unit.has_blocks:
+            yield from ((access, scalar, args) for access, scalar in reads_in_blocks(value))
+    for when in (rule.when for rule in rules if rule.when is not None):
+        if when.node is not None:
+            yield from ((access, when.node, frozenset()) for access in _reads(when.expr))
 
 
 def _stands_in(name: str, names: Names, own: frozenset[str]) -> bool:

@@ -43,6 +43,7 @@ from noetlc.ast.once import Once
 from noetlc.ast.playbook import KeychainEntry, Value
 from noetlc.ast.walk import expressions_in, task_values
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.block_reads import in_blocks
 from noetlc.rules import LintRule, Unit
 
 _FETCHED = {"oauth2": ("token", "access_token"), "google_id_token": ("token", "id_token")}
@@ -58,7 +59,8 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     entries = {entry.name: entry for entry in unit.playbook.keychain}
     for step in unit.playbook.steps:
         for value in (value for task in step.tasks for value in task_values(task)):
-            for expr, scalar in expressions_in(value):
+            blocks = [(one.expr, scalar) for one, scalar in in_blocks(value) if "keychain" not in one.bound]
+            for expr, scalar in (*expressions_in(value), *blocks):
                 if not _reads_keychain(expr):
                     continue
                 for done in secret_operations(expr, lambda name, field: _is_text(entries.get(name), field)):

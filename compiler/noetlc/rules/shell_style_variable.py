@@ -37,7 +37,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
         for value in (each for each in _values(step) if id(each) not in code):
             for scalar in _texts(value.node):
                 for found in _VARIABLE.finditer(scalar.text):
-                    around = around or Around(unit.playbook)
+                    around = around or unit.around
                     names = around.names(step)
                     # A shell has variables of its own, written just so; only a path with a key is surely not one of
                     # them.

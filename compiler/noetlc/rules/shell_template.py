@@ -18,6 +18,7 @@ from noetl_ir.span import Span
 from noetlc.analysis.feeds import Feed, is_harmless
 from noetlc.ast.walk import expressions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.block_reads import printed_in_blocks
 from noetlc.rules import LintRule, Unit, and_more
 
 _HELP = 'pass it through `env: {NAME: "{{ … }}"}` and write `"$NAME"` in the command'
@@ -28,7 +29,7 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     ours: list[Span] = []
     for step, task, value in unit.programs["shell"]:
         fed: list[Span] = []
-        for expr, scalar in expressions_in(value):
+        for expr, scalar in (*expressions_in(value), *printed_in_blocks(value)):
             # Who decides the value is what counts: the engine's ids and numbers cannot end a command.
             feed = Feed.ENGINE if scalar is None or is_harmless(expr) else unit.feeds.feed_of(expr, step, task)
             if scalar is not None and feed > Feed.PLAIN:

@@ -23,6 +23,7 @@ from noetlc.analysis.feeds import Feed, is_harmless
 from noetlc.ast.playbook import Value
 from noetlc.ast.walk import expressions_in
 from noetlc.diag.diagnostic import Diagnostic, Severity
+from noetlc.expr.block_reads import printed_in_blocks
 from noetlc.rules import LintRule, Unit, and_more
 from noetlc.source.nodes import Scalar
 
@@ -71,6 +72,8 @@ def _placed(value: Value) -> Iterator[tuple[Expr, Scalar, str]]:
         closed = scalar.text.find("}}", expr.end)
         at = closed + 2 if closed >= 0 else len(scalar.text)
         yield expr, scalar, "'" if quotes % 2 else ""
+    # Which literal a part of a block template stands in only its run shows.
+    yield from ((expr, scalar, "") for expr, scalar in printed_in_blocks(value))
 
 
 RULE = LintRule("NL801", Severity.WARNING, "ast", check, about=("sql",))
