@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import error_codes
 import pattern_page
 from noetl_ir import registry
 from noetl_ir.kinds import Field, Kind
@@ -126,4 +127,5 @@ PARTS: dict[str, Callable[[], str]] = {
     "kinds": kinds_markdown,
     "events": events_markdown,
     "fields": fields_markdown,
+    "errors": error_codes.markdown,
 }

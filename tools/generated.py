@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GENERATED: dict[str, str] = {
     "compiler/noetlc/generated/grammar_tables.py": "grammar_tables:tables",
     "compiler/noetlc/generated/rule_table.py": "rule_table:table",
+    "compiler/noetlc/generated/error_codes.py": "error_codes:table",
     "schema/playbook.md": "documents:authors",
     "compiler/noetlc/generated/key_sentences.py": "key_sentences:table",
     "schema/json/plan.schema.json": "noetlc.emit.json:schema_text",

@@ -57,18 +57,6 @@ _AGAIN = frozenset(
 _AGAIN_STATUS = frozenset({408, 425, 429})
 """These say that the same request may go through later (RFC 9110 §15.5.9, RFC 8470, RFC 6585), as all from 500 on do;
 other 4xx are of the request itself."""
-CODES = tuple(
-    sorted(
-        {
-            *_KIND_OF_CODE,
-            *_PLAYBOOK_FAULTS,
-            *_AGAIN,
-            *(f"http.{status}" for status in {*_KIND_OF_STATUS, *_AGAIN_STATUS}),
-        }
-    )
-)
-"""The codes of which more is known than that they are errors. Kinds have others, too."""
-
 _AGAIN_STATES = {
     "pg": ("sqlstate", frozenset({"40001", "40P01", "55P03"})),
     "sqlite": ("code", frozenset({"SQLITE_BUSY", "SQLITE_LOCKED"})),

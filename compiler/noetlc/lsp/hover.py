@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from noetl_ir.error_codes import ERRORS
 from noetl_ir.expr import expressions_of
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -9,6 +10,7 @@ from noetlc.analysis.extents import MOST, Extent
 from noetlc.ast.playbook import Step
 from noetlc.ast.walk import loops_of
 from noetlc.expr.block_names import expressions_within
+from noetlc.expr.closed import words_compared
 from noetlc.expr.parser import parse_template
 from noetlc.expr.paths import Access, accesses
 from noetlc.lsp.completion import is_in_args, referred, step_around, task_around
@@ -18,6 +20,7 @@ from noetlc.lsp.known import KnownFile, PlaybookView
 from noetlc.lsp.scope_names import names_at, site_of
 from noetlc.lsp.shapes import ValueShape
 from noetlc.lsp.symbols import Scalars, scalars_in
+from noetlc.lsp.words_compared import CODE_PATHS
 
 
 class HoverText(NamedTuple):
@@ -93,6 +96,8 @@ def runs_of(extent: Extent) -> str:
 
 def _in_expression(known: KnownFile, view: PlaybookView, one: Scalars, at: tuple[int, int]) -> HoverText | None:
     """The meaning of the name at a place in a template."""
+    if (code := _code_at(known, one, at)) is not None:
+        return code
     step = step_around(one.levels, view)
     names = names_at(view, site_of(one.path), step, task_around(one.levels, step), is_arg=is_in_args(one.levels))
     for access in _accesses(one.scalar.text):
@@ -107,6 +112,17 @@ def _in_expression(known: KnownFile, view: PlaybookView, one: Scalars, at: tuple
             shape = _shape(names, access, number)
             span = known.source.inner_span(one.scalar, access.root.start, end)
             return HoverText(_meaning(path, shape), span) if shape is not None and shape.what else None
+    return None
+
+
+def _code_at(known: KnownFile, one: Scalars, at: tuple[int, int]) -> HoverText | None:
+    """The meaning of a code of errors that something is compared with at a place."""
+    template = parse_template(one.scalar.text).template
+    for expr in (*expressions_of(template), *(inside.expr for inside in expressions_within(template))):
+        for path, const in words_compared(expr):
+            span = known.source.inner_span(one.scalar, const.start, const.end)
+            if path in CODE_PATHS and str(const.value) in ERRORS and touches(span, *at):
+                return HoverText(f"**{const.value}**: {ERRORS[str(const.value)]}", span)
     return None
 
 

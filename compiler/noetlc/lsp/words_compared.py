@@ -3,18 +3,17 @@
 import re
 from collections.abc import Sequence
 
-from noetl_ir.outcome import CODES
+from noetl_ir.error_codes import OF_ANY_KIND, OF_STEPS
+from noetl_ir.expr import Literal
 from noetl_ir.scopes import Site
 from noetlc.ast.playbook import Step
 from noetlc.expr.closed import EVENTS, STATUS_PATHS, STATUSES
-from noetlc.reading.kinds import kind_names
+from noetlc.generated.error_codes import CODES_OF_KIND
 
 _COMPARED = re.compile(
     r"([A-Za-z_][\w.]*)\s*(?:[=!]=|in\s*[\[(](?:\s*(?:'[^']*'|\"[^\"]*\")\s*,)*)\s*(?:'([^'\"]*)|\"([^'\"]*))$"
 )
-_CODE_PATHS = (("outcome", "error", "code"), ("event", "error", "code"), ("event", "outcome", "error", "code"))
-_PREFIXES = {"postgres": "pg"}
-"""The beginning of a kind's codes, where it is not the name of the kind."""
+CODE_PATHS = (("outcome", "error", "code"), ("event", "error", "code"), ("event", "outcome", "error", "code"))
 
 
 def words_at(inside: str, site: Site, step: Step | None, kinds: Sequence[str]) -> tuple[str, list[str]]:
@@ -29,7 +28,7 @@ def words_at(inside: str, site: Site, step: Step | None, kinds: Sequence[str]) -
         return typed, _events(site, step)
     if path in STATUS_PATHS:
         return typed, [*STATUSES]
-    return typed, _codes(kinds) if path in _CODE_PATHS else []
+    return typed, _codes(site, step, kinds) if path in CODE_PATHS else []
 
 
 def _events(site: Site, step: Step | None) -> list[str]:
@@ -39,9 +38,19 @@ def _events(site: Site, step: Step | None) -> list[str]:
     return ["step.done" if step.loop is None else "loop.done", "step.failed"]
 
 
-def _codes(kinds: Sequence[str]) -> list[str]:
-    """The codes of errors of some kinds, then those that any kind may have."""
-    own = {_PREFIXES.get(kind, kind) for kind in kinds}
-    others = {_PREFIXES.get(kind, kind) for kind in kind_names()} - own
-    codes = [code for code in CODES if code.partition(".")[0] not in others]
-    return sorted(codes, key=lambda code: (code.partition(".")[0] not in own, code))
+def _codes(site: Site, step: Step | None, kinds: Sequence[str]) -> list[str]:
+    """The codes of errors of some kinds, those that the step itself gives, and those that any may have."""
+    own = sorted({code for kind in kinds for code in CODES_OF_KIND.get(kind, ())})
+    of_steps = OF_STEPS if site is Site.ARC else ()
+    return list(dict.fromkeys([*own, *_written(step), *OF_ANY_KIND, *of_steps]))
+
+
+def _written(step: Step | None) -> list[str]:
+    """The codes that tasks of the kind `fail` and rules of a step write out."""
+    found: list[str] = []
+    for task in step.tasks if step is not None else ():
+        values = [rule.code for rule in task.rules]
+        values += [value for name, value in task.fields if (task.kind, name) == ("fail", "code")]
+        templates = [value.template for value in values if value is not None]
+        found += [str(each.value) for each in templates if isinstance(each, Literal) and isinstance(each.value, str)]
+    return found
