@@ -123,7 +123,9 @@ class SecretResolver:
 
         # What is `static` stands in the playbook: it may well be a word that others use, too.
         is_static = {entry.name for entry in self._program.plan.keychain if entry.kind == "static"}
-        secrets = [secret for secret in self._keychain(HERE).known_secrets() if secret[0] not in is_static]
+        known = [secret for secret in self._keychain(HERE).known_secrets() if secret[0] not in is_static]
+        # An entry may give one value under two names, as `token` and `access_token` of oauth2: the first is told.
+        secrets = [*{secret[2]: secret for secret in reversed(known)}.values()][::-1]
         return tuple([
             f"`workload.{key}` holds the secret `{entry}.{field}`, and stands in the log in clear, as every input does:"
             f" leave it out, and write `{{{{ keychain.{entry}.{field} }}}}` where it is used"
