@@ -13,8 +13,9 @@ from noetl_ir.kinds.playbook import called_path
 from noetl_ir.paths import paths_in, static_path
 from noetl_ir.plan import Plan, Rule, Task, fields_of
 from noetl_ir.plan_secrets import entries_for
-from noetl_ir.python_names import CONTEXT, python_reads
+from noetl_ir.python_names import CONTEXT, INPUTS, STATE, python_reads
 from noetl_ir.records import NamedTuple
+from noetl_ir.scopes import RESERVED
 
 PLAYBOOK, PYTHON = "playbook", "python"
 
@@ -75,8 +76,8 @@ def _of_code(plan: Plan, task: Task) -> StepReads:
     if not isinstance(code, Literal) or not isinstance(code.value, str):
         return _EVERYTHING
     reads = python_reads(code.value)
-    names = {*reads.words, *reads.parameters}
-    if CONTEXT in names:
+    names = reads.words.intersection(STATE) | reads.parameters.difference(INPUTS)
+    if CONTEXT in reads.words:
         if reads.keys is None or reads.rebound:
             return _EVERYTHING
         names |= reads.keys
@@ -99,7 +100,7 @@ def _of_path(path: tuple[str, ...]) -> StepReads:
         case ("execution_id" | "job", *_):
             return StepReads(frozenset(), frozenset(), True)
         # A bare name may be a key of either. What comes before them in the look-up is compared as a whole.
-        case (name, *_):
+        case (name, *_) if name not in RESERVED:
             return StepReads(frozenset([name]), frozenset([path]), False)
     return _NOTHING
 
