@@ -175,7 +175,11 @@ def test_lists_show_what_is_wanted(store: Store) -> None:
     assert listed(Wanted(parent="e1", open=True)) == ["e3"]
     assert listed(Wanted(status="running", open=True, limit=1)) == ["e4"]
     assert listed(Wanted(top=True)) == ["e4", "e1"]
-    assert store.counts() == {"running": 3, "failed": 1}
+    store.create(ROW._replace(execution_id="e5", started=4_000, rerun_of="e1"))
+    assert listed(Wanted(rerun_of="e1")) == ["e5"] and not listed(Wanted(rerun_of="e2"))
+    found = store.execution("e5")
+    assert found is not None and found.rerun_of == "e1"
+    assert store.counts() == {"running": 4, "failed": 1}
 
 
 def test_lists_are_searched_by_path_and_by_the_beginning_of_an_id(store: Store) -> None:

@@ -92,7 +92,7 @@ async def list_executions(request: Request) -> Response:
     limit, query = limit_of(request), request.query_params
     wanted = Wanted(
         status, query.get("parent", ""), query.get("open") == "true", query.get("before", ""), limit,
-        top=query.get("top") == "true", text=query.get("text", ""),
+        top=query.get("top") == "true", text=query.get("text", ""), rerun_of=query.get("rerun_of", ""),
     )  # fmt: skip
     rows = await run_in_threadpool(service_of(request).executions, wanted, now=query.get("now") == "true")
     return page("executions", rows, rows[-1]["execution_id"] if len(rows) == limit else None)

@@ -56,7 +56,7 @@ ROUTES = (
         "/executions",
         "viewer",
         handlers.list_executions,
-        query=("status", "parent", "open", "top", "text", "now"),
+        query=("status", "parent", "open", "top", "text", "now", "rerun_of"),
         pages=Paged("executions", "the id of the execution before", cursor="before"),
     ),
     Operation("GET", "/counts", "viewer", handlers.get_counts),

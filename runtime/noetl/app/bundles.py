@@ -196,9 +196,12 @@ def _read_execution(
 
 def _row(document: dict[str, Json]) -> ExecutionRow:
     """The row of an execution in a manifest. Raises ValueError for what is none, or not over."""
-    row = ExecutionRow(**{name: document[name] for name in ExecutionRow._fields})  # type: ignore[arg-type]
+    defaults = ExecutionRow._field_defaults  # a bundle may be of a version before
+    values = {name: document[name] for name in ExecutionRow._fields if name in document or name not in defaults}
+    row = ExecutionRow(**values)  # type: ignore[arg-type]
     texts = row.execution_id, row.playbook, row.plan_digest, row.status
-    if not all(isinstance(text, str) for text in texts) or not isinstance(row.parent_execution_id, str | None):
+    links = row.parent_execution_id, row.rerun_of
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(link, str | None) for link in links):
         raise ValueError("an execution has no names")
     if type(row.started) is not int or type(row.ended) is not int or row.status not in OVER:
         raise ValueError("an execution is not over")

@@ -30,6 +30,7 @@ def row_document(row: ExecutionRow, *, owned: bool) -> dict[str, Json]:
         "started": iso_of(row.started),
         "ended": iso_of(row.ended) if row.ended is not None else None,
         "parent": row.parent_execution_id,
+        "rerun_of": row.rerun_of,
     }
 
 

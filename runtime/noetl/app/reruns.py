@@ -99,7 +99,8 @@ def begin_rerun(runtime: Runtime, planned: PlannedRerun, key: StartKey | None) -
     put = partial(runtime.blobs.put, planned.execution_id)
     records = records_of(events, plan.limits.max_payload_bytes, lambda data: keep(lambda: put(data)))
     status, began = status_of(planned.rerun.execution), WallClock().now()
-    row = ExecutionRow(planned.execution_id, plan.path or plan.name, planned.program.digest, status, None, began, None)
+    name, old = plan.path or plan.name, planned.of.execution_id
+    row = ExecutionRow(planned.execution_id, name, planned.program.digest, status, None, began, None, old)
     keep(lambda: runtime.store.create(row, records, key=key))
 
 

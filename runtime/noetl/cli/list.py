@@ -41,8 +41,9 @@ def status_text(row: ExecutionRow, *, owned: bool) -> str:
 
 def _cells(row: ExecutionRow, status: str) -> tuple[str, ...]:
     took = duration(row.ended - row.started) if row.ended is not None else ""
-    child = f" (called by {row.parent_execution_id})" if row.parent_execution_id else ""
-    return (row.execution_id, status, moment(row.started), took, escaped(row.playbook) + child)
+    of = f" (called by {row.parent_execution_id})" if row.parent_execution_id else ""
+    of += f" (a rerun of {row.rerun_of})" if row.rerun_of else ""
+    return (row.execution_id, status, moment(row.started), took, escaped(row.playbook) + escaped(of))
 
 
 COMMAND = list_

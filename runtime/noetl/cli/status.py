@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 
 from noetl.app.documents import execution_document, row_document, standing_of
 from noetl.app.ending import Ending
 from noetl.app.picture import Activity, Why, not_known, place_of, queue_now, rows_of
+from noetl.app.runtime import Runtime
 from noetl.app.snapshots import Snapshot, is_driven, snapshot_of
 from noetl.cli.failures import excerpt_lines, failure_text, place_text
 from noetl.cli.list import status_text
@@ -25,7 +28,7 @@ from noetl.cli.text import amount, duration, escaped, json_text
 from noetl.cli.ways_on import ways_on
 from noetl.engine.execution import Execution
 from noetl.engine.program import Program
-from noetl.ports import STATUSES, ExecutionRow, Wanted
+from noetl.ports import STATUSES, ExecutionRow, StoreFailure, Wanted
 from noetl.server.children import root_of
 from noetl_cli import lazy_click as click
 from noetl_ir.events import iso_of
@@ -33,6 +36,8 @@ from noetl_ir.expr import Json
 
 MOST_ROWS = 50
 SHOWN_INTERRUPTIONS = 10
+MOST_RERUNS = 10
+"""The newest reruns of an execution are named."""
 
 
 @click.command("status", short_help="Show how an execution stands.")
@@ -57,12 +62,18 @@ def status(execution: str | None, url: str, as_json: bool) -> int:
             queue = queue_now(runtime, look.execution)
             rows = [*rows_of(look.program, look.execution, driven=owned, why=why, queue=queue)]
             ending = standing_of(runtime, look)
-            _tell(ending, look, rows, url, owned=owned)
+            _tell(ending, look, rows, _reruns(runtime, look.row), url, owned=owned)
             for line in ways_on(runtime, look, url):
                 click.echo(line)
             if not owned and look.row.ended is None and (hung := runtime.store.hung(root_of(runtime.store, look.row))):
                 click.echo(f"why it stands still: {escaped(hung)}; a server takes it up, or `resume`")
     return 0
+
+
+def _reruns(runtime: Runtime, row: ExecutionRow) -> Sequence[ExecutionRow]:
+    with suppress(StoreFailure):  # an older server does not know of any
+        return runtime.store.executions(Wanted(rerun_of=row.execution_id, limit=MOST_RERUNS))
+    return ()
 
 
 def _why(url: str, row: ExecutionRow) -> Why:
@@ -78,7 +89,9 @@ def _why(url: str, row: ExecutionRow) -> Why:
     return lambda pool: reasons.get(pool, "")
 
 
-def _tell(ending: Ending, look: Snapshot, rows: list[Activity], url: str, *, owned: bool) -> None:
+def _tell(
+    ending: Ending, look: Snapshot, rows: list[Activity], reruns: Sequence[ExecutionRow], url: str, *, owned: bool
+) -> None:
     execution = look.execution
     over = execution.is_over
     # The times of a script begin at 0; against the wall clock it would have run since 1970.
@@ -91,6 +104,8 @@ def _tell(ending: Ending, look: Snapshot, rows: list[Activity], url: str, *, own
         click.echo(f"on a virtual clock, {took}" if ending.scripted else f"started {iso_of(ending.started)}, {took}")
     if ending.rerun_of:
         click.echo(f"a rerun of {escaped(ending.rerun_of)}")
+    if reruns:
+        click.echo(f"reruns of it: {', '.join(escaped(row.execution_id) for row in reruns)}")
     counts = ending.counts
     done = [amount(counts["tasks"], "task"), amount(counts["retries"], "retry")]
     click.echo(", ".join([*done, amount(counts["passed_errors"], "passed error"), amount(execution.position, "event")]))

@@ -109,7 +109,7 @@ class ExecutionRow(NamedTuple):
     """The row of an execution in lists; kept in the same transaction as the events it sums up.
 
     `status` is one of `running paused completed failed cancelled blocked`; times are microseconds since the
-    epoch.
+    epoch; `rerun_of` is the execution whose log its own begins with.
     """
 
     execution_id: str
@@ -119,6 +119,7 @@ class ExecutionRow(NamedTuple):
     parent_execution_id: str | None
     started: int
     ended: int | None
+    rerun_of: str | None = None
 
 
 # The position is what keeps two writers apart: ownership alone does not, as a process that stood still does not know
@@ -144,7 +145,7 @@ class Wanted(NamedTuple):
     - `status`; `parent`: the id of the caller; `open`: not over; `top`: called by none.
     - `text`: in the path, or at the beginning of the id; the case of ASCII letters does not matter.
     - `before`: only the rows behind that of this id; `limit`: at most so many rows, 0 for all.
-    - `started_before`: microseconds since the epoch, 0 for any time.
+    - `started_before`: microseconds since the epoch, 0 for any time; `rerun_of`: the execution that it is a rerun of.
     """
 
     status: str = ""
@@ -155,6 +156,7 @@ class Wanted(NamedTuple):
     top: bool = False
     text: str = ""
     started_before: int = 0
+    rerun_of: str = ""
 
 
 ALL = Wanted()

@@ -68,7 +68,7 @@ def cut_off(execution_id: str, position: int, count: int) -> str:
 
 
 SELECT_EXECUTIONS = (
-    "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended FROM executions"
+    "SELECT execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of FROM executions"
 )
 _WANTED = {
     "status": "status = {status}",
@@ -76,6 +76,7 @@ _WANTED = {
     "open": "ended IS NULL",
     "top": "parent_execution_id IS NULL",
     "text": "({small_path} LIKE {anywhere} ESCAPE '!' OR lower(execution_id) LIKE {beginning} ESCAPE '!')",
+    "rerun_of": "rerun_of = {rerun_of}",
     "started_before": "started < {started_before}",
     "before": "(started, number) < (SELECT started, number FROM executions WHERE execution_id = {before})",
 }

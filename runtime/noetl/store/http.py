@@ -287,7 +287,7 @@ class RemoteStore:
     def executions(self, wanted: Wanted = ALL) -> tuple[ExecutionRow, ...]:
         """A page after the other."""
         flags = {"open": "true" if wanted.open else "", "top": "true" if wanted.top else ""}
-        query = {"status": wanted.status, "parent": wanted.parent, "text": wanted.text}
+        query = {"status": wanted.status, "parent": wanted.parent, "text": wanted.text, "rerun_of": wanted.rerun_of}
         asked = {**query, **flags, "before": wanted.before}
         # The API has no word for the time of a start: who asks for it gets all rows, and looks through them.
         limit, until = 0 if wanted.started_before else wanted.limit, wanted.started_before
@@ -412,10 +412,12 @@ class RemoteStore:
     def _row(self, document: dict[str, Json]) -> ExecutionRow:
         try:
             ended, parent = document["ended"], document["parent"]
+            old = document.get("rerun_of")  # an older server does not say it
             return ExecutionRow(
                 str(document["execution_id"]), str(document["playbook"]), str(document["plan_digest"]),
                 str(document["status"]), None if parent is None else str(parent),
                 _micros(str(document["started"])), None if ended is None else _micros(str(ended)),
+                None if old is None else str(old),
             )  # fmt: skip
         except (KeyError, ValueError):
             raise _no_server_of_ours(self._connection.url) from None

@@ -91,7 +91,8 @@ def test_executions_are_listed_newest_first(home: "Home") -> None:
     assert isinstance(rows, list)
     assert [row["execution_id"] for row in rows] == ids[::-1]
     assert {row["status"] for row in rows} == {"completed"}
-    assert set(rows[0]) == {"execution_id", "status", "owned", "playbook", "plan_digest", "started", "ended", "parent"}
+    keys = {"execution_id", "status", "owned", "playbook", "plan_digest", "started", "ended", "parent", "rerun_of"}
+    assert set(rows[0]) == keys
     head, *lines = home.run("list").stdout.splitlines()
     assert head.split() == ["EXECUTION", "STATUS", "STARTED", "(UTC)", "TOOK", "PLAYBOOK"]
     assert [line.split()[:2] for line in lines] == [[name, "completed"] for name in ids[::-1]]

@@ -45,6 +45,9 @@ def test_an_effect_is_not_repeated_and_a_stored_value_is_kept(home: "Home", fail
     assert f"a rerun of {failed}" in home.run("status", "last").stdout
     assert home.run("replay", "last").stdout.startswith("a legal run")
     assert "rerun_of" not in home.json("status", failed)  # type: ignore[operator]
+    assert f"reruns of it: {newest['execution_id']}" in home.run("status", failed).stdout
+    assert [row["rerun_of"] for row in home.json("list")] == [failed, None]  # type: ignore[attr-defined]
+    assert f"tests/tried (a rerun of {failed})" in home.run("list").stdout
 
 
 def test_values_outside_of_the_log_outlive_the_old_execution(home: "Home", failed: str) -> None:
@@ -122,6 +125,9 @@ def test_a_server_begins_it(home: "Home", failed: str) -> None:
         assert [row["step"] for row in dry["again"]] == ["charge"]
         done = home.run("rerun", failed, "--server", url, "--set", "region=us", "--key", "once")
         assert f"a rerun of {failed}" in done.stdout, done.stderr
+        assert (
+            f"reruns of it: {done.stdout.split()[2].rstrip(',')}" in home.run("status", failed, "--server", url).stdout
+        )
         again = home.run("rerun", failed, "--server", url, "--set", "region=us", "--key", "once")
         assert again.stdout == done.stdout
         execution = done.stdout.split()[2].rstrip(",")

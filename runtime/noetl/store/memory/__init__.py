@@ -470,6 +470,7 @@ def _is_wanted(row: ExecutionRow, wanted: Wanted) -> bool:
         and wanted.parent in ("", row.parent_execution_id)
         and not (wanted.open and row.ended is not None)
         and not (wanted.top and row.parent_execution_id is not None)
+        and wanted.rerun_of in ("", row.rerun_of)
         and (not wanted.started_before or row.started < wanted.started_before)
         and (small(wanted.text) in small(row.playbook) or small(row.execution_id).startswith(small(wanted.text)))
     )

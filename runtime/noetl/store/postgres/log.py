@@ -33,8 +33,9 @@ _BATCH = """unnest(%(positions)b::integer[], %(ids)b::text[], %(bodies)b::bytea[
 _CREATE = f"""
 WITH made AS (
   INSERT INTO executions
-    (execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, events, chain)
-  VALUES (%(name)s, %(playbook)s, %(digest)s, %(status)s, %(parent)s, %(started)s, %(ended)s, %(count)s, %(chain)s)
+    (execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of, events, chain)
+  VALUES (%(name)s, %(playbook)s, %(digest)s, %(status)s, %(parent)s, %(started)s, %(ended)s, %(rerun_of)s,
+    %(count)s, %(chain)s)
   ON CONFLICT (execution_id) DO NOTHING RETURNING number
 ), logged AS (
   INSERT INTO events SELECT number, fresh.* FROM made, {_BATCH}
@@ -116,12 +117,13 @@ class Log:
 
         def made(connection: PostgresConnection) -> Head | None:
             batch, position, chain = _batch(Head(0, 0, 0, "", None), fresh)
-            parent = row.parent_execution_id
+            parent, old = row.parent_execution_id, row.rerun_of
             values = {
                 "name": written(row.execution_id), "playbook": written(row.playbook),
                 "digest": written(row.plan_digest), "status": row.status,
                 "parent": None if parent is None else written(parent),
                 "started": row.started, "ended": row.ended, "who": holder.who,
+                "rerun_of": None if old is None else written(old),
                 # 0 where nobody owns it yet: `create` may be called for an execution that its caller does not drive.
                 "holder": holder.number if row.execution_id in holder.new else 0, **batch,
             }  # fmt: skip
@@ -364,7 +366,8 @@ def _read_up_to(append: Append) -> int:
 
 
 def _row(columns: Sequence[Any]) -> ExecutionRow:
-    name, playbook, digest, status, parent, started, ended = columns
+    name, playbook, digest, status, parent, started, ended, old = columns
     return ExecutionRow(
-        read(name), read(playbook), read(digest), status, None if parent is None else read(parent), started, ended
-    )
+        read(name), read(playbook), read(digest), status, None if parent is None else read(parent), started, ended,
+        None if old is None else read(old),
+    )  # fmt: skip

@@ -93,9 +93,9 @@ SELECT key & 4294967295, body FROM events WHERE key >> 32 = ?1 AND event_id = ?2
 # events may still be there.
 _ADD_EXECUTION = """
 INSERT INTO executions
-  (number, execution_id, playbook, plan_digest, status, parent_execution_id, started, ended)
+  (number, execution_id, playbook, plan_digest, status, parent_execution_id, started, ended, rerun_of)
 VALUES (1 + max((SELECT ifnull(max(number), 0) FROM executions), (SELECT ifnull(max(number), 0) FROM purged)),
-  ?, ?, ?, ?, ?, ?, ?)
+  ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SUM_UP = "UPDATE executions SET status = ?, ended = ?, events = ?, chain = ? WHERE number = ?"
 _COUNT_UP = "UPDATE executions SET events = ?, chain = ? WHERE number = ?"
