@@ -411,13 +411,11 @@ class RemoteStore:
 
     def _row(self, document: dict[str, Json]) -> ExecutionRow:
         try:
-            ended, parent = document["ended"], document["parent"]
-            old = document.get("rerun_of")  # an older server does not say it
+            ended, parent, old = document["ended"], document["parent"], document.get("rerun_of")
             return ExecutionRow(
                 str(document["execution_id"]), str(document["playbook"]), str(document["plan_digest"]),
-                str(document["status"]), None if parent is None else str(parent),
-                _micros(str(document["started"])), None if ended is None else _micros(str(ended)),
-                None if old is None else str(old),
+                str(document["status"]), None if parent is None else str(parent), _micros(str(document["started"])),
+                None if ended is None else _micros(str(ended)), None if old is None else str(old),
             )  # fmt: skip
         except (KeyError, ValueError):
             raise _no_server_of_ours(self._connection.url) from None

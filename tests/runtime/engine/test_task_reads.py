@@ -1,4 +1,4 @@
-"""What a step's tasks may read of `ctx`, `workload` and the execution, by what is written in them."""
+"""The reads of a step's tasks of `ctx`, `workload` and the execution, by what is written in them."""
 
 from typing import Any
 
