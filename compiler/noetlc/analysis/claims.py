@@ -11,7 +11,7 @@ from noetl_ir.net import Transition
 from noetl_ir.plan import Plan
 from noetlc.analysis.iterations import makers_of
 from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, QuerySubject, Reachable, Reaches, subject_of
-from noetlc.analysis.turns import RunInTurns
+from noetlc.analysis.turns import RunInTurns, is_start
 
 Shows: TypeAlias = Callable[[RunInTurns], bool]
 
@@ -78,17 +78,11 @@ def _own(way: RunInTurns) -> tuple[Transition, ...]:
 
 def _starts(way: RunInTurns, subject: QuerySubject) -> Iterator[bool]:
     """For each transition of a run whether a subject starts with it."""
-    yield from (_is_start(t, subject) for t in _own(way))
+    yield from (is_start(t, subject) for t in _own(way))
 
 
 def _starting(run: Sequence[Transition], subject: QuerySubject) -> list[int]:
-    return [at for at, t in enumerate(run) if _is_start(t, subject)]
-
-
-def _is_start(t: Transition, subject: QuerySubject) -> bool:
-    if subject.task >= 0:
-        return t.role == "start" and t.task == subject.task
-    return t.role == "admit" and t.step == subject.step
+    return [at for at, t in enumerate(run) if is_start(t, subject)]
 
 
 def _begins(way: RunInTurns, first: QuerySubject, second: QuerySubject) -> bool:

@@ -67,8 +67,10 @@ class _Clock:
         for number, t in enumerate(self._run):
             size = self._sizes.get(number, 1)
             taken = [each for arc in t.inputs for each in self._taken(arc.place, weight_of(self._plan, t, arc, size))]
-            # A transition happens when the last of its tokens is there.
             begun = max(taken, default=0.0)
+            # What follows by itself comes when the run has come so far: a token may have lain at a gate, or in a join.
+            if not (self._lax or t.role in OUTCOMES or t.role in ("land", "wake")):
+                begun = clock
             if number == self._end and not self._all_come_later(clock):
                 return None
             if t.role in OUTCOMES:

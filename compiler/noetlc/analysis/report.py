@@ -24,11 +24,12 @@ from noetlc.analysis.queries import Query, QueryError, Reachable, Reaches, query
 from noetlc.analysis.query_checks import check_query, scripted
 from noetlc.analysis.reaching import GOES_ROUND
 from noetlc.analysis.regions import asked_of, region_verdicts, regions_of
-from noetlc.analysis.script import goes_otherwise, script_of
+from noetlc.analysis.script import goes_otherwise, script_in_turns, script_of
 from noetlc.analysis.siphons import theory_of
 from noetlc.analysis.skeleton import success_skeleton, whole_skeleton
 from noetlc.analysis.soundness import QUICK, assumptions_of, verdicts_on
 from noetlc.analysis.story import told_in_part
+from noetlc.analysis.turn_search import found_in_turns
 from noetlc.analysis.verdict import BOUNDED, PARTS, Status, Story, StoryLine, Verdict, attempted, failed
 from noetlc.analysis.waves import folded_joins
 from noetlc.analysis.witness import has_words
@@ -245,14 +246,32 @@ def _confirmed_query(plan: Plan, query: Query, verdict: Verdict) -> Verdict:
     found = confirmed(plan, verdict, shows, behind=isinstance(query, Reaches))
     if verdict.story is None or found.script is not None or verdict.status is Status.UNKNOWN:
         return found
+    return _without_more(plan, query, verdict, shows) or _by_the_engine(plan, query, verdict) or found
+
+
+def _without_more(plan: Plan, query: Query, verdict: Verdict, shows: Shows) -> Verdict | None:
+    """The verdict with a script of what its run needs for what it shows; None where there is none."""
     # A run of a small net brings along what happens to be fused with what it needs. Data may be found without that.
     known = {each.id: each for each in plan.net.transitions}
+    assert verdict.story is not None
     part = needed_for(plan, query, [known[id] for id in verdict.story.run])
     if len(part) == len(verdict.story.run):
-        return found
+        return None
     story = told_in_part(plan, verdict.story, part)
     script = script_of(plan, story.run, shows=shows, behind=isinstance(query, Reaches))
-    return found if script is None else verdict._replace(story=story, script=script)
+    return None if script is None else verdict._replace(story=story, script=script)
+
+
+def _by_the_engine(plan: Plan, query: Query, verdict: Verdict) -> Verdict | None:
+    """The verdict with a run of the engine that shows the same; None where none is found."""
+    # The net may leave for later what follows by itself in a run, which then takes the tokens of its run away.
+    told = script_in_turns(plan, found_in_turns(plan, query))
+    if told is None:
+        return None
+    known = {each.id for each in plan.net.transitions}
+    assert verdict.story is not None
+    story = told_in_part(plan, verdict.story, [t for t in told[1] if t.id in known])
+    return verdict._replace(story=story, script=told[0])
 
 
 def _has_no_words(plan: Plan, verdict: Verdict) -> bool:

@@ -9,7 +9,7 @@ What follows an outcome in the same turn is decided when it comes. A run of the 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from noetl_ir.expr import Json
 from noetl_ir.locks import takes_of
@@ -19,7 +19,7 @@ from noetlc.analysis.claims import Shows, comes_about
 from noetlc.analysis.iterations import indexes_of, makers_of, sizes_of, step_runs_of
 from noetlc.analysis.outcomes import OUTCOMES
 from noetlc.analysis.paces import USUAL, pace_of, times_of
-from noetlc.analysis.turns import RunInTurns, in_turns
+from noetlc.analysis.turns import RunInTurns, follows_locks, in_turns
 from noetlc.analysis.verdict import WitnessScript
 from noetlc.analysis.witness import Witness, has_words, witness_of
 
@@ -47,6 +47,15 @@ def script_of(
     for way in (*ways, *(cut for cut in cuts if cut is not None and shows(cut))):
         if (script := _script(plan, way, tried=False)) is not None:
             return script
+    return None
+
+
+def script_in_turns(plan: Plan, ways: Iterable[RunInTurns]) -> tuple[WitnessScript, tuple[Transition, ...]] | None:
+    """The script of the first of some runs of the engine for which there are data, and that run."""
+    for way in ways:
+        own = way.run[: len(way.run) - way.ends]
+        if all(has_words(each) for each in own) and (script := _script(plan, way, tried=False)) is not None:
+            return script, own
     return None
 
 
@@ -84,10 +93,9 @@ def _transitions(plan: Plan, run: Sequence[str]) -> list[Transition]:
 
 
 def _may_be_told(plan: Plan, run: Sequence[Transition]) -> bool:
-    # Who gets a lock, and which settled join has the oldest token depends on when tokens came: it would have to be
-    # tried in the engine.
-    locking = takes_of(plan)
-    late = any(each.role == "force" or (each.role == "admit" and each.step in locking) for each in run)
+    # Who gets the lock of a section, or one that rules have a say in, would have to be tried in the engine.
+    locking = {} if follows_locks(plan) else takes_of(plan)
+    late = any(each.role == "admit" and each.step in locking for each in run)
     return not late and all(has_words(each) for each in run)
 
 

@@ -1,16 +1,17 @@
 """Where a settled join starts although something could still come, because nothing else can move."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
-from noetlc.analysis.claims import nothing_besides
 from noetlc.analysis.effort import Effort
 from noetlc.analysis.goals import Reached, coverable
 from noetlc.analysis.origin import TooLong
 from noetlc.analysis.script import script_of
 from noetlc.analysis.skeleton import Skeleton, settles, success_skeleton
 from noetlc.analysis.story import left_over, story_of
+from noetlc.analysis.turns import RunInTurns
 from noetlc.analysis.verdict import Story, StoryLine
 
 
@@ -43,10 +44,15 @@ def stalled_of(plan: Plan, effort: Effort) -> tuple[Stalled, ...]:
             )
         except TooLong:  # nobody could check it
             continue
-        sure = script_of(plan, story.run, shows=nothing_besides) is not None
+        sure = script_of(plan, story.run, shows=partial(_is_forced, step)) is not None
         if sure or step not in found:
             found[step] = Stalled(step, tuple(line.text for line in waiting), story, sure)
     return tuple(found[step] for step in sorted(found))
+
+
+def _is_forced(step: int, way: RunInTurns) -> bool:
+    """Whether a settled join is the one that starts as nothing else can move: the one with the oldest token."""
+    return any(t.role == "force" and t.step == step for t in way.run)
 
 
 def _waiting(skeleton: Skeleton, row: int, join: int) -> Iterator[StoryLine]:

@@ -10,6 +10,7 @@ guards choose; what it says nothing of is tried each way. What begins beside it 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
+from noetl_ir.locks import takes_of
 from noetl_ir.net import Arc, PlaceClass, Transition, Trigger
 from noetl_ir.plan import Plan, fields_of
 from noetl_ir.records import NamedTuple
@@ -17,12 +18,16 @@ from noetl_ir.resets import Reset, resets_of
 from noetl_ir.settling import Settled, settled_joins, settled_tests
 from noetlc.analysis.iterations import sizes_of, weight_of
 from noetlc.analysis.outcomes import OUTCOMES
+from noetlc.analysis.queries import QuerySubject
 
 MOST_WAYS = 6
 """Ways that are tried where a run does not say what is chosen."""
 
 EVENTS = OUTCOMES | {"wake", "land"}
 """Roles of what begins a turn."""
+
+_ALIVE = frozenset({"ready", "loop", "closing", "rest", "at", "run", "due", "parked", "fly", *"cns"})
+"""Roles of places whose tokens something moves yet."""
 
 _CHOSEN = frozenset({"take", "pass", "admit", "deny", "expand", "empty", "close", "close_failed"})
 _CHAIN = frozenset({"c", "n", "s"})
@@ -42,13 +47,14 @@ class RunInTurns(NamedTuple):
     loose: frozenset[int]
 
 
-class _Following:
+class Following:
     """The facts of a plan that turns ask for."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.by_itself: dict[int, list[Transition]] = {}
         self.outcomes: dict[int, list[Transition]] = {}
+        self.timers: dict[int, list[Transition]] = {}
         self.of: dict[tuple[str, int], Transition] = {}
         self.entrances: dict[int, list[int]] = {}
         self.resets: dict[str, Reset] = {}
@@ -59,6 +65,8 @@ class _Following:
                 self.resets[t.id] = resets[number]
             if t.role in OUTCOMES or t.role == "park":
                 self.outcomes.setdefault(t.inputs[0].place, []).append(t)
+            elif t.role in ("wake", "land"):
+                self.timers.setdefault(t.inputs[0].place, []).append(t)
             elif t.role in ("start", "admit") or (t.trigger is Trigger.NOW and not t.fault):
                 for arc in t.inputs:
                     self.by_itself.setdefault(arc.place, []).append(t)
@@ -67,8 +75,18 @@ class _Following:
                 self.entrances.setdefault(place.step, []).append(number)
         self.settled: Sequence[Settled] = settled_joins(plan)
         self.tests = settled_tests(plan) if self.settled else {}
+        self.locks = takes_of(plan) if follows_locks(plan) else {}
         self.terminates = {row.step for row in plan.terminates}
         self.asking = {row.step for row in plan.loop_ends}
+
+
+def follows_locks(plan: Plan) -> bool:
+    """Whether it is known who gets which lock: none is that of a section, and who takes one is neither kept waiting by
+    rules nor cancels who holds it.
+    """
+    takes = takes_of(plan)
+    cancelling = {step for step, _ in plan.cancels}
+    return not plan.sections and not any(step in cancelling or plan.steps[step].waits for step in takes)
 
 
 class _OtherwiseError(Exception):
@@ -77,7 +95,7 @@ class _OtherwiseError(Exception):
 
 def in_turns(plan: Plan, run: Sequence[Transition]) -> Iterator[RunInTurns]:
     """The ways in which the engine may go through a run; none where it does something else."""
-    known = _Following(plan)
+    known = Following(plan)
     picks: list[int] = []
     for _ in range(MOST_WAYS):
         going = _gone_through(known, run, picks)
@@ -93,7 +111,40 @@ def in_turns(plan: Plan, run: Sequence[Transition]) -> Iterator[RunInTurns]:
         picks[-1] += 1
 
 
-def _gone_through(known: _Following, run: Sequence[Transition], picks: Sequence[int]) -> "_Going":
+class Beginning(NamedTuple):
+    """How far the engine comes with some outcomes and timers, and with some choices.
+
+    `way` is the run, None where it cannot be told; `picks` are all choices that it made, `other_picks` those that make
+    the last new ones otherwise, each with all before it; `events` may come next, at the `steps` where tokens are.
+    """
+
+    way: RunInTurns | None
+    picks: tuple[int, ...]
+    other_picks: tuple[tuple[int, ...], ...]
+    events: tuple[Transition, ...]
+    steps: frozenset[int]
+    state: object
+
+
+def gone_on(known: Following, events: Sequence[Transition], picks: Sequence[int]) -> Beginning:
+    """The beginning of a run of the engine with some outcomes and timers; the first choices are given."""
+    going = _Going(known, (), picks)
+    going.go(events)
+    picked = tuple(going.picked)
+    others = [
+        (*picked[:at], other) for at in range(len(picks), len(picked)) for other in range(1, going.counts[at])
+    ]  # fmt: skip
+    return Beginning(going.found(), picked, tuple(others), going.next_events(), going.steps(), going.state())
+
+
+def is_start(t: Transition, subject: QuerySubject) -> bool:
+    """Whether a subject of a query starts with a transition."""
+    if subject.task >= 0:
+        return t.role == "start" and t.task == subject.task
+    return t.role == "admit" and t.step == subject.step
+
+
+def _gone_through(known: Following, run: Sequence[Transition], picks: Sequence[int]) -> "_Going":
     events = [*enumerate([t for t in run if t.role in EVENTS])]
     moved = set[int]()
     while True:
@@ -111,7 +162,7 @@ def _gone_through(known: _Following, run: Sequence[Transition], picks: Sequence[
 class _Going:
     """One way through a run; `picks` are the first of the choices that it does not say."""
 
-    def __init__(self, known: _Following, run: Sequence[Transition], picks: Sequence[int]) -> None:
+    def __init__(self, known: Following, run: Sequence[Transition], picks: Sequence[int]) -> None:
         self._known, self._plan, self._places = known, known.plan, known.plan.net.places
         self._asked, self._picks = run, picks
         sizes = sizes_of(run)
@@ -126,6 +177,10 @@ class _Going:
         self._run: list[Transition] = []
         self._loose: set[int] = set()
         self._stayed = 0  # how often a token was asked and stays at its gate
+        self._queue: dict[int, int] = {}  # tokens that wait for locks, the first one first → their step
+        self._queued = 0
+        self._arrived: list[int] = []  # the places of tokens in settled joins, that of the oldest first
+        self._holding: Counter[int] = Counter()  # step → its runs that hold its locks
         self._winds_down = self._is_over = self._is_whole = self._is_cut = False
         self.picked: list[int] = []
         self.counts: list[int] = []
@@ -142,7 +197,7 @@ class _Going:
                     return
                 self._fire(event)
                 if event.role in OUTCOMES and any(rule.set_ctx for rule in self._plan.tasks[event.task].rules):
-                    self._agenda.extend(place for place in self._tokens if self._places[place].role == "gate")
+                    self._agenda.extend(place for place in self._tokens if self._is_asked_again(place))
                 self._decide_all()
                 if (self._is_over or self._winds_down) and self.stopped_at < 0:
                     self.stopped_at = number
@@ -151,9 +206,39 @@ class _Going:
             # What comes once the run has come about changes nothing about it.
             self._is_whole = self._is_cut = not self.missing()
 
+    def _is_asked_again(self, place: int) -> bool:
+        """Whether a token at a place may be admitted as `ctx` has changed; who waits for locks is asked by them."""
+        return self._places[place].role == "gate" and self._places[place].step not in self._known.locks
+
     def missing(self) -> Counter[str]:
         """The transitions of the run that did not come about."""
         return Counter(t.id for t in self._asked) - Counter(t.id for t in self._run)
+
+    def next_events(self) -> tuple[Transition, ...]:
+        """The outcomes and timers that may come next; none where the run is over or can be followed no further."""
+        if self._is_cut or self._is_over or self._winds_down:
+            return ()
+        found: list[Transition] = []
+        for place, tokens in self._tokens.items():
+            ways = self._known.outcomes.get(place, ()) if tokens else ()
+            if not any(t.role == "park" for t in ways):
+                found += [t for t in ways if t.outcome]
+            found += self._known.timers.get(place, ()) if tokens else ()
+        return tuple(found)
+
+    def steps(self) -> frozenset[int]:
+        """The steps at which tokens are that may go on."""
+        roles = ("gate", "in", "held", "merge", *_ALIVE)
+        return frozenset(
+            self._places[place].step
+            for place, tokens in self._tokens.items()
+            if tokens and self._places[place].role in roles
+        )
+
+    def state(self) -> object:
+        """All that decides how it may go on."""
+        tokens = frozenset((place, number) for place, number in self._tokens.items() if number)
+        return tokens, tuple(self._queue.values()), frozenset(self._holding.items()), self._winds_down, self._is_over
 
     def found(self) -> RunInTurns | None:
         """The whole run; None where it did not come about."""
@@ -184,9 +269,11 @@ class _Going:
         while not self._is_over:
             if self._agenda:
                 place = self._agenda.popleft()
-                if self._tokens.get(place):
+                if place < 0:
+                    self._ask_again(~place)
+                elif self._tokens.get(place):
                     self._decide(place)
-            elif self._winds_down or not self._settle():
+            elif self._winds_down or not (self._settle() or self._force()):
                 return
 
     def _decide(self, place: int) -> None:
@@ -228,6 +315,8 @@ class _Going:
                 return
             if self._is_enabled(t):
                 self._fire(t)
+                if self._plan.steps[t.step].join.mode == "settled":
+                    self._arrived += [arc.place for arc in t.outputs if self._places[arc.place].role == "held"]
                 if self._plan.steps[t.step].join.mode in ("count", "taken"):
                     self._go_on_with_wave(t.step)
                 return
@@ -244,11 +333,29 @@ class _Going:
             self._agenda.extend([place] * self._tokens.get(place, 0))
 
     def _ask(self, admit: Transition) -> None:
-        """A token lies at a gate."""
+        """A token has come to a gate."""
+        if self._known.locks.get(admit.step) and not self._may_take(admit.step, len(self._queue)):
+            self._queue[self._queued] = admit.step
+            self._queued += 1
+            return
+        self._choose(admit)
+
+    def _ask_again(self, number: int) -> None:
+        """A token that waits for locks is asked, if it is still there."""
+        step = self._queue.get(number, -1)
+        if step < 0 or self._winds_down or not self._may_take(step, [*self._queue].index(number)):
+            return
+        del self._queue[number]
+        # Who is denied leaves those who came behind it the first ones.
+        if not self._choose(self._known.of["admit", step]):
+            self._ask_first(self._known.locks[step])
+
+    def _choose(self, admit: Transition) -> bool:
+        """Whether a token is admitted whose rules are asked."""
         place = admit.inputs[0].place
         if admit.guard < 0:
             self._admit(admit)
-            return
+            return True
         waits = self._plan.steps[admit.step].waits
         # Who waits is asked as one who is denied, and stays.
         name = self._plan.steps[admit.step].name
@@ -270,6 +377,38 @@ class _Going:
             self._stayed += 1
         else:
             self._fire(t)
+        return t.role == "admit"
+
+    def _may_take(self, step: int, at: int) -> bool:
+        """Whether a token, before which `at` others wait, may take the locks of its step: they are free, and nobody
+        before it is to have one of them (`noetl.engine.locking`).
+        """
+        locks, used = self._known.locks, self._used()
+        wanted = locks[step]
+        if wanted & used:
+            return False
+        asked, claimed = {~place for place in self._agenda if place < 0}, set[str]()
+        for number, other in [*self._queue.items()][:at]:
+            if number in asked or locks[other] & (claimed | used):
+                claimed |= locks[other]
+        return wanted.isdisjoint(claimed)
+
+    def _used(self) -> set[str]:
+        return {name for step, runs in self._holding.items() if runs for name in self._known.locks[step]}
+
+    def _ask_first(self, names: frozenset[str]) -> None:
+        """Have those asked who wait longest for some locks, in their order."""
+        found: dict[str, int] = {}
+        for number, step in self._queue.items():
+            for name in self._known.locks[step] & names:
+                found.setdefault(name, number)
+        self._agenda.extend(~number for number in sorted({*found.values()}))
+
+    def _give(self, step: int) -> None:
+        """A run of a step is over, and its locks are free."""
+        if self._holding[step]:
+            self._holding[step] -= 1
+            self._ask_first(self._known.locks[step])
 
     def _admit(self, admit: Transition) -> None:
         reset = self._known.resets.get(admit.id)
@@ -277,6 +416,8 @@ class _Going:
             self._tokens.get(place) and self._places[place].kind is PlaceClass.CONTROL for place in reset.places
         )
         self._fire(admit)
+        if admit.step in self._known.locks:
+            self._holding[admit.step] += 1
         # Walks along a run tell tokens apart by their order, and know of none that is withdrawn: the run has to end.
         if withdraws:
             raise _OtherwiseError
@@ -308,6 +449,7 @@ class _Going:
 
     def _route(self, place: int) -> None:
         step = self._places[place].step
+        self._give(step)
         if self._places[place].role == "done" and step in self._known.terminates:
             self._fire(self._known.of["terminate", step])
             self._is_over = True
@@ -330,13 +472,32 @@ class _Going:
             comes = any(self._tokens.get(place) for place in test.places)
             comes = comes or any(self._tokens.get(got) and self._tokens.get(idle) for got, idle, _ in test.waves)
             if self._tokens.get(join.got) and not comes:
-                rows = self._plan.net.transitions
-                self._fire(rows[join.settle])
-                for place, gather, lack in join.sources:
-                    self._fire(rows[gather if self._tokens.get(place) else lack])
-                self._fire(rows[join.meet])
+                self._meet_settled(join, join.settle)
                 return True
         return False
+
+    def _force(self) -> bool:
+        """Start the settled join with the oldest token where nothing at all can move."""
+        waiting = [join for join in self._known.settled if self._tokens.get(join.got)]
+        if not waiting or any(tokens and self._places[place].role in _ALIVE for place, tokens in self._tokens.items()):
+            return False
+        # Who overtakes at a lock then is not followed here.
+        if self._queue:
+            raise _OtherwiseError
+        join = next(each for each in waiting if self._arrived[0] in [place for place, _, _ in each.sources])
+        self._meet_settled(join, join.force)
+        return True
+
+    def _meet_settled(self, join: Settled, beginning: int) -> None:
+        rows = self._plan.net.transitions
+        self._fire(rows[beginning])
+        for place, gather, lack in join.sources:
+            if self._tokens.get(place):
+                self._arrived.remove(place)
+                self._fire(rows[gather])
+            else:
+                self._fire(rows[lack])
+        self._fire(rows[join.meet])
 
     def _pick(self, ways: Sequence[Transition]) -> Transition:
         if len(ways) == 1:

@@ -68,6 +68,10 @@ def replay(plan: Plan, text: str) -> Status:
 
 TASK = "tool: {kind: python, code: 'x = 1'}"
 FORK = "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}"
+FORKED = (
+    "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}, {step: c}]}",
+    "step: c, tool: {kind: python, code: 'x = 1'}, next: {arcs: [{step: t}]}", "step: s", "step: t",
+)  # fmt: skip
 BACK = FORK.replace("{step: a}, {step: b}", "{step: b}, {step: a}")
 THEN_C = f"step: b, {TASK}, next: {{arcs: [{{step: c}}]}}"
 ENDS = "spec: {policy: {terminate: completed}}"
@@ -75,6 +79,7 @@ CANCELS = "step: b, spec: {policy: {cancels: [a]}}"
 LATE = "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a, spec: {delay: 7s}}, {step: b}]}"
 FAILS = "when: \"{{ event.error.code == 'x' }}\""
 WAITS = "{rules: [{when: '{{ ctx.go }}', then: {allow: true}}, {else: {then: {allow: false}}}], on_deny: wait}"
+DENIES = "{rules: [{when: '{{ ctx.n }}', then: {allow: true}}, {else: {then: {allow: false}}}]}"
 GO = "spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {go: true}}}}]}}"
 
 
@@ -140,6 +145,37 @@ def slowly(spec: str, kind: str = "python, code: 'x = 1'") -> tuple[str, ...]:
         (slowly("'{{ workload.k + 1 }}'"), "always(t before e)", REFUTED),
         (slowly("2", "wait, events: [go]"), "always(t before e)", REFUTED),
         (slowly("'{{ workload.k + 1 }}'", "wait, events: [go]"), "always(t before e)", REFUTED),
+        # What lies at a gate, or in a join that settles late, begins when that is over: its attempt takes no longer.
+        ((*FORKED, f"step: a, spec: {{policy: {{admit: {WAITS}}}}}, {TASK}, next: {{arcs: [{{step: s}}]}}",
+          f"step: b, tool: {{kind: noop, {GO}}}"), "always(t before s)", REFUTED),
+        ((*FORKED, f"step: a, {TASK}, next: {{arcs: [{{step: d}}]}}",
+          f"step: b, {TASK}, next: {{spec: {{mode: exclusive}}, arcs: [{{step: d, when: '{{{{ event.result }}}}'}}, "
+          "{step: end}]}", f"step: d, spec: {{policy: {{join: settled}}}}, {TASK}, next: {{arcs: [{{step: s}}]}}"),
+         "always(t before s)", REFUTED),
+        # Who waits for a lock begins when its holder is over, and who came first is the first to have it.
+        ((*FORKED, f"step: a, spec: {{policy: {{lock: x}}}}, {TASK}", f"step: b, spec: {{policy: {{lock: x}}}}, {TASK},"
+          " next: {arcs: [{step: s}]}"), "always(t before s)", REFUTED),
+        ((FORK, f"step: a, spec: {{policy: {{lock: x}}}}, {TASK}, next: {{arcs: [{{step: c}}]}}",
+          f"step: b, spec: {{policy: {{lock: x}}}}, {TASK}", "step: c"), "always(c before b)", REFUTED),
+        ((BACK, f"step: a, spec: {{policy: {{lock: x}}}}, {TASK}, next: {{arcs: [{{step: c}}]}}",
+          f"step: b, spec: {{policy: {{lock: x}}}}, {TASK}", "step: c"), "always(b before c)", UNKNOWN),
+        ((FORK.replace("{step: b}", "{step: b}, {step: c}"), f"step: a, spec: {{policy: {{lock: [x, y]}}}}, {TASK}",
+          f"step: b, spec: {{policy: {{lock: [y, z]}}}}, {TASK}", f"step: c, spec: {{policy: {{lock: z}}}}, {TASK}"),
+         "never(a and c)", UNKNOWN),
+        ((FORK.replace("{step: b}", "{step: b}, {step: c}"), f"step: a, spec: {{policy: {{lock: [x, y]}}}}, {TASK}",
+          f"step: c, spec: {{policy: {{lock: z}}}}, {TASK}", f"step: b, spec: {{policy: {{lock: [y, z]}}}}, {TASK}"),
+         "always(b before a)", REFUTED),
+        # Two joins that wait for each other: where only one has a token it starts with that.
+        ((FORK, "step: a, spec: {policy: {join: settled}}, next: {arcs: [{step: c}]}", "step: c, spec: {policy: "
+          "{join: all}}, next: {arcs: [{step: a}]}", "step: b, next: {arcs: [{step: c, when: "
+          "'{{ workload.k == 2 }}'}]}"), "reachable(a)", PROVED),
+        # Two have one each, and wait for each other: the older one starts, and then the other one is not forced.
+        ((FORK, "step: a, spec: {policy: {join: settled}}, next: {arcs: [{step: b, when: '{{ workload.k == 2 }}'}]}",
+          "step: b, spec: {policy: {join: settled}}, next: {arcs: [{step: a, when: '{{ workload.k == 2 }}'}]}"),
+         "always(b before a)", REFUTED),
+        ((FORK, "step: a, spec: {policy: {join: settled}}, next: {arcs: [{step: b, when: '{{ workload.k == 2 }}'}]}",
+          "step: b, spec: {policy: {join: settled}}, next: {arcs: [{step: a, when: '{{ workload.k == 2 }}'}]}"),
+         "always(a before b)", UNKNOWN),
         # A task that waits for a signal stays there; one that waits for a time does not.
         ((FORK, "step: a, tool: {kind: wait, events: [go]}", THEN_C, "step: c"), "reachable(c)", PROVED),
     ],
@@ -209,7 +245,8 @@ def playbooks(draw: st.DrawFn) -> str:
 
 POLICIES = (
     *["join: any"] * 6, "join: first", "join: all", "join: settled", "join: {tokens: 2}", "cancels: [@]", "lock: d",
-    "terminate: completed", "lifecycle: {timeout_s: 3}", "interrupt: {timers: {late: 2s}}",
+    "terminate: completed", "lifecycle: {timeout_s: 3}", "interrupt: {timers: {late: 2s}}", "lock: d", "lock: [d, e]",
+    "lock: e", "join: settled", f"admit: {WAITS}", "join: settled, lock: d", f"lock: [d, e], admit: {DENIES}",
 )  # fmt: skip
 ARCS = (
     *[""] * 4, ", spec: {delay: 2s}", ", when: '{{ event.result.x > 3 }}'", ", when: '{{ workload.k == 2 }}'",
@@ -224,6 +261,7 @@ TOOLS = (
     f", tool: {{kind: python, code: 'x = 1', spec: {{policy: {{rules: [{FAILED}, {AGAIN}]}}}}}}",
     ", tool: {kind: python, code: 'x = 1', spec: {timeout: 2}}",
     ", tool: {kind: wait, events: [go], spec: {timeout: 3}}",
+    f", tool: {{kind: noop, {GO}}}",
 )  # fmt: skip
 
 
