@@ -17,7 +17,7 @@ OVER: Marking = ()
 CHAIN = ("c", "n", "s")
 ON_THE_WAY = ("in", "dead", "free", "held", "got", "idle", "met", "cold", "warm", "merge", "pick", "gate", "fly")
 MEMORY = ("free", "idle", "met", "got", "cold", "warm")
-JOINS = ("arrive", "meet", "rearm", "settle", "force", "gather", "meet_none", "merge")
+JOINS = ("arrive", "arrive_dead", "meet", "rearm", "settle", "force", "gather", "meet_none", "merge")
 AGAIN = ("lost", "retry")
 """Roles of what tries a task once more, a counted number of times: no way out of a failure."""
 IN_A_LOOP = ("todo", "slot", "fin", "rest", "at", "run", "due", "parked", "out", "bad")

@@ -47,9 +47,14 @@ def playbook_of(seed: int) -> str:
     """The playbook of a seed, without its head: two to four steps in main, one or two in each phase behind it."""
     chance = random.Random(seed)
     phases = chance.choice(((), (), (), ("finally",), ("undo",), ("on_failure", "undo"), LATER))
-    parts = [_Part(chance, "s", chance.randint(2, 3 if phases else 4), phases)]
+    # By a stream of its own, so that a seed has the same playbook with or without.
+    more = random.Random(f"{seed} more")
+    fork = _Fork(more) if more.random() < 0.25 else None
+    parts = [_Part(chance, "s", chance.randint(2, 3 if phases else 4), phases, fork)]
     parts += [_Part(chance, phase, chance.randint(1, 2), ()) for phase in phases]
-    body = "".join(part.text() for part in parts)
+    if more.random() < 0.3:
+        parts[more.randrange(len(parts))].calls = more
+    body = "".join(part.text() for part in parts) + ("" if fork is None else fork.text())
     asked = body.count("workload.x ")
     for number in range(asked):
         body = body.replace("workload.x ", f"workload.x{number} ", 1)
@@ -57,11 +62,68 @@ def playbook_of(seed: int) -> str:
     return f"{_executor(chance, phases)}workload: {{{values}}}\nworkflow:\n{body}"
 
 
+CHILD = """---
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: c, path: t/c}
+executor: {spec: {entry_step: c0, finally: c2}}
+workflow:
+  - {step: c0, spec: {policy: {compensate: c3}}, tool: {kind: http, url: 'http://x/'}, next: {arcs: [{step: c1}]}}
+  - {step: c1, tool: [{name: w, kind: wait, events: [a], timers: {t: 3}}, {name: b, kind: http, url: 'http://x/'}]}
+  - {step: c2, tool: {kind: http, url: 'http://x/'}}
+  - {step: c3, tool: {kind: http, url: 'http://x/'}}
+"""
+"""The playbook that tasks of random playbooks call, as a document behind theirs."""
+CHILD_STEPS = ("c0", "c1", "c2", "c3")
+
+
+class _Fork:
+    """A fork with guards, the branches that it opens, and the join that waits for those that were taken; perhaps a step
+    that cancels all of it. Some step of main leads to it, and it leads to none.
+    """
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.branches = [
+            [f"b{at}{n}" for n in range(chance.choice((1, 1, 2)))] for at in range(chance.choice((2, 2, 3)))
+        ]
+        self.stops = chance.random() < 0.3
+
+    def text(self) -> str:
+        """The steps, as lines of the workflow."""
+        chance, every = self.chance, self.chance.random() < 0.2
+        guards = ["" if every or chance.random() < 0.2 else "when: '{{ workload.x }}', " for _ in self.branches]
+        arcs = [f"{{{guard}step: {branch[0]}}}" for guard, branch in zip(guards, self.branches, strict=True)]
+        rows = [f"step: fork, next: {{spec: {{mode: inclusive}}, arcs: [{', '.join(arcs)}]}}"]
+        for branch in self.branches:
+            rows += [self._inside(name, to) for name, to in zip(branch, [*branch[1:], "met"], strict=True)]
+        rows.append("step: met, spec: {policy: {join: taken}}")
+        if self.stops:
+            names = ", ".join([name for branch in self.branches for name in branch] + ["met"])
+            rows.append(f"step: stop, spec: {{policy: {{cancels: [{names}]}}}}")
+        return steps(*rows).removeprefix("workflow:\n")
+
+    def _inside(self, name: str, to: str) -> str:
+        chance = self.chance
+        policies = ("lock: a", "lifecycle: {timeout_s: 60}", "interrupt: {events: [x]}", "join: any", "join: any", GATE)
+        tools = (
+            "", "", ", tool: {kind: http, url: 'http://x/'}", ", tool: {kind: wait, events: [a], timers: {t: 5}}",
+            ", tool: {kind: playbook, path: t/c}", ", tool: {kind: fail, code: mine}",
+        )  # fmt: skip
+        loop = ', loop: {in: "{{ [1, 2] }}", iterator: i}' if chance.random() < 0.2 else ""
+        caught = f"{{{FAILED}, step: {to}}}, " if chance.random() < 0.4 else ""
+        spec = f"spec: {{policy: {{{chance.choice(policies)}}}}}"
+        return f"step: {name}, {spec}{loop}{chance.choice(tools)}, next: {{arcs: [{caught}{{step: {to}}}]}}"
+
+
 class _Part:
     """The steps of a phase. `rows` are the arcs of each by number, `caught` the step that takes its failure, 0 none."""
 
-    def __init__(self, chance: random.Random, name: str, count: int, phases: tuple[str, ...]) -> None:
+    def __init__(
+        self, chance: random.Random, name: str, count: int, phases: tuple[str, ...], fork: _Fork | None = None
+    ) -> None:
         self.chance = chance
+        self.calls: random.Random | None = None  # decides which steps call a child
         self.name = name
         self.count = count
         self.phases = phases
@@ -79,6 +141,16 @@ class _Part:
         takers: set[int] = set()
         if self.is_main and chance.random() < 0.25:
             takers = set(chance.sample(range(count), chance.randint(1, 2)))
+        self.more: dict[int, list[str]] = {}
+        if fork is not None:
+            able = [0]  # what start leads to: where nothing leads to a fork, no join belongs to it
+            for at in able:  # grows while it is walked
+                ways = [*self.rows[at], self.caught[at]]
+                able += [to for to in dict.fromkeys(ways) if 0 < to < count and to not in able and not self.ends[to]]
+            self.more = {at: [] for at in able}
+            self.more[fork.chance.choice(able)].append("fork")
+            if fork.stops:
+                self.more[fork.chance.choice(able)].append("stop")
         ways = [[*row, *([to] if to else [])] for row, to in zip(self.rows, self.caught, strict=True)]
         self.ways = ways
         self.takers, self.inside = takers, sections_of(ways, takers, set(range(1, count))) if takers else set()
@@ -98,6 +170,7 @@ class _Part:
         arcs = [f"{{{FAILED}, step: {self.name_of(self.caught[at])}{by}}}"] if self.caught[at] else []
         guard = "when: '{{ workload.x }}', " if exclusive else ""
         arcs += [f"{{{guard}step: {self.name_of(to)}}}" for to in self.rows[at]]
+        arcs += [f"{{{guard}step: {name}}}" for name in self.more.get(at, ())]
         mode = "exclusive" if exclusive else "inclusive"
         routes = f", next: {{spec: {{mode: {mode}}}, arcs: [{', '.join(arcs)}]}}" if arcs else ""
         # What a phase is told changes nothing of what can happen.
@@ -107,6 +180,8 @@ class _Part:
         if self.is_main and not at:
             # A key that nobody writes is known to be undefined, and a gate that asks it never opens.
             tool = f", tool: {{kind: noop, spec: {{policy: {{{WRITES}}}}}}}"
+        elif self.calls is not None and self.calls.random() < 0.5:
+            tool = f", tool: {{kind: playbook, path: t/c{self.calls.choice(('', ', spec: {timeout: 4}'))}}}"
         return f"step: {self.name_of(at)}, spec: {{policy: {{{', '.join(self._policy(at))}}}}}{loop}{tool}{routes}"
 
     def _policy(self, at: int) -> list[str]:

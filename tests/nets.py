@@ -187,6 +187,9 @@ def calm_space(
     return space_of(game.initial(), lambda here: after(game, here), most)
 
 
+OF_A_JOIN = ("in", "dead", "held", "free", "got", "idle", "met", "cold", "warm")
+
+
 def emptied(plan: Plan, t: Transition, after: Marking) -> Marking:
     """The marking after a transition, where that is the start of a step that cancels others: what they hold is gone,
     and their joins are as at first; so is the counting join of that step.
@@ -198,10 +201,10 @@ def emptied(plan: Plan, t: Transition, after: Marking) -> Marking:
     left = [tokens - sum(arc.place == place for arc in t.outputs) for place, tokens in enumerate(after)]
     for number, place in enumerate(plan.net.places):
         kind, _, rest = place.id.partition(" ")
-        own = kind in ("in", "held", "free", "got", "idle", "met") and plan.steps[t.step].join.mode == "count"
+        own = kind in OF_A_JOIN and plan.steps[t.step].join.mode in ("count", "taken")
         names = [plan.steps[each].name for each in targets] + ([plan.steps[t.step].name] if own else [])
         if rest.split(" ")[0] in names:
-            left[number] = int(kind in ("free", "idle"))
+            left[number] = int(kind in ("free", "idle", "cold"))
     for arc in t.outputs:
         left[arc.place] += 1
     return tuple(left)

@@ -75,7 +75,9 @@ def _joins_of(plan: Plan) -> list[_Join]:
     for number, place in enumerate(plan.net.places):
         if place.step in found and place.role in found[place.step]:
             found[place.step][place.role][place.id.removeprefix(f"{place.role} {plan.steps[place.step].name}")] = number
-    return [join for number in steps if (join := _join(plan, number, found[number])) is not None]
+    # The net of a phase has no places of steps that belong to another one.
+    there = [number for number in steps if found[number]["cold"]]
+    return [join for number in there if (join := _join(plan, number, found[number])) is not None]
 
 
 def _join(plan: Plan, step: int, places: Mapping[str, Mapping[str, int]]) -> _Join | None:

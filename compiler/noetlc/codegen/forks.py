@@ -80,6 +80,7 @@ class _Graph:
         # Lint asks every playbook for such joins, and few have any.
         from noetl_ir.plan import ENTRY
         from noetlc.ast.dominators import dominators_of
+        from noetlc.ast.graph import later_of
         from noetlc.codegen.sources import entry_of, sources_of
 
         self._token = ENTRY
@@ -91,7 +92,10 @@ class _Graph:
             else []
             for step in playbook.steps
         }
-        self._dominators = dominators_of(entry_of(playbook), self._after)
+        # Each phase begins at a step of its own, and no step is in two of them; only a declared `end` is main's.
+        self._dominators: dict[str, str] = {}
+        for entry in (*(phase.step for phase in later_of(playbook)), entry_of(playbook)):
+            self._dominators.update(dominators_of(entry, self._after))
 
     def fork_of(self, join: Step) -> Fork | Illegal:
         """The fork of a `taken` join."""

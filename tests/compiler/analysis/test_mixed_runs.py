@@ -12,7 +12,7 @@ import pytest
 
 from harness.running import HEAD, Endless, Ran, run
 from harness.samples import first
-from mixed_playbooks import playbook_of
+from mixed_playbooks import CHILD, CHILD_STEPS, playbook_of
 from nets import STUCK, plan_of
 from noetl_ir.plan import Plan
 from noetlc.analysis.report import AnalysisReport, report_of
@@ -23,7 +23,7 @@ RUNS = 3
 PROVED, REFUTED = Status.PROVED, Status.REFUTED
 ENDS = ("step.done", "loop.done", "step.failed", "step.cancelled")
 SIGNALS = ("a", "b", "x", "m", "c", "s")
-NAMES = ("start", "s1", "s2")
+NAMES = ("start", "s1", "s2", "met")
 
 
 class Seen(NamedTuple):
@@ -63,11 +63,11 @@ def seen_in(ran: Ran) -> Seen:
 def script_of(chance: random.Random, plan: Plan) -> dict[str, Any]:
     """Outcomes of the first attempts at each step, and signals at some times."""
     rows: list[dict[str, Any]] = []
-    for step in plan.steps:
+    for name in (*(step.name for step in plan.steps), *CHILD_STEPS):
         for attempt in (1, 2):
             outcome = chance.choice(({"result": 1}, {"error": {"code": "x", "message": "it fails"}}))
             if chance.random() < 0.5:
-                rows.append({"step": step.name, "attempt": attempt, "takes": chance.randint(0, 9), "outcome": outcome})
+                rows.append({"step": name, "attempt": attempt, "takes": chance.randint(0, 9), "outcome": outcome})
     signals = [{"at": chance.randint(0, 20), "name": chance.choice(SIGNALS)} for _ in range(chance.randint(0, 8))]
     return {"outcomes": rows, "signals": sorted(signals, key=lambda row: row["at"])}
 
@@ -91,7 +91,7 @@ def check(seed: int) -> None:
         payload = {key: value for key, value in payload.items() if f"{key}:" in body}
         script = script_of(chance, plan)
         try:
-            ran = run(HEAD + body, script, payload, endless=3_000)
+            ran = run(HEAD + body + CHILD, script, payload, endless=3_000)
         except Endless:
             continue
         compare(report, ran, names, f"seed {seed}, payload {payload}, script {script}")

@@ -217,3 +217,23 @@ def test_the_regions_of_a_plan_share_its_net() -> None:
     assert sorted(each.id for net in nets for each in net.transitions) == sorted(
         each.id for each in plan.net.transitions
     )
+
+
+@pytest.mark.parametrize("behind", ["executor: {spec: {finally: last}}\n", ""])
+@pytest.mark.parametrize("join", ["taken", "all", "2", "settled", "{tokens: 2}"])
+def test_each_join_is_judged_in_its_own_phase(join: str, behind: str) -> None:
+    """Both in main and in the phase behind it; the net of one has no places of the other."""
+    rows = []
+    for name, first in (("", "start"), ("l", "last")):
+        arcs = ", ".join(f"{{step: {name}{to}, when: '{{{{ workload.{to} }}}}'}}" for to in "ab")
+        rows += [f"step: {first}, next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}"]
+        rows += [f"step: {name}{one}, next: {{arcs: [{{step: {name}j}}]}}" for one in "ab"]
+        rows += [f"step: {name}j, spec: {{policy: {{join: {join}}}}}"]
+    body = f"{behind}workload: {{a: true, b: true}}\n{steps(*(rows if behind else rows[:4]))}"
+    report = report_of(plan_of(body))
+    assert not report.is_broken
+    # A branch of a fork may be left out, which starves all joins that wait for it.
+    waits = join in ("all", "2", "{tokens: 2}")
+    found = {each.status for each in report.verdicts if each.question == STUCK}
+    assert Status.REFUTED in found if waits else found == {Status.PROVED}
+    assert not [each for each in linted(HEAD + body) if each.code == "NL000"]
