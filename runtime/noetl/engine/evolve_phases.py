@@ -140,6 +140,9 @@ def _error_of(main: JsonObject) -> Json:
 def phase_ended(program: Program, execution: Execution, event: Event) -> None:
     """The end of a phase stands beside the status."""
     data = event.data
+    # What the last compensation called off is over, and nothing is left to undo.
+    if execution.phase == COMPENSATION and not execution.leaving:
+        execution.closing = False
     if execution.closing or data["phase"] != execution.phase:
         raise IllegalFiring(f"phase `{data['phase']}` does not run")
     if execution.leaving:
