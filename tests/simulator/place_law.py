@@ -29,13 +29,19 @@ class PlacesSeen:
         self._before: dict[str, frozenset[str]] = {}
         self._placed: set[str] = set()
         self._over: set[str] = set()
+        self._copied: set[str] = set()
 
     def see(self, name: str, event_type: str, data: Any) -> str:
         """Take in an event that an execution has committed; what is wrong with it, empty for nothing."""
         match event_type:
+            case "playbook.execution.requested" if "rerun_of" in data:
+                self._copied.add(name)
+            case "playbook.placed" | "playbook.queued" if name in self._copied:
+                pass  # the place of another execution
             case "playbook.execution.requested" if "parent" in data and not data.get("detached"):
                 self._callers[name] = data["parent"][0]
-            case "playbook.request.evaluated" if "place" in data:
+            case "playbook.request.evaluated" | "playbook.rerun" if "place" in data:
+                self._copied -= {name} if event_type == "playbook.rerun" else set()
                 place = data["place"]
                 self._asked[name] = asked = _Asked(place["key"], place["limit"], place["on_conflict"])
                 self._before[name] = frozenset(self._queued.get(asked.key, ()))

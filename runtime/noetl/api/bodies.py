@@ -71,7 +71,7 @@ class RerunBody(Body):
         None, ge=1, le=LAST_VERSION, description="The version of that path; absent: the newest."
     )
     linear: bool = Field(False, description="Keep only what was over before that run began.")
-    accept: list[Literal["phases", "execution_id"]] = Field(
+    accept: list[Literal["phases", "execution_id", "signals"]] = Field(
         default_factory=list, description="Hindrances that are known to do no harm."
     )
     dry_run: bool = Field(False, description="Only say what is kept, what runs again, and what hinders.")

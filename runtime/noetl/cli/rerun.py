@@ -87,7 +87,8 @@ def rerun(
     Kept is what ran with the same values as it would have now. Where that cannot be shown, nothing is started, and it
     says what hinders. --set and --plan change what has not run yet. --accept phases: what follows main (`on_failure`,
     `finally`) has run and does no harm to what is kept; --accept execution_id: tasks that are kept have used the id of
-    the old execution. ID may be the beginning of an id, or `last`.
+    the old execution; --accept signals: signals that are kept came from elsewhere. ID may be the beginning of an id, or
+    `last`.
 
     Exit codes: as for `run`; 1 also where something hinders.
     """

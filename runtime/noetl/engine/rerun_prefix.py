@@ -6,7 +6,7 @@ it only where its task is the same and read the same, compared value by value. W
 again is not put to it, and neither is what cannot be shown to be the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
@@ -66,6 +66,11 @@ class Prefix:
         self._same: dict[tuple[int, int], bool] = {}
         self._now = 0
         self._ids_differ = True
+
+    def inputs(self, event_type: str) -> Iterator[Event]:
+        """The inputs of a type that are kept, as they stand in the old log."""
+        events = self._source.events
+        return (events[at - 1] for at in sorted(self.kept) if events[at - 1].event_type == event_type)
 
     def build(self, request: Request, *, linear: bool, ids_differ: bool) -> None:
         """Go through the old log. With `linear`, what came behind the cut is left out; with `ids_differ`, so is what
@@ -192,7 +197,9 @@ class Prefix:
 
     def _read_otherwise(self, event: Event, key: str, region: Region, reads: StepReads) -> LeftOut | None:
         was = self.old.regions[event.run]
-        if reads.reads_id and self._ids_differ:
+        # A task that is not over is begun anew where it may have said the old id to somebody.
+        is_over = (event.run, event.task, event.visit) in self._source.done
+        if reads.reads_id and (self._ids_differ or not is_over):
             return LeftOut(ID, "reads `execution_id`, which is another one")
         for path in _differing(self.old.workload, self.execution.workload, reads.workload):
             return LeftOut(WORKLOAD, f"reads `{'.'.join(('workload', *path))}`, which is another value")

@@ -41,6 +41,7 @@ class RerunSource:
 
     - `end`: the position of the last event that another execution may begin with.
     - `scheduled`: by step, the token keys of its runs, each with its position; `began`: where each run began.
+    - `done`: the tasks that are over, each with its run or iteration and visit.
     - `unhandled`: the runs that main failed of; `undone`: the runs that were compensated.
     - `after`: step and task of what ran behind main and may have had an effect.
     - `takers`: by the position of a signal, the run that took it, `MISSED` for none; absent where it is still kept.
@@ -58,6 +59,7 @@ class RerunSource:
         self.unhandled: list[str] = []
         self.undone: list[str] = []
         self.after: dict[tuple[str, str], None] = {}
+        self.done: set[tuple[str, int, int]] = set()
         self.takers: dict[int, str] = {}
         self.decided: dict[int, int] = {}
         self._read()
@@ -92,6 +94,8 @@ class RerunSource:
             self.scheduled.setdefault(event.step, []).append((event.run, position))
         elif event.event_type == "token.ended" and event.data.get("unhandled"):
             self.unhandled.append(event.run)
+        elif event.event_type == "task.done":
+            self.done.add((event.run, event.task, event.visit))
 
     def _read_after(self, event: Event) -> None:
         if event.event_type == "compensation.started":

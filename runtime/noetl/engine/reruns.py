@@ -25,8 +25,9 @@ from noetl_ir.expr import Json
 from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetl_ir.reducing import ORDERED
+from noetl_ir.words import MAIN
 
-ACCEPTED = ("phases", "execution_id")
+ACCEPTED = ("phases", "execution_id", "signals")
 """Hindrances that whoever asks may accept, as only a person can know what they come to."""
 
 _MARKER = b"[[secret:"
@@ -96,7 +97,8 @@ def rerun_of(source: RerunSource, asked: RerunRequest, now: int) -> Rerun:
         found += _of_the_state(made.execution)
     if not found:
         _go_on(source, made, asked, now)
-        found += _of_the_log(made, asked)
+        # What was at work is lost to its claim, and a loop that had failed may be over with that.
+        found += _of_the_state(made.execution) or _of_the_log(made, asked)
     kept, again = _tasks(source, made.prefix)
     ready = tuple(made.prefix.events) if not found else ()
     return Rerun(
@@ -177,7 +179,9 @@ def _of_the_same(source: RerunSource, same: _Built, asked: RerunRequest) -> Iter
     """Hindrances that there are also where nothing is changed."""
     prefix = same.prefix
     for position, why in prefix.left.items():
-        if why.why != LINEAR and (position <= asked.cut.position or why.why == ID):
+        # What is not over runs again in any case.
+        is_over = source.events[position - 1].event_type == "task.done"
+        if is_over and why.why != LINEAR and (position <= asked.cut.position or why.why == ID):
             yield _left(source, position, why.text, why.why)
     kept = {step_run_of(source.events[position - 1].run) for position in prefix.kept}
     for run in source.undone:
@@ -185,6 +189,8 @@ def _of_the_same(source: RerunSource, same: _Built, asked: RerunRequest) -> Iter
             name = _step_of(source, run)
             yield Hindrance("undone", f"step `{name}` was undone after it had run", f"begin at it: `--from {name}`")
     yield from _conflicts(source, prefix, asked)
+    if "signals" not in asked.accepted:
+        yield from _doubled_signals(source, prefix)
 
 
 def _left(source: RerunSource, position: int, text: str, code: str) -> Hindrance:
@@ -229,6 +235,31 @@ def _conflicts(source: RerunSource, prefix: Prefix, asked: RerunRequest) -> Iter
                 )
 
 
+def _doubled_signals(source: RerunSource, prefix: Prefix) -> Iterator[Hindrance]:
+    """Signals that are kept though what runs again may have sent them, and would send them again."""
+    over = {_name(event) for event in prefix.inputs("task.done")}
+    at, step, plan = source.end, "", source.program.plan
+    for position, event in enumerate(source.events[: source.end], start=1):
+        effective = event.event_type == "task.started" and has_effects(plan.tasks[event.task].kind)
+        if effective and _name(event) not in over:
+            at, step = position, plan.steps[event.step].name
+            break
+    for position in sorted(prefix.kept):
+        event = source.events[position - 1]
+        if position > at and event.event_type == "signal.received":
+            yield Hindrance(
+                "signals",
+                f"signal `{event.data.get('name')}` came while step `{step}` was at work, which runs again and may "
+                "have sent it",
+                "accept it where it came from elsewhere (`--accept signals`), or begin at the step that took it",
+            )
+            return
+
+
+def _name(event: Event) -> tuple[str, int, int]:
+    return event.run, event.task, event.visit
+
+
 def _behind(plan: Plan, steps: set[int]) -> set[int]:
     """The steps that arcs lead to from these."""
     found, waiting = set[int](), [*steps]
@@ -248,7 +279,7 @@ def _of_the_change(source: RerunSource, same: _Built, made: _Built) -> list[Hind
     told: set[tuple[int, int]] = set()
     for position in sorted(same.prefix.kept - made.prefix.kept):
         event = source.events[position - 1]
-        if event.task < 0 or (event.step, event.task) in told:
+        if event.event_type != "task.done" or (event.step, event.task) in told:
             continue
         told.add((event.step, event.task))
         why = made.prefix.left.get(position)
@@ -258,14 +289,13 @@ def _of_the_change(source: RerunSource, same: _Built, made: _Built) -> list[Hind
     return [one for one in found if one.code != PLACE] or found[:1]
 
 
-def _of_the_state(execution: Execution) -> Iterator[Hindrance]:
+def _of_the_state(execution: Execution) -> list[Hindrance]:
     if execution.failure is not None:
-        yield Hindrance(
-            "again", f"it would fail again: {execution.failure.get('message')}",
-            "begin at an earlier step, or with other values or a mended plan",
-        )  # fmt: skip
-    elif execution.is_over or execution.phase != "main":
-        yield Hindrance("again", "nothing would be left to run", "say from which step")
+        told = f"it would fail again: {execution.failure.get('message')}"
+        return [Hindrance("again", told, "begin at an earlier step, or with other values or a mended plan")]
+    if execution.is_over or execution.phase != MAIN:
+        return [Hindrance("again", "nothing would be left to run", "say from which step")]
+    return []
 
 
 def _go_on(source: RerunSource, made: _Built, asked: RerunRequest, now: int) -> None:

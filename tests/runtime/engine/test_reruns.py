@@ -236,6 +236,23 @@ def test_the_id_of_the_execution_hinders_where_something_kept_reads_it() -> None
     assert rerun(old, script(late={"result": 30}), accepted=["execution_id"]).kept() == {"start": 1, "middle": 1}
 
 
+def test_a_task_that_was_not_over_has_the_new_id_and_the_new_values() -> None:
+    text = """
+workload: {x: 1}
+workflow:
+  - step: start
+    tool: {kind: wait, events: [go], timers: {t: 60}, correlation: "to {{ execution_id }} {{ workload.x }}"}
+    next: {arcs: [{step: last}]}
+  - step: last
+    tool: {kind: noop, result: "{{ execution_id }}"}
+"""
+    old = run(text, {}, at={4: "cancel"})
+    again = rerun(old, payload={"x": 2})
+    [call] = [event.data["call"] for event in again.done().of("task.started", "start")]
+    assert isinstance(call, dict) and call["correlation"] == "to e2 2"
+    assert again.done().execution.last_result == "e2"
+
+
 LIMIT = """
 executor: {spec: {policy: {lifecycle: {timeout_s: 10}}}}
 workflow:
@@ -301,6 +318,28 @@ def test_an_agreement_to_what_is_made_again_is_to_be_had_again() -> None:
     assert again.kept() == {"start": 1} and again.rerun.signals == ("agreed",)
     ran = again.done()
     assert ran.status == "interrupted" and [*ran.execution.waits.values()] == [frozenset({"agreed"})]
+
+
+def test_a_signal_that_may_come_again_hinders() -> None:
+    text = """
+workflow:
+  - step: start
+    next: {spec: {mode: inclusive}, arcs: [{step: left}, {step: right}]}
+  - step: left
+    tool: {kind: python, code: "result = 1"}
+  - step: right
+    tool: {kind: wait, events: [go]}
+"""
+    late = run(text, signalled((2, "go", 1), left=(BROKEN, 4)))
+    assert rerun(late).codes() == ["signals"]
+    assert "`go` came while step `left` was at work" in rerun(late).rerun.hindrances[0].message
+    assert rerun(late, script(left={"result": 1}), accepted=["signals"]).kept() == {"right": 1}
+    linear = rerun(late, script(left={"result": 1}), linear=True)
+    assert linear.kept() == {} and linear.rerun.signals == ("go",) and linear.done().status == "interrupted"
+    early = run(text.replace("{step: left}", "{step: pause}").replace(
+        "  - step: left", "  - step: pause\n    tool: {kind: wait, timers: {t: 3}}\n    next: {arcs: [{step: left}]}\n"
+        "  - step: left"), signalled((2, "go", 1), left=(BROKEN, 4)))  # fmt: skip
+    assert rerun(early, script(left={"result": 1})).kept() == {"pause": 1, "right": 1}
 
 
 PHASES = """
