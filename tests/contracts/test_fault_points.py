@@ -9,6 +9,7 @@ import pytest
 from noetl.ports import ExecutionRow, Store
 from noetl.ports.mailbox import Letter, OpenWait
 from noetl.ports.places import PlaceRow
+from noetl.ports.schedules import Scheduled, ScheduleRow, Schedules
 
 ROW = ExecutionRow("e1", "demo/one", "d" * 64, "running", None, 1_000, None)
 Open = Callable[..., Store]
@@ -66,7 +67,17 @@ def operations(store: Store, row: ExecutionRow) -> dict[str, tuple[Callable[[], 
             lambda: [place.key for place in store.places()],
         ),
         "purge": (lambda: store.purges.purge([over]), lambda: store.execution(over)),
+        "schedule": (
+            lambda: scheduling(store).put_schedule(ScheduleRow(name, {}, 1)),
+            lambda: scheduling(store).schedules(name),
+        ),
     }
+
+
+def scheduling(store: Store) -> Schedules:
+    """The schedules of a store."""
+    assert isinstance(store, Scheduled)
+    return store.scheduling
 
 
 def letter_to(store: Store, name: str) -> None:

@@ -13,6 +13,7 @@ from noetl.api import (
     named_secrets,
     purging,
     reruns,
+    scheduling,
     sessions,
     sign_in,
     task_output,
@@ -37,7 +38,9 @@ from noetl.api.problems import BadRequest, problem_of, with_problems
 from noetl.api.service import ApiService
 from noetl.api.static_page import page_routes
 from noetl.api.streams import Streams
+from noetl.app.clock import WallClock
 from noetl.app.retention import Purger
+from noetl.app.schedule_book import ScheduleBook
 from noetl.ports.idempotency import KEY
 from noetl.ports.user_sessions import Sessions
 
@@ -149,6 +152,19 @@ ROUTES = (
         sessions.list_sessions,
         pages=Paged("sessions", "what the page before said"),
     ),
+    Operation(
+        "GET",
+        "/schedules",
+        "viewer",
+        scheduling.list_schedules,
+        pages=Paged("schedules", "the name of the schedule before"),
+    ),
+    Operation("POST", "/schedules/{name:path}/pause", "operator", scheduling.pause_schedule),
+    Operation("POST", "/schedules/{name:path}/resume", "operator", scheduling.resume_schedule),
+    Operation("POST", "/schedules/{name:path}/backfill", "operator", scheduling.backfill, scheduling.BackfillBody),
+    Operation("GET", "/schedules/{name:path}", "viewer", scheduling.get_schedule),
+    Operation("PUT", "/schedules/{name:path}", "operator", scheduling.put_schedule, scheduling.ScheduleBody),
+    Operation("DELETE", "/schedules/{name:path}", "operator", scheduling.delete_schedule, status=204),
     Operation("POST", "/purge", "admin", purging.purge, purging.PurgeBody),
     Operation("POST", "/stop", "admin", handlers.stop, status=202),
 )
@@ -187,6 +203,8 @@ def application(
     app.state.sessions = sessions.SessionBook(kept)
     app.state.operations = ROUTES
     app.state.purger = purger or Purger(service.runtime)
+    app.state.schedules = ScheduleBook(service.runtime.store, WallClock())
+    app.state.starter = scheduling.starter_of(service, say)
     return app
 
 

@@ -92,6 +92,8 @@ class Start(NamedTuple):
     key: StartKey | None = None
     strict_inputs: bool = False
     """Whether names that are no keys of `workload` are refused."""
+    started_by: dict[str, Json] | None = None
+    """What starts it where that is no person."""
 
 
 class StartedExecution(NamedTuple):
@@ -301,7 +303,8 @@ class ApiService:
         with faults_told():
             program = self.runtime.programs.load(self.digest_of_start(start))
             execution_id = self.runtime.new_execution_id()
-            request = Request(start.payload, env=self.runtime.settings.environment.variables_for(program))
+            variables = self.runtime.settings.environment.variables_for(program)
+            request = Request(start.payload, env=variables, started_by=start.started_by)
             # Refused before an execution is made: a start that cannot come to anything would only leave a failed run
             # behind.
             told = unmet(program, execution_id, request)

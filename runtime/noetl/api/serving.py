@@ -21,6 +21,7 @@ from noetl.api.connections import Book, ConnectionLimits
 from noetl.api.notifier import Notifier
 from noetl.api.page_sessions import PageSessions
 from noetl.api.routes import application
+from noetl.api.scheduling import Scheduling
 from noetl.api.service import DRAIN, ApiService, Compile
 from noetl.app.adapters import ClusterBus
 from noetl.app.clock import WallClock
@@ -107,25 +108,30 @@ def serve(
     jobs: list[UpkeepJob] = [Collector(runtime, WallClock()).keep_up, lambda pause: keep_up(runtime)]
     if retention is not None:
         jobs.append(retention.keep_up)
-    upkeep = Upkeep(jobs, lines.say)
+    # `noetl ui` drives what is asked of it, and starts nothing by itself.
+    aside: list[Upkeep | Scheduling] = [Upkeep(jobs, lines.say)]
+    if asked is None and app.state.starter is not None:
+        aside.append(Scheduling(app.state.starter, lines.say))
     # Bound first: where the address cannot be had, nothing was driven yet that would have to be stopped.
     with _bound(listening) as bound, _stopped_by_signals(server, service):
         host, port = bound.getsockname()[:2]
         if registry is not None:
             registry.url = listening.announced or _url(listening, _name_of(host), port)
         driving.start()
-        upkeep.start()
+        for thread in aside:
+            thread.start()
         lines.ready(_url(listening, host, port))
         try:
             server.run(sockets=[bound])
         finally:
-            upkeep.end_upkeep()
+            for thread in aside:
+                thread.end_soon()
             # The API ends before the service: nobody is told that a start is on its way which then never comes.
             service.stop(DRAIN)
             driving.join()
             # A job may be within a long read of the store. It is a daemon and changes nothing but in transactions of
             # what it owns, so the process may end over it.
-            upkeep.join(10)
+            aside[0].join(10)
     return not driving.failed
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from noetl.app.failed_templates import exact_span, line_of
 from noetl.app.runtime import Runtime
@@ -26,8 +28,8 @@ class Ending(NamedTuple):
     `result` only of a completed execution: what a step came to before a failure is no outcome of the whole.
     `scripted`: times are those of a virtual clock. `after` is what became of each phase behind main, `phase` the one
     that runs. `unheard` are the names of signals that nothing took, with how often each came. `rerun_of` is the
-    execution whose log its own begins with. `line` is the line of the source in which the error's place is, "" where it
-    says no more than its task or step.
+    execution whose log its own begins with, `started_by` what started it where that was no person. `line` is the line
+    of the source in which the error's place is, "" where it says no more than its task or step.
     """
 
     execution_id: str
@@ -45,6 +47,7 @@ class Ending(NamedTuple):
     unheard: tuple[tuple[str, int], ...] = ()
     rerun_of: str = ""
     line: str = ""
+    started_by: Mapping[str, Json] = MappingProxyType({})
 
     def as_json(self) -> dict[str, Json]:
         """One document; times as RFC 3339."""
@@ -62,6 +65,7 @@ class Ending(NamedTuple):
             **({"phase": self.phase} if self.phase else {}),
             **({"after": list(self.after)} if self.after else {}),
             **({"rerun_of": self.rerun_of} if self.rerun_of else {}),
+            **({"started_by": dict(self.started_by)} if self.started_by else {}),
             **({"unheard_signals": dict(self.unheard)} if self.unheard else {}),
         }
 
@@ -94,6 +98,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         tuple(Counter(signal.name for signal in execution.signals).items()) if execution.is_over else (),
         execution.rerun_of,
         line_of(program, told),
+        execution.started_by,
     )
 
 

@@ -42,7 +42,7 @@ class Upkeep(threading.Thread):
                 if done:
                     self._say(done)
 
-    def end_upkeep(self) -> None:
+    def end_soon(self) -> None:
         """End soon."""
         self._ended.set()
 

@@ -42,6 +42,7 @@ COMMANDS: dict[str, str] = {
     "playbooks": "List the playbooks of a catalogue.",
     "register": "Give a playbook to a server's catalogue.",
     "start": "Have a server run a playbook.",
+    "schedules": "Start playbooks at times of a calendar.",
     "token": "Say who may do what with a server.",
     "completion": "Let your shell complete commands, options and files.",
 }

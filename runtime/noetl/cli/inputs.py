@@ -191,22 +191,26 @@ def script_of(name: str) -> Script:
     """The script in a YAML or JSON file."""
     from noetl.worker.scripted import ScriptError, read_script
 
-    data = read_input(name)
     try:
-        document = json_of(data.decode("utf-8"))
-    except ValueError:
-        # JSON is tried first: it is read here in a millisecond, where YAML costs a process of the compiler.
-        document = _from_yaml(name, data)
-    try:
-        return read_script(document)
+        return read_script(document_in(name, "--script"))
     except ScriptError as problem:
         raise click.UsageError(f"--script {escaped(name)}: {escaped(str(problem))}") from None
 
 
-def _from_yaml(name: str, data: bytes) -> Json:
+def document_in(name: str, what: str = "") -> Json:
+    """The document in a YAML or JSON file, which is given as `what`. Raises UsageError."""
+    data = read_input(name)
+    try:
+        # JSON is tried first: it is read here in a millisecond, where YAML costs a process of the compiler.
+        return json_of(data.decode("utf-8"))
+    except ValueError:
+        return _from_yaml(name, data, what)
+
+
+def _from_yaml(name: str, data: bytes, what: str) -> Json:
     from noetl.clients.compiler import CompileError, plain_document
 
     try:
         return json_of(plain_document(name, data))
     except (CompileError, ValueError) as problem:
-        raise click.UsageError(f"--script: {_told(str(problem))}") from None
+        raise click.UsageError(f"{what}: {_told(str(problem))}" if what else _told(str(problem))) from None

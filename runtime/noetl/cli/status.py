@@ -104,6 +104,9 @@ def _tell(
         click.echo(f"on a virtual clock, {took}" if ending.scripted else f"started {iso_of(ending.started)}, {took}")
     if ending.rerun_of:
         click.echo(f"a rerun of {escaped(ending.rerun_of)}")
+    if "schedule" in ending.started_by:
+        name, at, again = (ending.started_by.get(key) for key in ("schedule", "time", "backfill"))
+        click.echo(escaped(f"started by schedule {name} for {at}{', a backfill' if again else ''}"))
     if reruns:
         click.echo(f"reruns of it: {', '.join(escaped(row.execution_id) for row in reruns)}")
     counts = ending.counts

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from noetl.ports import Unpurgeable
 
 
-class PurgeTransaction(Protocol):
+class RowTransaction(Protocol):
     """A transaction of a store."""
 
     def rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -34,13 +34,13 @@ class SqlPurges(ABC):
     def forget(self, execution_id: str) -> None:
         """`Purges.forget`."""
 
-        def forgotten(tx: PurgeTransaction) -> None:
+        def forgotten(tx: RowTransaction) -> None:
             tx.rows("DELETE FROM purged WHERE execution_id = :name", {"name": execution_id})
 
         self.change(forgotten)
 
     @abstractmethod
-    def change(self, work: Callable[[PurgeTransaction], None]) -> None:
+    def change(self, work: Callable[[RowTransaction], None]) -> None:
         """Do something in a transaction, which may be repeated until it is on disk."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ _GO = (
 )
 
 
-def _purge(tx: PurgeTransaction, execution_ids: Collection[str]) -> None:
+def _purge(tx: RowTransaction, execution_ids: Collection[str]) -> None:
     wanted = {*execution_ids}
     for name in execution_ids:
         values = {"name": name}

@@ -32,6 +32,7 @@ def requested(program: Program, execution: Execution, event: Event) -> None:
     execution.scripted = data.get("scripted") is True
     execution.folder = str(data.get("folder", ""))
     execution.rerun_of = str(data.get("rerun_of", ""))
+    execution.started_by = mapping_of(data.get("started_by", {}))
     execution.place.under = places_of(data.get("under"))
     outer = data.get("iter_parent")
     execution.iter_parent = outer if isinstance(outer, dict) else None

@@ -26,6 +26,7 @@ class Request(NamedTuple):
     - `folder`: the folder of the playbook's file, relative to the root that tools' paths stay inside; absolute outside
       of that root, empty where it is the root or not known.
     - `rerun_of`: the execution whose log the new one begins with, empty for none.
+    - `started_by`: what started it where that was no person (a schedule and its time), None else.
     - `under`: the `concurrency` keys of the places that it runs under, each with the execution that holds the place.
     """
 
@@ -42,6 +43,7 @@ class Request(NamedTuple):
     folder: str = ""
     under: tuple[tuple[str, str], ...] = ()
     rerun_of: str = ""
+    started_by: dict[str, Json] | None = None
 
 
 def start(turn: Turn, request: Request) -> None:
@@ -119,6 +121,8 @@ def record_request(turn: Turn, request: Request) -> None:
         data["folder"] = request.folder
     if request.rerun_of:
         data["rerun_of"] = request.rerun_of
+    if request.started_by:
+        data["started_by"] = request.started_by
     turn.emit("playbook.execution.requested", data=data)
 
 

@@ -231,7 +231,7 @@ def test_a_server_does_so_by_itself_and_can_be_ended(kept: Kept) -> None:
     upkeep = Upkeep([collector(kept.runtime).keep_up], say, first=0.01)
     upkeep.start()
     assert told.wait(10)
-    upkeep.end_upkeep()
+    upkeep.end_soon()
     began = time.monotonic()
     upkeep.join(5)
     assert not upkeep.is_alive() and time.monotonic() - began < 4  # it waits for an hour

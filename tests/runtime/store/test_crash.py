@@ -21,6 +21,7 @@ import os, signal, sys
 from noetl.ports import ExecutionRow
 from noetl.ports.mailbox import Letter
 from noetl.ports.places import PlaceRow
+from noetl.ports.schedules import ScheduleRow
 from noetl.store.sqlite import SqliteStore
 path, point, turn = sys.argv[1], sys.argv[2], int(sys.argv[3])
 seen = 0
@@ -37,6 +38,7 @@ store.change_places(lambda rows: [PlaceRow("k", "e1", "e1", placed=True)])
 store.mailbox.post_letter(Letter("k", "go", 1, "a"))
 store.create(ExecutionRow("over", "p", "d", "completed", None, 1, 2))
 store.purges.purge(["over"])
+store.scheduling.put_schedule(ScheduleRow("nightly", {}, 1))
 with store.own("e1"):
     position = 1
     while position < 3_000:
@@ -99,6 +101,8 @@ def test_a_process_killed_at_a_named_point(tmp_path: Path, point: str, turn: int
             assert [place.key for place in store.places()] == ["k"] * is_done
         elif point.startswith("mail"):
             assert store.mailbox.await_letter(OpenWait("k", "e1", "c", ("go",))) is is_done
+        elif point.startswith("schedule"):
+            assert len(store.scheduling.schedules()) == int(is_done)
         elif point.startswith("purge"):
             assert (store.execution("over") is None) is is_done
             assert store.purges.purged() == ("over",) * is_done

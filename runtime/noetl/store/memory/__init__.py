@@ -37,12 +37,13 @@ from noetl.ports.places import PlaceRow
 from noetl.ports.purges import Purges
 from noetl.store import is_sealed, missing, seal_of, small
 from noetl.store.memory.mailbox import MemoryMailbox
+from noetl.store.memory.schedules import MemorySchedules
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "mail", "purge")
+    for operation in ("create", "append", "put_plan", "post", "mail", "purge", "schedule")
     for point in ("before_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet, about to take effect, done but not yet acknowledged."""
@@ -93,6 +94,7 @@ class MemoryStore:
         self._places: dict[tuple[str, str], PlaceRow] = {}
         self._gone: list[str] = []
         self.mailbox = MemoryMailbox(self._leave_signal, self._is_open, self._sent, now, self._mailing, self._looking)
+        self.scheduling = MemorySchedules(self._scheduling, self._looking)
         self._hook = hook
         self._now = now
         self._closed = False
@@ -390,6 +392,15 @@ class MemoryStore:
             self._reach("mail.before_commit")
             yield
             self._reach("mail.after_commit")
+
+    @contextmanager
+    def _scheduling(self) -> Iterator[None]:
+        """A change of the schedules."""
+        with self._lock:
+            self._reach("schedule.before_write")
+            self._reach("schedule.before_commit")
+            yield
+            self._reach("schedule.after_commit")
 
     @contextmanager
     def _looking(self) -> Iterator[None]:

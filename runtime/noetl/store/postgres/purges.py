@@ -3,26 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noetl.clients.purge_rows import PurgeTransaction, SqlPurges
+from noetl.clients.purge_rows import RowTransaction, SqlPurges
 from noetl.store.postgres.access import DatabaseAccess
 from noetl.store.postgres.pool import PostgresConnection
 from noetl.store.postgres.texts import named_query, read_row, written_values
+from noetl.store.postgres.transaction import PostgresTransaction
 
 _SWEEP = """
 DELETE FROM events WHERE execution = %(number)s AND position IN
   (SELECT position FROM events WHERE execution = %(number)s ORDER BY position LIMIT %(limit)s)
 """
-
-
-class _Transaction:
-    """`PurgeTransaction`."""
-
-    def __init__(self, connection: PostgresConnection) -> None:
-        self._connection = connection
-
-    def rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        done = self._connection.execute(named_query(query), written_values(values))
-        return [read_row(row) for row in done.fetchall()] if done.description else []
 
 
 class PostgresPurges(SqlPurges):
@@ -35,13 +25,13 @@ class PostgresPurges(SqlPurges):
         """`SqlPurges.look`."""
         return [read_row(row) for row in self._access.rows(named_query(query), written_values(values))]
 
-    def change(self, work: Callable[[PurgeTransaction], None]) -> None:
+    def change(self, work: Callable[[RowTransaction], None]) -> None:
         """`SqlPurges.change`."""
         self._access.reach("purge.before_write")
 
         def changed(connection: PostgresConnection) -> None:
             with connection.transaction():
-                work(_Transaction(connection))
+                work(PostgresTransaction(connection))
                 self._access.reach("purge.before_commit")
 
         self._access.run(changed)

@@ -18,6 +18,7 @@ from noetl.store.postgres.owners import Ownership
 from noetl.store.postgres.places import PlaceRows
 from noetl.store.postgres.pool import ConnectionPool
 from noetl.store.postgres.purges import PostgresPurges
+from noetl.store.postgres.schedules import PostgresSchedules
 from noetl.store.postgres.schema import migrate
 from noetl_ir.expr import Json
 
@@ -37,6 +38,7 @@ class PostgresStore:
         self._places = PlaceRows(self._access)
         self.mailbox = PostgresMailbox(self._access, self._inbox)
         self.purges = PostgresPurges(self._access)
+        self.scheduling = PostgresSchedules(self._access)
         self.maintenance = PostgresMaintenance(self._access)
         try:
             self._pool.once(lambda connection: migrate(connection, address))

@@ -45,6 +45,7 @@ from noetl.ports.mailbox import Mailbox
 from noetl.ports.maintenance import Maintenance
 from noetl.ports.places import PlaceRow
 from noetl.ports.purges import Purges
+from noetl.ports.schedules import Schedules
 from noetl.store import (
     PATTERNS,
     SELECT_EXECUTIONS,
@@ -67,7 +68,7 @@ from noetl_ir.expr import Json
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
-    for operation in ("create", "append", "put_plan", "post", "places", "mail", "purge")
+    for operation in ("create", "append", "put_plan", "post", "places", "mail", "purge", "schedule")
     for point in ("before_write", "after_write", "before_commit", "after_commit")
 )
 """Where `hook` is called: nothing done yet; the main rows written, in an open transaction; all rows written;
@@ -156,6 +157,12 @@ class SqliteStore:
         from noetl.store.sqlite.purges import SqlitePurges  # no run uses it
 
         return SqlitePurges(self)
+
+    @cached_property
+    def scheduling(self) -> Schedules:
+        from noetl.store.sqlite.schedules import SqliteSchedules  # no run uses it
+
+        return SqliteSchedules(self)
 
     @cached_property
     def maintenance(self) -> Maintenance:

@@ -4,7 +4,8 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from noetl.clients.purge_rows import PurgeTransaction, SqlPurges
+from noetl.clients.purge_rows import RowTransaction, SqlPurges
+from noetl.store.sqlite.transaction import SqliteTransaction
 
 if TYPE_CHECKING:
     from noetl.store.sqlite import SqliteStore
@@ -13,16 +14,6 @@ _SWEEP = """
 DELETE FROM events WHERE key IN
   (SELECT key FROM events WHERE key > ?1 << 32 AND key < (?1 + 1) << 32 ORDER BY key LIMIT ?2)
 """
-
-
-class _Transaction:
-    """`PurgeTransaction`."""
-
-    def __init__(self, cursor: sqlite3.Cursor) -> None:
-        self._cursor = cursor
-
-    def rows(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        return self._cursor.execute(query, values).fetchall()
 
 
 class SqlitePurges(SqlPurges):
@@ -35,11 +26,11 @@ class SqlitePurges(SqlPurges):
         """`SqlPurges.look`."""
         return self._store.rows(query, values)
 
-    def change(self, work: Callable[[PurgeTransaction], None]) -> None:
+    def change(self, work: Callable[[RowTransaction], None]) -> None:
         """`SqlPurges.change`."""
 
         def changed(cursor: sqlite3.Cursor) -> None:
-            work(_Transaction(cursor))
+            work(SqliteTransaction(cursor))
             # Who once took one of them from an owner that stood still owns it no more.
             cursor.execute("DELETE FROM taken WHERE execution_id IN (SELECT execution_id FROM purged)")
             self._store.reach("purge.after_write")

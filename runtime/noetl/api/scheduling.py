@@ -1,0 +1,184 @@
+"""The schedules of a server: the thread that starts what is due, and what the API asks of schedules."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import TimeoutError as NotInTime
+from itertools import islice
+
+from pydantic import JsonValue
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from noetl.api.bodies import Body, body_of
+from noetl.api.pages import limit_of, page
+from noetl.api.problems import BadRequest, Faulty, Rejected, Unknown
+from noetl.api.responses import JSONResponse
+from noetl.api.service import ApiService, Start
+from noetl.app.clock import WallClock
+from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
+from noetl.ports import Busy, StoreFailure
+from noetl.ports.idempotency import StartKey
+from noetl.ports.schedules import Scheduled
+from noetl.server.schedules.document import BadSchedule
+from noetl.server.schedules.starter import ScheduledStart, ScheduleStarter, StartRefused
+from noetl.server.schedules.times import BadTimes
+from noetl.server.workers.preflight import WITHIN
+from noetl_ir.expr import Json
+
+EVERY = 1.0
+"""Seconds between two looks at what is due: cron has no times between minutes, and intervals are whole seconds."""
+
+BEGINS_WITHIN = 60.0
+"""Seconds that the driving thread has to begin a start."""
+
+
+class Scheduling(threading.Thread):
+    """Looks at what is due, for as long as the server lives. `say` hears of what could not be started."""
+
+    def __init__(self, starter: ScheduleStarter, say: Callable[[str], None], every: float = EVERY) -> None:
+        super().__init__(name="noetl-schedules", daemon=True)
+        self._starter = starter
+        self._say = say
+        self._every = every
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Until it is ended. A store that fails is asked again; the service says what is wrong with it."""
+        while not self._ended.wait(self._every):
+            try:
+                self._starter.look()
+            except StoreFailure:
+                continue
+            except Exception as error:
+                self._say(f"internal error in schedules: {type(error).__name__}: {error} (please report)")
+
+    def end_soon(self) -> None:
+        """Start nothing more."""
+        self._ended.set()
+
+
+def starter_of(service: ApiService, say: Callable[[str], None]) -> ScheduleStarter | None:
+    """The starter of a server, by its own starts; None for a store that has no schedules."""
+    store = service.runtime.store
+    if not isinstance(store, Scheduled):
+        return None
+
+    def begin(start: ScheduledStart) -> str:
+        try:
+            asked = Start(
+                "", start.schedule.playbook, start.schedule.version, start.payload,
+                StartKey(start.key, ""), started_by=start.started_by,
+            )  # fmt: skip
+            prepared = service.prepare(asked)
+            try:
+                if lacking := prepared.lacking.result(WITHIN):
+                    raise StartRefused("; ".join(lacking))
+            except NotInTime:
+                pass  # who has not answered by then may still have the secrets
+            return prepared.begin().result(BEGINS_WITHIN).execution_id
+        except (Unknown, Rejected, Faulty, Busy, NotInTime) as problem:
+            raise StartRefused(str(problem) or "the server is busy") from None
+
+    def cancel(execution_id: str) -> None:
+        # What ends by itself meanwhile needs no more.
+        try:
+            service.ask(execution_id, "cancel", None)
+        except (Unknown, Rejected):
+            return
+
+    return ScheduleStarter(store, store.scheduling, WallClock(), begin, cancel, say)
+
+
+class ScheduleBody(Body):
+    """A schedule, as `noetl schedules put` takes it."""
+
+    apiVersion: str
+    kind: str
+    metadata: dict[str, JsonValue]
+    spec: dict[str, JsonValue]
+
+
+class BackfillBody(Body):
+    """Times that were to be started, and were not: those from the one to before the other."""
+
+    since: str
+    until: str
+    limit: int = 100
+    dry_run: bool = False
+
+
+async def list_schedules(request: Request) -> Response:
+    """Schedules by name: what each starts, when next, and what hinders it."""
+    limit = limit_of(request)
+    rows = await run_in_threadpool(_book(request).documents, request.query_params.get("after", ""), limit)
+    return page("schedules", rows, str(rows[-1]["name"]) if len(rows) == limit else None)
+
+
+async def get_schedule(request: Request) -> Response:
+    """A schedule, with its next times and what became of the last ones."""
+    return JSONResponse(await run_in_threadpool(_known, request, _book(request).document))
+
+
+async def put_schedule(request: Request) -> Response:
+    """Keep a schedule under its name; one that is there is replaced. A new one begins with the next time."""
+    body = await body_of(request, ScheduleBody)
+    document: dict[str, Json] = body.model_dump()
+    try:
+        return JSONResponse(await run_in_threadpool(_book(request).put, document, request.path_params["name"]))
+    except BadSchedule as problem:
+        raise BadRequest(str(problem)) from None
+
+
+async def delete_schedule(request: Request) -> Response:
+    """Keep a schedule no more; what it has started goes on."""
+    await run_in_threadpool(_known, request, _book(request).remove)
+    return Response(status_code=204)
+
+
+async def pause_schedule(request: Request) -> Response:
+    """Start nothing by it until it is resumed."""
+    return JSONResponse(await run_in_threadpool(_known, request, _book(request).pause))
+
+
+async def resume_schedule(request: Request) -> Response:
+    """Go on with the next time: those of the pause are passed."""
+    return JSONResponse(await run_in_threadpool(_known, request, _book(request).resume))
+
+
+async def backfill(request: Request) -> Response:
+    """Start the times of a range that have passed, each once: one that had a start is answered with that."""
+    body = await body_of(request, BackfillBody)
+    starter: ScheduleStarter | None = request.app.state.starter
+    if starter is None:
+        raise Rejected("this store has no schedules")
+
+    def filled(name: str) -> list[Json]:
+        row, times = _book(request).passed_times(name, body.since, body.until)
+        wanted = [*islice(times, body.limit)]
+        if body.dry_run:
+            return [{"time": text} for _, text in wanted]
+        texts = dict(wanted)
+        return [{"time": texts[time], "execution_id": name} for time, name in starter.backfill(row, iter(texts))]
+
+    try:
+        return JSONResponse({"starts": await run_in_threadpool(_known, request, filled)})
+    except BadTimes as problem:
+        raise BadRequest(str(problem)) from None
+    except StartRefused as problem:
+        raise Rejected(str(problem)) from None
+
+
+def _book(request: Request) -> ScheduleBook:
+    book: ScheduleBook = request.app.state.schedules
+    return book
+
+
+def _known(request: Request, work: Callable[[str], Json]) -> Json:
+    """Do something with the schedule that the address names. Raises Unknown."""
+    try:
+        return work(request.path_params["name"])
+    except NoSuchSchedule as problem:
+        raise Unknown(str(problem)) from None

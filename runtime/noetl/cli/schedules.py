@@ -1,0 +1,211 @@
+"""schedules: start playbooks at times of a calendar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import click
+
+from noetl.app.clock import WallClock
+from noetl.app.schedule_book import NoSuchSchedule, ScheduleBook
+from noetl.cli.inputs import document_in
+from noetl.cli.remote import UnknownToServer, all_pages, ask_server
+from noetl.cli.stores import existing_runtime, is_remote, json_option, opened_runtime, server_option, store_option
+from noetl.cli.text import Problem, amount, escaped, json_text, table
+from noetl.server.schedules.document import BadSchedule
+from noetl_ir.expr import Json
+
+
+@click.group("schedules", short_help="Start playbooks at times of a calendar.")
+def schedules() -> None:
+    """Keep schedules, which the servers of a store carry out.
+
+    Each time is started once, however many servers there are.
+    """
+
+
+@schedules.command("put", short_help="Keep the schedules in files.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@server_option
+@store_option
+@json_option
+def put(files: tuple[str, ...], url: str, as_json: bool) -> int:
+    """Keep the schedule in each FILE under its name; one of that name is replaced.
+
+    A schedule begins with the next time that comes, also where its times are changed.
+    """
+    kept = []
+    for name in files:
+        document = document_in(name)
+        with _told(name):
+            kept.append(_put(url, document))
+    _tell(kept, as_json=as_json)
+    return 0
+
+
+def _put(url: str, document: Json) -> dict[str, Json]:
+    if not isinstance(document, dict):
+        raise BadSchedule("a schedule is a mapping with apiVersion, kind, metadata, spec")
+    if not is_remote(url):
+        with opened_runtime(url) as runtime:
+            return ScheduleBook(runtime.store, WallClock()).put(document)
+    metadata = document.get("metadata")
+    name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+    return ask_server(url, "PUT", _path(name or "-"), document)
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    try:
+        yield
+    except BadSchedule as problem:
+        raise Problem(f"{name}: {problem}") from None
+
+
+@schedules.command("list", short_help="List schedules, with their next times.")
+@server_option
+@store_option
+@json_option
+def list_(url: str, as_json: bool) -> int:
+    """List the schedules by name, when each is due, and what hinders it."""
+    if is_remote(url):
+        rows = all_pages(url, "/schedules")
+    else:
+        with existing_runtime(url) as runtime:
+            rows = ScheduleBook(runtime.store, WallClock()).documents()
+    _tell(rows, as_json=as_json)
+    return 0
+
+
+@schedules.command("show", short_help="Show a schedule: its next times, and its last ones.")
+@click.argument("name")
+@server_option
+@store_option
+@json_option
+def show(name: str, url: str, as_json: bool) -> int:
+    """Show a schedule: the times that come, and what became of the last ones."""
+    told = _asked(url, name, "GET", "", lambda book: book.document(name))
+    if as_json:
+        click.echo(json_text(told))
+        return 0
+    _tell([told], as_json=False)
+    for time in _list(told, "next"):
+        click.echo(f"next  {escaped(str(time))}")
+    for row in _list(told, "last"):
+        if isinstance(row, dict):
+            execution = row.get("execution_id")
+            click.echo(f"last  {escaped(str(row.get('time')))}  {execution if execution else 'not started'}")
+    return 0
+
+
+@schedules.command("pause", short_help="Start nothing by a schedule.")
+@click.argument("name")
+@server_option
+@store_option
+@json_option
+def pause(name: str, url: str, as_json: bool) -> int:
+    """Start nothing by a schedule until it is resumed; what runs goes on."""
+    _tell([_asked(url, name, "POST", "/pause", lambda book: book.pause(name))], as_json=as_json)
+    return 0
+
+
+@schedules.command("resume", short_help="Go on with a schedule.")
+@click.argument("name")
+@server_option
+@store_option
+@json_option
+def resume(name: str, url: str, as_json: bool) -> int:
+    """Go on with the next time of a schedule. Those of the pause are passed; `backfill` starts them."""
+    _tell([_asked(url, name, "POST", "/resume", lambda book: book.resume(name))], as_json=as_json)
+    return 0
+
+
+@schedules.command("delete", short_help="Keep a schedule no more.")
+@click.argument("name")
+@server_option
+@store_option
+@json_option
+def delete(name: str, url: str, as_json: bool) -> int:
+    """Keep a schedule no more. What it has started goes on, and stays."""
+
+    def removed(book: ScheduleBook) -> dict[str, Json]:
+        book.remove(name)
+        return {}
+
+    _asked(url, name, "DELETE", "", removed)
+    click.echo(json_text({"deleted": name}) if as_json else f"deleted {escaped(name)}")
+    return 0
+
+
+@schedules.command("backfill", short_help="Start times that were missed or skipped.")
+@click.argument("name")
+@click.option("--from", "since", required=True, metavar="TIME", help="The first time: 2026-03-01T00:00:00Z.")
+@click.option("--until", required=True, metavar="TIME", help="The time before which the last one is.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True, help="At most so many.")
+@click.option("--dry-run", is_flag=True, help="Say which, and start nothing.")
+@server_option
+@store_option
+@json_option
+def backfill(name: str, since: str, until: str, limit: int, dry_run: bool, url: str, as_json: bool) -> int:
+    """Have a server start the times of a range that have passed, with the time as their input. Each is started once:
+    one that had its start is told with that execution.
+    """
+    if not is_remote(url):
+        raise click.UsageError("a server starts them: give --server URL")
+    body: dict[str, Json] = {"since": since, "until": until, "limit": limit, "dry_run": dry_run}
+    starts = _list(ask_server(url, "POST", f"{_path(name)}/backfill", body), "starts")
+    if as_json:
+        click.echo(json_text(starts))
+        return 0
+    for row in starts:
+        if isinstance(row, dict):
+            click.echo(f"{escaped(str(row.get('time')))}  {row.get('execution_id', 'would be started')}")
+    click.echo(amount(len(starts), "start"), err=not starts)
+    return 0
+
+
+def _asked(
+    url: str, name: str, method: str, what: str, here: Callable[[ScheduleBook], dict[str, Json]]
+) -> dict[str, Json]:
+    """The answer of a server, or of the book of a store."""
+    if is_remote(url):
+        try:
+            return ask_server(url, method, f"{_path(name)}{what}")
+        except UnknownToServer as problem:
+            raise Problem(str(problem)) from None
+    with existing_runtime(url) as runtime:
+        try:
+            return here(ScheduleBook(runtime.store, WallClock()))
+        except NoSuchSchedule as problem:
+            raise Problem(str(problem)) from None
+
+
+def _path(name: str) -> str:
+    return f"/schedules/{quote(name, safe='')}"
+
+
+def _list(document: dict[str, Json], key: str) -> list[Json]:
+    found = document.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _tell(rows: list[dict[str, Json]], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json_text([*rows]))
+    elif rows:
+        click.echo(table(("SCHEDULE", "DUE", "LAST EXECUTION", "PLAYBOOK"), map(_cells, rows)))
+        for row in rows:
+            if row.get("trouble"):
+                click.echo(f"{escaped(str(row['name']))}: {escaped(str(row['trouble']))}", err=True)
+    else:
+        click.echo("no schedules", err=True)
+
+
+def _cells(row: dict[str, Json]) -> tuple[str, ...]:
+    due = "paused" if row.get("paused") else str(row.get("due") or "never again")
+    return str(row.get("name")), due, str(row.get("last_execution") or ""), str(row.get("playbook", ""))
+
+
+COMMAND = schedules

@@ -1,0 +1,66 @@
+"""The decision about a schedule: which of its times are to be started now, and how far it is dealt with."""
+
+from hashlib import sha256
+from itertools import islice, takewhile
+
+from noetl.ports.schedules import ScheduleRow
+from noetl.server.schedules.document import ALLOW, CANCEL, SKIP, Schedule
+from noetl_ir.records import NamedTuple
+
+ON_TIME = 60_000_000
+"""Microseconds behind its time, and its jitter, up to which a start is on time. What is later counts as missed: nobody
+was there.
+"""
+
+MOST = 2_000
+"""Times that are looked at, the newest: more wait only where a jitter is far longer than the interval."""
+
+
+class Due(NamedTuple):
+    """The next thing to do with a schedule.
+
+    - `time`: the time that is to be started, None for none; `cancels`: what runs is cancelled before.
+    - `cursor`: up to where it is dealt with, once that is done.
+    """
+
+    time: int | None
+    cursor: int
+    cancels: bool = False
+
+
+def due(schedule: Schedule, row: ScheduleRow, now: int, *, running: bool) -> Due:
+    """The next thing to do; `running` says whether the last execution is not over. To be asked again with the row as it
+    stands then, until there is nothing: no time, and the cursor as it was.
+    """
+    if row.paused:
+        return Due(None, row.cursor)
+    newest = takewhile(lambda time: time > row.cursor, schedule.calendar.before(now))
+    found = [*islice(newest, MOST)]
+    on_time = {time for time in found if now - time - jitter_of(schedule, time) <= ON_TIME}
+    late = {*islice((time for time in found if time not in on_time), schedule.catch_up)}
+    chosen = [time for time in found if time in on_time or time in late]
+    if not chosen:
+        return Due(None, found[0] if found else row.cursor)
+    # In the order of the times: those before it that are not chosen were missed, and are passed with it.
+    time = chosen[-1]
+    if now < time + jitter_of(schedule, time):
+        return Due(None, row.cursor)
+    if not running or schedule.overlap in (ALLOW, CANCEL):
+        return Due(time, time, cancels=running and schedule.overlap == CANCEL)
+    if schedule.overlap == SKIP:
+        return Due(None, time)
+    # Of those that wait the newest stays: the others are passed.
+    return Due(None, chosen[1] if len(chosen) > 1 else row.cursor)
+
+
+def jitter_of(schedule: Schedule, time: int) -> int:
+    """By how many microseconds the start at a time is delayed: the same on every server."""
+    if not schedule.jitter:
+        return 0
+    drawn = int.from_bytes(sha256(f"{schedule.name} {time}".encode()).digest()[:8], "big")
+    return drawn % schedule.jitter
+
+
+def key_of(schedule: str, time: int) -> str:
+    """The key of the start at a time, which a store takes once. Nobody outside can make one: headers have no NUL."""
+    return f"\0schedule\0{schedule}\0{time}"

@@ -1,0 +1,108 @@
+"""The starts of schedules: what is due is started, once for each time, and the row of the schedule moves on behind it.
+
+Any number of servers may do so at once, and each may die at any point. A start has a key of its schedule and time, so
+that a store takes it once; whoever finds it taken moves the row on as if it had started it.
+"""
+
+from collections.abc import Callable, Iterator
+
+from noetl.ports import Clock, Store
+from noetl.ports.schedules import ScheduleRow, Schedules
+from noetl.server.schedules.document import BadSchedule, Schedule, schedule_of
+from noetl.server.schedules.due import due, key_of
+from noetl_ir.expr import Json
+from noetl_ir.records import NamedTuple
+
+MOST_STARTS = 200
+"""Starts of one schedule in one look: the others get their turn."""
+
+
+class StartRefused(Exception):
+    """A start cannot be made now; the text says why."""
+
+
+class ScheduledStart(NamedTuple):
+    """A start: of what, with which payload, under which key; `started_by` is what the execution says of where it comes
+    from.
+    """
+
+    schedule: Schedule
+    payload: dict[str, Json]
+    key: str
+    started_by: dict[str, Json]
+
+
+class ScheduleStarter:
+    """Starts what is due. `begin` makes a start and gives the id of its execution, that of an earlier one with its key;
+    it raises StartRefused. `cancel` ends an execution. `say` hears of what could not be started.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        schedules: Schedules,
+        clock: Clock,
+        begin: Callable[[ScheduledStart], str],
+        cancel: Callable[[str], None],
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._store = store
+        self._schedules = schedules
+        self._clock = clock
+        self._begin = begin
+        self._cancel = cancel
+        self._say = say
+
+    def look(self) -> None:
+        """Start all that is due. Raises StoreFailure."""
+        for row in self._schedules.schedules():
+            if not row.paused:
+                self._deal_with(row)
+
+    def _deal_with(self, row: ScheduleRow) -> None:
+        try:
+            schedule = schedule_of(row.document)
+        except BadSchedule as problem:  # a newer version may have put it there
+            self._trouble(row, f"it is no schedule: {problem}")
+            return
+        for _ in range(MOST_STARTS):
+            found = due(schedule, row, self._clock.now(), running=self.is_running(row))
+            after = row._replace(cursor=found.cursor, trouble="" if found.time is not None else row.trouble)
+            if found.time is not None:
+                try:
+                    if found.cancels:
+                        self._cancel(row.last)
+                    after = after._replace(last=self._begin(start_at(schedule, found.time)))
+                except StartRefused as problem:
+                    # It stays due: what is lacking may come in time, and then it is the newest time that was missed.
+                    self._trouble(row, f"{schedule.calendar.text_of(found.time)}: {problem}")
+                    return
+            # Another server moved it, or a person changed it: the next look begins with what stands there then.
+            if after == row or not self._schedules.move_schedule(row, after):
+                return
+            row = after
+
+    def is_running(self, row: ScheduleRow) -> bool:
+        """Whether the execution that a schedule started last is not over."""
+        found = self._store.execution(row.last) if row.last else None
+        return found is not None and found.ended is None
+
+    def backfill(self, row: ScheduleRow, times: Iterator[int]) -> Iterator[tuple[int, str]]:
+        """Start times that were dealt with, in their order; each with its execution, that of its first start where it
+        had one. Raises StartRefused, StoreFailure.
+        """
+        schedule = schedule_of(row.document)
+        for time in times:
+            yield time, self._begin(start_at(schedule, time, backfill=True))
+
+    def _trouble(self, row: ScheduleRow, text: str) -> None:
+        if row.trouble != text and self._schedules.move_schedule(row, row._replace(trouble=text)):
+            self._say(f"schedule {row.name}: {text}")
+
+
+def start_at(schedule: Schedule, time: int, *, backfill: bool = False) -> ScheduledStart:
+    """The start at a time."""
+    started_by: dict[str, Json] = {"schedule": schedule.name, "time": schedule.calendar.text_of(time)}
+    if backfill:
+        started_by["backfill"] = True
+    return ScheduledStart(schedule, schedule.payload_at(time), key_of(schedule.name, time), started_by)

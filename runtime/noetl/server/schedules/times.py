@@ -1,0 +1,108 @@
+"""The times of a schedule: cron expressions in a time zone, and intervals.
+
+Cron is that of cronsim, which does with the change of clocks what Debian's cron does: a time that does not exist
+(02:30 where 02:00 is followed by 03:00) comes once, right after the gap; one that exists twice comes once, the first
+time. Expressions with `*` in the hour come in each hour that passes, also in the one that is repeated.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from zoneinfo import ZoneInfo
+
+from noetl_ir.records import NamedTuple
+
+SECOND = 1_000_000
+
+
+class BadTimes(ValueError):
+    """Times that cannot be; the text says what is wrong and what to write."""
+
+
+class Calendar(NamedTuple):
+    """When: by a cron expression in a zone, or every so many microseconds, counted from `since`.
+
+    No time is before `since`, or at `until` or behind it; 0 for no bound.
+    """
+
+    cron: str
+    every: int
+    zone: str
+    since: int = 0
+    until: int = 0
+
+    def behind(self, moment: int) -> Iterator[int]:
+        """The times after a moment, in order."""
+        first = max(moment, self.since - 1)
+        times = self._cron(first, reverse=False) if self.cron else self._intervals(first)
+        return takewhile(lambda time: not self.until or time < self.until, times)
+
+    def before(self, moment: int) -> Iterator[int]:
+        """The times at a moment and before it, the newest first."""
+        last = min(moment, self.until - 1) if self.until else moment
+        # Forward a time at the moment itself is found from the one before, and so it is backward from the next one.
+        times = self._cron(last + 1, reverse=True) if self.cron else self._intervals_before(last)
+        return takewhile(lambda time: time >= self.since, times)
+
+    def _cron(self, moment: int, *, reverse: bool) -> Iterator[int]:
+        from cronsim import CronSim
+
+        # To the second, as cron expressions have no less: up where it goes back, so that nothing is left out.
+        seconds = -(-moment // SECOND) if reverse else moment // SECOND
+        begin = datetime.fromtimestamp(seconds, ZoneInfo(self.zone))
+        for found in CronSim(self.cron, begin, reverse):
+            time = round(found.timestamp()) * SECOND
+            if (time < moment) if reverse else (time > moment):
+                yield time
+
+    def _intervals(self, moment: int) -> Iterator[int]:
+        number = (moment - self.since) // self.every + 1
+        while True:
+            yield self.since + number * self.every
+            number += 1
+
+    def _intervals_before(self, moment: int) -> Iterator[int]:
+        number = (moment - self.since) // self.every
+        while number >= 0:
+            yield self.since + number * self.every
+            number -= 1
+
+    def text_of(self, moment: int) -> str:
+        """A time as people of the zone write it, with its distance from UTC (RFC 3339)."""
+        whole, rest = divmod(moment, SECOND)
+        return (datetime.fromtimestamp(whole, ZoneInfo(self.zone)) + timedelta(microseconds=rest)).isoformat()
+
+
+def checked_zone(name: str) -> str:
+    """The name of a time zone that is known. Raises BadTimes."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, OSError, ValueError):
+        raise BadTimes(f"there is no time zone `{name}`: write one as `Europe/Berlin` or `UTC`") from None
+    return name
+
+
+def checked_cron(expression: str) -> str:
+    """A cron expression of five fields that has times. Raises BadTimes."""
+    from cronsim import CronSim, CronSimError
+
+    if len(expression.split()) != 5:
+        raise BadTimes("a cron expression has five fields: minute, hour, day of month, month, day of week")
+    try:
+        next(CronSim(expression, datetime(2026, 1, 1, tzinfo=UTC)))
+    except CronSimError as problem:
+        raise BadTimes(f"{str(problem).lower()}: fields are minute, hour, day of month, month, day of week") from None
+    except StopIteration:
+        raise BadTimes("it never comes") from None
+    return expression
+
+
+def time_of(text: str) -> int:
+    """The microseconds of an RFC 3339 time, which says how far it is from UTC. Raises BadTimes."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise BadTimes(f"`{text}` is no time: write it as 2026-03-29T02:00:00+01:00 or 2026-03-29T01:00:00Z")
+    return round(found.timestamp() * SECOND)

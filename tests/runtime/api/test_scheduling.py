@@ -1,0 +1,192 @@
+"""Schedules over the API and the command line, and real servers that carry them out."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from harness.running import HEAD
+from harness.serving import Served, served
+from noetl.api.scheduling import starter_of
+from services import waited_for
+
+PLAYBOOK = (
+    HEAD + 'workload: {day: none}\nworkflow:\n  - step: start\n    tool: {kind: noop, result: "{{ workload.day }}"}\n'
+)
+
+
+def document(name: str = "nightly", **spec: object) -> dict[str, object]:
+    told = {"playbook": "t/t", "cron": "0 2 * * *", "timezone": "Europe/Berlin", "time_input": "day", **spec}
+    told = {key: value for key, value in told.items() if value is not None}
+    return {"apiVersion": "noetl.io/v2", "kind": "Schedule", "metadata": {"name": name}, "spec": told}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path) as running:
+        assert running.client.post("/playbooks", content=PLAYBOOK).status_code == 201
+        yield running
+
+
+def put(server: Served, **spec: object) -> dict[str, object]:
+    response = server.client.put("/schedules/nightly", json=document(**spec))
+    assert response.status_code == 200, response.text
+    found: dict[str, object] = response.json()
+    return found
+
+
+def test_a_schedule_is_kept_told_paused_and_deleted(server: Served) -> None:
+    kept = put(server)
+    assert (kept["name"], kept["paused"], kept["trouble"], kept["playbook"]) == ("nightly", False, None, "t/t")
+    assert str(kept["due"])[10:] in ("T02:00:00+01:00", "T02:00:00+02:00", "T03:00:00+02:00")
+    shown = server.client.get("/schedules/nightly").json()
+    assert len(shown["next"]) == 5 and shown["next"][0] == kept["due"]
+    assert [row["execution_id"] for row in shown["last"]] == [None] * 10
+    assert [row["name"] for row in server.client.get("/schedules").json()["schedules"]] == ["nightly"]
+    assert server.client.post("/schedules/nightly/pause").json()["paused"] is True
+    assert server.client.get("/schedules/nightly").json()["due"] is None
+    assert server.client.post("/schedules/nightly/resume").json()["due"] == kept["due"]
+    assert server.client.delete("/schedules/nightly").status_code == 204
+    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/pause"), ("POST", "/resume")):
+        assert server.client.request(method, f"/schedules/nightly{path}").status_code == 404
+
+
+def test_what_is_wrong_is_told_with_its_key(server: Served) -> None:
+    for path, body, text in (
+        ("nightly", document(cron="0 2 * *"), "`spec.cron`: a cron expression has five fields"),
+        ("other", document(), "`metadata.name` is `nightly`, and the address names `other`"),
+        ("nightly", {**document(), "more": 1}, "more"),
+        ("nightly", {"kind": "Schedule"}, "apiVersion"),
+    ):
+        response = server.client.put(f"/schedules/{path}", json=body)
+        assert response.status_code == 400
+        assert text in response.json()["detail"]
+    put(server)
+    found = server.client.get("/schedules/nihgtly")
+    assert (found.status_code, "did you mean `nightly`?" in found.json()["detail"]) == (404, True)
+
+
+def test_a_backfill_starts_each_passed_time_once_with_its_time_as_input(server: Served) -> None:
+    put(server)
+    asked = {"since": "2026-03-28T00:00:00+01:00", "until": "2026-03-31T00:00:00+02:00"}
+    dry = server.client.post("/schedules/nightly/backfill", json={**asked, "dry_run": True}).json()["starts"]
+    times = ["2026-03-28T02:00:00+01:00", "2026-03-29T03:00:00+02:00", "2026-03-30T02:00:00+02:00"]
+    assert [row["time"] for row in dry] == times
+    started = server.client.post("/schedules/nightly/backfill", json=asked).json()["starts"]
+    assert [row["time"] for row in started] == times
+    again = server.client.post("/schedules/nightly/backfill", json={**asked, "limit": 2}).json()["starts"]
+    assert again == started[:2]
+    for row in started:
+        name = row["execution_id"]
+        waited_for(lambda name=name: server.status(name) == "completed", "it does not end")
+        assert server.client.get(f"/executions/{name}/result").json()["result"] == row["time"]
+        told = server.client.get(f"/executions/{name}").json()
+        assert told["started_by"] == {"schedule": "nightly", "time": row["time"], "backfill": True}
+        assert server.client.get(f"/executions/{name}/replay").json()["legal"] is True
+    # Those to come are the schedule's own.
+    future = {"since": "2090-01-01T00:00:00Z", "until": "2090-02-01T00:00:00Z"}
+    assert server.client.post("/schedules/nightly/backfill", json=future).json()["starts"] == []
+    for wrong in ({"since": "x", "until": "y"}, {"since": asked["until"], "until": asked["since"]}):
+        assert server.client.post("/schedules/nightly/backfill", json=wrong).status_code == 400
+
+
+def test_a_playbook_that_is_not_there_is_told_until_it_is(server: Served) -> None:
+    starter = starter_of(server.client.app.state.service, server.said.append)  # type: ignore[attr-defined]
+    assert starter is not None
+    put(server, cron=None, every="1s", timezone=None, playbook="t/later", time_input=None)
+    time.sleep(1.1)
+    starter.look()
+    trouble = server.client.get("/schedules/nightly").json()["trouble"]
+    assert "t/later" in trouble
+    assert [line for line in server.said if "schedule nightly" in line and "t/later" in line]
+    server.client.post("/playbooks", content=PLAYBOOK.replace("t/t", "t/later"))
+    starter.look()
+    told = server.client.get("/schedules/nightly").json()
+    assert told["trouble"] is None and server.client.get(f"/executions/{told['last_execution']}").status_code == 200
+
+
+def noetl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "noetl.cli", *words],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+def served_by(folder: Path) -> tuple[subprocess.Popen[str], str]:
+    """A server of its own process over the store in a folder, and its URL."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "noetl.cli", "server", "--port", "0"], cwd=folder, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("listening on "):
+            return process, line.split()[-1]
+    raise AssertionError("it does not listen")
+
+
+def test_two_servers_one_of_which_is_killed_start_each_second_once(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(PLAYBOOK)
+    begun = int(time.time())
+    spec = {"cron": None, "every": "1s", "timezone": None, "overlap": "allow", "catch_up": 100}
+    (tmp_path / "nightly.json").write_text(json.dumps(document(**spec)))
+    servers = [served_by(tmp_path) for _ in range(2)]
+    try:
+        assert noetl(tmp_path, "register", "t.yaml", "--server", servers[0][1]).returncode == 0
+        done = noetl(tmp_path, "schedules", "put", "nightly.json")
+        assert done.returncode == 0, done.stderr
+
+        def starts() -> int:
+            return len(json.loads(noetl(tmp_path, "list", "--json").stdout))
+
+        waited_for(lambda: starts() >= 3, "nothing is started")
+        os.kill(servers[0][0].pid, signal.SIGKILL)
+        before = starts()
+        waited_for(lambda: starts() >= before + 3, "the other one starts nothing")
+        assert noetl(tmp_path, "schedules", "pause", "nightly", "--server", servers[1][1]).returncode == 0
+        shown = httpx.get(f"{servers[1][1]}/schedules/nightly").json()
+    finally:
+        for process, _ in servers:
+            process.kill()
+            process.communicate()
+    found = Counter[str]()
+    for row in json.loads(noetl(tmp_path, "list", "--json").stdout):
+        told = json.loads(noetl(tmp_path, "status", row["execution_id"], "--json").stdout)
+        found[told["started_by"]["time"]] += 1
+    assert max(found.values()) == 1
+    assert shown["paused"] is True and begun < time.time()
+    # Each second from the first to the last one.
+    seconds = sorted(time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) for text in found)
+    assert seconds == [seconds[0] + number for number in range(len(seconds))]
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    (tmp_path / "nightly.yaml").write_text(
+        "apiVersion: noetl.io/v2\nkind: Schedule\nmetadata: {name: etl/nightly}\n"
+        "spec: {playbook: t/t, cron: '0 2 * * *', timezone: Europe/Berlin}\n"
+    )
+    assert noetl(tmp_path, "schedules", "list").returncode == 1
+    done = noetl(tmp_path, "schedules", "put", "nightly.yaml")
+    assert done.returncode == 0, done.stderr
+    assert noetl(tmp_path, "schedules", "list").stdout == done.stdout
+    assert done.stdout.splitlines()[0].split() == ["SCHEDULE", "DUE", "LAST", "EXECUTION", "PLAYBOOK"]
+    shown = noetl(tmp_path, "schedules", "show", "etl/nightly").stdout
+    assert shown.count("\nnext  20") == 5 and shown.count("  not started\n") == 10
+    assert " paused " in noetl(tmp_path, "schedules", "pause", "etl/nightly").stdout
+    assert " paused " not in noetl(tmp_path, "schedules", "resume", "etl/nightly").stdout
+    (tmp_path / "bad.yaml").write_text(
+        "apiVersion: noetl.io/v2\nkind: Schedule\nmetadata: {name: x}\nspec: {cron: x}\n"
+    )
+    assert noetl(tmp_path, "schedules", "put", "bad.yaml").stderr.startswith(
+        "error: bad.yaml: `spec.playbook` is missing"
+    )
+    assert "did you mean `etl/nightly`?" in noetl(tmp_path, "schedules", "show", "etl/nigtly").stderr
+    assert noetl(tmp_path, "schedules", "delete", "etl/nightly").stdout == "deleted etl/nightly\n"
+    assert noetl(tmp_path, "schedules", "list").stderr == "no schedules\n"
