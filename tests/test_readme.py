@@ -29,7 +29,15 @@ PROGRAMS = Path(sys.executable).parent
 README = (ROOT / "README.md").read_text("utf-8")
 REFERENCE = (ROOT / "schema" / "README.md").read_text("utf-8")
 RUNTIME = (ROOT / "runtime" / "README.md").read_text("utf-8")
-NAMES = {"execution_id": "ID", "digest": "DIGEST", "worker": "NAME", "user_id": "USER", "path": "PATH", "code": "CODE"}
+NAMES = {
+    "name": "NAME",
+    "execution_id": "ID",
+    "digest": "DIGEST",
+    "worker": "NAME",
+    "user_id": "USER",
+    "path": "PATH",
+    "code": "CODE",
+}
 """The words that stand in the reference for the parts of a path."""
 DOCUMENTS = sorted(
     path
