@@ -27,6 +27,9 @@ def ways_on(runtime: Runtime, look: Snapshot, url: str) -> Iterator[str]:
         told = command_with(url, "resume", name, "--retry-fault")
         yield f"a mistake of the engine, not of the playbook; go on with: {escaped(told)}"
         return
+    if not execution.scripted:
+        told = command_with(url, "rerun", name)
+        yield f"go on from there, once its cause is mended, with what ran before: {escaped(told)}"
     yield from _start_again(runtime, look, url)
 
 

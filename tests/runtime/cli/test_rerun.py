@@ -64,6 +64,11 @@ def test_values_outside_of_the_log_outlive_the_old_execution(home: "Home", faile
     assert lost.returncode == 1 and "a value of it is gone" in lost.stderr
 
 
+def test_the_status_of_one_that_failed_says_how(home: "Home", failed: str) -> None:
+    told = f"go on from there, once its cause is mended, with what ran before: noetl rerun {failed}\n"
+    assert told in home.run("status", failed).stdout
+
+
 def test_a_dry_run_says_what_is_kept_and_starts_nothing(home: "Home", failed: str) -> None:
     done = home.run("rerun", failed, "--dry-run")
     assert (done.returncode, done.stdout) == (
