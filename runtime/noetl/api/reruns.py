@@ -57,7 +57,7 @@ def _rerun(service: ApiService, execution_id: str, body: RerunBody, key: StartKe
         program = runtime.programs.load(service.digest_of_start(start)) if named else source.program
         payload = merged_payload(payload_of(source), dict[str, Json](body.payload))
         wish = RerunWish(body.from_step, payload, body.linear, tuple(body.accept))
-        planned = planned_rerun(runtime, source, row, program, wish)
+        planned = planned_rerun(runtime, source, row, program, wish, has_secrets=service.has_worker)
         if body.dry_run:
             return BegunRerun(planned.as_json(), fresh=False)
         told = [one.as_text() for one in planned.rerun.hindrances]

@@ -334,7 +334,12 @@ class ApiService:
         """Why a playbook cannot run here, a sentence each; where the workers are elsewhere they have what it takes, or
         not.
         """
-        return unable(program.plan) if self._registry is None else ()
+        return unable(program.plan) if self.has_worker else ()
+
+    @property
+    def has_worker(self) -> bool:
+        """Whether the server runs tasks itself, and has their secrets."""
+        return self._registry is None
 
     def take_up(self, execution_id: str, program: Program) -> None:
         """Go on with an execution that was put into the store; sooner than by the next look for what nobody drives."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from noetl.app.clock import WallClock
@@ -10,15 +10,19 @@ from noetl.app.runtime import Runtime
 from noetl.app.snapshots import UnreadableExecution, events_of, program_of
 from noetl.engine.marking import IllegalFiring
 from noetl.engine.program import Missing, Program
+from noetl.engine.replay import replay
 from noetl.engine.rerun_source import RerunCut, RerunSource
 from noetl.engine.reruns import ACCEPTED, Rerun, RerunRequest, TaskRuns, rerun_of
+from noetl.engine.task_reads import has_same_keychain
 from noetl.host.confined_files import file_name_of
 from noetl.ports import Blobs, ExecutionRow
 from noetl.ports.idempotency import StartKey
 from noetl.server.execution import status_of
 from noetl.server.journal import Keep, at_once
 from noetl.server.stored_events import records_of
-from noetl_ir.events import Event
+from noetl.worker.texts import has_markers
+from noetl_ir import codec
+from noetl_ir.events import MAX_BYTES, MAX_ITEMS, Event
 from noetl_ir.expr import Json
 from noetl_ir.nearest import nearest
 from noetl_ir.outcome import is_reference
@@ -44,6 +48,7 @@ class PlannedRerun(NamedTuple):
     execution_id: str
     steps: tuple[str, ...]
     rerun: Rerun
+    moved: Callable[[Json], Json] | None = None
 
     def as_json(self) -> dict[str, Json]:
         """One document."""
@@ -75,9 +80,17 @@ def source_of(runtime: Runtime, row: ExecutionRow) -> RerunSource:
 
 
 def planned_rerun(
-    runtime: Runtime, source: RerunSource, row: ExecutionRow, program: Program, wish: RerunWish
+    runtime: Runtime,
+    source: RerunSource,
+    row: ExecutionRow,
+    program: Program,
+    wish: RerunWish,
+    *,
+    has_secrets: bool = True,
 ) -> PlannedRerun:
-    """Look at a rerun; nothing is stored. Raises UnreadableExecution where there is no such step or run of it."""
+    """Look at a rerun; nothing is stored. `has_secrets` says that tasks run here, and so with the key of markers.
+    Raises UnreadableExecution where there is no such step or run of it.
+    """
     for word in wish.accepted:
         if word not in ACCEPTED:
             raise UnreadableExecution(
@@ -86,10 +99,36 @@ def planned_rerun(
     cut = _cut(source, wish.step)
     execution_id = runtime.new_execution_id()
     env = runtime.settings.environment.variables_for(program)
-    asked = RerunRequest(program, execution_id, wish.payload, cut, env, wish.linear, wish.accepted)
+    # A secret goes over as its name: it has to mean the same credential.
+    moves = has_secrets and has_same_keychain(source.program.plan, program.plan)
+    moved = _mover(runtime, row.execution_id, execution_id) if moves else None
+    asked = RerunRequest(program, execution_id, wish.payload, cut, env, wish.linear, wish.accepted, moved)
     # The times of a script are those of its log, and nobody waits for them.
     now = source.execution.now if source.execution.scripted else WallClock().now()
-    return PlannedRerun(row, program, execution_id, cut.steps, rerun_of(source, asked, now))
+    return PlannedRerun(row, program, execution_id, cut.steps, rerun_of(source, asked, now), moved)
+
+
+def _mover(runtime: Runtime, old: str, new: str) -> Callable[[Json], Json]:
+    """Makes the markers of one execution those of another one. Raises UnreadableExecution where there is no key."""
+
+    def moved(value: Json) -> Json:
+        if not has_markers(value):
+            return value
+        from noetl.secrets.keys import KeyProblem, execution_key, master_key, shared_key
+        from noetl.worker.redaction import Redactor
+
+        try:
+            master = master_key(f"{runtime.secrets_path}.key")
+        except KeyProblem as problem:
+            raise UnreadableExecution(f"what it came to holds a secret, which cannot go over: {problem}") from None
+        one, other = [Redactor(execution_key(master, name), _closed, shared_key(master)) for name in (old, new)]
+        return one.moved(value, other)
+
+    return moved
+
+
+def _closed(entry: str, field: str) -> Json:
+    raise KeyError(f"{entry}.{field} is not opened here")
 
 
 def begin_rerun(runtime: Runtime, planned: PlannedRerun, key: StartKey | None) -> None:
@@ -97,6 +136,9 @@ def begin_rerun(runtime: Runtime, planned: PlannedRerun, key: StartKey | None) -
     keep, plan = runtime.keep, planned.program.plan
     events = own_values(runtime.blobs, planned, keep)
     put = partial(runtime.blobs.put, planned.execution_id)
+    wrong = replay(planned.program, planned.execution_id, events).wrong
+    if wrong is not None:  # a reference stands in a text, as the old one had it
+        raise UnreadableExecution(f"no legal log came of it (event {wrong[0]}: {wrong[1]}): start it anew")
     records = records_of(events, plan.limits.max_payload_bytes, lambda data: keep(lambda: put(data)))
     status, began = status_of(planned.rerun.execution), WallClock().now()
     name, old = plan.path or plan.name, planned.of.execution_id
@@ -146,18 +188,22 @@ def own_values(blobs: Blobs, planned: PlannedRerun, keep: Keep = at_once) -> tup
         if not isinstance(value, dict):
             return value
         if is_reference(value) and str(value.get("key")).partition("/")[0] == folder:
-            return {**value, **_copied(blobs, planned.execution_id, value, keep)}
+            return {**value, **_copied(blobs, planned, value, keep)}
         return {key: moved(part) for key, part in value.items()}
 
     return tuple(event._replace(data=_mapping(moved(event.data))) for event in planned.rerun.events)
 
 
-def _copied(blobs: Blobs, execution_id: str, reference: dict[str, Json], keep: Keep) -> dict[str, Json]:
+def _copied(blobs: Blobs, planned: PlannedRerun, reference: dict[str, Json], keep: Keep) -> dict[str, Json]:
     try:
         data = blobs.get(reference)
     except KeyError as problem:
         raise UnreadableExecution(f"a value of it is gone: {problem.args[0]}") from None
-    made = keep(lambda: blobs.put(execution_id, data))
+    if b"[[secret:" in data:
+        if planned.moved is None:
+            raise UnreadableExecution("a value of it holds a secret, which no other execution can use")
+        data = codec.pack_unsorted(planned.moved(codec.unpack(data, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)))
+    made = keep(lambda: blobs.put(planned.execution_id, data))
     return {key: made[key] for key in ("store", "key", "size", "checksum")}
 
 

@@ -6,7 +6,7 @@ whatever no proof decides: then nothing is begun. The old log is only read.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from noetl.engine import reports
 from noetl.engine.decide import decide
@@ -59,6 +59,7 @@ class RerunRequest(NamedTuple):
 
     - `env`: the variables of the environment that its workload may read; `scripted`: a script stands in for tools.
     - `linear`: only what was over before the cut is kept; `accepted`: codes of hindrances that are none.
+    - `moved`: makes the markers of secrets in a value the new execution's; None where nobody here can.
     """
 
     program: Program
@@ -68,6 +69,7 @@ class RerunRequest(NamedTuple):
     env: dict[str, Json] | None = None
     linear: bool = False
     accepted: Collection[str] = ()
+    moved: Callable[[Json], Json] | None = None
 
 
 class Rerun(NamedTuple):
@@ -321,18 +323,24 @@ def _go_on(source: RerunSource, made: _Built, asked: RerunRequest, now: int) -> 
 
 def _of_the_log(made: _Built, asked: RerunRequest) -> Iterator[Hindrance]:
     """Hindrances in the log that was made: it is checked as any other."""
+    events = made.prefix.events
+    for at, event in enumerate(events):
+        if _MARKER not in pack_unsorted(event.data):
+            continue
+        if asked.moved is not None:
+            data = asked.moved(event.data)
+            events[at] = event._replace(data=data if isinstance(data, dict) else {})
+            continue
+        step = asked.program.plan.steps[event.step].name if event.step >= 0 else ""
+        where = f"what step `{step}` came to holds a secret" if step else "its inputs hold a secret"
+        yield Hindrance(
+            "secret", f"{where}, which no other execution can use",
+            f"begin at it (`--from {step}`) or start anew" if step else "start it anew",
+        )  # fmt: skip
+        return
     wrong = replay(asked.program, asked.execution_id, made.prefix.events).wrong
     if wrong is not None:
         yield Hindrance("log", f"no legal log came of it (event {wrong[0]}: {wrong[1]})", "start it anew")
-    for event in made.prefix.events:
-        if _MARKER in pack_unsorted(event.data):
-            step = asked.program.plan.steps[event.step].name if event.step >= 0 else ""
-            where = f"what step `{step}` came to holds a secret" if step else "its inputs hold a secret"
-            yield Hindrance(
-                "secret", f"{where}, which no other execution can use",
-                f"begin at it (`--from {step}`) or start anew" if step else "start it anew",
-            )  # fmt: skip
-            return
 
 
 def _tasks(source: RerunSource, prefix: Prefix) -> tuple[tuple[TaskRuns, ...], tuple[TaskRuns, ...]]:

@@ -141,6 +141,12 @@ def is_same_task(old: Plan, old_task: int, new: Plan, new_task: int) -> bool:
     return _definition(old, old_task) == _definition(new, new_task)
 
 
+def has_same_keychain(old: Plan, new: Plan) -> bool:
+    """Whether two plans declare the same credentials."""
+    one, other = [[(e.name, e.kind, _template(plan, e.fields)) for e in plan.keychain] for plan in (old, new)]
+    return one == other
+
+
 def _definition(plan: Plan, number: int) -> tuple[object, ...]:
     task = plan.tasks[number]
     templates = tuple(_template(plan, index) for index in (task.fields, task.args, task.knobs, task.timeout))

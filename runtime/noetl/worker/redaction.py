@@ -103,6 +103,18 @@ class Redactor:
             return value
         return _mapped(value, lambda text: self._shown(text, carries), lambda handle: handle)
 
+    def moved(self, value: Json, to: "Redactor") -> Json:
+        """The value with markers of another execution for those of this one; all other texts stay."""
+        if not has_markers(value):
+            return value
+        from urllib.parse import unquote
+
+        def other(hit: re.Match[str]) -> str:
+            own = self._code(f"{hit[1]}:{hit[2]}:{hit[3]}")
+            return to.marker(unquote(hit[1]), unquote(hit[2]), hit[3]) if hmac.compare_digest(own, hit[4]) else hit[0]
+
+        return _mapped(value, lambda text: _MARKER.sub(other, text), lambda handle: handle)
+
     def marker(self, entry: str, field: str, form: str) -> str:
         """The marker of a secret in a form."""
         name = f"{_quoted(entry)}:{_quoted(field)}:{form}"

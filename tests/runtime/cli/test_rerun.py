@@ -142,3 +142,35 @@ def test_a_server_begins_it(home: "Home", failed: str) -> None:
         mended = home.plan(BODY.replace("test -e ok", "true"), "mended.ir")
         assert home.run("rerun", failed, "--server", url, "--plan", mended).returncode == 0
     assert runs_of_start(home) == 1
+
+
+SECRET = """
+keychain:
+  - {name: login, kind: credential, credential: login}
+workflow:
+  - step: start
+    tool: {kind: shell, cmd: "echo 'x {{ keychain.login.token }}'", spec: {inline_max_bytes: SIZE}}
+    next: {arcs: [{step: charge}]}
+  - step: charge
+    tool: {kind: shell, cmd: "test -e ok"}
+    next: {arcs: [{step: last}]}
+  - step: last
+    tool: {kind: python, args: {t: "{{ start.stdout }}"}, code: "open('told', 'w').write(t); result = len(t)"}
+"""
+
+
+@pytest.mark.parametrize("size", [100_000, 0])
+def test_a_secret_that_is_kept_can_be_used(home: "Home", size: int) -> None:
+    token = "tok-123456789-secret"
+    assert home.run("credential", "add", "login", "--field", f"token={token}").returncode == 0
+    body = SECRET.replace("SIZE", str(size))
+    assert home.run("run", home.plan(body), "--quiet").returncode == 1
+    failed = home.only()
+    (home.folder / "ok").touch()
+    done = home.run("rerun", failed, "--quiet")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert (home.folder / "told").read_text() == f"x {token}\n"
+    assert token not in home.run("events", "last", "--json").stdout and token not in done.stdout
+    other = home.plan(body.replace("credential: login}", "credential: other}"), "other.ir")
+    refused = home.run("rerun", failed, "--plan", other)
+    assert refused.returncode == 1 and "step `start`" in refused.stderr

@@ -209,3 +209,13 @@ def test_a_secret_that_is_gone_is_a_fault() -> None:
 
 def test_a_log_line_is_hidden_too() -> None:
     assert "wörd" not in redactor().redact_text(f"password: {SECRET}")
+
+
+def test_markers_go_over_to_another_execution_and_look_alikes_do_not() -> None:
+    one, other, third = redactor(), redactor(b"o" * 32), redactor(b"t" * 32)
+    shown: Json = {"a": f"x {SECRET}", "b": [b64encode(utf8(SECRET)).decode(), "plain"]}
+    moved = one.moved(one.redact(shown), other)
+    assert moved == other.redact(shown) and other.restore(moved) == shown
+    forged = "[[secret:db:password:value:" + "0" * 32 + "]]"
+    foreign = third.redact(f"y {SECRET}")
+    assert one.moved([forged, foreign], other) == [forged, foreign]
