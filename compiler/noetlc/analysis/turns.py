@@ -16,7 +16,7 @@ from noetl_ir.plan import Plan, fields_of
 from noetl_ir.records import NamedTuple
 from noetl_ir.resets import Reset, resets_of
 from noetl_ir.settling import Settled, settled_joins, settled_tests
-from noetlc.analysis.iterations import sizes_of, weight_of
+from noetlc.analysis.iterations import makers_of, sizes_of, weight_of
 from noetlc.analysis.outcomes import OUTCOMES
 from noetlc.analysis.queries import QuerySubject
 
@@ -155,8 +155,24 @@ def _gone_through(known: Following, run: Sequence[Transition], picks: Sequence[i
         # last.
         if at < 0 or events[at][0] in moved or not going.missing():
             return going
-        moved.add(events[at][0])
-        events.append(events.pop(at))
+        # All of that is moved at once: to go through the run anew for each would cost the square of its length.
+        last = {events[at][0], *(_ending(known.plan, run) if not moved else ())}
+        moved |= last
+        events = [each for each in events if each[0] not in last] + [each for each in events if each[0] in last]
+
+
+def _ending(plan: Plan, run: Sequence[Transition]) -> set[int]:
+    """The numbers of the events behind which nothing begins: failures that no arc takes, and the end of all."""
+    makers, found = makers_of(plan, run), set[int]()
+    numbers = {at: number for number, at in enumerate([at for at, t in enumerate(run) if t.role in EVENTS])}
+    for at, t in enumerate(run):
+        if t.role == "terminate" or (t.role == "none" and t.id.endswith(" ko") and not plan.best_effort):
+            here: int | None = at
+            while here is not None and here not in numbers:
+                here = max(makers[here], default=None)
+            if here is not None:
+                found.add(numbers[here])
+    return found
 
 
 class _Going:

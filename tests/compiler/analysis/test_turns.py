@@ -11,6 +11,7 @@ from harness.samples import shares
 from nets import PARTS, plan_of, random_plan, steps
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import write_plan
+from noetlc.analysis import turns
 from noetlc.analysis.effort import STANDARD, Effort
 from noetlc.analysis.queries import AtMost, Before, NeverBoth, Query, Reachable, Reaches, query_of
 from noetlc.analysis.report import query_verdict, sound
@@ -220,6 +221,27 @@ def test_two_runs_of_a_step_at_once_have_each_their_own_outcome() -> None:
     assert isinstance(outcomes, list)
     told = [(row["step"], row["run"], row["attempt"]) for row in outcomes if isinstance(row, dict)]
     assert len(set(told)) == len(told) and ("a", 1, 1) in told and ("a", 2, 1) in told
+
+
+def test_a_run_with_many_failures_is_gone_through_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, gone = 40, list[int]()
+    arcs = ", ".join(f"{{step: s{at}}}" for at in range(count))
+    rows = [f"step: start, next: {{spec: {{mode: inclusive}}, arcs: [{arcs}]}}"]
+    rows += [f"step: s{at}, {TASK}, next: {{arcs: [{{step: t{at}}}]}}" for at in range(count)]
+    plan = plan_of(steps(*rows, *(f"step: t{at}" for at in range(count))))
+    ids = ["enter start @entry", "admit start", "begin start", "start start start_task"]
+    ids += ["ok start start_task continue", "out start"]
+    ids += [*(f"take{'+' if at else ''} start ok {at}" for at in range(count)), "some start ok"]
+    for at in range(count):
+        ids += [f"enter s{at} start", f"admit s{at}", f"begin s{at}", f"start s{at} s{at}_task"]
+    for at in range(count):
+        good = [f"ok s{at} s{at}_task continue", f"out s{at}", f"take s{at} ok 0", f"enter t{at} s{at}", f"admit t{at}"]
+        ids += [f"error s{at} s{at}_task fail", f"bad s{at}", f"none s{at} ko"] if at % 2 else good
+    go = turns._Going.go
+    monkeypatch.setattr(turns._Going, "go", lambda self, events: gone.append(len(events)) or go(self, events))
+    known = {each.id: each for each in plan.net.transitions}
+    assert len([*turns.in_turns(plan, [known[each] for each in ids])]) == 1
+    assert len(gone) == 2
 
 
 @st.composite
