@@ -114,10 +114,11 @@ def _compensate_next(turn: Turn) -> bool:
     told: JsonObject = execution.undone or {"status": "completed"}
     if execution.cancelled and told["status"] != "cancelled":
         told = {"status": "cancelled", "reason": "cancelled on request", "left": len(execution.remembered)}
-    is_skipped = told["status"] == "cancelled"
-    turn.emit("phase.ended", data={"phase": COMPENSATION, **told})
-    main = execution.main
+    is_skipped, main = told["status"] == "cancelled", execution.main
     following = None if is_skipped else _following(turn, str(main["status"]), faulty_result=False)
+    if following is not None and execution.paused:
+        return False
+    turn.emit("phase.ended", data={"phase": COMPENSATION, **told})
     return _go_on(turn, following, main, first=False)
 
 

@@ -194,3 +194,55 @@ workflow:
     ran = run(text, "outcomes: [{step: start, takes: 9}, {step: undo, takes: 1}]")
     # The second one waited for the first, and never began.
     assert (ran.status, undone(ran), ran.log[-1].ts) == ("failed", [("start", "0")], 4_000_000)
+
+
+CALLED_OFF = """
+executor: {spec: {finally: fi, policy: {lifecycle: {after_s: AFTER}}}}
+workflow:
+  - step: start
+    spec: {policy: {compensate: undo}}
+    loop: {in: ITEMS, iterator: i}
+    next: {arcs: [{step: bad}]}
+  - {step: bad, tool: {kind: fail, code: q}}
+  - {step: undo, tool: {kind: playbook, path: t/c, spec: {timeout: LIMIT}}}
+  - {step: fi}
+---
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: c, path: t/c}
+executor: {spec: {entry_step: c0, finally: c2}}
+workflow:
+  - {step: c0, tool: {kind: http, url: "http://x"}}
+  - {step: c2, tool: {kind: http, url: "http://x"}}
+"""
+LONG: dict[str, Any] = {
+    "outcomes": [
+        {"step": "c0", "takes": 50, "outcome": {"result": 1}},
+        {"step": "c2", "takes": 3, "outcome": {"result": 1}},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("items", "limit", "after", "at", "phases", "over"),
+    [
+        # Each child is called off after 2 s, and has a phase of its own of 3 s, for which the next one waits.
+        ("[1]", "2", "60", {}, [("compensation", "failed"), ("finally", "completed")], 5),
+        ("[1, 2]", "2", "60", {}, [("compensation", "failed"), ("finally", "completed")], 10),
+        # The time of all compensations is over while the first child runs: nobody undoes what is left.
+        ("[1, 2]", "40", "4", {}, [("compensation", "failed"), ("finally", "completed")], 7),
+        # A cancel by hand skips the rest, and a pause holds the next phase back.
+        ("[1]", "2", "60", {3.5: "cancel"}, [("compensation", "cancelled")], 5),
+        ("[1]", "2", "60", {3.5: "pause", 9: "resume"}, [("compensation", "failed"), ("finally", "completed")], 9),
+    ],
+)
+def test_the_last_one_waits_for_the_phases_of_children_that_it_called_off(
+    items: str, limit: str, after: str, at: dict[float, str], phases: list[tuple[str, str]], over: int
+) -> None:
+    text = CALLED_OFF.replace("ITEMS", items).replace("LIMIT", limit).replace("AFTER", after)
+    ran = run(text, LONG, at=at)
+    assert not ran.faults
+    [end] = ran.of("workflow.finished")
+    told: Any = end.data["after"]
+    assert [(row["phase"], row["status"]) for row in told] == phases
+    assert end.ts == over * 1_000_000
