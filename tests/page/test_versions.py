@@ -111,3 +111,14 @@ def test_findings_and_changes_fit_a_phone(server: Listener, browser: "Browser") 
         page.goto(f"{server.url}/#/findings/NL701")
         page.get_by_role("heading", name="Example").wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_one_bad_promise_leaves_the_others_on_the_page(server: Listener, page: "Page") -> None:
+    server.register(HEAD + "x-assert: [reachable(tell), reachable(old), always(a)]\n" + FIRST)
+    page.goto(f"{server.url}/{ADDRESS}")
+    verdicts = page.locator(".verdicts li")
+    verdicts.filter(has_text="reachable(tell)").get_by_text("refuted").wait_for()
+    verdicts.filter(has_text="reachable(old)").first.wait_for()
+    bad = verdicts.filter(has_text="always(a)")
+    bad.get_by_text("this promise cannot be asked").wait_for()
+    page.locator(".findings").get_by_role("link", name="NL711").wait_for()

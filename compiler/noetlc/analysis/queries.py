@@ -104,6 +104,15 @@ def query_of(text: str) -> Query:
     )
 
 
+def checked_query(plan: Plan, text: str) -> Query:
+    """The query that a text is, whose names are in the plan; raises QueryError."""
+    query = query_of(text)
+    for name in query:
+        if isinstance(name, str):
+            subject_of(plan, name)
+    return query
+
+
 def subject_of(plan: Plan, name: str) -> QuerySubject:
     """The meaning of a name in a query; raises QueryError."""
     for number, step in enumerate(plan.steps):

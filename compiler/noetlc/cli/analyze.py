@@ -10,9 +10,9 @@ from noetl_ir.plan import Plan
 from noetl_ir.records import NamedTuple
 from noetlc.analysis.budget import BUDGET, BudgetError
 from noetlc.analysis.effort import STANDARD, Budget
-from noetlc.analysis.queries import QueryError
+from noetlc.analysis.queries import QueryError, checked_query
 from noetlc.analysis.report import AnalysisReport, net_report, proved_net, report_of, with_budget, with_census
-from noetlc.analysis.verdict import Status
+from noetlc.analysis.verdict import Status, Verdict
 from noetlc.ast.playbook import Playbook
 from noetlc.cli.catalogue import Folders
 from noetlc.cli.files import expanded, put, read, shown_name
@@ -22,8 +22,9 @@ from noetlc.diag.diagnostic import Severity
 from noetlc.pipeline import compile_source
 from noetlc.source.nodes import value_of
 
-REFUTED, UNKNOWN = 1, 4
+REFUTED, USAGE, UNKNOWN = 1, 2, 4
 ASSERT = "x-assert"
+NOT_ASKED = "this promise cannot be asked"
 
 
 @click.command("analyze", short_help="Prove what can and cannot happen.")
@@ -56,8 +57,8 @@ def analyze_paths(
     PATH is a file, a folder or a glob (the playbooks among its .yaml and .yml files), or - for standard input.
     As JSON, several playbooks give a list.
 
-    Exit codes: 0 nothing refuted, 1 something refuted, 2 usage, 3 an internal error left a question open,
-    4 something unknown under --require-proof.
+    Exit codes: 0 nothing refuted, 1 something refuted, 2 usage, or a promise that cannot be asked, 3 an internal
+    error left a question open, 4 something unknown under --require-proof.
     """
     budget = STANDARD if limit is None else Budget(states=limit)
     files = expanded(paths)
@@ -75,6 +76,9 @@ def analyze_paths(
     # A mistake of ours comes before a refutation: what else would have been found is not known.
     if any(report.is_broken for report in reports):
         return BROKEN
+    if faulty := [verdict for report in reports for verdict in report.verdicts if verdict.detail.startswith(NOT_ASKED)]:
+        click.echo(f"error: {len(faulty)} of the promises cannot be asked", err=True)
+        return USAGE
     # Of a playbook that does not compile, which was told, nothing is proved.
     if any(report.has(Status.REFUTED) for report in reports) or not all(rows for _, rows in found):
         return REFUTED
@@ -99,9 +103,14 @@ def _reports(file: str, data: bytes, asked: _Asked) -> Iterator[AnalysisReport]:
         yield _net(file, data, asked.budget, states=asked.states)
         return
     for plan, promises in _plans(file, data, asked):
-        report = report_of(plan, (*promises.asserted, *asked.queries), asked.budget)
+        good, bad = _told_apart(plan, promises.asserted)
+        report = report_of(plan, (*good, *asked.queries), asked.budget)
         for each in promises.allowed:
-            report = with_budget(report, each)
+            try:
+                report = with_budget(report, each)
+            except BudgetError as problem:
+                bad.append(Verdict(BUDGET, Status.UNKNOWN, f"{NOT_ASKED}: {problem}"))
+        report = report._replace(verdicts=(*report.verdicts, *bad))
         yield with_census(report, plan, asked.budget) if asked.states else report
 
 
@@ -120,6 +129,21 @@ def _net(file: str, data: bytes, budget: Budget, *, states: bool) -> AnalysisRep
         return net_report(net, budget)
     # What a proof without states decides costs nothing; only what it leaves open is searched.
     return proved_net(net) or net_report(net, budget)._replace(census=None)
+
+
+def _told_apart(plan: Plan, asserted: Sequence[str]) -> tuple[list[str], list[Verdict]]:
+    """The promises that can be asked, and a verdict on each that cannot, which says why: one that is wrong takes no
+    other away.
+    """
+    good, bad = list[str](), list[Verdict]()
+    for text in asserted:
+        try:
+            checked_query(plan, text)
+        except QueryError as problem:
+            bad.append(Verdict(text, Status.UNKNOWN, f"{NOT_ASKED}: {problem}"))
+        else:
+            good.append(text)
+    return good, bad
 
 
 class _Promises(NamedTuple):

@@ -22,13 +22,11 @@ def check(unit: Unit) -> Iterator[Diagnostic]:
     asserted = tuple(assertions(unit.playbook))
     if not asserted:
         return
-    from noetlc.analysis.queries import QueryError, query_of, subject_of  # most playbooks assert nothing
+    from noetlc.analysis.queries import QueryError, checked_query  # most playbooks assert nothing
 
     for text, span in asserted:
         try:
-            for name in query_of(text):
-                if isinstance(name, str):
-                    subject_of(unit.proofs.plan, name)
+            checked_query(unit.proofs.plan, text)
         except QueryError as error:
             yield RULE.finding(str(error), span, help="write a query, and names of steps or `step.task`")
 

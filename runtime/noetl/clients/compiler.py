@@ -105,12 +105,11 @@ def verdicts_of(data: bytes, source: bytes | None) -> str:
         with tempfile.TemporaryDirectory(prefix="noetl-") as folder:
             Path(folder, "playbook.yaml").write_bytes(source)
             asked = [*words, "--source", "playbook.yaml", "--", "-"]
-            try:
-                return _run("noetlc.cli", asked, data, "plan", folder, good=(0, FINDINGS))[0]
-            except CompileError as problem:
-                # A promise that is no question is a finding of lint, and no reason to say nothing of the plan.
-                if problem.code != USAGE:
-                    raise
+            # A promise that is no question has a verdict that says so, and then the exit code is that of wrong usage.
+            told = _run("noetlc.cli", asked, data, "plan", folder, good=(0, FINDINGS, USAGE))[0]
+            if told:
+                return told
+            # There is no playbook in the source that the plan was made of.
     return _run("noetlc.cli", [*words, "--", "-"], data, "plan", good=(0, FINDINGS))[0]
 
 

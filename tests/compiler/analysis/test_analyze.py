@@ -170,3 +170,18 @@ def test_states_without_end_of_what_is_bounded_in_every_run_are_explained() -> N
     plan = plan_of(steps('step: start, next: {spec: {mode: inclusive}, arcs: [{step: start, when: "{{ ctx.x }}"}]}'))
     report = with_census(report_of(plan), plan)
     assert report.census is not None and (report.census.pump is None) == (report.census.why == "")
+
+
+def test_a_promise_that_cannot_be_asked_takes_no_other_away(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    promised = SOUND + "x-assert: [reachable(lsat), reachable(last), nonsense]\nx-budget: {tries: 1}\n"
+    code, text = run(tmp_path, capfd, promised, "--format", "json")
+    found = {row["question"]: (row["status"], row["detail"]) for row in json.loads(text)["verdicts"]}
+    assert code == 2 and found["reachable(last)"][0] == "proved"
+    for question, said in (
+        ("reachable(lsat)", "did you mean `last`?"), ("nonsense", "is no query"), ("x-budget", "has no key `tries`"),
+    ):  # fmt: skip
+        status, detail = found[question]
+        assert status == "unknown" and detail.startswith("this promise cannot be asked") and said in detail
+    (tmp_path / "p.yaml").write_text(promised)
+    assert main(["analyze", str(tmp_path / "p.yaml")]) == 2
+    assert "error: 3 of the promises cannot be asked" in capfd.readouterr().err
