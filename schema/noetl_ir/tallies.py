@@ -6,6 +6,7 @@ A picture is painted by them, by the compiler on paper and by a server on its pa
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias
 
 from noetl_ir.dates import days_of
@@ -21,6 +22,9 @@ Envelope: TypeAlias = Mapping[str, Json]
 MAX_ERRORS = 3
 """Errors of a task that are told."""
 
+MAX_AWAITED = 2
+"""How many things that a step waits for are told, where its iterations wait for several."""
+
 
 class NoLog(Exception):
     """A file that is no log of an execution; the text says why."""
@@ -28,7 +32,11 @@ class NoLog(Exception):
 
 @dataclass(slots=True)
 class Tally:
-    """The story of one step or task: counts, microseconds in all, when each open run began, the first errors."""
+    """The story of one step or task: counts, microseconds in all, when each open run began, the first errors.
+
+    Of a step also the runs and iterations that wait, with what for (`awaited`), and those of which a task is at work
+    (`busy`).
+    """
 
     started: int = 0
     done: int = 0
@@ -38,9 +46,12 @@ class Tally:
     items_done: int = 0
     items_failed: int = 0
     items_skipped: int = 0
+    cancelled: int = 0
     took: int = 0
     open: dict[str, int] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    awaited: dict[str, str] = field(default_factory=dict)
+    busy: set[str] = field(default_factory=set)
 
     def begin_run(self, run: str, at: int) -> None:
         """A run begins, unless it is open already."""
@@ -53,6 +64,12 @@ class Tally:
     def end_run(self, run: str, at: int) -> None:
         """A run ends."""
         self.took += at - self.open.pop(run, at)
+
+    def leave(self, run: str) -> None:
+        """Nothing of a run, or of its iterations, waits or is at work any more."""
+        for key in [key for key in (*self.awaited, *self.busy) if key.startswith(f"{run}/")]:
+            self.awaited.pop(key, None)
+            self.busy.discard(key)
 
 
 @dataclass(slots=True)
@@ -89,7 +106,9 @@ def log_of(envelopes: Iterable[Envelope]) -> LogTally:
 
 
 class Painted(NamedTuple):
-    """How a step or task stands: `mark` is a word of `idle done running failed`, `facts` are lines about it."""
+    """How a step or task stands: `mark` is a word of `idle done running waiting failed cancelled`, `facts` are lines
+    about it.
+    """
 
     mark: str
     facts: tuple[str, ...]
@@ -100,17 +119,24 @@ def painted(tally: Tally | None, retries: int, *, is_over: bool) -> Painted:
 
     `retries` are those of a step's tasks, which are shown at the step. `is_over` says that the execution has ended.
     """
-    if tally is None or not tally.started:
+    waits = () if is_over or tally is None else tuple(islice(dict.fromkeys(tally.awaited.values()), MAX_AWAITED))
+    if tally is None or not (tally.started or waits):
         return Painted("idle", ())
+    if not tally.started:  # its first token is kept out by its gate
+        return Painted("waiting", waits)
     count = len(tally.open)
     mark = "done"
-    # A run that is still open when the execution has ended never ended itself: cut off, not running.
-    if tally.failed or (count and is_over):
+    # A run that is still open when the execution has ended never ended itself: it was cut off, and that is no failure.
+    if tally.failed:
         mark = "failed"
+    elif (count and is_over) or (tally.cancelled and not tally.done):
+        mark = "cancelled"
     if count and not is_over:
-        mark = "running"
+        mark = "waiting" if waits and not tally.busy else "running"
     runs = f"{tally.started} runs, " if tally.started > 1 else ""
     facts = [f"{runs}{duration(tally.took)}" if tally.took or not count else f"{runs}begun"]
+    if mark == "waiting" and facts == ["begun"]:
+        facts = []  # what it waits for says more
     if tally.items:
         others = ((tally.items_failed, "failed"), (tally.items_skipped, "skipped"))
         told = "".join(f", {number} {word}" for number, word in others if number)
@@ -120,9 +146,13 @@ def painted(tally: Tally | None, retries: int, *, is_over: bool) -> Painted:
         facts.append("1 retry" if again == 1 else f"{again} retries")
     if tally.failed:
         facts.append("failed" if tally.failed == tally.started == 1 else f"{tally.failed} failed")
-    if count:
-        facts.append(f"{count} not ended" if is_over else f"{count} running" if tally.started > 1 else "running")
-    return Painted(mark, tuple(facts))
+    if tally.cancelled:
+        facts.append("cancelled" if tally.cancelled == tally.started == 1 else f"{tally.cancelled} cancelled")
+    if count and is_over:
+        facts.append("cut off" if count == tally.started == 1 else f"{count} cut off")
+    elif count and mark == "running":
+        facts.append(f"{count} running" if tally.started > 1 else "running")
+    return Painted(mark, (*facts, *waits))
 
 
 def arcs_of(plan: Plan) -> dict[str, tuple[str, int]]:
@@ -225,12 +255,17 @@ def count_event(log: LogTally, event: TalliedEvent) -> None:
     if step is None:
         return
     # A tally is looked up before one is made: there is one for each step and task, and an event for each of many runs.
+    if kind not in _WATCHED and task is None and not kind.startswith(("step.", "loop.")):
+        return
+    whole = log.steps.get(step) or log.steps.setdefault(step, Tally())
+    run = f"{event.run}/{event.iteration}"
+    _count_waiting(whole, kind, payload, run)
     if task is not None:
         tally = log.tasks.get((step, task)) or log.tasks.setdefault((step, task), Tally())
-        _count_task(tally, kind, payload, (f"{event.run}/{event.iteration}", at))
-    elif kind.startswith(("step.", "loop.")):
-        tally = log.steps.get(step) or log.steps.setdefault(step, Tally())
-        _count_step(tally, kind, payload, (event.run, at), len(event.iteration))
+        _count_waiting(tally, kind, payload, run)
+        _count_task(tally, kind, payload, (run, at))
+    elif kind not in _WATCHED:
+        _count_step(whole, kind, payload, (event.run, at), len(event.iteration))
 
 
 def _text(each: Envelope, key: str) -> str:
@@ -252,6 +287,7 @@ def _count_step(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple
             tally.failed += 1
             tally.end_run(*run)
         case "step.cancelled":
+            tally.cancelled += 1
             tally.end_run(*run)
         case "loop.started" if level == 0:  # levels inside are counted by their tasks
             tally.begin_run(*run)
@@ -269,6 +305,62 @@ def _count_step(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple
             tally.items_failed += 1
         case _:
             pass
+
+
+_WATCHED = frozenset({"token.waiting", "token.rejected", "token.withdrawn"})
+"""Events of a token at the gate of a step."""
+
+
+def _count_waiting(tally: Tally, kind: str, payload: Mapping[str, Json], run: str) -> None:
+    """Count for what a run or iteration of a step waits, and whether a task of it is at work."""
+    match kind:
+        case "task.started" if "call" in payload:
+            tally.busy.discard(run)
+            tally.awaited[run] = f"waits for {awaited_by(payload)}"
+        case "task.started":
+            tally.awaited.pop(run, None)
+            tally.busy.add(run)
+        case "retry.started":
+            tally.busy.discard(run)
+            tally.awaited[run] = "waits for its next attempt"
+        case "token.waiting":
+            locks = payload.get("locks")
+            names = f" for the lock {' and '.join(map(str, locks))}" if isinstance(locks, list) and locks else ""
+            tally.awaited[run] = f"waits at its gate{names}"
+        case "task.done" if "due" in payload:
+            tally.busy.discard(run)
+            tally.awaited[run] = "waits for the delay of a jump"
+        case "step.done" | "step.failed" | "step.cancelled" | "loop.done":
+            tally.leave(run.partition("/")[0])
+        case "step.started" | "loop.started":
+            pass
+        case _:
+            tally.awaited.pop(run, None)
+            tally.busy.discard(run)
+
+
+def awaited_by(payload: Mapping[str, Json]) -> str:
+    """The signals and timers, or the child, that a parked task waits for, by what its `task.started` says."""
+    call, timers = payload.get("call"), payload.get("timers")
+    call = call if isinstance(call, dict) else {}
+    if "path" in call:
+        return "its child"
+    if "signal" in call:
+        return "its signal to be sent"
+    events = call.get("events") or []
+    names = [events] if isinstance(events, str) else [str(one) for one in events] if isinstance(events, list) else []
+    return awaited_text(names, [*timers] if isinstance(timers, dict) else [], call.get("correlation"))
+
+
+def awaited_text(signals: Sequence[str], timers: Sequence[str], under: Json = None) -> str:
+    """Signals and timers in words: `signal go or timer late`, `signals go, stop, also under the key `order 7``."""
+    found = [
+        f"{word}{'s' if len(names) > 1 else ''} {', '.join(names)}"
+        for word, names in (("signal", signals), ("timer", timers))
+        if names
+    ]
+    key = f", also under the key `{under}`" if under is not None and under != "" and signals else ""
+    return (" or ".join(found) or "nothing that comes") + key
 
 
 def _count_task(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple[str, int]) -> None:

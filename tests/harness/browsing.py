@@ -24,6 +24,9 @@ WORDS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 
+COUNT = "() => { let sum = 0; for (let at = 0; at < 2e7; at += 1) sum = (sum * 31 + at) % 1000003; return sum; }"
+"""Counts to twenty million."""
+
 
 class Listener(NamedTuple):
     """A server that listens: its URL, its API, and what is behind it."""
@@ -124,6 +127,26 @@ def page_of(browser: "Browser", **options: object) -> Iterator["Page"]:
         assert not wrong, wrong
     finally:
         context.close()
+
+
+class Costs:
+    """Processor time and layouts of the page."""
+
+    def __init__(self, page: "Page") -> None:
+        self._page = page
+        self._session = page.context.new_cdp_session(page)
+        self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def of(self, script: str, *words: int) -> tuple[float, float]:
+        """Seconds of its processor, whatever else the machine does, and layouts that a script takes."""
+        before = self._used()
+        self._page.evaluate(script, [*words])
+        after = self._used()
+        return after["TaskDuration"] - before["TaskDuration"], after["LayoutCount"] - before["LayoutCount"]
+
+    def _used(self) -> dict[str, float]:
+        found = self._session.send("Performance.getMetrics")["metrics"]
+        return {str(one["name"]): float(one["value"]) for one in found}
 
 
 def _no_catalogue(path: Path) -> bytes:

@@ -97,7 +97,7 @@ def test_no_view_hinders_who_cannot_see_or_point(server: Listener, browser: "Bro
         page.get_by_role("button", name="Step start: done").click()
         page.locator(".printed", has_text="printed").wait_for()
         ask("a step that printed something")
-        page.get_by_role("button", name="Step approve: running").click()
+        page.get_by_role("button", name="Step approve: waiting").click()
         ask("a step")
         page.get_by_role("button", name="Signal…").click()
         ask("a signal to one")
@@ -131,10 +131,10 @@ def test_neither_do_executions_with_children(server: Listener, browser: "Browser
         until(lambda: len(server.api.get(f"/executions?parent={name}").json()["executions"]) == 1)
         page.goto(f"{server.url}/#/executions/{name}")
         page.locator(".children").get_by_role("link", name="t/child").wait_for()
-        page.get_by_role("button", name="Step start: running").wait_for()
+        page.get_by_role("button", name="Step start: waiting").wait_for()
         assert violations(page) == []
         page.locator(".children").get_by_role("button", name="Picture of").click()
-        page.locator(".children").get_by_role("button", name="Step start: running").wait_for()
+        page.locator(".children").get_by_role("button", name="Step start: waiting").wait_for()
         assert violations(page) == []
         page.locator(".children").get_by_role("link", name="t/child").click()
         page.get_by_text("called by").wait_for()

@@ -40,8 +40,8 @@ def test_a_run_is_watched_signalled_and_gone_through_again(server: Listener, pag
     server.register(HEAD + ORDER)
     name = server.start("t/t", n=5)
     page.goto(f"{server.url}/#/executions/{name}")
-    page.get_by_role("button", name="Step approve: running").wait_for()
-    page.get_by_text("waits for signals go, stop").wait_for()
+    page.get_by_role("button", name="Step approve: waiting").wait_for()
+    page.locator(".panel").get_by_text("waits for signals go, stop").wait_for()
     page.get_by_role("heading", name="Can still run").wait_for()
     page.get_by_role("button", name="Signal…").click()
     page.get_by_label("Name", exact=True).fill("go")
@@ -76,7 +76,7 @@ def test_a_failure_shows_its_place_and_is_started_again_with_other_values(server
     server.register(HEAD + ORDER)
     name = server.start("t/t")
     page.goto(f"{server.url}/#/executions/{name}")
-    page.get_by_text("waits for signals").wait_for()
+    page.locator(".panel").get_by_text("waits for signals").wait_for()
     server.api.post(f"/executions/{name}/signal", json={"name": "stop"})
     failure = page.locator(".failure")
     failure.get_by_text("no.truck", exact=True).wait_for()
@@ -86,9 +86,9 @@ def test_a_failure_shows_its_place_and_is_started_again_with_other_values(server
     assert "no.truck" in failure.locator(".line.here").inner_text()
     page.get_by_role("button", name="Step refuse: failed").wait_for()
     page.get_by_role("button", name="Start again…").click()
-    page.get_by_label("Values (JSON)").fill('{"n": 8}')
+    page.get_by_label("n", exact=True).fill("8")
     page.get_by_role("button", name="Start", exact=True).click()
-    page.get_by_role("button", name="Step approve: running").wait_for()
+    page.get_by_role("button", name="Step approve: waiting").wait_for()
     page.get_by_role("tab", name="In and out").click()
     page.locator(".panel dd", has_text="8").wait_for()
     page.get_by_role("button", name="Pause").click()
@@ -108,19 +108,27 @@ workflow:
 """
 
 
+WORKS = """
+workflow:
+  - {step: start, tool: {kind: noop}, next: {arcs: [{step: work}]}}
+  - {step: work, tool: {kind: shell, command: sleep 60}}
+"""
+
+
 def test_only_what_runs_now_beats(server: Listener, page: "Page") -> None:
-    server.register(HEAD + ORDER)
+    server.register(HEAD + WORKS)
     name = server.start("t/t")
     beats = "document.querySelector('.stage').shadowRoot.getAnimations().length"
     # Also where the picture comes when all else is drawn.
     page.route("**/picture", lambda route: (page.wait_for_timeout(1_000), route.continue_()))
     page.goto(f"{server.url}/#/executions/{name}")
-    page.get_by_role("button", name="Step approve: running").wait_for()
+    page.get_by_role("button", name="Step work: running").wait_for()
     assert page.evaluate(beats) == 1
     page.get_by_role("button", name="Event before").click()
     page.wait_for_function(f"{beats} === 0")
     page.get_by_role("button", name="live").click()
     page.wait_for_function(f"{beats} === 1")
+    server.api.post(f"/executions/{name}/cancel")
 
 
 def test_what_is_known_without_the_log_is_there_while_it_is_read(server: Listener, page: "Page") -> None:
@@ -133,7 +141,7 @@ def test_what_is_known_without_the_log_is_there_while_it_is_read(server: Listene
     page.get_by_role("heading", name="t/t").wait_for()
     page.get_by_role("button", name="Step approve").click()
     waiting[0].continue_()
-    page.get_by_role("button", name="Step approve: running").wait_for()
+    page.get_by_role("button", name="Step approve: waiting").wait_for()
     page.get_by_role("heading", name="approve").wait_for()
     page.get_by_text("Reading its log…").wait_for(state="detached")
 
@@ -147,7 +155,7 @@ def test_what_may_interrupt_and_what_has_is_shown(server: Listener, page: "Page"
     server.api.post(f"/executions/{name}/signal", json={"name": "halt"})
     page.get_by_role("heading", name="Interrupted").wait_for()
     page.get_by_text("by signal halt at").wait_for()
-    page.get_by_text("waits for signal end, also under the key order 7").wait_for()
+    page.locator(".panel").get_by_text("waits for signal end, also under the key order 7").wait_for()
     assert page.get_by_text("may be interrupted").count() == 0
 
 
@@ -157,7 +165,7 @@ def test_a_connection_that_is_lost_is_made_again(browser: "Browser", tmp_path: P
             server.register(HEAD + ORDER)
             name = server.start("t/t")
             page.goto(f"{server.url}/#/executions/{name}")
-            page.get_by_text("waits for signals").wait_for()
+            page.locator(".panel").get_by_text("waits for signals").wait_for()
             port = int(server.url.rpartition(":")[2])
         page.get_by_text("The connection was lost").wait_for()
         with listening(tmp_path, port=port) as server:
@@ -244,7 +252,7 @@ def test_a_signal_that_nothing_waits_for_is_asked_about(server: Listener, page: 
     server.register(HEAD + ORDER)
     name = server.start("t/t")
     page.goto(f"{server.url}/#/executions/{name}")
-    page.get_by_text("waits for signals go, stop").wait_for()
+    page.locator(".panel").get_by_text("waits for signals go, stop").wait_for()
 
     def sent() -> list[str]:
         events = server.api.get(f"/executions/{name}/events").json()["events"]

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from harness.browsing import Listener
+from harness.browsing import COUNT, Costs, Listener
 from harness.running import HEAD
 from harness.serving import until
 from noetl.api import static_page
@@ -29,30 +29,7 @@ SLIDE = """async ([from, to, count]) => {
 }"""
 """Moves the slider once a frame; gives how many positions were shown."""
 
-COUNT = "() => { let sum = 0; for (let at = 0; at < 2e7; at += 1) sum = (sum * 31 + at) % 1000003; return sum; }"
-"""Counts to twenty million."""
-
 FRAMES = 60
-
-
-class Costs:
-    """Processor time and layouts of the page."""
-
-    def __init__(self, page: "Page") -> None:
-        self._page = page
-        self._session = page.context.new_cdp_session(page)
-        self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
-
-    def of(self, script: str, *words: int) -> tuple[float, float]:
-        """Seconds of its processor, whatever else the machine does, and layouts that a script takes."""
-        before = self._used()
-        self._page.evaluate(script, [*words])
-        after = self._used()
-        return after["TaskDuration"] - before["TaskDuration"], after["LayoutCount"] - before["LayoutCount"]
-
-    def _used(self) -> dict[str, float]:
-        found = self._session.send("Performance.getMetrics")["metrics"]
-        return {str(one["name"]): float(one["value"]) for one in found}
 
 
 def opened(server: Listener, page: "Page", steps: str, last: str) -> int:

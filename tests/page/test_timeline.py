@@ -80,7 +80,7 @@ def test_a_click_is_no_range(server: Listener, page: "Page") -> None:
     drag(page, 0.3, 0.301)
     page.get_by_role("button", name="last", exact=True).click()
     page.get_by_role("heading", name="last").wait_for()
-    assert page.url == address
+    assert page.url == f"{address}?step=last" and zoomed(page) is None
 
 
 def test_a_range_is_chosen_by_the_keyboard_and_idle_time_stays_squeezed(server: Listener, page: "Page") -> None:

@@ -22,6 +22,9 @@ BLOB_BYTES = 256 << 20
 LAST_VERSION = (1 << 31) - 1
 """The highest version that a playbook can have: what stores count in."""
 
+MOST_ASKED = 1_000
+"""The most executions that one request asks something of."""
+
 _Name = Annotated[str, Field(min_length=1, max_length=512)]
 ShownStatus = Literal["running", "paused", "blocked", "failed", "cancelled", "completed"]
 
@@ -91,6 +94,37 @@ class SignalBody(Body):
     name: Annotated[str, Field(min_length=1, max_length=512)]
     data: JsonValue = None
     anyway: bool = Field(True, description="False refuses a name that nothing in the playbook waits for.")
+
+
+class FilterBody(Body):
+    """Executions that are not over and fit all that is said here, as a list shows them."""
+
+    status: ShownStatus | None = None
+    text: Annotated[str, Field(max_length=512)] = Field("", description="In the path, or at the beginning of the id.")
+    top: bool = Field(False, description="Only those that no other one called.")
+    parent: Annotated[str, Field(max_length=512)] = Field("", description="The id of the one that called them.")
+
+
+class ManyBody(Body):
+    """A request to many executions: those that are named, or those that fit a filter, so many at once."""
+
+    ids: Annotated[list[_Name], Field(min_length=1, max_length=MOST_ASKED)] | None = None
+    filter: FilterBody | None = None
+    before: Annotated[str, Field(max_length=512)] = Field("", description="With `filter`: `next` of the last response.")
+    limit: int = Field(100, ge=1, le=MOST_ASKED, description="With `filter`: how many executions at most.")
+    dry_run: bool = Field(False, description="Only say which executions would be asked, and which would refuse.")
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> "ManyBody":
+        if (self.ids is None) == (self.filter is None):
+            raise ValueError("give either `ids` or `filter`")
+        if self.before and self.filter is None:
+            raise ValueError("`before` goes with `filter`")
+        return self
+
+
+class ManySignalBody(ManyBody, SignalBody):
+    """A named signal to many executions."""
 
 
 class LetterBody(Body):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.bodies import number_of
 from noetl.api.handlers import digest_of, execution_of, lasting_of, service_of
 from noetl.api.pages import LAST_POSITION, limit_of, position_of
+from noetl.api.problems import BadRequest
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, faults_told
 from noetl.app.frames import FrameCache
+from noetl.app.loop_items import STATES, ItemLists, whole_item
 from noetl.app.outline import outline_document
 from noetl.app.runtime import Runtime
 from noetl.app.timeline import Timelines
@@ -25,6 +29,7 @@ class Watching:
         self._runtime = runtime
         self._frames = FrameCache(runtime)
         self._timelines = Timelines(runtime)
+        self._items = ItemLists(runtime)
 
     def frames(self, execution_id: str, after: int, limit: int) -> dict[str, Json]:
         """How it stood behind each of some events."""
@@ -36,11 +41,21 @@ class Watching:
         with faults_told():
             return self._timelines.document(self._service.execution_row(execution_id), after)
 
+    def items(self, execution_id: str, step: str, state: str, after: int, limit: int) -> dict[str, Json]:
+        """A page of the items of a step's loops."""
+        with faults_told():
+            return self._items.page(self._service.execution_row(execution_id), step, state, after, limit)
+
+    def item(self, execution_id: str, step: str, key: str) -> dict[str, Json]:
+        """One item of a step's loops, whole."""
+        with faults_told():
+            return whole_item(self._runtime, self._service.execution_row(execution_id), step, key)
+
     def outline(self, digest: str) -> dict[str, Json]:
         """The outline of a plan."""
         self._service.plan_bytes(digest)
         with faults_told():
-            return outline_document(self._runtime.programs.load(digest))
+            return outline_document(self._runtime.programs.load(digest), time.time_ns() // 1000)
 
 
 async def get_frames(request: Request) -> Response:
@@ -53,6 +68,24 @@ async def get_timeline(request: Request) -> Response:
     """The bars of the timeline that are new or other behind position `after`."""
     asked = execution_of(request), position_of(request)
     return JSONResponse(await lasting_of(request).run(_watching(request).timeline, *asked))
+
+
+async def get_items(request: Request) -> Response:
+    """The items of the loops of `step`, with their values cut short, and how many stand how (`counts`); those of one
+    `state` if one is named.
+    """
+    query, state = request.query_params, request.query_params.get("state", "")
+    if state and state not in STATES:
+        raise BadRequest(f"`state` is one of {', '.join(STATES)}")
+    asked = execution_of(request), query.get("step", ""), state, position_of(request), limit_of(request)
+    return JSONResponse(await lasting_of(request).run(_watching(request).items, *asked))
+
+
+async def get_item(request: Request) -> Response:
+    """One item of the loops of `step`, and its result, whole: `key` is the run and the index of a row, as `7/0`."""
+    query = request.query_params
+    asked = execution_of(request), query.get("step", ""), query.get("key", "")
+    return JSONResponse(await lasting_of(request).run(_watching(request).item, *asked))
 
 
 async def get_moment(request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from noetl.app.ending import Ending, ending_of
+from noetl.app.ending import Ending, ending_of, written_counts
 from noetl.app.picture import Why, interruptions_of, queue_now, rows_of
 from noetl.app.prospects import steps_to_come
 from noetl.app.runtime import Runtime
@@ -140,7 +140,7 @@ def replay_document(program: Program, verdict: ReplayVerdict) -> dict[str, Json]
         "events": verdict.events,
         "status": execution.status,
         "paused": execution.paused,
-        "counts": dict(execution.counts),
+        "counts": dict(written_counts(execution)),
         "workload": execution.workload,
         "ctx": execution.ctx,
         "marking": dict(marking_of(program, verdict.execution)),

@@ -90,7 +90,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         reason,
         None if execution.status == "new" else execution.begun_again or execution.started,
         execution.ended,
-        execution.counts,
+        written_counts(execution),
         execution.scripted,
         tuple([_located_row(program, row) for row in execution.after]),
         execution.phase if execution.phase != MAIN and not execution.is_over else "",
@@ -100,6 +100,11 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         line_of(program, told),
         execution.started_by,
     )
+
+
+def written_counts(execution: Execution) -> dict[str, int]:
+    """The counts of an execution for people: a task that the compiler made is none that anybody wrote."""
+    return {**execution.counts, "tasks": execution.counts["tasks"] - execution.made_tasks}
 
 
 def _located_row(program: Program, row: Json) -> Json:

@@ -11,6 +11,7 @@ import json
 from itertools import islice
 from typing import Any, TypeAlias
 
+from noetl.app.ending import written_counts
 from noetl.app.kept_folds import KeptFolds
 from noetl.app.picture import marking_counts
 from noetl.app.runtime import Runtime
@@ -82,7 +83,7 @@ class Moving:
 
     def _standing(self) -> _Part:
         execution = self.execution
-        return {"status": status_of(execution), "tasks": execution.counts["tasks"], "phase": execution.phase}
+        return {"status": status_of(execution), "tasks": written_counts(execution)["tasks"], "phase": execution.phase}
 
     def _steps(self, step: str | None, task: str | None) -> _Part:
         """How the step of an event is painted; at the end of the execution, all steps whose runs did not end."""
@@ -91,13 +92,14 @@ class Moving:
         if step is not None and task is not None:
             self._tasks.setdefault(step, set()).add(task)
         if is_over:
-            names |= {name for name, tally in self._log.steps.items() if tally.open}
+            names |= {name for name, tally in self._log.steps.items() if tally.open or tally.awaited}
         found: _Part = {}
         for name in names:
             retries = sum(self._log.tasks[name, one].retries for one in self._tasks.get(name, ()))
             mark, facts = painted(self._log.steps.get(name), retries, is_over=is_over)
-            if mark != "idle":
-                found[name] = [mark, *facts]
+            # A step may have waited at its gate only, and not have run.
+            if mark != "idle" or name in self._shown["steps"]:
+                found[name] = [mark, *facts] if mark != "idle" else None
         return found
 
     def _ctx(self) -> _Part:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from noetl.app.secret_resolver import trial_workload
 from noetl.engine.inputs import keys_of
 from noetl.engine.program import Program
-from noetl.engine.starting import Request
+from noetl.engine.starting import defaults_of
 from noetl.server.workers.tracker import pool_of
 from noetl_ir.expr import Json
 
 
-def outline_document(program: Program) -> dict[str, Json]:
+def outline_document(program: Program, now: int) -> dict[str, Json]:
     """The needs of a plan: `inputs` with their JSON Schemas (null where none are declared), the values of the
-    `workload` that nobody has to bring, kinds of tools, pools, credentials by their names, children by their paths.
+    `workload` that nobody has to bring, as a start at `now` (microseconds since the epoch) would have them, kinds of
+    tools, pools, credentials by their names, children by their paths.
     """
     plan = program.plan
     inputs: Json = None
@@ -24,11 +24,11 @@ def outline_document(program: Program) -> dict[str, Json]:
         "name": plan.name,
         "source": plan.source,
         "steps": len(plan.steps),
-        "tasks": len(plan.tasks),
+        "tasks": sum(not task.generated for task in plan.tasks),
         "inputs": inputs,
         "keys": names,
-        # Defaults are expressions: of a workload that lacks what must be brought there are no values yet.
-        "workload": trial_workload(program, "", Request({})),
+        # Defaults are expressions: those that read what must be brought have no values yet.
+        "workload": defaults_of(program, now),
         "kinds": [*sorted({task.kind for task in plan.tasks})],
         "pools": [*sorted({pool_of(step) for step in plan.steps})],
         "credentials": [{"name": entry.name, "kind": entry.kind} for entry in plan.keychain],

@@ -22,6 +22,7 @@ from noetl_ir.correlation import key_of
 from noetl_ir.events import Firing, index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
+from noetl_ir.tallies import awaited_text
 
 
 class Activity(NamedTuple):
@@ -52,14 +53,23 @@ def not_known(pool: str) -> str:
 
 
 def place_of(program: Program, step: int, run: str = "", task: int = -1) -> str:
-    """Where something happens: the step, its iteration and its task, as in `fetch[3][0] / page`."""
+    """Where something happens: the step, its iteration and its task, as in `fetch[3][0] / page`.
+
+    A task that the compiler made is not named: nobody wrote it, and what it does is its step's business.
+    """
     plan = program.plan
     # The number may come from a log that was altered, and a picture is what people look at to find that out.
     text = plan.steps[step].name if 0 <= step < len(plan.steps) else "?"
     text += "".join(f"[{index}]" for index in index_of(run))
-    if 0 <= task < len(plan.tasks):
+    if 0 <= task < len(plan.tasks) and not plan.tasks[task].generated:
         text += f" / {plan.tasks[task].name}"
     return text
+
+
+def log_place_of(program: Program, step: int, run: str, task: int) -> str:
+    """The place of an event in a log, which names every task, also those that the compiler made."""
+    place = place_of(program, step, run)
+    return f"{place} / {program.plan.tasks[task].name}" if 0 <= task < len(program.plan.tasks) else place
 
 
 class Queue(NamedTuple):
@@ -190,8 +200,9 @@ def _step(program: Program, execution: Execution, key: str, run: Run, begun: str
     if key in execution.regions and execution.regions[key].phase in ("at", "run"):
         region = execution.regions[key]
         task = program.plan.tasks[region.task]
-        data.update(task=task.name, attempt=region.attempt, phase=region.phase)
+        data.update(attempt=region.attempt, phase=region.phase)
         if not task.generated:  # what stands for sugar nobody wrote
+            data["task"] = task.name
             words = "to run" if region.phase == "at" else "running" if begun == "at work" else "was running"
             return Activity("step", place, ", ".join([f"{words} {task.name}", *_counts(region)]), None, data)
     return Activity("step", place, "started", None, data)
@@ -251,9 +262,10 @@ def _task(program: Program, execution: Execution, key: str, region: Region) -> I
         "step": _name(program, region.step),
         "step_run_id": step_run_of(key),
         "iteration": list(index_of(key)),
-        "task": program.plan.tasks[region.task].name,
         "attempt": region.attempt,
     }
+    if not program.plan.tasks[region.task].generated:
+        data["task"] = program.plan.tasks[region.task].name
     place = place_of(program, region.step, key, region.task)
     timer = execution.timers.get(f"wake {key}")
     if region.phase == "parked":
@@ -262,12 +274,13 @@ def _task(program: Program, execution: Execution, key: str, region: Region) -> I
         names = sorted(execution.waits.get(key, ()))
         timers = execution.parked[key].data.get("timers")
         due = [at for at in timers.values() if isinstance(at, int)] if isinstance(timers, dict) else []
+        named = [*timers] if isinstance(timers, dict) else []
         data["signals"] = list(names)
         call = execution.parked[key].data.get("call")
         under = key_of(call.get("correlation")) if key in execution.mail.listed and isinstance(call, dict) else ""
         if under:
             data["correlation"] = under
-        yield Activity("wait", place, _awaited(kind, names, under), min(due, default=None), data)
+        yield Activity("wait", place, _awaited(kind, names, named, under), min(due, default=None), data)
     elif region.attempt > 1:
         yield Activity("retry", place, ", ".join(_counts(region)), timer.due if timer else None, data)
     else:
@@ -281,14 +294,13 @@ def _counts(region: Region) -> list[str]:
     return [f"{word} {count}" for word, count in counted if count > 1]
 
 
-def _awaited(kind: str, names: list[str], under: str) -> str:
+_OTHERS = {"playbook": "its child", "signal": "its signal to be sent"}
+"""What parked tasks of other kinds than `wait` wait for."""
+
+
+def _awaited(kind: str, names: list[str], timers: list[str], under: str) -> str:
     """The events and times that a parked task waits for, in words."""
-    if kind == "playbook":
-        return "waits for its child"
-    if not names:
-        return "waits for a timer"
-    where = f", also under the key `{under}`" if under else ""
-    return f"waits for signal{'s' if len(names) > 1 else ''} {', '.join(names)}{where}"
+    return f"waits for {_OTHERS.get(kind) or awaited_text(names, timers, under)}"
 
 
 def _delays(program: Program, execution: Execution) -> Iterator[Activity]:

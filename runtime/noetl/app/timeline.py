@@ -13,6 +13,8 @@ from noetl.engine.program import Program
 from noetl.ports import ExecutionRow
 from noetl_ir.events import Event, index_of, step_run_of
 from noetl_ir.expr import Json
+from noetl_ir.plan import Plan
+from noetl_ir.tallies import awaited_by
 
 MOST = 20_000
 """Bars that one timeline has: what began later is only counted."""
@@ -24,7 +26,8 @@ _PARKED = {"wait": "wait", "playbook": "child"}
 class Bars:
     """The bars of a log, as far as it was read. A bar is a mapping: `number`, `kind` (`task retry wait child step`),
     `step`, `run`, `iteration`, `task`, `attempt`, `from` and `to` in ms since the epoch (null while it is open), `ok`
-    once it has ended, `error` with its place in the source.
+    once it has ended (null of what was cancelled or cut off), `error` with its place in the source, `awaits` what a
+    wait waits for, in words.
     """
 
     def __init__(self, program: Program) -> None:
@@ -33,6 +36,7 @@ class Bars:
         self.bars: list[dict[str, Json]] = []
         self.left_out = 0
         self._open: dict[str, dict[str, Json]] = {}
+        self._within: dict[str, dict[str, set[str]]] = {}
         self._touched: dict[int, int] = {}
 
     def behind(self, position: int) -> list[Json]:
@@ -50,13 +54,21 @@ class Bars:
                 self._begin(f"step {run}", "step", event, at)
             case "step.done" | "loop.done" if not event.data.get("level"):
                 self._end(f"step {run}", at, ok=True)
-            case "step.failed" | "step.cancelled":
+            case "step.failed":
                 self._end(f"step {run}", at, ok=False, error=event.data.get("error"))
+                self._cut(run, at)
+            case "step.cancelled":
+                self._end(f"step {run}", at, ok=None)
+                self._cut(run, at)
+            case "loop.iteration.skipped" | "loop.iteration.failed":
+                self._cut(run, at)
             case "task.started":
                 self._end(f"retry {run} {event.task}", at, ok=True)
                 self._end(key, at, ok=False)  # a claim that was lost
                 task = self._program.plan.tasks[event.task]
                 self._begin(key, _PARKED.get(task.kind, "task"), event, at)
+                if "call" in event.data and key in self._open:
+                    self._change(self._open[key], awaits=awaited_by(event.data))
             case "task.lost":
                 self._end(key, at, ok=False, error={"code": "worker.lost", "message": "the attempt was cut off"})
             case "retry.started":
@@ -71,12 +83,12 @@ class Bars:
                 self._end(key, at, ok=event.data.get("status") == "ok", error=error)
             case "workflow.finished":
                 for name in [*self._open]:
-                    self._end(name, at, ok=False)
+                    self._end(name, at, ok=None)
             case _:
                 pass
 
     def _begin(self, key: str, kind: str, event: Event, at: int) -> None:
-        if key in self._open:
+        if key in self._open or (kind == "task" and _is_routing(self._program.plan, event.task)):
             return
         if len(self.bars) >= MOST:
             self.left_out += 1
@@ -85,25 +97,54 @@ class Bars:
         bar: dict[str, Json] = {
             "number": len(self.bars), "kind": kind, "step": plan.steps[event.step].name,
             "run": step_run_of(event.run), "iteration": list(index_of(event.run)),
-            "task": plan.tasks[event.task].name if event.task >= 0 else None, "attempt": event.attempt or 1,
+            "task": _name_of(plan, event.task), "attempt": event.attempt or 1,
             "from": at, "to": None, "ok": None,
         }  # fmt: skip
         self.bars.append(bar)
         self._open[key] = bar
+        self._within.setdefault(step_run_of(event.run), {}).setdefault(event.run, set()).add(key)
         self._change(bar)
 
-    def _end(self, key: str, at: int, *, ok: bool, error: Json = None) -> None:
+    def _cut(self, run: str, at: int) -> None:
+        """A run or iteration is over: what of it is still open was stopped with it."""
+        of_step = self._within.get(step_run_of(run), {})
+        for each in [run] if "/" in run else [*of_step]:
+            for key in [*of_step.get(each, ())]:
+                self._end(key, at, ok=None)
+
+    def _end(self, key: str, at: int, *, ok: bool | None, error: Json = None) -> None:
         bar = self._open.pop(key, None)
         if bar is not None:
+            self._forget(key)
             self._change(bar, to=at, ok=ok)
             if isinstance(error, dict):
                 # A tool knows neither its step nor its task, and only with them an error has a place.
                 named: dict[str, Json] = {"step": bar["step"], "task": bar["task"], **error}
                 self._change(bar, error=located(self._program, named))
 
+    def _forget(self, key: str) -> None:
+        """What has ended is open in no run."""
+        run = key.split(" ")[1]
+        of_step = self._within.get(step_run_of(run), {})
+        of_step.get(run, set()).discard(key)
+        if not of_step.get(run, True):
+            del of_step[run]
+        if not of_step:
+            self._within.pop(step_run_of(run), None)
+
     def _change(self, bar: dict[str, Json], **values: Json) -> None:
         bar.update(values)
         self._touched[int(str(bar["number"]))] = self.position
+
+
+def _name_of(plan: Plan, task: int) -> str | None:
+    """The name of a task, None for what the compiler made: its bar is one of its step."""
+    return plan.tasks[task].name if task >= 0 and not plan.tasks[task].generated else None
+
+
+def _is_routing(plan: Plan, task: int) -> bool:
+    """Whether a task is one of the compiler's that does nothing but choose what comes next."""
+    return plan.tasks[task].generated and plan.tasks[task].kind == "noop"
 
 
 class Timelines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from noetl.app.picture import place_of
+from noetl.app.picture import log_place_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of, program_of
 from noetl.cli.following import follow_log
@@ -111,7 +111,7 @@ class _Printer:
 
 
 def _line(program: Program, event: Event, position: int, most: int | None, beside: str) -> str:
-    place = escaped(place_of(program, event.step, event.run, event.task)) if event.step >= 0 else ""
+    place = escaped(log_place_of(program, event.step, event.run, event.task)) if event.step >= 0 else ""
     attempt = f" attempt {event.attempt}" if event.attempt > 1 else ""
     data = json_text(event.data) if event.data else ""
     short = data if most is None or len(data) <= most else f"{data[:most]}…"

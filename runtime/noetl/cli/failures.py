@@ -35,11 +35,16 @@ def _cause_text(error: dict[str, Json], depth: int) -> str:
     return f"; cause: {failure_text(inner, depth)}" if inner else ""
 
 
+def is_made(name: Json) -> bool:
+    """Whether a name is one that the compiler made: nobody wrote it."""
+    return isinstance(name, str) and name.startswith("__")
+
+
 def place_text(error: Json) -> str:
     """Where a located error came from: `step / task at file:line: `; empty where it does not say."""
     if not isinstance(error, dict):
         return ""
-    names = " / ".join(str(error[key]) for key in ("step", "task") if error.get(key))
+    names = " / ".join(str(error[key]) for key in ("step", "task") if error.get(key) and not is_made(error[key]))
     words = " ".join(word for word in (names, at_text(error)) if word)
     return escaped(f"{words}: ") if words else ""
 

@@ -10,6 +10,7 @@ import os
 import time
 from typing import TextIO
 
+from noetl.app.ending import written_counts
 from noetl.app.picture import rows_of
 from noetl.cli.progress import PlainProgress
 from noetl.cli.sentences import row_text, sentence_of
@@ -77,7 +78,7 @@ class Live:
             took = duration(now - execution.started)
             name = escaped(program.plan.path or program.plan.name)
             state = "paused" if execution.paused else took
-            lines.append(f"{name}: {state}, {execution.counts['tasks']} tasks so far")
+            lines.append(f"{name}: {state}, {written_counts(execution)['tasks']} tasks so far")
             for row in rows_of(program, execution):
                 lines.append(f"  {row_text(row, now)}")
                 # An execution may have a hundred thousand rows. What does not fit is not even made.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from noetl.app.documents import marking_of, replay_document, verdict_of
+from noetl.app.ending import written_counts
 from noetl.cli.stores import existing_runtime, json_option, row_of, server_option, store_option
 from noetl.cli.text import amount, escaped, json_text
 from noetl.engine.program import Program
@@ -38,7 +39,8 @@ def _tell(program: Program, verdict: ReplayVerdict) -> None:
     else:
         click.echo(f"a legal run of {escaped(program.plan.path or program.plan.name)}")
     paused = ", paused" if execution.paused else ""
-    click.echo(f"{amount(verdict.events, 'event')}, {execution.status}{paused}, {execution.counts['tasks']} tasks run")
+    tasks = written_counts(execution)["tasks"]
+    click.echo(f"{amount(verdict.events, 'event')}, {execution.status}{paused}, {tasks} tasks run")
     if execution.ctx:
         click.echo(f"ctx: {json_text(execution.ctx)}")
     for place, tokens in marking_of(program, verdict.execution):

@@ -40,7 +40,9 @@ def task_started(program: Program, execution: Execution, event: Event) -> None:
     if "origin" in event.data:
         region.origins = {**region.origins, event.task: str(event.data["origin"])}
     # Repeats of an attempt, and attempts after the first, are the same task; `status` counts them as retries.
-    execution.counts["tasks"] += event.attempt == 1 and region.lost == 0
+    is_first = event.attempt == 1 and region.lost == 0
+    execution.counts["tasks"] += is_first
+    execution.made_tasks += is_first and program.plan.tasks[event.task].generated
     key = step_run_of(event.run)
     run = execution.run_of(key)
     # The clock of a step runs from its first task, not from its gate: time in a queue is not the step's.

@@ -441,6 +441,7 @@ class Execution:
         "left",
         "line",
         "loops",
+        "made_tasks",
         "mail",
         "main",
         "marking",
@@ -539,7 +540,7 @@ class Execution:
         self.mail = Mail()
         self.failure: JsonObject | None = None
         self.fault: JsonObject | None = None
-        self.return_step = -1
+        self.return_step, self.made_tasks = -1, 0
         self.returned: object = None
         self.declared: object = NOTHING
         self.line = Line()

@@ -7,7 +7,7 @@ from noetl.engine.program import Program
 from noetl.engine.scope import keychain_scope, workload_scope
 from noetl.engine.turn import Turn
 from noetl.engine.whole import KeyedFault, about, error_of, initial_key, message_at
-from noetl.engine.workload import MISSING, RenderedWorkload, render, variables_of
+from noetl.engine.workload import MISSING, RenderedWorkload, defaults, render, variables_of
 from noetl_ir.evaluate import Fault
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
@@ -135,6 +135,18 @@ def unmet(program: Program, execution_id: str, request: Request) -> tuple[str, .
     # A turn that is thrown away: it finds out what would be missing, before anything is recorded.
     turn = Turn(program, Execution(execution_id, program), 0)
     return tuple(message_at(program.plan, fault) for fault in _rendered(turn, request).faults if fault.code == MISSING)
+
+
+def defaults_of(program: Program, now: int) -> dict[str, Json]:
+    """The values of the workload that nobody has to bring, as a start at `now` (microseconds since the epoch) would
+    have them; without those that read what has to be brought, or the environment.
+    """
+    turn = Turn(program, Execution("", program), now)
+    variables: dict[str, Json] | None = {} if variables_of(program) else None
+    try:
+        return defaults(program, lambda settled: workload_scope(turn, settled, variables))
+    except Fault:
+        return {}
 
 
 def _rendered(turn: Turn, request: Request) -> RenderedWorkload:

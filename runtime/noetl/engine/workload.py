@@ -59,6 +59,13 @@ def render(program: Program, payload: dict[str, Json], scope: Scoped) -> Rendere
     return rendered if rendered.faults else rendered._replace(faults=value_faults(inputs, rendered.workload, missing))
 
 
+def defaults(program: Program, scope: Scoped) -> dict[str, Json]:
+    """The values that nobody has to bring, but for those that read what somebody has to. Raises Fault where the
+    workload is no mapping.
+    """
+    return _rendered(program, {}, scope, ()).workload
+
+
 def _rendered(program: Program, payload: dict[str, Json], scope: Scoped, missing: tuple[str, ...]) -> RenderedWorkload:
     """The values, those that are `missing` null."""
     parts = _parts(program)

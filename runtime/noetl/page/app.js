@@ -91,9 +91,6 @@ function head() {
   const nav = h('nav', { 'aria-label': 'Places' }, person ? links : null);
   show(top_, h('a', { class: 'brand', href: '#/executions' }, h('img', { src: 'page/icon.svg', alt: '', width: 24, height: 24 }), 'noetl'),
     nav, who);
-  // On a phone not all of them have room.
-  const at = links.find((one) => one.getAttribute('aria-current'));
-  if (at) nav.scrollLeft = at.offsetLeft + at.offsetWidth - nav.offsetLeft - nav.clientWidth;
 }
 
 async function signOut() {

@@ -74,6 +74,8 @@ const SIGNS = {
   completed: 'M3 8.5L6.5 12L13 4.5',
   done: 'M3 8.5L6.5 12L13 4.5',
   child: 'M4 3V9.5H12M9 6.5L12 9.5L9 12.5',
+  waiting: 'M4.5 3H11.5L4.5 13H11.5Z',
+  skipped: 'M3.5 8H12.5',
   wait: 'M8 2.5A5.5 5.5 0 1 0 8 13.5A5.5 5.5 0 1 0 8 2.5M8 5V8.3L10.3 9.7',
   close: 'M4 4L12 12M12 4L4 12',
   back: 'M10 3L5 8L10 13',

@@ -3,12 +3,15 @@
 import { cancel, request, signal } from './actions.js';
 import { badge, h, prose, say, show, sign, trouble, wordsOf } from './dom.js';
 import { problem } from './failures.js';
-import { ask, field, jsonOf } from './forms.js';
+import { tell } from './forms.js';
 import { Frames } from './frames.js';
+import { items } from './items.js';
+import { back } from './lists.js';
 import { log } from './log.js';
 import { output } from './output.js';
-import { picture } from './picture.js';
-import { follow, get, post } from './server.js';
+import { picture, placePicture } from './picture.js';
+import { follow, get } from './server.js';
+import { startAgain } from './starting.js';
 import { rangeIn, timeline } from './timeline.js';
 import { ago, clock, many, millis, moment, took } from './times.js';
 
@@ -16,6 +19,8 @@ const REST = 160;
 const LIVE = 400;
 /** How executions that are over are told. @type {Record<string, string>} */
 const OVER = { completed: 'It completed.', failed: 'It failed.', cancelled: 'It was cancelled.' };
+/** Events after which an execution stands otherwise than before. */
+const TOLD = new Set(['playbook.paused', 'playbook.resumed', 'playbook.cancelled', 'playbook.queued', 'playbook.placed', 'phase.started', 'workflow.finished']);
 /** A position behind every log: what stands there is the newest. */
 const NEWEST = Number.MAX_SAFE_INTEGER;
 
@@ -51,9 +56,11 @@ export function executionView(id, query, person) {
     button('first', 'First event', () => go(1)), button('previous', 'Event before', () => go(position - 1)), play, button('next', 'Next event', () => go(position + 1)),
     button('last', 'Last event', () => go(Infinity)), range, where, stands, follows, lost);
   const tabs = h('div', { class: 'tabs', role: 'tablist' });
+  const topic = h('div', { hidden: true });
   const panel = h('div');
+  const listed = h('div', { hidden: true });
   const printed = h('div', { hidden: true });
-  const side = h('aside', { class: 'card side' }, tabs, h('div', { class: 'panel', role: 'tabpanel', tabIndex: 0 }, panel, printed));
+  const side = h('aside', { class: 'card side' }, tabs, h('div', { class: 'panel', role: 'tabpanel', tabIndex: 0 }, topic, listed, panel, printed));
   const stage = h('div', { class: 'card pictured' });
   const children = h('section', { class: 'card children', hidden: true });
   const bars = timeline(id, choose, () => document_ !== null && document_.ended !== null, rangeIn(query.get('zoom')), zoom);
@@ -65,7 +72,7 @@ export function executionView(id, query, person) {
     return h('button', { type: 'button', class: 'bare', 'aria-label': label, title: label, onclick: act }, sign(name));
   }
 
-  const crumb = () => h('p', { class: 'crumb' }, h('a', { href: '#/executions' }, 'Executions'), ' / ', h('code', null, id));
+  const crumb = () => h('p', { class: 'crumb' }, h('a', { href: back('executions') }, 'Executions'), ' / ', h('code', null, id));
 
   async function begin() {
     let row;
@@ -74,7 +81,7 @@ export function executionView(id, query, person) {
       // A long log takes seconds to be read: what is known without it is there at once.
       show(head, crumb(), h('div', { class: 'title' }, h('h1', null, row.playbook), badge(row.status)), h('p', { class: 'facts', role: 'status' }, 'Reading its log…'));
       drawn = picture(row.plan_digest, choose);
-      show(stage, drawn.stage, drawn.controls);
+      placePicture(stage, drawn);
       // Which steps can no longer run is known of those that are in the picture.
       drawn.drawing.then(() => now && tab === 'now' && drawPanel());
       // Neither waits for the log to be read whole.
@@ -95,23 +102,32 @@ export function executionView(id, query, person) {
     events.grew();  // what came while the log was read
     await there;
     if (!document_.ended) watch();
-    if (step) choose(step);
+    if (!step) return;
+    const wanted = tab;
+    choose(step);
+    if (wanted !== tab) turn(wanted);
   }
 
   function watch() {
     let due = 0;
+    let looked = -LIVE;
     const grown = async () => {
       due = 0;
+      looked = performance.now();
       if (closing.signal.aborted || !frames) return;
       range.max = String(frames.total);
       if (live) await go(frames.total, true);
       else drawWhere();
       bars.refresh();
       events.grew();
+      listing?.refresh();
     };
-    follow(id, frames?.total || 0, (at) => {
+    follow(id, frames?.total || 0, (at, event) => {
       if (frames) frames.total = Math.max(frames.total, at);
-      if (!due) due = window.setTimeout(grown, LIVE);
+      // What somebody asked for is told at once: its button is another one from then on.
+      if (TOLD.has(event.event_type)) stand();
+      // The first event after a rest is shown at once, and those of a stream of them some at a time.
+      if (!due) due = window.setTimeout(grown, Math.max(0, looked + LIVE - performance.now()));
     }, (connected) => {
       lost.hidden = connected;
     }, () => shown?.refresh(), closing.signal).then(async () => {
@@ -238,6 +254,7 @@ export function executionView(id, query, person) {
   /** All that there is to say of the moment at which somebody stays. A long log takes its time: one answer is there before another is asked for, and as long as it took the next one waits. */
   async function rest() {
     resting = asking ? window.setTimeout(rest, REST) : 0;
+    if (!playing) point();
     if (asking) return;
     asking = true;
     const begun = performance.now();
@@ -255,12 +272,29 @@ export function executionView(id, query, person) {
     }
   }
 
+  /** The address of what is shown, with some words of it changed; null takes one out. @param {Record<string, string | null>} changes */
+  function addressOf(changes) {
+    const words = new URLSearchParams(query);
+    for (const [name, word] of Object.entries(changes)) {
+      if (word === null) words.delete(name);
+      else words.set(name, word);
+    }
+    return `#/executions/${encodeURIComponent(id)}${words.size ? `?${words}` : ''}`;
+  }
+
   /** Put a range of the timeline into the address, from where it is taken again. @param {[number, number] | null} found */
   function zoom(found) {
-    const words = new URLSearchParams(query);
-    if (found) words.set('zoom', found.join('-'));
-    else words.delete('zoom');
-    location.hash = `#/executions/${encodeURIComponent(id)}${words.size ? `?${words}` : ''}`;
+    location.hash = addressOf({ zoom: found && found.join('-') });
+  }
+
+  /** Have the address lead to what is shown: who is sent it sees the same event, step and tab. */
+  function point() {
+    const newest = !frames || live || (document_.ended && position === frames.total);
+    const place_ = addressOf({ at: newest ? null : String(position), step: step || null, tab: tab === (step ? 'step' : 'now') ? null : tab });
+    // Who has gone elsewhere meanwhile is not brought back.
+    if (closing.signal.aborted || place_ === location.hash || location.hash.split('?')[0] !== place_.split('?')[0]) return;
+    history.replaceState(null, '', place_);
+    query = new URLSearchParams(place_.split('?')[1] || '');
   }
 
   /** @param {string} name */
@@ -268,6 +302,14 @@ export function executionView(id, query, person) {
     step = name;
     tab = 'step';
     drawn?.mark(name);
+    point();
+    drawPanel();
+  }
+
+  /** @param {string} name */
+  function turn(name) {
+    tab = name;
+    point();
     drawPanel();
   }
 
@@ -277,19 +319,16 @@ export function executionView(id, query, person) {
     const focused = tabs.contains(document.activeElement);
     show(tabs, TABS.map(([name, label]) => h('button', {
       type: 'button', role: 'tab', 'aria-selected': String(name === tab), tabIndex: name === tab ? 0 : -1,
-      onclick: () => {
-        tab = name;
-        drawPanel();
-      },
+      onclick: () => turn(name),
       onkeydown: (/** @type {KeyboardEvent} */ event) => {
         const by = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
         if (!by) return;
-        tab = TABS[(TABS.findIndex(([one]) => one === tab) + by + TABS.length) % TABS.length][0];
-        drawPanel();
+        turn(TABS[(TABS.findIndex(([one]) => one === tab) + by + TABS.length) % TABS.length][0]);
         /** @type {HTMLElement} */ (tabs.querySelector('[aria-selected=true]')).focus();
       },
     }, label)));
     if (focused) /** @type {HTMLElement} */ (tabs.querySelector('[aria-selected=true]')).focus();
+    showItems();
     showOutput();
     if (!now) return;
     if (tab === 'now') showNow();
@@ -297,6 +336,18 @@ export function executionView(id, query, person) {
     else if (tab === 'marking') show(panel, h('table', { class: 'pairs' }, h('tbody', null, Object.entries(now.marking).map(([name, tokens]) => h('tr', null, h('th', null, name), h('td', null, Object.entries(tokens).map(([key, count]) => h('code', { class: 'token' }, `${key || '•'}${count > 1 ? ` × ${count}` : ''}`))))))), Object.keys(now.marking).length ? null : h('p', { class: 'hint' }, 'No place has a token.'));
     else if (tab === 'io') await showInOut();
     else await showStep();
+  }
+
+  /** @type {ReturnType<typeof items> | null} */
+  let listing = null;
+  /** The items of the step's loops; they stand beside the panel, as what it printed does. */
+  function showItems() {
+    topic.hidden = tab !== 'step' || !step;
+    listed.hidden = topic.hidden || !document_;
+    if (listed.hidden || listing?.step === step) return;
+    listing = items(id, step, document_.digest, closing.signal);
+    show(listed, listing.element);
+    listing.refresh();
   }
 
   /** @type {ReturnType<typeof output> | null} */
@@ -349,10 +400,10 @@ export function executionView(id, query, person) {
     const attempts = own.filter((bar) => bar.kind !== 'step').slice(-100);
     const result = h('div', null, h('p', { class: 'hint' }, 'Asking…'));
     const came = h('div');
-    show(panel, h('div', { class: 'title' }, h('h2', null, step), state ? badge(state[0]) : h('span', { class: 'hint' }, 'did not run')), state ? h('p', { class: 'hint' }, state.slice(1).join(' · ')) : null,
-      attempts.length ? [h('h3', null, 'Attempts and waits'), h('ul', { class: 'attempts' }, attempts.map((bar) => h('li', { class: bar.to === null ? 'open' : bar.ok === false ? 'failed' : 'ok' },
-        h('span', null, bar.iteration.length ? h('code', null, `[${bar.iteration.join('][')}] `) : null, bar.kind === 'retry' ? `wait before attempt ${bar.attempt + 1}` : `${bar.task}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`),
-        h('small', null, bar.to === null ? (document_.ended ? 'not ended' : 'running') : took(bar.to - bar.from)), bar.error ? problem(bar.error, null, document_.digest) : null)))] : null,
+    show(topic, h('div', { class: 'title' }, h('h2', null, step), state ? badge(state[0]) : h('span', { class: 'hint' }, 'did not run')), state ? h('p', { class: 'hint' }, prose(state.slice(1).join(' · '))) : null);
+    show(panel, attempts.length ? [h('h3', null, 'Attempts and waits'), h('ul', { class: 'attempts' }, attempts.map((bar) => h('li', { class: bar.to === null ? 'open' : bar.ok === false ? 'failed' : bar.ok ? 'ok' : 'cut' },
+        h('span', null, bar.iteration.length ? h('code', null, `[${bar.iteration.join('][')}] `) : null, bar.kind === 'retry' ? `wait before attempt ${bar.attempt + 1}` : `${bar.task || step}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`, bar.awaits ? [' waits for ', prose(bar.awaits)] : null),
+        h('small', null, bar.to === null ? (document_.ended ? 'not ended' : bar.awaits ? 'waiting' : 'running') : `${took(bar.to - bar.from)}${bar.ok === null ? ', cut off' : ''}`), bar.error ? problem(bar.error, null, document_.digest) : null)))] : null,
       h('h3', null, 'Arguments'), came, h('h3', null, 'Result'), result, h('p', null, h('button', { type: 'button', onclick: () => {
         events.only(wanted);
         events.element.scrollIntoView({ block: 'start' });
@@ -389,7 +440,7 @@ export function executionView(id, query, person) {
     const one = picture(row.plan_digest, () => {
       location.hash = `#/executions/${encodeURIComponent(row.execution_id)}`;
     });
-    show(into, one.stage);
+    placePicture(into, one);
     const child = await get(`executions/${encodeURIComponent(row.execution_id)}`, {}, closing.signal);
     const theirs = new Frames(row.execution_id, child.events);
     await theirs.ensure(child.events);
@@ -397,12 +448,12 @@ export function executionView(id, query, person) {
   }
 
   async function again() {
-    const first = (await get(`${place}/events`, { limit: 1 })).events[0];
-    const payload = h('textarea', { rows: 10, spellcheck: false, value: JSON.stringify(first.payload.payload || {}, null, 2) });
-    ask(`Start ${document_.playbook} again`, [h('p', { class: 'hint' }, 'With the same version of the playbook. What is here replaces the defaults of its workload.'), field('Values (JSON)', payload)], 'Start', async () => {
-      const begun = await post('executions', { playbook_id: document_.digest, payload: jsonOf(payload.value, 'What is there') || {} });
-      location.hash = `#/executions/${encodeURIComponent(begun.execution_id)}`;
-    });
+    try {
+      const first = (await get(`${place}/events`, { limit: 1 })).events[0];
+      await startAgain(document_.playbook, document_.digest, first.payload.payload || {});
+    } catch (error) {
+      tell(wordsOf(error), 'bad');
+    }
   }
 
   function stop() {
@@ -415,6 +466,7 @@ export function executionView(id, query, person) {
   play.addEventListener('click', () => {
     if (playing || !frames) {
       stop();
+      point();
       return;
     }
     prepare();
@@ -451,11 +503,12 @@ export function executionView(id, query, person) {
     title: id,
     turn: (next) => {
       const is = (/** @type {string} */ name) => next.get(name) !== query.get(name) && next.get(name);
-      const [at, wanted] = [is('at'), is('step')];
+      const [at, wanted, other] = [is('at'), is('step'), is('tab')];
       query = next;
       bars.zoom(rangeIn(next.get('zoom')));
       if (at) go(Number(at) || 0);
       if (wanted) choose(wanted);
+      if (other) turn(other);
     },
     close: () => {
       stop();

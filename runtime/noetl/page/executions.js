@@ -2,6 +2,7 @@
 
 import { cancel, signal } from './actions.js';
 import { badge, h, say, show, sign, wordsOf } from './dom.js';
+import { leave } from './lists.js';
 import { get } from './server.js';
 import { ago, many, millis, moment, took } from './times.js';
 
@@ -216,6 +217,7 @@ export function executionsView(query, person) {
   function reset() {
     asked.abort();
     asked = new AbortController();
+    leave('executions', query);
     rows = [];
     more = true;
     loading = null;

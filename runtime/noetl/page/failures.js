@@ -9,7 +9,7 @@ const DEPTH = 5;
 /** An error with its place. @param {any} error @param {((step: string) => void) | null} choose @param {string} digest */
 export function problem(error, choose, digest) {
   const at = error.at ? `${error.at.file}:${error.at.line}:${error.at.column}` : '';
-  return h('div', { class: 'problem' }, h('strong', null, error.code || 'error'), error.step && choose ? h('button', { type: 'button', class: 'bare', onclick: () => choose(error.step) }, `${error.step}${error.task ? ` / ${error.task}` : ''}`) : null,
+  return h('div', { class: 'problem' }, h('strong', null, error.code || 'error'), error.step && choose ? h('button', { type: 'button', class: 'bare', onclick: () => choose(error.step) }, `${error.step}${error.task && !error.task.startsWith('__') ? ` / ${error.task}` : ''}`) : null,
     at ? h('code', null, at) : null, h('pre', null, told({ ...error, code: '' }) + cause(error, DEPTH - 1)), at ? excerpt(digest, error.at, lineOf(error)) : null);
 }
 

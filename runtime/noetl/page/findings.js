@@ -1,6 +1,7 @@
 // What lint finds in a source: a list of it, its words at the lines, and the page that explains one.
 
 import { h, prose, show, sign, trouble } from './dom.js';
+import { back } from './lists.js';
 import { get, getText } from './server.js';
 import { many } from './times.js';
 
@@ -68,7 +69,7 @@ export function findingView(name) {
   const element = h('section', { class: 'explained' }, body);
   getText(`findings/${encodeURIComponent(name)}`, closing.signal).then((text) => {
     const [title, ...parts] = text.trim().split(/\n\n(?=\S)/);
-    show(body, h('p', { class: 'crumb' }, h('a', { href: '#/playbooks' }, 'Playbooks'), ' / Findings'), h('h1', null, title), parts.map(section));
+    show(body, h('p', { class: 'crumb' }, h('a', { href: back('playbooks') }, 'Playbooks'), ' / Findings'), h('h1', null, title), parts.map(section));
   }, (error) => {
     if (!closing.signal.aborted) show(body, trouble(error));
   });

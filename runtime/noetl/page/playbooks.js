@@ -3,10 +3,11 @@
 import { differences } from './differences.js';
 import { h, prose, show, sign, trouble, wordsOf } from './dom.js';
 import { findingsOf, marks, notes, summary } from './findings.js';
-import { ask, field, jsonOf } from './forms.js';
-import { picture } from './picture.js';
-import { all, get, post } from './server.js';
+import { back, leave, stand } from './lists.js';
+import { picture, placePicture } from './picture.js';
+import { all, get } from './server.js';
 import { linesOf, listing, reveal } from './source.js';
+import { declaredIn, start } from './starting.js';
 import { many } from './times.js';
 
 /** @param {string} path */
@@ -27,7 +28,11 @@ export function playbooksView(query) {
       found.length > 500 ? h('li', { class: 'hint' }, `${many(found.length - 500, 'playbook')} more: search for one`) : null,
       found.length ? null : h('li', { class: 'empty' }, rows.length ? 'No playbook is called that.' : ['No playbook is here yet. ', h('code', null, 'noetl register FILE'), ' brings one.']));
   }
-  search.addEventListener('input', draw);
+  search.addEventListener('input', () => {
+    stand('playbooks', new URLSearchParams(search.value ? { text: search.value } : {}));
+    draw();
+  });
+  leave('playbooks', query);
   all('playbooks', { newest: true }, 'playbooks', closing.signal).then((found) => {
     rows = found;
     draw();
@@ -92,12 +97,12 @@ export function playbookView(path, query, person) {
     } }, versions.map((one) => h('option', { value: one.version, selected: one === row }, `version ${one.version}`)));
     const outline = await get(`plans/${row.playbook_id}/outline`, {}, closing.signal);
     if (mine !== asked) return;
-    show(head, h('p', { class: 'crumb' }, h('a', { href: '#/playbooks' }, 'Playbooks'), ' / ', h('code', null, row.playbook_id.slice(0, 16))),
+    show(head, h('p', { class: 'crumb' }, h('a', { href: back('playbooks') }, 'Playbooks'), ' / ', h('code', null, row.playbook_id.slice(0, 16))),
       h('div', { class: 'title' }, h('h1', null, path), h('div', { class: 'version' }, choice), h('span', { class: 'gap' }), h('div', { class: 'acts' },
         h('a', { class: 'button', href: `#/executions?text=${encodeURIComponent(path)}` }, 'Executions'), person.operates ? h('button', { type: 'button', class: 'primary', onclick: () => start(row, outline) }, 'Start…') : null)),
       h('p', { class: 'facts' }, h('span', null, many(outline.steps, 'step')), h('span', null, many(outline.tasks, 'task')), h('span', null, outline.source)));
     const drawn = picture(row.playbook_id, (step) => drawn.mark(step));
-    show(stage, drawn.stage, drawn.controls);
+    placePicture(stage, drawn);
     show(facts, h('h3', null, 'Inputs'), takes(outline), names('Credentials', outline.credentials.map((/** @type {any} */ one) => `${one.name} (${one.kind})`)), names('Pools', outline.pools), names('Kinds', outline.kinds), names('Calls', outline.children));
     const other = versions.find((one) => String(one.version) === now.get('with') && one !== row);
     show(compared, versions.length > 1 ? differences(row, other, versions, (version) => {
@@ -120,7 +125,7 @@ export function playbookView(path, query, person) {
 
 /** @param {any} outline */
 function takes(outline) {
-  const rows = fieldsOf(outline);
+  const rows = declaredIn(outline);
   return rows.length ? h('dl', { class: 'values' }, rows.map((one) => [h('dt', null, one.name, one.required ? h('small', { class: 'warn' }, ' must be brought') : null),
     h('dd', null, one.schema.description ? h('p', { class: 'hint' }, one.schema.description) : null, one.value === undefined ? null : h('pre', { class: 'value' }, JSON.stringify(one.value)))])) : h('p', { class: 'hint' }, 'It takes none.');
 }
@@ -137,54 +142,4 @@ function verdicts(found, drawn) {
   const steps = (found.steps || []).map((/** @type {any} */ one) => h('tr', null, h('th', null, h('button', { type: 'button', class: 'bare', onclick: () => drawn.mark(one.step) }, one.step)), h('td', null, one.runs ?? 'no limit is known'), h('td', null, one.at_once ?? 'no limit is known'), h('td', { class: 'dim' }, one.beside.slice(0, 8).join(', '))));
   return [h('ul', { class: 'verdicts' }, rows), found.assumptions.length ? h('p', { class: 'hint' }, 'Where ', prose(found.assumptions.join('; ')), '.') : null,
     steps.length ? h('details', null, h('summary', null, 'How often each step can run, and beside what'), h('table', { class: 'pairs bounds' }, h('thead', null, h('tr', null, ['Step', 'Runs at most', 'At once', 'Can run beside'].map((name) => h('th', null, name)))), h('tbody', null, steps))) : null];
-}
-
-/**
- * What a start may bring: declared inputs, else the keys of the workload, with the values that they have by themselves.
- * @param {any} outline @returns {{name: string, required: boolean, schema: any, value: any}[]}
- */
-function fieldsOf(outline) {
-  const workload = outline.workload || {};
-  const known = outline.inputs || outline.keys.map((/** @type {string} */ name) => ({ name, required: false, schema: {} }));
-  return known.map((/** @type {any} */ one) => ({ ...one, value: one.required ? one.schema.default : workload[one.name] ?? one.schema.default }));
-}
-
-/** @param {any} row @param {any} outline */
-function start(row, outline) {
-  const fields = fieldsOf(outline).map(inputOf);
-  const form = fields.map((one) => one.element);
-  ask(`Start ${row.path}`, form.length ? form : [h('p', { class: 'hint' }, 'It takes no inputs.')], 'Start', async () => {
-    /** @type {Record<string, any>} */
-    const payload = {};
-    for (const one of fields) {
-      const found = one.read();
-      if (found !== undefined) payload[one.name] = found;
-    }
-    const begun = await post('executions', { playbook_id: row.playbook_id, payload }, { 'Idempotency-Key': crypto.randomUUID ? crypto.randomUUID() : String(Math.random()) });
-    location.hash = `#/executions/${encodeURIComponent(begun.execution_id)}`;
-  });
-}
-
-/** A field for a value; `read` gives it, undefined where it is as it was. @param {{name: string, required: boolean, schema: any, value: any}} one */
-function inputOf(one) {
-  const { name, required, schema } = one;
-  const kind = Array.isArray(schema.type) ? '' : schema.type || (one.value === null || one.value === undefined ? '' : Array.isArray(one.value) ? 'array' : typeof one.value);
-  const hint = schema.description || '';
-  const label = required ? `${name} *` : name;
-  if (Array.isArray(schema.enum)) {
-    const select = h('select', null, required ? null : h('option', { value: '' }, '(as it is)'), schema.enum.map((/** @type {any} */ value, /** @type {number} */ n) => h('option', { value: n, selected: value === one.value }, String(value))));
-    return { name, element: field(label, select, hint), read: () => (select.value === '' ? undefined : schema.enum[Number(select.value)]) };
-  }
-  if (kind === 'boolean') {
-    const box = h('input', { type: 'checkbox', checked: one.value === true });
-    return { name, element: field(label, box, hint), read: () => (!required && box.checked === (one.value === true) ? undefined : box.checked) };
-  }
-  if (kind === 'string' || kind === 'number' || kind === 'integer') {
-    const input = h('input', { type: kind === 'string' ? 'text' : 'number', step: kind === 'integer' ? 1 : 'any', required, value: one.value ?? '', min: schema.minimum ?? '', max: schema.maximum ?? '' });
-    const before = input.value;
-    return { name, element: field(label, input, hint), read: () => (input.value === before && !required ? undefined : kind === 'string' ? input.value : input.value === '' ? undefined : Number(input.value)) };
-  }
-  const text = h('textarea', { rows: 3, spellcheck: false, required, value: one.value === undefined || one.value === null ? '' : JSON.stringify(one.value, null, 2) });
-  const before = text.value;
-  return { name, element: field(`${label} (JSON)`, text, hint), read: () => (text.value === before && !required ? undefined : jsonOf(text.value, name)) };
 }

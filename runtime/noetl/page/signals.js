@@ -1,6 +1,7 @@
 // The mailbox: signals that are kept under a key, and the executions that wait under one.
 
 import { h, show, trouble } from './dom.js';
+import { leave, stand } from './lists.js';
 import { get } from './server.js';
 import { ago, many, millis, moment } from './times.js';
 
@@ -32,7 +33,11 @@ export function signalsView(query) {
     }
   }
 
-  search.addEventListener('input', look);
+  search.addEventListener('input', () => {
+    stand('signals', new URLSearchParams(search.value ? { prefix: search.value } : {}));
+    look();
+  });
+  leave('signals', query);
   look();
   const looking = setInterval(look, LOOK_EVERY);
   return {

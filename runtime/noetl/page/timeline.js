@@ -7,7 +7,7 @@ import { clock, many, took } from './times.js';
 
 /**
  * @typedef {{number: number, kind: string, step: string, run: string, iteration: number[], task: string | null, attempt: number,
- *   from: number, to: number | null, ok: boolean | null, error?: any}} Bar
+ *   from: number, to: number | null, ok: boolean | null, awaits?: string, error?: any}} Bar
  */
 
 const GAP = 0.05;
@@ -183,13 +183,13 @@ export function timeline(id, pick, isOver, range, chosen) {
     for (const bar of own) {
       const left = place(bar.from);
       const right = Math.max(place(end(bar)), left);
-      const kind = `${bar.kind} ${bar.to === null && !isOver() ? 'open' : bar.ok === false && bar.kind !== 'retry' ? 'failed' : 'ok'}`;
+      const kind = `${bar.kind} ${bar.to === null && !isOver() ? 'open' : bar.ok === false && bar.kind !== 'retry' ? 'failed' : bar.ok === null ? 'cut' : 'ok'}`;
       if ((until.get(kind) ?? -1) >= right && right - left < 0.002) continue;
       until.set(kind, Math.max(right, left + 0.002));
       const where = bar.iteration.length ? ` [${bar.iteration.join('][')}]` : '';
-      const what = bar.kind === 'retry' ? `waits for attempt ${bar.attempt + 1}` : bar.kind === 'step' ? 'run' : `${bar.task || ''}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}`;
+      const what = bar.kind === 'retry' ? `waits for attempt ${bar.attempt + 1}` : bar.kind === 'step' ? 'run' : `${bar.task || step}${bar.attempt > 1 ? `, attempt ${bar.attempt}` : ''}${bar.awaits ? ` waits for ${bar.awaits}` : ''}`;
       const error = bar.error ? `\n${bar.error.code}: ${bar.error.message}` : '';
-      const one = h('span', { class: `tick ${kind}`, title: `${step}${where}: ${what}\n${clock(bar.from)}, ${bar.to === null ? 'not ended' : took(bar.to - bar.from)}${error}` });
+      const one = h('span', { class: `tick ${kind}`, title: `${step}${where}: ${what}\n${clock(bar.from)}, ${bar.to === null ? 'not ended' : `${took(bar.to - bar.from)}${bar.ok === null ? ', cut off' : ''}`}${error}` });
       one.style.left = `${left * 100}%`;
       one.style.width = `max(3px, ${(right - left) * 100}%)`;
       track.append(one);

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from harness.running import HEAD
@@ -43,6 +44,10 @@ workflow:
       kind: noop
       result: [1, 2, 3]
       spec: {policy: {rules: [{else: {then: {do: continue, set_ctx: {gathered: [1, 2, 3]}}}}]}}
+    next: {arcs: [{step: many}]}
+  - step: many
+    loop: {in: [1, 2, 3], iterator: one}
+    tool: {kind: noop}
     next: {arcs: [{step: last}]}
   - {step: last, tool: {name: w, kind: wait, events: [go]}}
 """
@@ -85,11 +90,19 @@ def _one(up: Served) -> str:
     return str(up.client.get("/executions").json()["executions"][0]["execution_id"])
 
 
+def _run_of_many(up: Served) -> str:
+    """The run of the step with a loop."""
+    return str(up.client.get(f"/executions/{_one(up)}/items?step=many").json()["items"][0]["run"])
+
+
 def _path(up: Served, row: Operation) -> str:
     path = row.path.replace("{execution_id}", _one(up)).replace("{user_id:path}", "ada")
     digest = up.client.get("/playbooks").json()["playbooks"][0]["playbook_id"]
     # It is not over, and has no result itself.
-    asked = {"get_result": "?step=start", "get_differences": f"?from={digest}"}.get(row.handler.__name__, "")
+    asked = {
+        "get_result": "?step=start", "get_differences": f"?from={digest}",
+        "get_items": "?step=many", "get_item": f"?step=many&key={_run_of_many(up)}/0",
+    }.get(row.handler.__name__, "")  # fmt: skip
     return path.replace("{path:path}", "t/t").replace("{digest}", digest).replace("{code}", "NL701") + asked
 
 
@@ -115,11 +128,11 @@ def test_whatever_answers_an_array_is_paged(server: Served, row: Operation) -> N
 def test_the_pages_of_a_list_are_all_of_it(server: Served, row: Operation) -> None:
     assert row.pages is not None
     path, found, behind = _path(server, row), [], None
-    whole = server.client.get(path, params={"limit": LONGEST_PAGE}).json()
+    whole = server.client.get(str(httpx.URL(path).copy_merge_params({"limit": LONGEST_PAGE}))).json()
     assert whole["next"] is None
     for _ in range(len(whole[row.pages.rows]) + 1):
         asked = {"limit": 1} if behind is None else {"limit": 1, row.pages.cursor: behind}
-        page = server.client.get(path, params=asked).json()
+        page = server.client.get(str(httpx.URL(path).copy_merge_params(asked))).json()
         assert len(page[row.pages.rows]) <= 1
         found += page[row.pages.rows]
         behind = page["next"]
@@ -130,7 +143,7 @@ def test_the_pages_of_a_list_are_all_of_it(server: Served, row: Operation) -> No
     assert sorted(map(_told, found)) == sorted(map(_told, whole[row.pages.rows]))
     assert behind is None
     for wrong in ("0", str(LONGEST_PAGE + 1), "x"):
-        assert server.client.get(path, params={"limit": wrong}).status_code == 400
+        assert server.client.get(str(httpx.URL(path).copy_merge_params({"limit": wrong}))).status_code == 400
 
 
 def _told(row: object) -> str:

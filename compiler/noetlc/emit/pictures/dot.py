@@ -19,6 +19,8 @@ _COLOURS = {
     Paint.IDLE: "#a3adb7",
     Paint.DONE: "#009e73",
     Paint.PARTLY: "#e69f00",
+    Paint.CANCELLED: "#6b7783",
+    Paint.WAITING: "#b58900",
     Paint.RUNNING: "#56b4e9",
     Paint.TOLD: "#0072b2",
     Paint.WARNED: "#e69f00",

@@ -35,6 +35,8 @@ _COLOURS = {
     Paint.IDLE: ("#f2f4f6", "#a3adb7"),
     Paint.DONE: ("#e2f4ee", "#009e73"),
     Paint.PARTLY: ("#fff3d6", "#e69f00"),
+    Paint.CANCELLED: ("#e9edf1", "#6b7783"),
+    Paint.WAITING: ("#fff0cc", "#b58900"),
     Paint.RUNNING: ("#e0f2fd", "#56b4e9"),
     Paint.TOLD: ("#dcedf8", "#0072b2"),
     Paint.WARNED: ("#fff3d6", "#e69f00"),

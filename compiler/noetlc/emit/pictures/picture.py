@@ -47,6 +47,8 @@ class Paint(StrEnum):
     IDLE = "idle"
     DONE = "done"
     PARTLY = "partly"
+    CANCELLED = "cancelled"
+    WAITING = "waiting"
     RUNNING = "running"
     TOLD = "told"
     WARNED = "warned"

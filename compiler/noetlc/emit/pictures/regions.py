@@ -16,7 +16,9 @@ from noetlc.emit.pictures.picture import ASIDE, ArrowKind, Box, Edge, Paint, Pic
 EXIT = -1
 LARGEST, CLIMBS, LEAST, ROUNDS = 400, 6, 3, 40
 WIDE, IN_ROW = 16, 8
-IN_SIGHT = frozenset({Paint.BAD, Paint.FAILED, Paint.RUNNING, Paint.PARTLY, Paint.WARNED, Paint.TOLD})
+IN_SIGHT = frozenset(
+    {Paint.BAD, Paint.FAILED, Paint.RUNNING, Paint.WAITING, Paint.CANCELLED, Paint.PARTLY, Paint.WARNED, Paint.TOLD}
+)
 
 
 class PicturePart(NamedTuple):

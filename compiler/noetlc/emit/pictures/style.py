@@ -15,6 +15,8 @@ FONTS = "'Helvetica Neue',Arial,'DejaVu Sans','Source Sans Pro',sans-serif"
 SIGNS = {
     Paint.DONE: "M-5 0L-1.5 4L5 -4.5",
     Paint.PARTLY: "M-5 0L5 0",
+    Paint.CANCELLED: "M-4.5 0L4.5 0",
+    Paint.WAITING: "M-4 -5L4 -5L-4 5L4 5Z",
     Paint.RUNNING: "M-3.5 -4.5L4.5 0L-3.5 4.5Z",
     Paint.FAILED: "M-4 -4L4 4M-4 4L4 -4",
     Paint.BAD: "M-4 -4L4 4M-4 4L4 -4",
@@ -28,6 +30,8 @@ SIGNS = {
 MEANINGS = {
     Paint.DONE: "done",
     Paint.PARTLY: "reached, but not all of it",
+    Paint.CANCELLED: "cancelled, or cut off by the end",
+    Paint.WAITING: "waiting",
     Paint.RUNNING: "running",
     Paint.FAILED: "failed",
     Paint.IDLE: "did not run",
@@ -52,13 +56,15 @@ _LIGHT = {
     "page": "#ffffff", "box": "#f7f9fb", "edge": "#5b6b7b", "text": "#1b2733", "dim": "#54616e", "ko": "#b34700",
     "entry": "#e3eef9", "loop": "#f1eafa", "fold": "#eef1f4", "inner": "#ffffff", "told": "#0072b2", "done": "#007a59",
     "running": "#0b84c6", "bad": "#c04a00", "warned": "#a86f00", "idle": "#a3adb7", "donebox": "#e2f4ee",
-    "runningbox": "#e0f2fd", "badbox": "#fde8dc", "warnedbox": "#fff3d6", "toldbox": "#dcedf8", "line": "#c3ccd5",
+    "runningbox": "#e0f2fd", "badbox": "#fde8dc", "warnedbox": "#fff3d6", "cancelled": "#56636f",
+    "cancelledbox": "#e9edf1", "waiting": "#8a5a00", "waitingbox": "#fff0cc", "toldbox": "#dcedf8", "line": "#c3ccd5",
 }  # fmt: skip
 _DARK = {
     "page": "#14191f", "box": "#1f2730", "edge": "#9aa8b6", "text": "#e8edf2", "dim": "#aab5c0", "ko": "#ff9a5c",
     "entry": "#1f3247", "loop": "#2e2840", "fold": "#262e37", "inner": "#171d24", "told": "#5cb8f0", "done": "#3fcf9f",
     "running": "#56b4e9", "bad": "#ff8a47", "warned": "#f0b429", "idle": "#5a6672", "donebox": "#14332a",
-    "runningbox": "#15303f", "badbox": "#40230f", "warnedbox": "#3a2d0c", "toldbox": "#15324a", "line": "#3b4754",
+    "runningbox": "#15303f", "badbox": "#40230f", "warnedbox": "#3a2d0c", "cancelled": "#aab5c0",
+    "cancelledbox": "#262e37", "waiting": "#f3c04b", "waitingbox": "#3a2d0c", "toldbox": "#15324a", "line": "#3b4754",
 }  # fmt: skip
 
 
@@ -99,6 +105,8 @@ def _rules(c: dict[str, str]) -> str:
         ("told", "told", "toldbox"),
         ("done", "done", "donebox"),
         ("partly", "warned", "warnedbox"),
+        ("cancelled", "cancelled", "cancelledbox"),
+        ("waiting", "waiting", "waitingbox"),
         ("running", "running", "runningbox"),
         ("failed", "bad", "badbox"),
         ("warned", "warned", "warnedbox"),
