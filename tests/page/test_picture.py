@@ -48,7 +48,7 @@ LOOK = """() => {
 
 
 class Look(NamedTuple):
-    """What can be seen of the picture: pixels of a unit and of the smallest letters, the steps in sight, the one that
+    """A look at the picture: pixels of a unit and of the smallest letters, the steps in sight, the one that
     has the keyboard, and how many of them Tab leads to.
     """
 

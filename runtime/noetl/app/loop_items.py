@@ -123,7 +123,7 @@ class LoopItems:
             item.error = codec.pack_unsorted(error)
 
     def _cut(self, lead: str, at: int) -> None:
-        """What has begun below a key and has not ended is cut off; what has not begun never will."""
+        """Cut off what has begun below a key and has not ended; what has not begun never will."""
         for key in [key for key in self._open if key.startswith(lead)]:
             item = self._open.pop(key)
             if item.began is not None:

@@ -123,7 +123,7 @@ class Bars:
                 self._change(bar, error=located(self._program, named))
 
     def _forget(self, key: str) -> None:
-        """What has ended is open in no run."""
+        """Take a bar that has ended out of those that are open in a run."""
         run = key.split(" ")[1]
         of_step = self._within.get(step_run_of(run), {})
         of_step.get(run, set()).discard(key)

@@ -177,7 +177,8 @@ export function executionView(id, query, person) {
     show(head, crumb(),
       h('div', { class: 'title' }, h('h1', null, d.playbook), badge(status), h('span', { class: 'gap' }), h('div', { class: 'acts' }, act)), h('p', { class: 'facts' }, facts));
     failure.hidden = !(d.error || d.reason);
-    if (!failure.hidden) show(failure, problem(d.error || { code: status, message: d.reason }, choose, d.digest));
+    // What somebody ended is no failure, and does not look like one.
+    if (!failure.hidden) show(failure, d.error ? problem(d.error, choose, d.digest) : h('p', { class: `reason ${status}` }, sign(status), prose(d.reason)));
   }
 
   /** @type {Promise<void> | null} */
