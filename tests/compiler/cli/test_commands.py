@@ -230,6 +230,12 @@ def test_explain_finds_codes_by_number_and_by_name(run: Run) -> None:
     assert "NL203  unknown-step" in "\n".join(listed)
 
 
+def test_explain_knows_the_codes_of_errors_of_runs(run: Run) -> None:
+    told = run("explain", "pg.error").out
+    assert told.startswith("pg.error (error of a run)\n") and "these kinds may have it: postgres." in told
+    assert "Tasks of any kind" in run("explain", "timeout").out and "A step may" in run("explain", "loop.in").out
+
+
 @pytest.mark.parametrize("subject", ["playbook", "plan"])
 def test_schema_prints_what_is_kept_in_the_repository(run: Run, subject: str) -> None:
     done = run("schema", subject)

@@ -52,6 +52,16 @@ def hover(editor: Editor, name: str, text: str) -> str:
         # Each branch brings a token of its own, and the last step joins none of them.
         ("- step: last", "- step: la‸st", "Runs at most 2 times."),
         ("- step: one", "- step: o‸ne", "Can run beside `two`, `last`."),
+        (
+            "{step: last}",
+            "{step: last, when: \"{{ event.error.code == 'http.st‸atus' }}\"}",
+            "**http.status**: The answer has",
+        ),
+        (
+            "{step: last}",
+            "{step: last, when: \"{{ event.error.code in ['a', 'time‸out'] }}\"}",
+            "longer than its `timeout`",
+        ),
         ("{step: two}", "{step: t‸wo}", "**two**: `noop`"),
     ],
 )

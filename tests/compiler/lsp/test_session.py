@@ -8,6 +8,7 @@ from lsprotocol import types
 
 from noetlc.cli.inspection import looked_into
 from noetlc.lsp.project import Looked
+from noetlc.lsp.server import code_actions
 from noetlc.lsp.session import EditorSession
 
 TEXT = (
@@ -20,13 +21,21 @@ class Slow:
 
     def __init__(self) -> None:
         self.looks: list[str] = []
+        self.migrations: list[str] = []
         self.go = Event()
 
     def found_in(self, name: str, text: str) -> Looked:
         self.looks.append(text)
         self.go.wait(30)
-        kept, compiled = looked_into(name, text.encode())
+        kept, compiled = looked_into(name, text.encode(), migrating=False)
         return Looked(kept.findings, (), compiled)
+
+    def migrated_in(self, name: str, text: str) -> Looked:
+        self.migrations.append(text)
+        return Looked(looked_into(name, text.encode())[0].findings)
+
+    def suites(self) -> Mapping[str, str]:
+        return {}
 
     def hold(self, name: str, text: str) -> None: ...
     def let_go(self, name: str) -> None: ...
@@ -69,6 +78,43 @@ def test_several_questions_wait_for_one_look() -> None:
 
     asyncio.run(ask())
     assert project.looks == [TEXT]
+
+
+OLDER = """\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: a, path: a/a}
+workflow:
+  - step: start
+    tool: {kind: noop}
+    next: end
+  - step: end
+"""
+
+
+def test_a_file_is_migrated_when_somebody_asks_for_the_fix_and_once_for_a_text() -> None:
+    project = Slow()
+    project.go.set()
+    session, published = session_of(project)
+    document = types.TextDocumentIdentifier("file:///a.yaml")
+
+    def asked(line: int) -> types.CodeActionParams:
+        place = types.Range(types.Position(line, 0), types.Position(line, 13))
+        return types.CodeActionParams(document, place, types.CodeActionContext([]))
+
+    async def ask() -> None:
+        session.open("file:///a.yaml", "/a.yaml", 1, OLDER)
+        while not published:
+            await asyncio.sleep(0.01)
+        # The editor asks for fixes wherever the cursor stands.
+        assert await code_actions(session, asked(5)) == []
+        assert [one.code for one in published[0].diagnostics] == ["NL910"] and project.migrations == []
+        for _ in range(2):
+            [fix] = await code_actions(session, asked(6))
+            assert fix.title == "migrate the whole file"
+        assert project.migrations == [OLDER]
+
+    asyncio.run(asyncio.wait_for(ask(), 30))
 
 
 def test_findings_of_a_text_that_was_typed_over_are_not_shown() -> None:

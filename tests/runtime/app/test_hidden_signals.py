@@ -102,3 +102,16 @@ def test_a_start_resolves_its_secrets_once(tmp_path: Path, monkeypatch: pytest.M
     assert [one[: len("`workload.a` holds the secret `api.")] for one in found.exposed] == [
         "`workload.a` holds the secret `api."
     ]
+
+
+def test_a_value_that_an_entry_gives_under_two_names_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `token` and `access_token` of oauth2; another secret is told beside it."""
+    known = [("api", "token", "canary-one"), ("api", "access_token", "canary-one"), ("db", "password", "canary-two")]
+    chain = SimpleNamespace(known_secrets=lambda: known, check=dict, asked_by=lambda needs: chain)
+    monkeypatch.setattr(SecretResolver, "_made_keychain", lambda self: chain)
+    text = "keychain: [{name: api, kind: env}, {name: db, kind: env}]\nworkload: {a: 1}\nworkflow: [{step: start}]\n"
+    request = Request({"a": "canary-one and canary-two"})
+    found = secrets_at_start(program_of(compiled(text)), "e1", request, path=str(tmp_path / "s"), root=str(tmp_path))
+    assert [one.split("`")[3] for one in found.exposed] == ["api.token", "db.password"]
