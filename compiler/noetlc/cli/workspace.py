@@ -69,12 +69,30 @@ class Workspace:
         return found | {name: text for name, text in self._open.copy().items() if name.endswith(SUFFIXES)}
 
     def found_in(self, name: str, text: str) -> Looked:
-        """The findings of `noetlc lint` in a text as the file of that name; none in one that begins no playbook."""
-        return self._looked(name, text, migrating=False)
+        """The findings of `noetlc lint` in a text as the file of that name; in one of tests those that `noetl test`
+        refuses it for, and none in what is no playbook.
+        """
+        return self._in_suite(name, text) if name.endswith(SUFFIXES) else self._looked(name, text, migrating=False)
 
     def migrated_in(self, name: str, text: str) -> Looked:
         """The findings with the migration of the file at the notes that it does away with."""
         return self._looked(name, text, migrating=True)
+
+    def _in_suite(self, name: str, text: str) -> Looked:
+        from noetlc.cli.suite_findings import found_in_suite  # most editors have no such file open
+
+        found = found_in_suite(name, bytes_of(text), self._content, self._children())
+        state = self.state_of(found.path) if found.path else ""
+        return Looked(found.findings, ((found.path, state),) if found.path else ())
+
+    def _content(self, name: str) -> bytes | None:
+        """The bytes of a file, as an editor has it or as it is on disk; None where there is none."""
+        if (shown := self._open.get(name)) is not None:
+            return bytes_of(shown)
+        try:
+            return read(name)
+        except Unusable:
+            return None
 
     def _looked(self, name: str, text: str, *, migrating: bool) -> Looked:
         # Editors serve all YAML by one server, and most of it is something else.

@@ -35,7 +35,7 @@ cases:
       - {step: start, task: fetch, outcome: {result: [1]}}
     expect:
       steps: [start, store]
-      not_run: [none]
+      not_run: [start]
       results: {start: {data: 1}}
       ctx: {count: 1}
       calls:
@@ -108,6 +108,33 @@ def test_a_name_in_a_test_leads_to_the_playbook_and_renames_it(workspace: Editor
     marked = TESTS.replace("results: {start", "results: {st‸art")
     with_entry = renamed(workspace, "orders.test.yaml", TESTS.replace("[start, store]", "[start, st‸ore]"), "keep")
     assert "- step: keep" in with_entry["orders.yaml"] and "[start, keep]" in with_entry["orders.test.yaml"]
+
+
+def test_a_slip_in_a_test_is_found_while_it_is_typed_and_has_a_fix(workspace: Editor) -> None:
+    slip = TESTS.replace("steps: [start, store]", "steps: [start, stroe]")
+    workspace.show("orders.test.yaml", slip)
+    [slipped] = workspace.findings("orders.test.yaml")
+    assert (slipped.code, slipped.range.start) == (
+        "NL104",
+        types.Position(9, 21),
+    ) and "did you mean `store`" in slipped.message
+    asked_for = types.CodeActionParams(
+        types.TextDocumentIdentifier(workspace.uri("orders.test.yaml")), slipped.range, types.CodeActionContext([])
+    )
+    [action] = workspace.ask(types.TEXT_DOCUMENT_CODE_ACTION, asked_for)  # type: ignore[misc]
+    [change] = action.edit.document_changes
+    assert applied(slip, change.edits) == TESTS
+    # The playbook is another one: what it does not have any more is found in its tests, which nobody touched.
+    workspace.show("orders.test.yaml", TESTS)
+    assert list(workspace.findings("orders.test.yaml")) == []
+    workspace.show("orders.yaml", ORDERS.replace("store", "keep"))
+    document = types.TextDocumentIdentifier(workspace.uri("orders.yaml"))
+    for _ in range(200):
+        if found := workspace.findings("orders.test.yaml"):
+            break
+        workspace.ask(types.TEXT_DOCUMENT_FOLDING_RANGE, types.FoldingRangeParams(document))
+    assert {each.code for each in found} == {"NL104"}
+    workspace.show("orders.yaml", ORDERS)
 
 
 def test_references_reach_into_tests(workspace: Editor) -> None:
