@@ -114,7 +114,7 @@ _SHAPES: Mapping[str, Callable[[Json], bool]] = MappingProxyType({
 USUAL: Mapping[str, tuple[Json, ...]] = MappingProxyType({
     "message": ("it went wrong",), "status": (503, 404, 200), "status_code": (503, 404, 200), "exit_code": (1, 0),
     "headers": ({},), "retry_after": (1,), "sqlstate": ("40001",), "stderr": ("it went wrong",),
-    "exception_type": ("ValueError",), "retryable": (True, False),
+    "exception_type": ("ValueError",), "retryable": (True, False), "rows": ([{"n": 1}], []),
 })  # fmt: skip
 """Values that a key often has, the likeliest first."""
 

@@ -68,6 +68,7 @@ workflow:
         (ITER, "NL404", "{% if 1 %}{{ iter.on }}{% endif %}", "iter.on"),
         (WORKLOAD, "NL403", "{% if 1 %}{{ workload.citis }}{% endif %}", "citis"),
         (SHELL, "NL808", "{% if 1 %}rm {{ start.data }}{% endif %}", "start.data"),
+        (SHELL, "NL808", "{% for f in start.data %}rm {{ f }}{% endfor %}", "start.data"),
         (SECRET, "NL317", "{% if keychain.api.value | upper %}x{% endif %}", "keychain.api.value | upper"),
     ],
 )
@@ -85,6 +86,7 @@ def test_a_slip_in_a_block_template_is_found(body: str, code: str, text: str, ma
         (CTX, "{% if ctx.totl is defined %}{{ ctx.totl }}{% endif %}"),
         (ITER, "{% for x in [1] %}{{ iter.one }}{{ loop.index }}{% endfor %}"),
         (SHELL, "{% if start.data %}ls{% endif %}"),
+        (SHELL, "{% for f in ['a', 'b'] %}ls {{ f }}{% endfor %}"),
     ],
 )
 def test_what_the_block_binds_or_asks_for_is_no_slip(body: str, text: str) -> None:

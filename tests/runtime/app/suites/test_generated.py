@@ -348,7 +348,7 @@ workflow:
     next: {arcs: [{step: ask, when: "{{ event.error.message }}"}, {step: sum}]}
   - step: ask
     tool: {kind: postgres, auth: pg, query: SELECT 1}
-    next: {arcs: [{step: run, when: "{{ ask.rows[0].n > 3 }}"}, {step: run}]}
+    next: {arcs: [{step: run, when: "{{ ask.rows }}"}, {step: run}]}
   - step: run
     tool: {kind: shell, command: ls}
     next: {arcs: [{step: sum, when: "{{ run.stdout and run.exit_code == 0 }}"}]}
@@ -378,4 +378,4 @@ def test_outcomes_have_the_shapes_that_tools_give(tmp_path: Path) -> None:
     assert all(type(value) is int and 100 <= value <= 599 for key, value in found if key == "status" and value not in
                ("ok", "error", "completed", "failed", "blocked"))  # fmt: skip
     assert all(isinstance(row, dict) for key, value in found if key == "rows" for row in value)  # type: ignore[attr-defined]
-    assert {key for key, _ in found} >= {"message", "status"}
+    assert {key for key, _ in found} >= {"message", "status", "rows"}
