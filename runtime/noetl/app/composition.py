@@ -166,13 +166,15 @@ def _driver(runtime: Runtime, execution_id: str, observe: EventObserver) -> Driv
     settings, script = runtime.settings, runtime.settings.script
     virtual: VirtualClock | None = None
     if script is not None or runtime.was_scripted(execution_id):
+        from noetl.app.script_letters import logs_under
         from noetl.worker.scripted import VirtualClock  # most runs have no script
 
         virtual = VirtualClock()
-        log = [event for _, event in runtime.events(execution_id)]
-        # A run on a virtual clock that is resumed goes on where its log ends. From 0 its timers would lie ahead, and
-        # times would run backwards.
-        virtual.move_to(max((event.ts for event in log), default=0))
+        logs = [*logs_under(runtime, execution_id)]
+        log = logs[0]
+        # A run on a virtual clock that is resumed goes on where its log, and those of its children, end. From 0 its
+        # timers would lie ahead, and times would run backwards.
+        virtual.move_to(max((event.ts for each in logs for event in each), default=0))
     if virtual is not None and script is not None:
         from noetl.app.script_letters import left_of
 

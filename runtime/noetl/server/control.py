@@ -430,7 +430,9 @@ class ControlPlane:
             refused = {"signal"} if is_cancelled else {"signal", "cancel"}
             for request in requests:
                 if request.verb not in refused:
-                    for child_id, _ in self._children.children_of(execution_id):
+                    # A pause is one of children that were called off, too: it waits for them.
+                    off = owned.execution.leaving if request.verb != "cancel" else ()
+                    for child_id in {**dict(self._children.children_of(execution_id)), **dict.fromkeys(off)}:
                         self._ask(child_id, Ask(request.verb, handed_down=True))
             self._after(owned, events, orders)
             for heard, answer in answered:

@@ -45,7 +45,8 @@ class Leaving:
         ends, self._ends, did = self._ends, [], False
         for caller_id, child_id in ends:
             owned = self._executions.get(caller_id)
-            if owned is not None and child_id in owned.execution.leaving:
+            # A caller that is taken up is looked at before its children are: one of them may go on here since.
+            if owned is not None and child_id in owned.execution.leaving and child_id not in self._executions:
                 did = True
                 with Bulkhead(self._fault, owned):
                     self._follow_up(owned, *owned.end_child(child_id))
