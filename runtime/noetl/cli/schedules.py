@@ -15,6 +15,7 @@ from noetl.cli.remote import UnknownToServer, all_pages, ask_server
 from noetl.cli.stores import existing_runtime, is_remote, json_option, opened_runtime, server_option, store_option
 from noetl.cli.text import Problem, amount, escaped, json_text, table
 from noetl.server.schedules.document import BadSchedule
+from noetl.server.schedules.times import check_calendar
 from noetl_ir.expr import Json
 
 
@@ -24,6 +25,10 @@ def schedules() -> None:
 
     Each time is started once, however many servers there are.
     """
+    try:
+        check_calendar()
+    except ImportError as missing:
+        raise Problem(f"schedules need the extra: pip install 'noetlc[server]' ({missing})") from None
 
 
 @schedules.command("put", short_help="Keep the schedules in files.")

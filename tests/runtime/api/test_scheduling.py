@@ -190,3 +190,11 @@ def test_the_commands(tmp_path: Path) -> None:
     assert "did you mean `etl/nightly`?" in noetl(tmp_path, "schedules", "show", "etl/nigtly").stderr
     assert noetl(tmp_path, "schedules", "delete", "etl/nightly").stdout == "deleted etl/nightly\n"
     assert noetl(tmp_path, "schedules", "list").stderr == "no schedules\n"
+
+
+def test_without_the_library_a_sentence_says_what_to_install(tmp_path: Path) -> None:
+    without = (
+        "import sys; sys.modules['cronsim'] = None; from noetl.cli import main; sys.exit(main(['schedules', 'list']))"
+    )
+    done = subprocess.run([sys.executable, "-c", without], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "pip install 'noetlc[server]'" in done.stderr) == (1, True)

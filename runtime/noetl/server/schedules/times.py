@@ -73,6 +73,11 @@ class Calendar(NamedTuple):
         return (datetime.fromtimestamp(whole, ZoneInfo(self.zone)) + timedelta(microseconds=rest)).isoformat()
 
 
+def check_calendar() -> None:
+    """Raises ImportError where the library that knows the calendar is not installed."""
+    import cronsim  # noqa: F401  (only whether it is there)
+
+
 def checked_zone(name: str) -> str:
     """The name of a time zone that is known. Raises BadTimes."""
     try:
