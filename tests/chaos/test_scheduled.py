@@ -29,9 +29,8 @@ workflow:
 """
 
 
-@pytest.mark.parametrize(
-    ("seconds", "interval"), [(25, 1), pytest.param(1_800, 10, marks=pytest.mark.long)], ids=["short", "half an hour"]
-)
+@pytest.mark.long  # `tests/runtime/api/test_scheduling.py` kills one of two servers each time
+@pytest.mark.parametrize(("seconds", "interval"), [(25, 1), (1_800, 10)], ids=["short", "half an hour"])
 def test_each_time_has_one_run_in_the_store_or_in_a_bundle(seconds: int, interval: int, cluster: Cluster) -> None:
     chance, end = Random(seconds), time.monotonic() + seconds
     servers = [cluster.server(), cluster.server()]
