@@ -79,3 +79,27 @@ def test_a_failure_is_told_as_the_command_line_tells_it(
     assert "OSError: none (line 1 of its code)" in words or "IndexError: list index out of range (line 3 of" in words
     line = 1 + next(n for n, text in enumerate((HEAD + playbook).splitlines()) if text.strip().startswith(shown))
     assert failure.locator(".line.here").get_attribute("data-line") == str(line)
+
+
+DEEP = """
+workflow:
+  - step: start
+    tool:
+      kind: noop
+      args:
+        rows: [1, 2]
+        total: "{{ 1 + workload.missing }}"
+"""
+
+
+def test_a_template_that_failed_is_marked_where_it_stands(server: Listener, page: "Page") -> None:
+    text = HEAD + DEEP
+    server.register(text)
+    name = server.start("t/t")
+    until(lambda: bool(server.api.get(f"/executions/{name}").json()["status"] == "failed"))
+    page.goto(f"{server.url}/#/executions/{name}")
+    failure = page.locator(".problem").first
+    failure.locator(".line.here u.error").wait_for()
+    assert failure.locator(".line.here u.error").inner_text() == "workload.missing"
+    line = next(number for number, each in enumerate(text.splitlines(), 1) if "missing" in each)
+    assert failure.locator(".line.here").get_attribute("data-line") == str(line)
