@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from noetl.app.source_places import FailedTemplate, lines_in, span_within, template_under
+from noetl.app.source_places import FailedTemplate, lines_in, span_of_row, span_within, template_under
 from noetl.engine.program import Program
-from noetl_ir.expr import NULL, Json, Template
-from noetl_ir.plan import Plan, Rule, Step
+from noetl_ir.expr import NULL, Json, Literal, Template
+from noetl_ir.plan import Plan, Rule, Step, fields_of
 from noetl_ir.span import Span
 
 _IN_RULES = {"then.delay": "delay", "then.max_delay": "max_delay", "then.code": "code", "then.message": "message"}
@@ -15,11 +15,25 @@ _IN_RULES = {"then.delay": "delay", "then.max_delay": "max_delay", "then.code": 
 def exact_span(program: Program, error: dict[str, Json], around: Span) -> Span | None:
     """The place of what failed, in the part of the source that an error is about; None where it cannot be told."""
     key, part = error.get("key"), error.get("part")
+    if (code := _code_line(program.plan, error)) and (source := program.source()) is not None:
+        return span_of_row(lines_in(source), around, code)
     if not isinstance(key, str) or not key or (source := program.source()) is None:
         return None
     template, last = _template_at(program, error, key) or (NULL, key.rpartition(".")[2])
     number = part if isinstance(part, int) else -1
     return span_within(lines_in(source), around, FailedTemplate(template, last, number, str(error.get("message"))))
+
+
+def _code_line(plan: Plan, error: dict[str, Json]) -> str:
+    """The line of the code of a task in which it failed; "" where the error names none, or the code is computed."""
+    number, step = error.get("line"), next((row for row in plan.steps if row.name == error.get("step")), None)
+    if step is None or not isinstance(number, int) or isinstance(number, bool):
+        return ""
+    task = next((plan.tasks[row] for row in step.tasks if plan.tasks[row].name == error.get("task")), None)
+    fields = fields_of(plan, task) if task is not None else None
+    code = (fields or {}).get("code")
+    rows = code.value.splitlines() if isinstance(code, Literal) and isinstance(code.value, str) else []
+    return rows[number - 1].strip() if 0 < number <= len(rows) else ""
 
 
 def line_of(program: Program, error: Json) -> str:

@@ -87,6 +87,12 @@ def span_within(lines: Sequence[str], around: Span, failed: FailedTemplate) -> S
     return Span(line, column + start, line, column + end)
 
 
+def span_of_row(lines: Sequence[str], around: Span, row: str) -> Span | None:
+    """The place of a line of a text in the part of its source that a span is; None where it stands there twice."""
+    found = [place for place in _places([*_region(lines, around)], row) if len(row) >= LEAST]
+    return Span(*found[0][:2], found[0][0], found[0][1] + len(found[0][2])) if len(found) == 1 else None
+
+
 def _region(lines: Sequence[str], around: Span) -> Iterator[tuple[int, str]]:
     """The lines of a span with their numbers, blank where they are not in it."""
     last = min(around.end_line, len(lines), around.line + MOST_LINES)

@@ -150,6 +150,27 @@ def test_a_failure_shows_the_template_that_failed(tmp_path: Path, body: str) -> 
     assert document["error"]["at"] == place
 
 
+CODE = """\
+workflow:
+  - step: start
+    tool:
+      kind: python
+      args: {rows: [1]}
+      code: |
+        first = rows[0]
+        ‹last = rows[first]›
+        result = last
+"""
+
+
+def test_code_that_failed_shows_its_line(tmp_path: Path) -> None:
+    whole, line, column, text = marked(CODE)
+    lines = run(tmp_path, whole)
+    at = next(number for number, each in enumerate(lines) if each.startswith("error: "))
+    assert f"at p.yaml:{line}:{column}: python.exception: IndexError: " in lines[at], lines[at]
+    assert lines[at + 2 : at + 4] == [f"{line} |         {text}", f"{'':>{len(str(line))}} |         {'^' * len(text)}"]
+
+
 def test_what_stands_twice_is_told_by_its_task(tmp_path: Path) -> None:
     body = """\
 workflow:
