@@ -109,7 +109,8 @@ def test_nobody_may_more_than_the_role_says(server: tuple[Served, str], role: st
     up, _ = server
     refused = [row for row in operations() if row.role and (not role or row.role not in MAY[role])]
     for row in refused:
-        for query in ("", "?unknown=1"):
+        # Who has no token may ask a hundred times at once, and there are more than fifty operations.
+        for query in ("", "?unknown=1") if role else ("",):
             response = ask(up, row.method, path_of(row, "no") + query, b"{}" * (row.method != "GET"), role)
             assert response.status_code == (403 if role else 401), (role, row.path, response.text)
     assert refused or role == "admin"
