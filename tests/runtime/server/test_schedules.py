@@ -12,7 +12,7 @@ import yaml
 from noetl.ports import ExecutionRow, Taken
 from noetl.ports.idempotency import StartKey
 from noetl.ports.schedules import ScheduleRow
-from noetl.server.schedules.document import BadSchedule, schedule_of
+from noetl.server.schedules.document import BadSchedule, Schedule, schedule_of
 from noetl.server.schedules.due import ON_TIME, due, jitter_of
 from noetl.server.schedules.starter import ScheduledStart, ScheduleStarter, StartRefused
 from noetl.store.memory import MemoryStore
@@ -264,3 +264,22 @@ def test_a_start_that_is_refused_is_tried_again_and_told() -> None:
     starter.look()
     (row,) = store.scheduling.schedules()
     assert (row.trouble, row.cursor, row.last) == ("", BEGIN + HOUR, "x")
+
+
+def test_a_schedule_is_read_when_its_time_comes_or_its_row_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, clock, read = MemoryStore(), Clock(BEGIN), list[int]()
+
+    def reading(found: Json) -> Schedule:
+        read.append(clock.now())
+        return schedule_of(found)
+
+    monkeypatch.setattr("noetl.server.schedules.starter.schedule_of", reading)
+    starter = ScheduleStarter(store, store.scheduling, clock, lambda start: "x", lambda name: None)
+    store.scheduling.put_schedule(row_of())
+    for _ in range(200):
+        starter.look()
+        clock.time += MINUTE
+    assert [(at - BEGIN) // HOUR for at in read] == [0, 1, 2, 3]
+    store.scheduling.put_schedule(row_of(every="1m", cursor=clock.time - MINUTE))
+    starter.look()
+    assert store.scheduling.schedules()[0].cursor == clock.time

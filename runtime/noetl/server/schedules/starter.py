@@ -17,6 +17,10 @@ MOST_STARTS = 200
 """Starts of one schedule in one look: the others get their turn."""
 
 
+FOR_EVER = 1 << 62
+"""A moment that never comes, in microseconds."""
+
+
 class StartRefused(Exception):
     """A start cannot be made now; the text says why."""
 
@@ -52,11 +56,19 @@ class ScheduleStarter:
         self._begin = begin
         self._cancel = cancel
         self._say = say
+        # To read a document and its calendar takes a hundred times as long as to see that its row is as it was.
+        self._until: dict[str, tuple[ScheduleRow, int]] = {}
 
     def look(self) -> None:
         """Start all that is due. Raises StoreFailure."""
+        known, self._until = self._until, {}
         for row in self._schedules.schedules():
-            if not row.paused:
+            if row.paused:
+                continue
+            seen, until = known.get(row.name, (None, 0))
+            if seen == row and self._clock.now() < until:
+                self._until[row.name] = row, until
+            else:
                 self._deal_with(row)
 
     def _deal_with(self, row: ScheduleRow) -> None:
@@ -77,8 +89,12 @@ class ScheduleStarter:
                     # It stays due: what is lacking may come in time, and then it is the newest time that was missed.
                     self._trouble(row, f"{schedule.calendar.text_of(found.time)}: {problem}")
                     return
+            if after == row:
+                coming = next(schedule.calendar.behind(row.cursor), None)
+                self._until[row.name] = row, FOR_EVER if coming is None else coming
+                return
             # Another server moved it, or a person changed it: the next look begins with what stands there then.
-            if after == row or not self._schedules.move_schedule(row, after):
+            if not self._schedules.move_schedule(row, after):
                 return
             row = after
 
