@@ -54,7 +54,7 @@ def script_in_turns(plan: Plan, ways: Iterable[RunInTurns]) -> tuple[WitnessScri
     """The script of the first of some runs of the engine for which there are data, and that run."""
     for way in ways:
         own = way.run[: len(way.run) - way.ends]
-        if all(has_words(each) for each in own) and (script := _script(plan, way, tried=False)) is not None:
+        if _may_be_told(plan, own) and (script := _script(plan, way, tried=False)) is not None:
             return script, own
     return None
 

@@ -166,6 +166,10 @@ def slowly(spec: str, kind: str = "python, code: 'x = 1'") -> tuple[str, ...]:
         ((FORK.replace("{step: b}", "{step: b}, {step: c}"), f"step: a, spec: {{policy: {{lock: [x, y]}}}}, {TASK}",
           f"step: c, spec: {{policy: {{lock: z}}}}, {TASK}", f"step: b, spec: {{policy: {{lock: [y, z]}}}}, {TASK}"),
          "always(b before a)", REFUTED),
+        # Who gets a lock at a gate that waits is not followed: nothing is told, however the run is found.
+        ((FORK.replace("{step: b}", "{step: b}, {step: b}"), "step: a, tool: {kind: wait, events: [go]}",
+          f"step: b, spec: {{policy: {{lock: x, admit: {WAITS.replace('ctx.go', 'workload.k')}}}}}, {TASK}"),
+         "at most 1 of b", UNKNOWN),
         # Two joins that wait for each other: where only one has a token it starts with that.
         ((FORK, "step: a, spec: {policy: {join: settled}}, next: {arcs: [{step: c}]}", "step: c, spec: {policy: "
           "{join: all}}, next: {arcs: [{step: a}]}", "step: b, next: {arcs: [{step: c, when: "
