@@ -93,7 +93,7 @@ SENTENCES: dict[tuple[str, str], str] = {
     ("step", "step"): "Its name, unique in the file; letters, digits, `_` `-` `.` `/`. Must be given.",
     ("step", "tool"): "One task or a list of them, which run in order. Left out: nothing is done: the step only routes.",
     ("step_policy", "admit"): "Which tokens may start the step: admission. Left out: all.",
-    ("step_policy", "cancels"): "Steps that a run of this one cancels when it starts: their tokens that fly, wait in the join or at the gate, their runs with iterations, retries, waits and children. `step.cancelled` routes nothing and is no failure; what was written stays. Their joins begin anew, and so does this step's own where it counts a round (`first`, n). A step may name itself: its other runs end. A token that is denied cancels nothing. Left out: none.",
+    ("step_policy", "cancels"): "Steps that a run of this one cancels when it starts: their tokens that fly, wait in the join or at the gate, their runs with iterations, retries, waits and children. `step.cancelled` routes nothing and is no failure; what was written stays. Their joins begin anew, and so does this step's own where it counts a round (`first`, n). A step may name itself: its other runs end. A token that is denied cancels nothing. Of the branches that a `taken` join waits for it names all, and the join, or none (NL653). Left out: none.",
     ("step_policy", "compensate"): "The step that undoes a run of this one when main does not complete: its name, or `{step, on: started}` to undo also runs that failed or were cut short. Left out: none.",
     ("step_policy", "compensation"): "Accepted, noted by lint, and without effect.",
     ("step_policy", "emit"): "Accepted, noted by lint, and without effect.",
