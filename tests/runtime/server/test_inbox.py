@@ -83,6 +83,9 @@ class Slow:
         assert self.is_here
         return json.loads(json.dumps(brought).replace("secret", "hidden"))  # type: ignore[no-any-return]
 
+    def forget(self, execution_id: str) -> None:
+        """Nothing is being fetched."""
+
 
 class Refusing(Slow):
     """A redactor that can make no marker."""
