@@ -17,7 +17,7 @@ from typing import IO
 from noetl.app.retention import OVER
 from noetl.app.runtime import Runtime
 from noetl.host.confined_files import file_name_of
-from noetl.host.engine_files import make_folder
+from noetl.host.engine_files import force_folder, make_folder
 from noetl.ports import Collectable, Conflict, ExecutionRow, Owned, StoreFailure
 from noetl.ports.output import OutputChunk, chunk_document, chunk_of
 from noetl_ir import codec
@@ -67,7 +67,7 @@ def write_bundle(runtime: Runtime, rows: Sequence[ExecutionRow], folder: str) ->
         if os.path.exists(part):
             os.unlink(part)
         raise
-    _force(folder or ".")
+    force_folder(folder or ".")
     return path
 
 
@@ -237,14 +237,6 @@ def _member(archive: zipfile.ZipFile, name: str, most: int = _MOST_MEMBER) -> by
     if len(data) > most:
         raise ValueError(f"{name} has more than {most:,} bytes")
     return data
-
-
-def _force(folder: str) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class Archive:

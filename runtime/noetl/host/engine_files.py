@@ -82,6 +82,15 @@ def make_folder(path: str) -> None:
             os.mkdir(path, 0o700)
 
 
+def force_folder(path: str) -> None:
+    """Have the list of a folder on disk: a new file is there after a crash only then. Raises OSError."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 def touch(path: str) -> None:
     """Make a file of the engine that its owner alone may read, where there is none. Raises OSError."""
     if not os.path.exists(path):

@@ -11,7 +11,7 @@ from itertools import islice
 
 from noetl.host.confined_files import file_name_of
 from noetl.host.disk_space import FULL, check_room
-from noetl.host.engine_files import make_folder
+from noetl.host.engine_files import force_folder, make_folder
 from noetl.ports import Blobs, Hook, NoRoom, StoreFailure
 from noetl_ir.expr import Json
 from noetl_ir.outcome import reference as reference_to
@@ -56,7 +56,7 @@ class FileBlobs:
             if not self._is_there(reference):
                 self._put(os.path.join(self._path, folder, checksum), data)
             # Also for one that is there: who put it may not have come to this yet.
-            _force(os.path.join(self._path, folder))
+            force_folder(os.path.join(self._path, folder))
         except OSError as error:
             text = f"{self._path}: the blob cannot be stored: {_words(error)}"
             if reason := FULL.get(error.errno or 0):
@@ -170,7 +170,7 @@ class FileBlobs:
         for path in reversed(missing):
             make_folder(path)
             # A folder is in its parent's list only once the parent is on disk.
-            _force(os.path.dirname(path) or ".")
+            force_folder(os.path.dirname(path) or ".")
 
     def _put(self, path: str, data: bytes) -> None:
         # Of its own name for each try, as two workers may put the same value at once.
@@ -195,14 +195,6 @@ class FileBlobs:
     def _reach(self, point: str) -> None:
         if self._hook is not None:
             self._hook(point)
-
-
-def _force(folder: str) -> None:
-    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _words(error: OSError) -> str:

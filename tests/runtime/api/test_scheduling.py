@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.processes import noetl
 from harness.running import HEAD
 from harness.serving import Served, served
 from noetl.api.scheduling import starter_of
@@ -111,13 +112,6 @@ def test_a_playbook_that_is_not_there_is_told_until_it_is(server: Served) -> Non
     starter.look()
     told = server.client.get("/schedules/nightly").json()
     assert told["trouble"] is None and server.client.get(f"/executions/{told['last_execution']}").status_code == 200
-
-
-def noetl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "noetl.cli", *words],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
 
 
 def served_by(folder: Path) -> tuple[subprocess.Popen[str], str]:

@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.processes import noetl
 from harness.running import HEAD
 from noetl.app.bundles import Archive, BadBundle, read_bundle
 from noetl.app.documents import replay_document, verdict_of
@@ -45,13 +44,6 @@ workflow:
 """
 )
 RESULT = {"back": "x" * 10_000}
-
-
-def noetl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "noetl.cli", *words],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

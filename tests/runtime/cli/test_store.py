@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.processes import noetl
 from harness.running import HEAD
 
 # Values outside of the log, one of which names another: a list whose items are stored.
@@ -32,13 +33,6 @@ workflow:
     tool: {kind: python, args: {n: "{{ iter.n }}"}, code: "import time; time.sleep(0.01); result = n"}
 """
 )
-
-
-def noetl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "noetl.cli", *words],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,7 @@
 """The purges of a PostgreSQL database."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-from noetl.clients.purge_rows import RowTransaction, SqlPurges
-from noetl.store.postgres.access import DatabaseAccess
-from noetl.store.postgres.pool import PostgresConnection
-from noetl.store.postgres.texts import named_query, read_row, written_values
-from noetl.store.postgres.transaction import PostgresTransaction
+from noetl.clients.purge_rows import SqlPurges
+from noetl.store.postgres.transaction import PostgresPart
 
 _SWEEP = """
 DELETE FROM events WHERE execution = %(number)s AND position IN
@@ -15,27 +9,10 @@ DELETE FROM events WHERE execution = %(number)s AND position IN
 """
 
 
-class PostgresPurges(SqlPurges):
-    """The purges of a store. A change that is repeated, as its answer was lost, finds nothing more to do."""
+class PostgresPurges(PostgresPart, SqlPurges):
+    """The purges of a store."""
 
-    def __init__(self, access: DatabaseAccess) -> None:
-        self._access = access
-
-    def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """`SqlPurges.look`."""
-        return [read_row(row) for row in self._access.rows(named_query(query), written_values(values))]
-
-    def change(self, work: Callable[[RowTransaction], None]) -> None:
-        """`SqlPurges.change`."""
-        self._access.reach("purge.before_write")
-
-        def changed(connection: PostgresConnection) -> None:
-            with connection.transaction():
-                work(PostgresTransaction(connection))
-                self._access.reach("purge.before_commit")
-
-        self._access.run(changed)
-        self._access.reach("purge.after_commit")
+    operation = "purge"
 
     def remove_events(self, number: int, limit: int) -> bool:
         """`SqlPurges.remove_events`."""

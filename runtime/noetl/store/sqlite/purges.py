@@ -1,14 +1,9 @@
 """The purges of a SQLite file."""
 
-import sqlite3
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from noetl.clients.purge_rows import RowTransaction, SqlPurges
-from noetl.store.sqlite.transaction import SqliteTransaction
-
-if TYPE_CHECKING:
-    from noetl.store.sqlite import SqliteStore
+from noetl.store.sqlite.transaction import SqlitePart
 
 _SWEEP = """
 DELETE FROM events WHERE key IN
@@ -16,26 +11,20 @@ DELETE FROM events WHERE key IN
 """
 
 
-class SqlitePurges(SqlPurges):
+class SqlitePurges(SqlitePart, SqlPurges):
     """The purges of a store."""
 
-    def __init__(self, store: "SqliteStore") -> None:
-        self._store = store
-
-    def look(self, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """`SqlPurges.look`."""
-        return self._store.rows(query, values)
+    operation = "purge"
 
     def change(self, work: Callable[[RowTransaction], None]) -> None:
         """`SqlPurges.change`."""
 
-        def changed(cursor: sqlite3.Cursor) -> None:
-            work(SqliteTransaction(cursor))
+        def changed(tx: RowTransaction) -> None:
+            work(tx)
             # Who once took one of them from an owner that stood still owns it no more.
-            cursor.execute("DELETE FROM taken WHERE execution_id IN (SELECT execution_id FROM purged)")
-            self._store.reach("purge.after_write")
+            tx.rows("DELETE FROM taken WHERE execution_id IN (SELECT execution_id FROM purged)", {})
 
-        self._store.write("purge", changed)
+        super().change(changed)
 
     def remove_events(self, number: int, limit: int) -> bool:
         """`SqlPurges.remove_events`."""
