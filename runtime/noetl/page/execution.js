@@ -10,6 +10,7 @@ import { back } from './lists.js';
 import { log } from './log.js';
 import { output } from './output.js';
 import { picture, placePicture } from './picture.js';
+import { rerun } from './reruns.js';
 import { follow, get } from './server.js';
 import { startAgain } from './starting.js';
 import { rangeIn, timeline } from './timeline.js';
@@ -165,12 +166,14 @@ export function executionView(id, query, person) {
       open && h('button', { type: 'button', onclick: () => signal([id], d.now.flatMap((/** @type {any} */ one) => one.signals || [])) }, 'Signal…'),
       open && (status === 'paused' ? h('button', { type: 'button', onclick: () => request(id, 'resume').then(stand) }, 'Resume') : h('button', { type: 'button', onclick: () => request(id, 'pause').then(stand) }, 'Pause')),
       open && h('button', { type: 'button', class: 'danger', onclick: () => cancel([id], stand) }, 'Cancel…'),
+      !open && status !== 'completed' && h('button', { type: 'button', onclick: () => rerun(id) }, 'Go on from there…'),
       h('button', { type: 'button', onclick: again }, 'Start again…'),
     ];
     const counts = d.counts || {};
     const facts = [
       h('span', { title: moment(started) }, `started ${ago(started)}`), h('span', null, `took ${took((d.ended ? millis(d.ended) : Date.now()) - started)}`),
       h('span', null, many(counts.tasks || 0, 'task')), counts.retries ? h('span', null, counts.retries === 1 ? '1 retry' : `${counts.retries} retries`) : null, h('span', null, many(d.events, 'event')),
+      d.rerun_of ? h('span', null, 'a rerun of ', h('a', { href: `#/executions/${encodeURIComponent(d.rerun_of)}` }, d.rerun_of)) : null,
       d.parent ? h('span', null, 'called by ', h('a', { href: `#/executions/${encodeURIComponent(d.parent[0])}` }, d.parent[0])) : null,
       open && !d.owned ? h('strong', { class: 'warn' }, 'no process drives it') : null,
     ];
@@ -408,7 +411,7 @@ export function executionView(id, query, person) {
       h('h3', null, 'Arguments'), came, h('h3', null, 'Result'), result, h('p', null, h('button', { type: 'button', onclick: () => {
         events.only(wanted);
         events.element.scrollIntoView({ block: 'start' });
-      } }, 'Its events in the log')));
+      } }, 'Its events in the log'), ' ', person.operates && document_.ended && own.length ? h('button', { type: 'button', onclick: () => rerun(id, wanted) }, 'Start again from this step…') : null));
     try {
       // The server refuses to answer for one that has no result, which browsers take for a mistake of the page.
       const has = await bars.succeeded(wanted);
