@@ -54,11 +54,27 @@ def mended(ran: Ran, script: Any) -> Any:
 
 def end_of(ran: Ran) -> Any:
     """How a run ended: what its steps came to, what it knows, and its result."""
+    steps = ran.program.plan.steps
     ends = Counter(
-        (event.step, event.event_type, event.run.partition("/")[2]) for event in ran.log if event.event_type in TERMINAL
+        (steps[event.step].name, event.event_type, event.run.partition("/")[2])
+        for event in ran.log
+        if event.event_type in TERMINAL
     )
     execution = ran.execution
     return ran.status, ends, dict(sorted(execution.ctx.items())), plain(execution.last_result)
+
+
+def only_end_of(plan: bytes, script: Any) -> Any:
+    """The end of a run from the start, where it has only one, whatever times its tasks take."""
+    ends = []
+    for takes in (None, 0, 3):
+        rows = [row if takes is None else {**row, "takes": takes} for row in script["outcomes"]]
+        try:
+            ends.append(end_of(run(plan, {**script, "outcomes": rows}, endless=1500)))
+        except Endless:
+            assume(False)
+    assume(ends[0] == ends[1] == ends[2])
+    return ends[0]
 
 
 def tasks_of(ran: Ran) -> Counter[Any]:
@@ -102,6 +118,44 @@ def test_a_rerun_that_was_mended_ends_as_one_that_was_good_from_the_start(playbo
         run(plan, {**good, "outcomes": [{**row, "takes": takes} for row in good["outcomes"]]}) for takes in (0, 3)
     ]
     assume(all(end_of(other) == end_of(whole) for other in others))
+    assert end_of(again.done()) == end_of(whole)
+
+
+def changed(playbook: Any, number: int) -> Any:
+    """The playbook with one change, which the number decides: of a step, an arc, or a value of the workload."""
+    other = json.loads(json.dumps(playbook))
+    step = other["workflow"][number % len(other["workflow"])]
+    arcs = step.get("next", {}).get("arcs", [])
+    tools = step["tool"] if isinstance(step.get("tool"), list) else [step["tool"]] if "tool" in step else []
+    match number % 5:
+        case 0 if arcs:
+            arcs.pop(number % len(arcs))
+        case 1 if arcs:
+            arcs[number % len(arcs)]["args"] = {"changed": number}
+        case 2 if tools:
+            tools[number % len(tools)].setdefault("args", {})["changed"] = number
+        case 3 if tools:
+            tools.append({"name": "more", "kind": "noop"})
+        case _:
+            other["workload"] |= {"zero": 1, "list": [3], "text": "y"} if number % 2 else {"map": {"a": 2}}
+    return other
+
+
+@settings(BOUNDED, max_examples=30)
+@given(playbooks(), scripts(), st.integers(0, 1_000), st.booleans())
+def test_a_rerun_on_a_changed_plan_ends_as_that_plan_does(
+    playbook: Any, script: Any, number: int, linear: bool
+) -> None:
+    script, other = {**script, "signals": []}, changed(playbook, number)
+    old, plan = failed_run(plan_of(playbook), script), plan_of(other)
+    good = mended(old, script)
+    again = rerun(old, good, accepted=["phases"], text=json.dumps(other), linear=linear)
+    assume(again.ran is not None)
+    whole = run(plan, good)
+    others = [
+        run(plan, {**good, "outcomes": [{**row, "takes": takes} for row in good["outcomes"]]}) for takes in (0, 3)
+    ]
+    assume(all(end_of(one) == end_of(whole) for one in others))
     assert end_of(again.done()) == end_of(whole)
 
 
