@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from harness.clusters import Cluster, checked, killed
 from services import waited_for
 
@@ -18,6 +20,7 @@ workflow:
 """
 
 
+@pytest.mark.long
 def test_a_rerun_is_gone_on_with_by_another_server(cluster: Cluster) -> None:
     server = cluster.server()
     cluster.worker()
