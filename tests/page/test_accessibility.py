@@ -53,6 +53,12 @@ workflow:
 """
 
 
+REFUSED = {
+    "executions": [{"execution_id": "1", "playbook": "t/t", "outcome": "refused", "why": "it is over (failed)"}],
+    "next": None,
+}
+
+
 def violations(page: "Page") -> list[str]:
     """The violations that axe finds, a line for each place. The page has `AXE` as an init script."""
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
@@ -119,6 +125,33 @@ def test_no_view_hinders_who_cannot_see_or_point(server: Listener, browser: "Bro
         page.get_by_role("heading").first.wait_for()
         ask("workers")
     assert wrong == {}, "\n".join(f"{view}: {line}" for view, lines in wrong.items() for line in lines)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_neither_do_items_refusals_and_forms_that_start_again(server: Listener, browser: "Browser", look: str) -> None:
+    server.register(HEAD + WORK)
+    shipped, *_ = [server.start("t/t") for _ in range(3)]
+    server.api.post(f"/executions/{shipped}/signal", json={"name": "go"})
+    until(lambda: server.api.get(f"/executions/{shipped}").json()["status"] == "completed")
+    with page_of(browser, **LOOKS[look]) as page:
+        page.add_init_script(AXE)
+        page.goto(f"{server.url}/#/executions/{shipped}?step=ship")
+        page.get_by_role("heading", name="Items (2)").wait_for()
+        page.get_by_role("button", name="Item 0, all of it").click()
+        page.locator(".items .whole pre").first.wait_for()
+        assert violations(page) == []
+        page.get_by_role("button", name="Start again…").click()
+        page.get_by_label("Version").wait_for()
+        assert violations(page) == []
+        page.keyboard.press("Escape")
+        page.goto(f"{server.url}/#/executions")
+        page.get_by_role("checkbox", name="Select t/t").nth(2).wait_for()
+        page.get_by_role("checkbox", name="Select all").check()
+        # One that is over by then refuses it, which is said before anything is asked.
+        page.route("**/executions/cancel", lambda route: route.fulfill(json=REFUSED))
+        page.get_by_role("button", name="Cancel…").click()
+        page.locator(".refusals li").first.wait_for()
+        assert violations(page) == []
 
 
 @pytest.mark.parametrize("look", LOOKS)

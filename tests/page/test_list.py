@@ -1,10 +1,16 @@
 """The list of executions, in a browser."""
 
+import contextlib
 import sqlite3
+import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import httpx
 
 from harness.browsing import Listener, listening, page_of
 from harness.running import HEAD
@@ -234,15 +240,71 @@ def test_a_server_that_is_away_is_told_and_comes_back(browser: "Browser", tmp_pa
             page.get_by_text("the server cannot be reached").wait_for(state="hidden")
 
 
-def test_it_works_behind_a_prefix(browser: "Browser", server: Listener) -> None:
-    """A proxy that takes the prefix off: what the page asks for outside of it is not there."""
-    server.register(HEAD + WAITS)
-    server.start("t/t")
-    with page_of(browser) as page:
-        page.route("**/*", lambda route: route.abort())
-        page.route(
-            f"{server.url}/ops/noetl/**",
-            lambda route: route.fulfill(response=route.fetch(url=route.request.url.replace("/ops/noetl/", "/", 1))),
-        )
-        page.goto(f"{server.url}/ops/noetl/")
-        page.get_by_role("link", name="t/t").wait_for()
+@contextlib.contextmanager
+def behind_a_prefix(server: Listener, prefix: str) -> Iterator[str]:
+    """A proxy that takes a prefix off; its URL. What is asked for outside of the prefix is not there."""
+
+    class Proxy(BaseHTTPRequestHandler):
+        def pass_on(self) -> None:
+            if not self.path.startswith(prefix):
+                self.send_error(404)
+                return
+            size = int(self.headers.get("content-length", 0))
+            url = server.url + self.path.removeprefix(prefix.rstrip("/"))
+            head = {name: text for name, text in self.headers.items() if name.lower() != "connection"}
+            with httpx.stream(self.command, url, headers=head, content=self.rfile.read(size), timeout=60) as response:
+                self.send_response(response.status_code)
+                for name, text in response.headers.items():
+                    if name not in ("transfer-encoding", "connection", "date", "server", "content-length"):
+                        self.send_header(name, text)
+                self.send_header("connection", "close")
+                self.end_headers()
+                for part in response.iter_raw():
+                    self.wfile.write(part)
+                    self.wfile.flush()
+
+        do_GET = do_POST = pass_on
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def handle(self) -> None:
+            with contextlib.suppress(OSError, httpx.HTTPError):  # the browser, or the server, went away
+                super().handle()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        proxy.daemon_threads = True
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{proxy.server_port}{prefix}"
+        finally:
+            proxy.shutdown()
+
+
+def test_it_works_behind_a_prefix(browser: "Browser", tmp_path: Path) -> None:
+    with (
+        listening(tmp_path, *TOKENS, secret="secret-admin") as server,
+        behind_a_prefix(server, "/ops/noetl/") as url,
+        page_of(browser) as page,
+    ):
+        server.register(HEAD + WAITS)
+        server.start("t/t")
+        page.goto(url)
+        page.get_by_label("Token").fill("secret-operator")
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="t/t").click()
+        page.get_by_role("button", name="Step start: waiting").wait_for()  # its picture, its states
+        page.get_by_role("button", name="Signal…").click()
+        page.get_by_role("button", name="Send").click()
+        page.locator(".head .badge.completed").wait_for()  # by the stream of events
+        page.get_by_role("button", name="Start again…").click()
+        page.get_by_role("button", name="Start", exact=True).click()
+        page.get_by_role("button", name="Step start: waiting").wait_for()
+        page.reload()
+        page.get_by_role("button", name="Step start: waiting").wait_for()
+        page.get_by_role("link", name="Playbooks").click()
+        page.get_by_role("link", name="t/t").click()
+        page.locator(".verdicts li").first.wait_for()
+        page.get_by_role("link", name="Workers").click()
+        page.get_by_text("this server", exact=True).wait_for()
+        assert page.url.startswith(url)
