@@ -2,6 +2,7 @@
 than it is.
 """
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.browsing import Listener
@@ -41,6 +42,13 @@ def test_what_waits_says_for_what(server: Listener, page: "Page") -> None:
     }.items():  # fmt: skip
         page.get_by_role("button", name=f"Step {step}: waiting").wait_for()
         assert awaited in str(page.get_by_role("button", name=f"Step {step}: waiting").get_attribute("aria-label"))
+    words = "[...document.querySelector('.stage').shadowRoot.querySelectorAll('.waiting .note text')]"
+    assert page.evaluate(f"{words}.map((one) => one.textContent.slice(0, 8))") == [
+        "signals ", "timer mo", "its chil", "its next",
+    ]  # fmt: skip
+    pills = page.evaluate(f"{words}.map((one) => one.previousSibling.getBoundingClientRect().toJSON())")
+    pills.sort(key=lambda pill: pill["left"])
+    assert all(one["right"] <= other["left"] for one, other in pairwise(pills)), "none lies over another"
     now = page.locator(".now-list")
     now.get_by_text("waits for signals go, stop or timer late, also under the key order 7 until").wait_for()
     now.get_by_text("waits for timer morning until").wait_for()

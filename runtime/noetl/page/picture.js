@@ -232,7 +232,9 @@ export function picture(digest, pick) {
       }
       if (text !== one.facts) {
         one.facts = text;
-        say(one.label, lengthOf(text) + 16 > one.room ? fitting(text, one.room - 16) : text);
+        // There is little room, and that it waits is painted: what for comes first.
+        const brief = mark_ === 'waiting' ? facts.map((/** @type {string} */ fact) => fact.replace(/^waits (for )?/, '')).reverse().join(' · ') : text;
+        say(one.label, lengthOf(brief) + 16 > one.room ? fitting(brief, one.room - 16) : brief);
         const title = one.g.querySelector(':scope > title');
         if (title) say(title, text ? `${one.name}: ${text}` : one.name);
         one.note.style.display = text ? '' : 'none';
