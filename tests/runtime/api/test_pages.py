@@ -31,6 +31,8 @@ NO_LISTS = {
     ),
     ("get_findings", "findings"): "at most `derived.MOST`",
     ("get_differences", "changes"): "the same",
+    ("get_schedule", "next"): "`schedule_book.NEXT` times",
+    ("get_schedule", "last"): "`schedule_book.LAST` times",
     ("get_ctx", "gathered"): "a value of the playbook's own",
     ("get_result", "result"): "a value of the playbook's own",
 }
@@ -75,6 +77,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             assert up.client.post("/sessions", json={"user_id": "ada"}).status_code == 201
         for name in ("paid", "é\0", '"'):
             assert up.client.post("/signals", json={"key": "order 7", "name": name}).status_code == 202
+        for name in ("daily", "hourly", "nightly"):
+            spec = {"playbook": "t/t", "cron": "0 0 1 1 *"}
+            body = {"apiVersion": "noetl.io/v2", "kind": "Schedule", "metadata": {"name": name}, "spec": spec}
+            assert up.client.put(f"/schedules/{name}", json=body).status_code == 200
         one = _one(up)
         logs = [signed(up.runtime.store, {**PRINTED, "execution_id": one, "offset": 5 * at}) for at in range(3)]
         assert up.client.post("/logs", json={"logs": logs}).status_code == 202
@@ -103,7 +109,13 @@ def _path(up: Served, row: Operation) -> str:
         "get_result": "?step=start", "get_differences": f"?from={digest}",
         "get_items": "?step=many", "get_item": f"?step=many&key={_run_of_many(up)}/0",
     }.get(row.handler.__name__, "")  # fmt: skip
-    return path.replace("{path:path}", "t/t").replace("{digest}", digest).replace("{code}", "NL701") + asked
+    return (
+        path.replace("{path:path}", "t/t")
+        .replace("{digest}", digest)
+        .replace("{code}", "NL701")
+        .replace("{name:path}", "daily")
+        + asked
+    )
 
 
 READING = [row for row in ROUTES if row.method == "GET"]
