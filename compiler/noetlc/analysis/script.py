@@ -93,7 +93,7 @@ def _transitions(plan: Plan, run: Sequence[str]) -> list[Transition]:
 
 
 def _may_be_told(plan: Plan, run: Sequence[Transition]) -> bool:
-    # Who gets the lock of a section, or one that rules have a say in, would have to be tried in the engine.
+    # Who gets a lock that rules, or cancellations, have a say in would have to be tried in the engine.
     locking = {} if follows_locks(plan) else takes_of(plan)
     late = any(each.role == "admit" and each.step in locking for each in run)
     return not late and all(has_words(each) for each in run)

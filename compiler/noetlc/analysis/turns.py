@@ -10,7 +10,8 @@ guards choose; what it says nothing of is tried each way. What begins beside it 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
-from noetl_ir.locks import takes_of
+from noetl_ir.emptiness import Emptiness
+from noetl_ir.locks import sections_of, takes_of
 from noetl_ir.net import Arc, PlaceClass, Transition, Trigger
 from noetl_ir.plan import Plan, fields_of
 from noetl_ir.records import NamedTuple
@@ -76,17 +77,19 @@ class Following:
         self.settled: Sequence[Settled] = settled_joins(plan)
         self.tests = settled_tests(plan) if self.settled else {}
         self.locks = takes_of(plan) if follows_locks(plan) else {}
+        self.sections = sections_of(plan) if self.locks else {}
+        names = {step: frozenset(names) for step, names in plan.locks}
+        self.run_locks = {step: taken & names.get(step, frozenset()) for step, taken in self.locks.items()}
         self.terminates = {row.step for row in plan.terminates}
         self.asking = {row.step for row in plan.loop_ends}
 
 
 def follows_locks(plan: Plan) -> bool:
-    """Whether it is known who gets which lock: none is that of a section, and who takes one is neither kept waiting by
-    rules nor cancels who holds it.
+    """Whether it is known who gets which lock: who takes one is neither kept waiting by rules nor cancels who holds
+    it.
     """
-    takes = takes_of(plan)
     cancelling = {step for step, _ in plan.cancels}
-    return not plan.sections and not any(step in cancelling or plan.steps[step].waits for step in takes)
+    return not any(step in cancelling or plan.steps[step].waits for step in takes_of(plan))
 
 
 class _OtherwiseError(Exception):
@@ -196,6 +199,7 @@ class _Going:
         self._queue: dict[int, int] = {}  # tokens that wait for locks, the first one first → their step
         self._queued = 0
         self._arrived: list[int] = []  # the places of tokens in settled joins, that of the oldest first
+        self._sections: dict[str, None] = {}  # the locks of sections that are taken
         self._holding: Counter[int] = Counter()  # step → its runs that hold its locks
         self._winds_down = self._is_over = self._is_whole = self._is_cut = False
         self.picked: list[int] = []
@@ -254,7 +258,14 @@ class _Going:
     def state(self) -> object:
         """All that decides how it may go on."""
         tokens = frozenset((place, number) for place, number in self._tokens.items() if number)
-        return tokens, tuple(self._queue.values()), frozenset(self._holding.items()), self._winds_down, self._is_over
+        return (
+            tokens,
+            tuple(self._queue.values()),
+            frozenset(self._holding.items()),
+            frozenset(self._sections),
+            self._winds_down,
+            self._is_over,
+        )
 
     def found(self) -> RunInTurns | None:
         """The whole run; None where it did not come about."""
@@ -289,6 +300,8 @@ class _Going:
                     self._ask_again(~place)
                 elif self._tokens.get(place):
                     self._decide(place)
+                if self._sections:
+                    self._follow_sections()
             elif self._winds_down or not (self._settle() or self._force()):
                 return
 
@@ -410,7 +423,22 @@ class _Going:
         return wanted.isdisjoint(claimed)
 
     def _used(self) -> set[str]:
-        return {name for step, runs in self._holding.items() if runs for name in self._known.locks[step]}
+        return {
+            *self._sections,
+            *(name for step, runs in self._holding.items() if runs for name in self._known.run_locks[step]),
+        }
+
+    def _follow_sections(self) -> None:
+        """The locks of sections in which nothing is left are free."""
+        for name in [*self._sections]:
+            if not any(self._is_occupied(test) for test in self._known.sections[name].values()):
+                del self._sections[name]
+                self._ask_first(frozenset({name}))
+
+    def _is_occupied(self, test: Emptiness) -> bool:
+        return any(self._tokens.get(place) for place in test.places) or any(
+            self._tokens.get(got) and self._tokens.get(idle) for got, idle, _ in test.waves
+        )
 
     def _ask_first(self, names: frozenset[str]) -> None:
         """Have those asked who wait longest for some locks, in their order."""
@@ -424,7 +452,7 @@ class _Going:
         """A run of a step is over, and its locks are free."""
         if self._holding[step]:
             self._holding[step] -= 1
-            self._ask_first(self._known.locks[step])
+            self._ask_first(self._known.run_locks[step])
 
     def _admit(self, admit: Transition) -> None:
         reset = self._known.resets.get(admit.id)
@@ -432,8 +460,10 @@ class _Going:
             self._tokens.get(place) and self._places[place].kind is PlaceClass.CONTROL for place in reset.places
         )
         self._fire(admit)
-        if admit.step in self._known.locks:
-            self._holding[admit.step] += 1
+        if taken := self._known.locks.get(admit.step):
+            own = self._known.run_locks[admit.step]
+            self._holding[admit.step] += bool(own)
+            self._sections.update(dict.fromkeys(sorted(taken - own)))
         # Walks along a run tell tokens apart by their order, and know of none that is withdrawn: the run has to end.
         if withdraws:
             raise _OtherwiseError
@@ -495,11 +525,16 @@ class _Going:
     def _force(self) -> bool:
         """Start the settled join with the oldest token where nothing at all can move."""
         waiting = [join for join in self._known.settled if self._tokens.get(join.got)]
-        if not waiting or any(tokens and self._places[place].role in _ALIVE for place, tokens in self._tokens.items()):
+        if not (waiting or self._queue) or any(
+            tokens and self._places[place].role in _ALIVE for place, tokens in self._tokens.items()
+        ):
             return False
-        # Who overtakes at a lock then is not followed here.
-        if self._queue:
+        # Who waits for locks that are free overtakes then, which is not followed here.
+        used = self._used()
+        if any(not self._known.locks[step] & used for step in self._queue.values()):
             raise _OtherwiseError
+        if not waiting:
+            return False
         join = next(each for each in waiting if self._arrived[0] in [place for place, _, _ in each.sources])
         self._meet_settled(join, join.force)
         return True

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.running import Ran, run
 from harness.samples import shares
-from nets import PARTS, plan_of, random_plan, steps
+from nets import PARTS, STUCK, plan_of, random_plan, steps
 from noetl_ir.plan import Plan
 from noetl_ir.plan_format import write_plan
 from noetlc.analysis import turns
@@ -73,6 +73,7 @@ FORKED = (
     "step: start, next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}, {step: c}]}",
     "step: c, tool: {kind: python, code: 'x = 1'}, next: {arcs: [{step: t}]}", "step: s", "step: t",
 )  # fmt: skip
+SECTION = "spec: {policy: {lock: {name: x, through: [d]}}}"
 BACK = FORK.replace("{step: a}, {step: b}", "{step: b}, {step: a}")
 THEN_C = f"step: b, {TASK}, next: {{arcs: [{{step: c}}]}}"
 ENDS = "spec: {policy: {terminate: completed}}"
@@ -166,6 +167,10 @@ def slowly(spec: str, kind: str = "python, code: 'x = 1'") -> tuple[str, ...]:
         ((FORK.replace("{step: b}", "{step: b}, {step: c}"), f"step: a, spec: {{policy: {{lock: [x, y]}}}}, {TASK}",
           f"step: c, spec: {{policy: {{lock: z}}}}, {TASK}", f"step: b, spec: {{policy: {{lock: [y, z]}}}}, {TASK}"),
          "always(b before a)", REFUTED),
+        # A section is held until nothing is left in it.
+        ((*FORKED, f"step: a, {SECTION}, {TASK}, next: {{arcs: [{{step: d}}]}}", f"step: d, {TASK}",
+          f"step: b, spec: {{policy: {{lock: x}}}}, {TASK}, next: {{arcs: [{{step: s}}]}}"),
+         "always(t before s)", REFUTED),
         # Who gets a lock at a gate that waits is not followed: nothing is told, however the run is found.
         ((FORK.replace("{step: b}", "{step: b}, {step: b}"), "step: a, tool: {kind: wait, events: [go]}",
           f"step: b, spec: {{policy: {{lock: x, admit: {WAITS.replace('ctx.go', 'workload.k')}}}}}, {TASK}"),
@@ -246,6 +251,23 @@ def test_a_run_with_many_failures_is_gone_through_a_few_times(monkeypatch: pytes
     known = {each.id: each for each in plan.net.transitions}
     assert len([*turns.in_turns(plan, [known[each] for each in ids])]) == 1
     assert len(gone) == 2
+
+
+def test_locks_of_sections_that_wait_for_each_other_block_the_run() -> None:
+    arcs = "next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}]}"
+    taking = "spec: {policy: {lock: {name: @, through: [#]}}}, next: {arcs: [{step: #}]}"
+
+    def verdict(second: str, third: str) -> Verdict:
+        rows = [("a", "x", "a2"), ("a2", "y", "a3"), ("b", second, "b2"), ("b2", third, "b3")]
+        lines = [f"step: {name}, {taking}".replace("@", lock).replace("#", to) for name, lock, to in rows]
+        plan = plan_of(steps(f"step: start, {arcs}", *lines, "step: a3", "step: b3"))
+        [found] = [each for each in sound(plan, Effort(STANDARD)) if each.question == STUCK]
+        if found.script is not None:
+            assert run(write_plan(plan), found.script.document, found.script.payload).status == "blocked"
+        return found
+
+    assert verdict("y", "x").status is REFUTED
+    assert verdict("x", "y").status is not REFUTED, "in one order"
 
 
 @st.composite
