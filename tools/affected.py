@@ -59,6 +59,11 @@ VIEWS = {
     "versions": ("findings.js", "differences.js", "source.js"),
     "timeline": ("timeline.js",),
     "output": ("output.js",),
+    "items": ("items.js",),
+    "addresses": ("lists.js",),
+    "reruns": ("reruns.js",),
+    "starting": ("starting.js",),
+    "picture": ("viewport.js",),
 }
 """The tests of the page, and what of it each looks at."""
 TYPES = "tests/page/test_types.py::test_the_types_of_all_scripts_fit"
