@@ -1,6 +1,8 @@
 """The playbooks of a workspace by their path, and who calls whom: of each file no more is read than its YAML."""
 
-from collections.abc import Iterator
+from collections import abc
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
 
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
@@ -12,6 +14,8 @@ from noetlc.source.decoding import bytes_of
 from noetlc.source.nodes import Mapping, Scalar
 from noetlc.source.text import Source
 from noetlc.source.yaml_reader import Reading, read_yaml
+
+_T = TypeVar("_T")
 
 
 class NamedPlaybook(NamedTuple):
@@ -39,23 +43,34 @@ class FileIndex(NamedTuple):
     steps: frozenset[str] = frozenset()
 
 
-class FilesIndex:
-    """The index of a project's files; a file is read again when its text is another one."""
+class ReadFiles(Generic[_T]):
+    """Files as one reader has them; a file is read again when its text is another one."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._known: dict[str, tuple[str, FileIndex]] = {}
+    def __init__(self, read: Callable[[str, str], _T]) -> None:
+        self._read = read
+        self._known: dict[str, tuple[str, _T]] = {}
 
-    def files(self) -> dict[str, FileIndex]:
-        """The index of every file by its name."""
+    def by_name(self, texts: abc.Mapping[str, str]) -> dict[str, _T]:
+        """Each of these texts, read; those that are not among them are forgotten."""
         # Compared by text and not by time: editors write files within one tick of a clock, and texts are held anyway.
-        texts = self._project.texts()
         for name in self._known.keys() - texts.keys():
             del self._known[name]
         for name, text in texts.items():
             if name not in self._known or self._known[name][0] != text:
-                self._known[name] = text, indexed(name, text)
-        return {name: index for name, (_, index) in self._known.items()}
+                self._known[name] = text, self._read(name, text)
+        return {name: found for name, (_, found) in self._known.items()}
+
+
+class FilesIndex:
+    """The index of a project's files."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._read: ReadFiles[FileIndex] = ReadFiles(indexed)
+
+    def files(self) -> dict[str, FileIndex]:
+        """The index of every file by its name."""
+        return self._read.by_name(self._project.texts())
 
     def paths(self) -> Iterator[str]:
         """The paths of all playbooks, each once."""

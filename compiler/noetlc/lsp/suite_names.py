@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from noetl_ir.records import NamedTuple
 from noetl_ir.span import Span
 from noetl_ir.suite import SUFFIXES
-from noetlc.lsp.files_index import FilesIndex
+from noetlc.lsp.files_index import FilesIndex, ReadFiles
 from noetlc.lsp.project import Project
 from noetlc.lsp.symbols import Occurrence, Scalars, Symbol, scalars_in
 from noetlc.source.decoding import bytes_of
@@ -45,22 +45,16 @@ def is_suite(name: str) -> bool:
 
 
 class SuitesIndex:
-    """The files of tests of a project; one is read again when its text is another one."""
+    """The files of tests of a project."""
 
     def __init__(self, project: Project, index: FilesIndex) -> None:
         self._project = project
         self._index = index
-        self._known: dict[str, tuple[str, NamedSuite]] = {}
+        self._read: ReadFiles[NamedSuite] = ReadFiles(suite_of)
 
     def suites(self) -> dict[str, NamedSuite]:
         """Every file of tests by its name."""
-        texts = self._project.suites()
-        for name in self._known.keys() - texts.keys():
-            del self._known[name]
-        for name, text in texts.items():
-            if name not in self._known or self._known[name][0] != text:
-                self._known[name] = text, suite_of(name, text)
-        return {name: suite for name, (_, suite) in self._known.items()}
+        return self._read.by_name(self._project.suites())
 
     def uses(self, file: str, symbol: Symbol) -> Iterator[tuple[str, NamedSuite, SuiteName]]:
         """The places in files of tests that mean a symbol of a playbook's file. Those of a task without its step are

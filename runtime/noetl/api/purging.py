@@ -4,15 +4,15 @@ from itertools import islice
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.bodies import Body, body_of
+from noetl.api.handlers import lasting_of, service_of
 from noetl.api.problems import Rejected, Unknown
 from noetl.api.responses import JSONResponse
 from noetl.app.clock import WallClock
-from noetl.app.retention import ANY, Purger, RetentionRule, age_of
+from noetl.app.retention import ANY, Purger, RetentionRule, age_of, no_root
 from noetl.app.runtime import Runtime
 from noetl.ports import ExecutionRow
 from noetl_ir.expr import Json
@@ -63,7 +63,8 @@ async def purge(request: Request) -> Response:
     """
     body = await body_of(request, PurgeBody)
     purger: Purger = request.app.state.purger
-    return JSONResponse(await run_in_threadpool(_purged, purger, request.app.state.service.runtime, body))
+    # A long log takes its time, and the threads of others are few.
+    return JSONResponse(await lasting_of(request).run(_purged, purger, service_of(request).runtime, body))
 
 
 def _purged(purger: Purger, runtime: Runtime, body: PurgeBody) -> dict[str, Json]:
@@ -85,8 +86,6 @@ def _root(runtime: Runtime, name: str) -> ExecutionRow:
     row = runtime.store.execution(name)
     if row is None:
         raise Unknown(f"there is no execution `{name}`")
-    if row.parent_execution_id is not None:
-        raise Rejected(f"{name} was called by {row.parent_execution_id}: purge that one, and it goes with it")
-    if row.ended is None:
-        raise Rejected(f"{name} is not over: it is {row.status}")
+    if why := no_root(row):
+        raise Rejected(why)
     return row

@@ -10,8 +10,9 @@ from noetl.api.handlers import execution_of, lasting_of, service_of
 from noetl.api.problems import BadRequest, Rejected
 from noetl.api.responses import JSONResponse
 from noetl.api.service import ApiService, Start, faults_told
-from noetl.app.reruns import RerunWish, begin_rerun, merged_payload, planned_rerun, source_of
+from noetl.app.reruns import RerunWish, begin_rerun, planned_rerun, source_of
 from noetl.engine.reruns import payload_of
+from noetl.engine.workload import merged
 from noetl.ports import Taken
 from noetl.ports.idempotency import KEY, BadKey, StartKey, other, start_key
 from noetl_ir.expr import Json
@@ -55,7 +56,7 @@ def _rerun(service: ApiService, execution_id: str, body: RerunBody, key: StartKe
         named = body.playbook_id or body.path
         start = Start(body.playbook_id or "", body.path or "", body.version, {})
         program = runtime.programs.load(service.digest_of_start(start)) if named else source.program
-        payload = merged_payload(payload_of(source), dict[str, Json](body.payload))
+        payload = merged(payload_of(source), dict[str, Json](body.payload))
         wish = RerunWish(body.from_step, payload, body.linear, tuple(body.accept))
         planned = planned_rerun(runtime, source, row, program, wish, has_secrets=service.has_worker)
         if body.dry_run:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import TimeoutError as NotInTime
 from itertools import islice
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from noetl.api.bodies import Body, body_of
+from noetl.api.handlers import lasting_of
 from noetl.api.pages import limit_of, page
 from noetl.api.problems import BadRequest, Faulty, Rejected, Unknown
 from noetl.api.responses import JSONResponse
@@ -33,6 +34,10 @@ EVERY = 1.0
 
 BEGINS_WITHIN = 60.0
 """Seconds that the driving thread has to begin a start."""
+
+
+MOST_BACKFILLED = 1_000
+"""The most times that one request starts."""
 
 
 class Scheduling(threading.Thread):
@@ -106,7 +111,7 @@ class BackfillBody(Body):
 
     since: str
     until: str
-    limit: int = 100
+    limit: int = Field(100, ge=1, le=MOST_BACKFILLED)
     dry_run: bool = False
 
 
@@ -164,7 +169,7 @@ async def backfill(request: Request) -> Response:
         return [{"time": texts[time], "execution_id": name} for time, name in starter.backfill(row, iter(texts))]
 
     try:
-        return JSONResponse({"starts": await run_in_threadpool(_known, request, filled)})
+        return JSONResponse({"starts": await lasting_of(request).run(_known, request, filled)})
     except BadTimes as problem:
         raise BadRequest(str(problem)) from None
     except StartRefused as problem:

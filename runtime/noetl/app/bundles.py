@@ -23,7 +23,6 @@ from noetl.ports.output import OutputChunk, chunk_document, chunk_of
 from noetl_ir import codec
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of
-from noetl_ir.records import NamedTuple
 
 ENDING = ".noetl"
 """The ending of a bundle's name."""
@@ -40,12 +39,6 @@ _SHA256 = 64
 
 class BadBundle(Exception):
     """The file is no bundle, or not what was written; the text says why."""
-
-
-class Restored(NamedTuple):
-    """The executions that a bundle brought, callers first."""
-
-    execution_ids: tuple[str, ...]
 
 
 def write_bundle(runtime: Runtime, rows: Sequence[ExecutionRow], folder: str) -> str:
@@ -117,10 +110,11 @@ def _output_of(runtime: Runtime, execution_id: str) -> Iterator[OutputChunk]:
         after = rows[-1].position
 
 
-def read_bundle(runtime: Runtime, path: str) -> Restored:
-    """Put what a bundle has into a store. What is there already is left as it is, so that one which was cut off goes on
-    when it is read again. A plan becomes a version of its playbook only where the store knows no version of it. Raises
-    BadBundle, also where another execution has one of the ids, and StoreFailure.
+def read_bundle(runtime: Runtime, path: str) -> tuple[str, ...]:
+    """Put what a bundle has into a store; the ids of its executions, callers first. What is there already is left as it
+    is, so that one which was cut off goes on when it is read again. A plan becomes a version of its playbook only where
+    the store knows no version of it. Raises BadBundle, also where another execution has one of the ids, and
+    StoreFailure.
     """
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
@@ -131,7 +125,7 @@ def read_bundle(runtime: Runtime, path: str) -> Restored:
         raise BadBundle(f"it is not what was written: {error}") from None
 
 
-def _read(runtime: Runtime, archive: zipfile.ZipFile) -> Restored:
+def _read(runtime: Runtime, archive: zipfile.ZipFile) -> tuple[str, ...]:
     manifest = json.loads(_member(archive, "bundle.json", _MOST_MANIFEST))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise BadBundle("it is no bundle of executions")
@@ -148,7 +142,7 @@ def _read(runtime: Runtime, archive: zipfile.ZipFile) -> Restored:
                 _read_execution(runtime, archive, row, f"executions/{at}", document)
         except (Conflict, Owned):
             raise BadBundle(f"execution {row.execution_id} is there already, and is another one") from None
-    return Restored(tuple([row.execution_id for row in rows]))
+    return tuple([row.execution_id for row in rows])
 
 
 def _read_plan(runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow) -> None:

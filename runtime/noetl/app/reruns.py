@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import partial
 
 from noetl.app.clock import WallClock
@@ -164,16 +164,6 @@ def _cut(source: RerunSource, asked: str) -> RerunCut:
         ran = f"ran {runs} times" if runs > 1 else "ran once" if runs else "never ran in it"
         raise UnreadableExecution(f"step `{name}` {ran}: there is nothing to begin at")
     return cut
-
-
-def merged_payload(payload: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
-    """A payload with other values over it: mappings are merged, everything else is replaced."""
-    found = dict(payload)
-    for key, value in over.items():
-        there = found.get(key)
-        is_both = isinstance(there, dict) and isinstance(value, dict)
-        found[key] = merged_payload(there, value) if is_both else value  # type: ignore[arg-type]
-    return found
 
 
 def own_values(blobs: Blobs, planned: PlannedRerun, keep: Keep = at_once) -> tuple[Event, ...]:

@@ -61,6 +61,13 @@ def age_of(text: str) -> int | None:
     return None if seconds is None else round(seconds * 1_000_000)
 
 
+def no_root(row: ExecutionRow, verb: str = "purge") -> str:
+    """Why an execution cannot be purged (`verb`) by its name, in words; empty where it can."""
+    if row.parent_execution_id is not None:
+        return f"{row.execution_id} was called by {row.parent_execution_id}: {verb} that one, and it goes with it"
+    return "" if row.ended is not None else f"{row.execution_id} is not over: it is {row.status}"
+
+
 class KeptFamily(NamedTuple):
     """A family that could not be purged, by its first execution, and why in words."""
 

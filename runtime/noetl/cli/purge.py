@@ -8,7 +8,7 @@ import click
 
 from noetl.app.bundles import Archive
 from noetl.app.clock import WallClock
-from noetl.app.retention import ANY, OVER, KeptFamily, PurgeCount, Purger, RetentionRule, age_of
+from noetl.app.retention import ANY, OVER, KeptFamily, PurgeCount, Purger, RetentionRule, age_of, no_root
 from noetl.cli.remote import ask_server
 from noetl.cli.stores import existing_runtime, is_remote, json_option, row_of, server_option, store_option
 from noetl.cli.text import Problem, amount, duration, escaped, json_text, moment, table
@@ -66,7 +66,7 @@ def purge(
         purger = Purger(runtime) if folder is None else Purger(runtime, Archive(runtime, folder))
         roots: list[ExecutionRow] | Iterator[ExecutionRow]
         if ids:
-            roots = [*dict.fromkeys(root_named(runtime, each, "purge") for each in ids)]
+            roots = [*dict.fromkeys(root_named(runtime, each) for each in ids)]
         else:
             rule = RetentionRule(playbook or "*", status or ANY, age_of(older_than or "0") or 0)
             roots = purger.expired([rule], WallClock().now())
@@ -97,15 +97,11 @@ def _purged_by(url: str, wanted: dict[str, Json]) -> PurgeCount:
             return done
 
 
-def root_named(runtime: Runtime, text: str, verb: str) -> ExecutionRow:
+def root_named(runtime: Runtime, text: str, verb: str = "purge") -> ExecutionRow:
     """The execution that is named, which nobody called and which is over. Raises Problem."""
     row = row_of(runtime, text)
-    if row.parent_execution_id is not None:
-        raise Problem(
-            f"{row.execution_id} was called by {row.parent_execution_id}: {verb} that one, and it goes with it"
-        )
-    if row.ended is None:
-        raise Problem(f"{row.execution_id} is not over: it is {row.status}; `noetl cancel` ends it")
+    if why := no_root(row, verb):
+        raise Problem(why if row.ended is not None else f"{why}; `noetl cancel` ends it")
     return row
 
 

@@ -25,7 +25,7 @@ def restore(files: tuple[str, ...], url: str, as_json: bool) -> int:
     with opened_runtime(url) as runtime:
         for name in files:
             try:
-                found += read_bundle(runtime, name).execution_ids
+                found += read_bundle(runtime, name)
             except BadBundle as problem:
                 raise Problem(f"{Path(name)}: {problem}") from None
     if as_json:

@@ -126,16 +126,16 @@ def _over(program: Program, template: Template, over: Json, is_payload: bool, sc
     value = template.value if isinstance(template, Literal) else program.part(template)(scope)
     if not isinstance(over, dict):
         return value
-    return _merge(value, over) if isinstance(value, dict) else over
+    return merged(value, over) if isinstance(value, dict) else over
 
 
-def _merge(inner: dict[str, Json], over: dict[str, Json]) -> dict[str, Json]:
+def merged(inner: Mapping[str, Json], over: Mapping[str, Json]) -> dict[str, Json]:
     """Deep merge: mappings merge, everything else is replaced. Depth is bounded by the decoders' limits."""
-    merged = dict(inner)
+    found = dict(inner)
     for key, value in over.items():
-        there = merged.get(key)
-        merged[key] = _merge(there, value) if isinstance(there, dict) and isinstance(value, dict) else value
-    return merged
+        there = found.get(key)
+        found[key] = merged(there, value) if isinstance(there, dict) and isinstance(value, dict) else value
+    return found
 
 
 def _told(fault: Fault, key: str, parts: Mapping[str, Template]) -> Fault:

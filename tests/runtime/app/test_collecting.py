@@ -3,8 +3,6 @@
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.processes import noetl
 from harness.running import HEAD
 from noetl.app.clock import WallClock
 from noetl.app.collecting import Collected, Collector
@@ -77,11 +76,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ran")
     (folder / "t.yaml").write_text(PLAYBOOK)
     (folder / "child.yaml").write_text(CHILD)
-    done = subprocess.run(
-        [sys.executable, "-m", "noetl.cli", "run", "t.yaml", "--quiet", "--path", "."],
-        cwd=folder, capture_output=True, text=True,
-        check=False, timeout=60,
-    )  # fmt: skip
+    done = noetl(folder, "run", "t.yaml", "--quiet", "--path", ".")
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -113,9 +108,7 @@ def test_it_is_a_command_too(ran: Path) -> None:
     with opened(ran) as runtime:
         (name,) = (row.execution_id for row in runtime.store.executions() if row.parent_execution_id is None)
         runtime.blobs.put(name, os.urandom(100))
-    done = subprocess.run(
-        [sys.executable, "-m", "noetl.cli", "collect"], cwd=ran, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = noetl(ran, "collect")
     assert (done.returncode, done.stdout) == (0, "removed 0 values, 0 bytes\n")  # it is over for less than an hour
     with opened(ran) as runtime:
         assert collector(runtime).collect() == Collected(1, 100)

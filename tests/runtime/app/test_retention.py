@@ -218,7 +218,7 @@ def test_a_bundle_brings_all_back_as_it_was(ran: Path, tmp_path: Path) -> None:
         folder.mkdir(exist_ok=True)
         with opened(folder) as runtime:
             for _ in range(2):  # what is there stays
-                assert read_bundle(runtime, str(bundle)).execution_ids[0] == row.execution_id
+                assert read_bundle(runtime, str(bundle))[0] == row.execution_id
             assert root_of(runtime) == row
             assert {name: [*runtime.store.read(name)] for name in logs} == logs
             check_whole(runtime, row)
