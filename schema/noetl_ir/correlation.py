@@ -1,6 +1,6 @@
 """The key under which a `signal` and a `wait` of any two executions find each other (EXTENSIONS.md §6)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from noetl_ir.expr import Json
 
@@ -51,3 +51,14 @@ def is_storable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def awaited_text(signals: Sequence[str], timers: Sequence[str], under: Json = None) -> str:
+    """Signals and timers in words: `signal go or timer late`, `signals go, stop, also under the key `order 7``."""
+    found = [
+        f"{word}{'s' if len(names) > 1 else ''} {', '.join(names)}"
+        for word, names in (("signal", signals), ("timer", timers))
+        if names
+    ]
+    key = f", also under the key `{under}`" if under is not None and under != "" and signals else ""
+    return (" or ".join(found) or "nothing that comes") + key

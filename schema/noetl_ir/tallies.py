@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
 
+from noetl_ir.correlation import awaited_text
 from noetl_ir.dates import days_of
 from noetl_ir.envelope import key_of
 from noetl_ir.events import Event, index_of, step_run_of
@@ -350,17 +351,6 @@ def awaited_by(payload: Mapping[str, Json]) -> str:
     events = call.get("events") or []
     names = [events] if isinstance(events, str) else [str(one) for one in events] if isinstance(events, list) else []
     return awaited_text(names, [*timers] if isinstance(timers, dict) else [], call.get("correlation"))
-
-
-def awaited_text(signals: Sequence[str], timers: Sequence[str], under: Json = None) -> str:
-    """Signals and timers in words: `signal go or timer late`, `signals go, stop, also under the key `order 7``."""
-    found = [
-        f"{word}{'s' if len(names) > 1 else ''} {', '.join(names)}"
-        for word, names in (("signal", signals), ("timer", timers))
-        if names
-    ]
-    key = f", also under the key `{under}`" if under is not None and under != "" and signals else ""
-    return (" or ".join(found) or "nothing that comes") + key
 
 
 def _count_task(tally: Tally, kind: str, payload: Mapping[str, Json], run: tuple[str, int]) -> None:

@@ -2,24 +2,28 @@
 ask it beside what other templates read (`noetlc.ast.walk.expressions_in`).
 """
 
+from typing import TYPE_CHECKING
+
 from noetl_ir.expr import Block, Expr, Literal, Native, Text
 from noetlc.ast.once import OnceForLast
 from noetlc.ast.playbook import Playbook, Value
 from noetlc.ast.walk import all_values, placed_blocks
-from noetlc.expr.block_names import BlockExpression, expressions_inside
 from noetlc.expr.closed import asks_what_is_there, words_asked
 from noetlc.expr.paths import Access, accesses
 from noetlc.source.nodes import Scalar
 
+if TYPE_CHECKING:
+    from noetlc.expr.block_names import BlockExpression
+
 _WITHOUT = (Literal, Native, Text)
 
 
-def in_blocks(value: Value) -> list[tuple[BlockExpression, Scalar]]:
+def in_blocks(value: Value) -> "list[tuple[BlockExpression, Scalar]]":
     """The expressions of the block templates of a value, in the order of their texts; none of what was generated."""
     # Nearly all values are a constant or an expression, in which there is none.
     if isinstance(value.template, _WITHOUT):
         return []
-    return [(one, scalar) for block, scalar in _blocks(value) for one in expressions_inside(block.text)]
+    return [(one, scalar) for block, scalar in _blocks(value) for one in _inside(block)]
 
 
 def reads_in_blocks(value: Value) -> list[tuple[Access, Scalar]]:
@@ -30,7 +34,7 @@ def reads_in_blocks(value: Value) -> list[tuple[Access, Scalar]]:
         return []
     found: list[tuple[Access, Scalar]] = []
     for block, scalar in _blocks(value):
-        inside = expressions_inside(block.text)
+        inside = _inside(block)
         asked = frozenset[str]().union(*(words_asked(one.expr) for one in inside))
         for one in inside:
             if asks_what_is_there(one.expr):
@@ -60,6 +64,12 @@ def printed_in_blocks(value: Value) -> list[tuple[Expr, Scalar]]:
         if roots - one.bound and (before.endswith(("{{", "{{-", "{{+")) or is_loop):
             found.append((one.expr, scalar))
     return found
+
+
+def _inside(block: Block) -> "list[BlockExpression]":
+    from noetlc.expr.block_names import expressions_inside  # few files have block templates, and it brings a parser
+
+    return [*expressions_inside(block.text)]
 
 
 def _blocks(value: Value) -> list[tuple[Block, Scalar]]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from noetl.app.failed_templates import exact_span, line_of
 from noetl.app.runtime import Runtime
 from noetl.app.snapshots import events_of
 from noetl.engine.execution import Execution
@@ -97,7 +96,7 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
         # Before the end one may still come that takes them.
         tuple(Counter(signal.name for signal in execution.signals).items()) if execution.is_over else (),
         execution.rerun_of,
-        line_of(program, told),
+        _line_of(program, told),
         execution.started_by,
     )
 
@@ -105,6 +104,14 @@ def ending_of(runtime: Runtime, program: Program, execution: Execution, status: 
 def written_counts(execution: Execution) -> dict[str, int]:
     """The counts of an execution for people: a task that the compiler made is none that anybody wrote."""
     return {**execution.counts, "tasks": execution.counts["tasks"] - execution.made_tasks}
+
+
+def _line_of(program: Program, error: Json) -> str:
+    if error is None:
+        return ""
+    from noetl.app.failed_templates import line_of
+
+    return line_of(program, error)
 
 
 def _located_row(program: Program, row: Json) -> Json:
@@ -128,6 +135,8 @@ def located(program: Program, error: Json) -> Json:
     span = _span_of(program.plan, error) if isinstance(error, dict) else None
     if span is None or not isinstance(error, dict):
         return error
+    from noetl.app.failed_templates import exact_span  # most runs have no error
+
     exact = exact_span(program, error, span)
     if exact is None:
         return {**error, "at": {"file": program.plan.source, "line": span.line, "column": span.column}}

@@ -18,11 +18,10 @@ from noetl.ports import StoreFailure
 from noetl.server.children import root_of
 from noetl.server.places import holders_of, key_in_store, waiting_before
 from noetl.server.waiting_orders import waiting
-from noetl_ir.correlation import key_of
+from noetl_ir.correlation import awaited_text, key_of
 from noetl_ir.events import Firing, index_of, iso_of, step_run_of
 from noetl_ir.expr import Json
 from noetl_ir.records import NamedTuple
-from noetl_ir.tallies import awaited_text
 
 
 class Activity(NamedTuple):

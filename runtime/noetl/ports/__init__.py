@@ -6,17 +6,19 @@ in `tests/contracts` say what every adapter must do.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
 from noetl.ports.mailbox import Mailbox
 from noetl.ports.needs import HERE, Needs
 from noetl.ports.places import PlaceRow
-from noetl.ports.purges import Purges
 from noetl_ir.expr import Json
 from noetl_ir.outcome import Outcome
 from noetl_ir.records import NamedTuple
+
+if TYPE_CHECKING:
+    from noetl.ports.purges import Purges
 
 
 class Conflict(Exception):
@@ -194,7 +196,7 @@ class Store(Protocol):
     def mailbox(self) -> Mailbox: ...
 
     @property
-    def purges(self) -> Purges: ...
+    def purges(self) -> "Purges": ...
 
     def create(
         self, row: ExecutionRow, records: Sequence[tuple[str, bytes]] = (), *, key: StartKey | None = None

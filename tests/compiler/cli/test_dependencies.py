@@ -50,7 +50,8 @@ def test_lint_of_a_playbook_with_one_token_loads_nothing_of_plans_and_nets(tmp_p
     )
     source = (
         f"import sys; from noetlc.cli import main; main(['lint', '--no-cache', {str(file)!r}])\n"
-        "heavy = ('noetl_ir.plan', 'noetl_ir.net', 'noetl_ir.assembly', 'noetlc.analysis.petri', 'click', 'lark')\n"
+        "heavy = ('noetl_ir.plan', 'noetl_ir.net', 'noetl_ir.assembly', 'noetlc.analysis.petri', 'click', 'lark',"
+        " 'noetlc.expr.lalr')\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)

@@ -290,7 +290,7 @@ def test_running_loads_nothing_that_it_does_not_need(home: "Home") -> None:
         f"assert main(['run', {plan!r}, '--quiet']) == 0\n"
         "print([name for name in ('asyncio', 'logging', 'http', 'jinja2', 'jsonschema', 'shutil', 'subprocess',"
         " 'tempfile', 'signal', 'difflib', 'cryptography', 'noetlc', 'shlex', 'noetl.worker.scripted',"
-        " 'noetl_ir.kinds.wait') if name in sys.modules])"
+        " 'noetl_ir.kinds.wait', 'dataclasses', 'inspect', 'noetl.app.failed_templates') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=home.folder, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "['signal']"

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
 from noetl.host.disk_space import check_room
@@ -42,10 +42,7 @@ from noetl.ports import (
 from noetl.ports.catalogue import EVERY, PlanRow, Versions
 from noetl.ports.idempotency import StartKey
 from noetl.ports.mailbox import Mailbox
-from noetl.ports.maintenance import Maintenance
 from noetl.ports.places import PlaceRow
-from noetl.ports.purges import Purges
-from noetl.ports.schedules import Schedules
 from noetl.store import (
     PATTERNS,
     SELECT_EXECUTIONS,
@@ -65,6 +62,11 @@ from noetl.store.sqlite.opening import connect
 from noetl.store.sqlite.owners import Owners, Ownership
 from noetl.store.sqlite.places import SqlitePlaces
 from noetl_ir.expr import Json
+
+if TYPE_CHECKING:
+    from noetl.ports.maintenance import Maintenance
+    from noetl.ports.purges import Purges
+    from noetl.ports.schedules import Schedules
 
 FAULT_POINTS = tuple(
     f"{operation}.{point}"
@@ -153,19 +155,19 @@ class SqliteStore:
         return SqliteMailbox(self)
 
     @cached_property
-    def purges(self) -> Purges:
+    def purges(self) -> "Purges":
         from noetl.store.sqlite.purges import SqlitePurges  # no run uses it
 
         return SqlitePurges(self)
 
     @cached_property
-    def scheduling(self) -> Schedules:
+    def scheduling(self) -> "Schedules":
         from noetl.store.sqlite.schedules import SqliteSchedules  # no run uses it
 
         return SqliteSchedules(self)
 
     @cached_property
-    def maintenance(self) -> Maintenance:
+    def maintenance(self) -> "Maintenance":
         from noetl.store.sqlite.maintenance import SqliteMaintenance  # no run uses it
 
         return SqliteMaintenance(self)
