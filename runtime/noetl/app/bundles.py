@@ -14,13 +14,15 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import IO
 
-from noetl.app.retention import OVER
+from noetl.app.retention import OVER, remove_rest
 from noetl.app.runtime import Runtime
+from noetl.app.store_check import LAST
 from noetl.host.confined_files import file_name_of
 from noetl.host.engine_files import force_folder, make_folder
 from noetl.ports import Collectable, Conflict, ExecutionRow, Owned, StoreFailure
 from noetl.ports.output import OutputChunk, chunk_document, chunk_of
 from noetl_ir import codec
+from noetl_ir.events import read_event
 from noetl_ir.expr import Json
 from noetl_ir.plan_format import PlanError, digest_of
 
@@ -133,6 +135,7 @@ def _read(runtime: Runtime, archive: zipfile.ZipFile) -> tuple[str, ...]:
         raise BadBundle(f"a newer noetl wrote it (version {manifest.get('version')}, this one knows {VERSION})")
     described = [*enumerate(manifest["executions"])]
     rows = [_row(document) for _, document in described]
+    _check_family(rows)
     for row in rows:
         _read_plan(runtime, archive, row)
     # Those that were called first: nobody finds an execution whose children are not there yet.
@@ -140,8 +143,10 @@ def _read(runtime: Runtime, archive: zipfile.ZipFile) -> tuple[str, ...]:
         try:
             with runtime.store.own(row.execution_id):
                 _read_execution(runtime, archive, row, f"executions/{at}", document)
-        except (Conflict, Owned):
+        except Conflict:
             raise BadBundle(f"execution {row.execution_id} is there already, and is another one") from None
+        except Owned:
+            raise BadBundle(f"somebody is at work on execution {row.execution_id}: try again") from None
     return tuple([row.execution_id for row in rows])
 
 
@@ -163,6 +168,8 @@ def _read_plan(runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow) ->
 def _read_execution(
     runtime: Runtime, archive: zipfile.ZipFile, row: ExecutionRow, under: str, document: dict[str, Json]
 ) -> None:
+    _check_log(archive, row, under, document)
+    remove_rest(runtime, row.execution_id)  # a purge that was cut off would take away what is restored
     # Values before the events that name them, as when they were made.
     for name in document["values"]:  # type: ignore[union-attr]
         if not isinstance(name, str) or len(name) != _SHA256 or not _HEX.issuperset(name):
@@ -173,19 +180,50 @@ def _read_execution(
         runtime.blobs.put(row.execution_id, data)
     # As over from the first moment on: no server takes it for one that is to go on.
     runtime.store.create(row)
-    events = document["events"]
-    if type(events) is not int:
-        raise ValueError("the number of events is none")
     position = 0
-    while position < events:
-        page = _page(_member(archive, f"{under}/log-{position // _PAGE}"), position)
+    for page in _pages(archive, under, document):
         runtime.store.append(row.execution_id, position, page, status=row.status, ended=row.ended)
         position += len(page)
-    if position != events:
-        raise ValueError("the log has another length")
     with archive.open(f"{under}/output.jsonl") as lines:
         for chunks in _chunks(lines, row.execution_id):
             runtime.outputs.add_chunks(chunks)
+
+
+def _pages(archive: zipfile.ZipFile, under: str, document: dict[str, Json]) -> Iterator[list[tuple[str, bytes]]]:
+    """The pages of a log. Raises ValueError where it has not as many events as the manifest says."""
+    events, position = document["events"], 0
+    if type(events) is not int or events < 1:
+        raise ValueError("the number of events is none")
+    while position < events:
+        page = _page(_member(archive, f"{under}/log-{position // _PAGE}"), position)
+        position += len(page)
+        if position > events:
+            raise ValueError("the log has another length")
+        yield page
+
+
+def _check_log(archive: zipfile.ZipFile, row: ExecutionRow, under: str, document: dict[str, Json]) -> None:
+    """Raises ValueError where a log does not end as the manifest says, before anything of it is stored."""
+    status, last = "", ""
+    for page in _pages(archive, under, document):
+        for _, body in page:
+            event = read_event(body)
+            last = event.event_type
+            if last == "workflow.finished":
+                status = str(event.data.get("status"))
+    if last != LAST or status != row.status:
+        raise ValueError(f"the log of {row.execution_id} does not say that it is {row.status}")
+
+
+def _check_family(rows: Sequence[ExecutionRow]) -> None:
+    """Raises ValueError for what is no family, callers first: one that nobody called, and what it called."""
+    known = set[str]()
+    for row in rows:
+        if not row.execution_id or row.execution_id in known:
+            raise ValueError("an execution has no id of its own")
+        if (row.parent_execution_id in known) is not bool(known) or bool(row.parent_execution_id) is not bool(known):
+            raise ValueError(f"the caller of {row.execution_id} is not there")
+        known.add(row.execution_id)
 
 
 def _row(document: dict[str, Json]) -> ExecutionRow:

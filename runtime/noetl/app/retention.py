@@ -6,6 +6,7 @@ did. The store remembers it until then, and whoever purges next finishes what a 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from noetl.app.runtime import Runtime
@@ -90,6 +91,21 @@ def _on() -> bool:
     return True
 
 
+def remove_rest(runtime: Runtime, execution_id: str, pause: UpkeepPause = _on) -> int:
+    """Remove all that is left of an execution that was purged, for whoever owns it; the bytes of values and output.
+    Nothing happens to one that was not purged: somebody may have restored it meanwhile. Raises StoreFailure.
+    """
+    purges = runtime.store.purges
+    if not purges.purged(execution_id):
+        return 0
+    while not purges.sweep(execution_id, SWEPT):
+        if not pause():
+            return 0
+    size = sum([port.remove(execution_id) for port in (runtime.blobs, runtime.outputs) if isinstance(port, Removable)])
+    purges.forget(execution_id)
+    return size
+
+
 class Purger:
     """Purges families of a store. `archive` gets each of them, the first execution before those that it called, before
     anything of it is gone; what it raises stops the purge.
@@ -120,9 +136,11 @@ class Purger:
 
     def family(self, row: ExecutionRow) -> list[ExecutionRow]:
         """An execution and all that it called, callers first. Raises StoreFailure."""
-        rows = [row]
+        rows, known = [row], {row.execution_id}
         for caller in rows:
-            rows += self._runtime.store.executions(Wanted(parent=caller.execution_id))
+            called = self._runtime.store.executions(Wanted(parent=caller.execution_id))
+            rows += [each for each in called if each.execution_id not in known]
+            known |= {each.execution_id for each in called}
         return rows
 
     def purge(self, roots: Iterator[ExecutionRow] | Sequence[ExecutionRow], pause: UpkeepPause = _on) -> PurgeCount:
@@ -147,17 +165,15 @@ class Purger:
         return done
 
     def _finished(self, pause: UpkeepPause) -> PurgeCount:
-        """Remove all that is left of executions that were purged."""
-        purges, runtime, size = self._runtime.store.purges, self._runtime, 0
-        for name in purges.purged():
-            while not (is_swept := purges.sweep(name, SWEPT)):
-                if not pause():
-                    break
-            if not is_swept:
+        """Remove all that is left of executions that were purged. One that somebody has is being restored, or removed
+        by another one.
+        """
+        size = 0
+        for name in self._runtime.store.purges.purged():
+            if not pause():
                 break
-            for port in (runtime.blobs, runtime.outputs):
-                size += port.remove(name) if isinstance(port, Removable) else 0
-            purges.forget(name)
+            with suppress(Owned), self._runtime.store.own(name):
+                size += remove_rest(self._runtime, name, pause)
         return PurgeCount(size=size)
 
     def _last_of(self, page: Sequence[ExecutionRow], before: str) -> str:

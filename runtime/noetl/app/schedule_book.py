@@ -40,8 +40,9 @@ class ScheduleBook:
             row = row._replace(last=there.last, paused=there.paused)
             if _calendar_of(there) == schedule.calendar:
                 row = row._replace(cursor=there.cursor)
+        told = self._told(row)  # before it is kept: what cannot be told could not be listed, either
         self._kept.put_schedule(row)
-        return self._told(row)
+        return told
 
     def remove(self, name: str) -> None:
         """Keep a schedule no more."""

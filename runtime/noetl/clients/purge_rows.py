@@ -22,9 +22,10 @@ class SqlPurges(ABC):
         """`Purges.purge`."""
         self.change(lambda tx: _purge(tx, execution_ids))
 
-    def purged(self) -> tuple[str, ...]:
+    def purged(self, execution_id: str = "") -> tuple[str, ...]:
         """`Purges.purged`."""
-        return tuple([str(name) for (name,) in self.look("SELECT execution_id FROM purged ORDER BY number", {})])
+        query = "SELECT execution_id FROM purged WHERE :name = '' OR execution_id = :name ORDER BY number"
+        return tuple([str(name) for (name,) in self.look(query, {"name": execution_id})])
 
     def sweep(self, execution_id: str, limit: int) -> bool:
         """`Purges.sweep`."""

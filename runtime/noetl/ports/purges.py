@@ -18,8 +18,8 @@ class Purges(Protocol):
         """
         ...
 
-    def purged(self) -> tuple[str, ...]:
-        """Executions that were purged and of which something may be left."""
+    def purged(self, execution_id: str = "") -> tuple[str, ...]:
+        """Executions that were purged and of which something may be left; with an id that one, if it is one of them."""
         ...
 
     # In small pieces, between which others commit.

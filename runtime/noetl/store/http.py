@@ -108,7 +108,7 @@ class Connection:
         response = self.ask(method, path, query=query, data=data, key=key)
         if response.status == 404:
             raise NotThere(f"{self.url}: {_detail(response)}")
-        return self.object_of(response)
+        return {} if response.status == 204 else self.object_of(response)
 
     def walk(
         self, path: str, query: Mapping[str, str] | None = None, *, cursor: str = "after", limit: int = 0

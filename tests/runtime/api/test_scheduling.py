@@ -146,6 +146,8 @@ def test_two_servers_one_of_which_is_killed_start_each_second_once(tmp_path: Pat
         waited_for(lambda: starts() >= before + 3, "the other one starts nothing")
         assert noetl(tmp_path, "schedules", "pause", "nightly", "--server", servers[1][1]).returncode == 0
         shown = httpx.get(f"{servers[1][1]}/schedules/nightly").json()
+        deleted = noetl(tmp_path, "schedules", "delete", "nightly", "--server", servers[1][1])
+        assert (deleted.returncode, deleted.stdout) == (0, "deleted nightly\n"), deleted.stderr
     finally:
         for process, _ in servers:
             process.kill()

@@ -127,6 +127,31 @@ def _failing(*_: object) -> bool:
     raise StoreFailure("broken")
 
 
+def test_what_is_restored_behind_a_purge_that_was_cut_off_stays(
+    ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next purge finishes the one before, and finds nothing of it."""
+    with opened(ran) as runtime:
+        row = root_of(runtime)
+        with monkeypatch.context() as broken:
+            broken.setattr(runtime.store.purges, "sweep", _failing)
+            with pytest.raises(StoreFailure):
+                Purger(runtime, Archive(runtime, str(tmp_path))).purge([row])
+    with opened(ran) as runtime:
+        read_bundle(runtime, str(tmp_path / f"{row.execution_id}.noetl"))
+        assert Purger(runtime).purge([]).size == 0
+        check_whole(runtime, row)
+        assert runtime.store.purges.purged() == ()
+
+
+def test_a_restore_waits_for_nobody_who_is_at_work(ran: Path, tmp_path: Path) -> None:
+    with opened(ran) as runtime, opened(ran) as other:
+        row = root_of(runtime)
+        path = Archive(runtime, str(tmp_path))(Purger(runtime).family(row))
+        with other.store.own(row.execution_id), pytest.raises(BadBundle, match="somebody is at work on execution"):
+            read_bundle(runtime, path)
+
+
 def test_who_drives_one_keeps_it(ran: Path) -> None:
     with opened(ran) as runtime, opened(ran) as other:
         row = root_of(runtime)
@@ -261,6 +286,13 @@ def test_an_archive_that_cannot_be_written_purges_nothing(ran: Path, tmp_path: P
         check_whole(runtime, row)
 
 
+def _with(data: bytes, number: int, **changes: object) -> bytes:
+    """A manifest in which something else is said of an execution."""
+    manifest = json.loads(data)
+    manifest["executions"][number].update(changes)
+    return json.dumps(manifest).encode()
+
+
 def _rewritten(path: str, name: str, change: object) -> str:
     """A copy of a bundle in which a member, or what ends so, has other bytes; None leaves it out."""
     other = f"{path}.other"
@@ -289,6 +321,13 @@ def _rewritten(path: str, name: str, change: object) -> str:
         ),
         ("bundle.json", lambda data: data.replace(b'"events": ', b'"events": 9')),
         ("bundle.json", lambda data: data.replace(b'"values": [', b'"values": ["../../x", ')),
+        ("bundle.json", lambda data: data.replace(b'"events": ', b'"events": -')),
+        ("bundle.json", lambda data: data.replace(b'"completed"', b'"failed"')),
+        ("bundle.json", lambda data: _with(data, 0, execution_id="")),
+        ("bundle.json", lambda data: _with(data, 0, parent_execution_id="nobody")),
+        ("bundle.json", lambda data: _with(data, 1, parent_execution_id="nobody")),
+        ("bundle.json", lambda data: _with(data, 1, parent_execution_id=None)),
+        ("bundle.json", lambda data: _with(data, 1, execution_id=json.loads(data)["executions"][0]["execution_id"])),
         ("plans/", b"no plan"),
         ("log-0", None),
         ("log-0", b"\xc1"),

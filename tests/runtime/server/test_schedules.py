@@ -76,6 +76,9 @@ def test_the_example_of_the_manual_is_one() -> None:
         ({"cron": "0 2 * *"}, "`spec.cron`: a cron expression has five fields"),
         ({"timezone": "Mars/Olympus"}, "`spec.timezone`: there is no time zone `Mars/Olympus`"),
         ({"from": "yesterday"}, "`spec.from`: `yesterday` is no time"),
+        ({"from": "9999-12-31T23:59:00Z"}, "`spec.from`: `9999-12-31T23:59:00Z` is before 1970 or behind 2999"),
+        ({"until": "0001-01-01T00:00:00+14:00"}, "is before 1970 or behind 2999"),
+        ({"playbook": "\ud800x"}, "a text in it has half of a character"),
         ({"overlap": "queue"}, "`spec.overlap` is one of skip, wait, allow, cancel"),
         ({"overlap": "wait", "catch_up": 0}, "`spec.overlap: wait` needs `spec.catch_up`"),
         ({"catch_up": -1}, "`spec.catch_up` is a whole number from 0"),
@@ -283,3 +286,38 @@ def test_a_schedule_is_read_when_its_time_comes_or_its_row_is_another(monkeypatc
     store.scheduling.put_schedule(row_of(every="1m", cursor=clock.time - MINUTE))
     starter.look()
     assert store.scheduling.schedules()[0].cursor == clock.time
+
+
+def test_one_that_cannot_be_carried_out_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, clock, said = MemoryStore(), Clock(BEGIN + HOUR), list[str]()
+
+    def reading(found: dict[str, Json]) -> Schedule:
+        if found["metadata"] == {"name": "a"}:
+            raise OverflowError("the calendar ends")
+        return schedule_of(found)
+
+    monkeypatch.setattr("noetl.server.schedules.starter.schedule_of", reading)
+    starter = ScheduleStarter(store, store.scheduling, clock, lambda start: "x", lambda name: None, said.append)
+    bad = row_of()._replace(name="a", document={**document(), "metadata": {"name": "a"}})
+    store.scheduling.put_schedule(bad)
+    store.scheduling.put_schedule(row_of())
+    for _ in range(3):
+        starter.look()
+    first, second = store.scheduling.schedules()
+    assert first.trouble == "it cannot be carried out: OverflowError: the calendar ends"
+    assert (second.last, second.cursor) == ("x", BEGIN + HOUR)
+    assert said == [f"schedule a: {first.trouble}"]
+
+
+def test_what_hinders_each_time_is_said_once() -> None:
+    store, clock, said = MemoryStore(), Clock(BEGIN), list[str]()
+
+    def begin(start: ScheduledStart) -> str:
+        raise StartRefused("no playbook")
+
+    starter = ScheduleStarter(store, store.scheduling, clock, begin, lambda name: None, said.append)
+    store.scheduling.put_schedule(row_of(every="1s"))
+    for _ in range(200):
+        clock.time += 1_000_000
+        starter.look()
+    assert said == ["schedule nightly: 2026-03-01T00:00:01+00:00: no playbook"]

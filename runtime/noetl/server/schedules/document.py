@@ -1,9 +1,11 @@
 """The document of a schedule, read and checked: what a person writes, and what stands in the store."""
 
+import json
 from collections.abc import Collection, Mapping
 
 from noetl.server.schedules.times import SECOND, BadTimes, Calendar, checked_cron, checked_zone, time_of
 from noetl_ir import codec
+from noetl_ir.correlation import HALF, is_storable
 from noetl_ir.expr import Json
 from noetl_ir.kinds import seconds_of
 from noetl_ir.nearest import nearest
@@ -70,6 +72,9 @@ def schedule_of(document: Json) -> Schedule:
     spec = _mapping(whole.get("spec"), "`spec`", _SPEC)
     if len(codec.pack(document)) > MOST_BYTES:
         raise BadSchedule(f"it is larger than {MOST_BYTES:,} bytes")
+    # A start with such a text could never be stored.
+    if not is_storable(json.dumps(document, ensure_ascii=False)):
+        raise BadSchedule(f"a text in it {HALF}")
     payload = spec.get("payload", {})
     if not isinstance(payload, dict):
         raise BadSchedule("`spec.payload` is a mapping of names to values")

@@ -6,7 +6,7 @@ that a store takes it once; whoever finds it taken moves the row on as if it had
 
 from collections.abc import Callable, Iterator
 
-from noetl.ports import Clock, Store
+from noetl.ports import Clock, Store, StoreRefused
 from noetl.ports.schedules import ScheduleRow, Schedules
 from noetl.server.schedules.document import BadSchedule, Schedule, schedule_of
 from noetl.server.schedules.due import due, key_of
@@ -68,8 +68,12 @@ class ScheduleStarter:
             seen, until = known.get(row.name, (None, 0))
             if seen == row and self._clock.now() < until:
                 self._until[row.name] = row, until
-            else:
+                continue
+            try:
                 self._deal_with(row)
+            except (StoreRefused, ArithmeticError, ValueError, TypeError, KeyError) as problem:
+                # Of this schedule alone: the others have their times.
+                self._trouble(row, f"it cannot be carried out: {type(problem).__name__}: {problem}")
 
     def _deal_with(self, row: ScheduleRow) -> None:
         try:
@@ -87,7 +91,7 @@ class ScheduleStarter:
                     after = after._replace(last=self._begin(start_at(schedule, found.time)))
                 except StartRefused as problem:
                     # It stays due: what is lacking may come in time, and then it is the newest time that was missed.
-                    self._trouble(row, f"{schedule.calendar.text_of(found.time)}: {problem}")
+                    self._trouble(row, f"{schedule.calendar.text_of(found.time)}: {problem}", str(problem))
                     return
             if after == row:
                 coming = next(schedule.calendar.behind(row.cursor), None)
@@ -111,8 +115,10 @@ class ScheduleStarter:
         for time in times:
             yield time, self._begin(start_at(schedule, time, backfill=True))
 
-    def _trouble(self, row: ScheduleRow, text: str) -> None:
-        if row.trouble != text and self._schedules.move_schedule(row, row._replace(trouble=text)):
+    def _trouble(self, row: ScheduleRow, text: str, why: str = "") -> None:
+        """Say what hinders a schedule, and once where only the time is another one (`why` is the rest)."""
+        is_known = row.trouble.endswith(f": {why}") if why else row.trouble == text
+        if not is_known and self._schedules.move_schedule(row, row._replace(trouble=text)):
             self._say(f"schedule {row.name}: {text}")
 
 

@@ -13,6 +13,9 @@ from zoneinfo import ZoneInfo
 from noetl_ir.records import NamedTuple
 
 SECOND = 1_000_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = 32_503_680_000 * SECOND
+"""The beginning of the year 3000: behind it a calendar of Python may end before the next time comes."""
 
 
 class BadTimes(ValueError):
@@ -110,4 +113,7 @@ def time_of(text: str) -> int:
         found = None
     if found is None or found.tzinfo is None:
         raise BadTimes(f"`{text}` is no time: write it as 2026-03-29T02:00:00+01:00 or 2026-03-29T01:00:00Z")
-    return round(found.timestamp() * SECOND)
+    time = round((found - EPOCH) / timedelta(microseconds=1))
+    if not 0 <= time < LAST:
+        raise BadTimes(f"`{text}` is before 1970 or behind 2999")
+    return time

@@ -370,10 +370,10 @@ class MemoryStore:
             self._gone += sorted(there)
             self._reach("purge.after_commit")
 
-    def purged(self) -> tuple[str, ...]:
+    def purged(self, execution_id: str = "") -> tuple[str, ...]:
         """`Purges.purged`."""
         with self._lock:
-            return tuple(self._gone)
+            return tuple([name for name in self._gone if execution_id in ("", name)])
 
     def sweep(self, execution_id: str, limit: int) -> bool:
         """`Purges.sweep`."""
